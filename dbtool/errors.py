@@ -1,0 +1,40 @@
+"""Errors that a person meets: one sentence each, with the exit code it leads to."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class DbtoolError(Exception):
+    """The work failed; the message is one sentence that names what is wrong and what mends it."""
+
+    exit_code = 1
+
+
+class UsageError(DbtoolError):
+    """The words given were wrong: an unknown name, a value out of range, options that clash."""
+
+    exit_code = 2
+
+
+def closest(word: str, choices: Iterable[str], count: int = 3) -> list[str]:
+    """The choices most like a word, best first; the first few in order when none is alike."""
+    names = list(choices)
+    return difflib.get_close_matches(word, names, n=count, cutoff=0.4) or sorted(names)[:count]
+
+
+def unknown(kind: str, word: str, choices: Iterable[str], mend: str) -> UsageError:
+    """The error for a name that is none of the valid ones.
+
+    Args:
+        kind: what the word should have named, such as "workload".
+        word: what was given.
+        choices: the valid names.
+        mend: the command that lists them, such as "dbtool workloads".
+    """
+    names = ", ".join(closest(word, choices)) or "none"
+    return UsageError(f"unknown {kind} {word!r}; closest: {names} (list them with `{mend}`)")

@@ -1,0 +1,1 @@
+"""Producers train the registered workloads and write shards of per-step measurements."""

@@ -1,0 +1,37 @@
+"""The image data sets that workloads train on: found or fetched, verified, read and split."""
+
+from producers.datasets.idx import read_idx
+from producers.datasets.images import (
+    VALIDATION_SPLIT_SEED,
+    ImageDataset,
+    Split,
+    load_images,
+    load_source,
+)
+from producers.datasets.locate import DATASETS_VARIABLE, VerifiedFile, locate
+from producers.datasets.sources import (
+    SOURCES,
+    DataFile,
+    DataSource,
+    DebianPackage,
+    NpmPackage,
+    find_source,
+)
+
+__all__ = [
+    "DATASETS_VARIABLE",
+    "SOURCES",
+    "VALIDATION_SPLIT_SEED",
+    "DataFile",
+    "DataSource",
+    "DebianPackage",
+    "ImageDataset",
+    "NpmPackage",
+    "Split",
+    "VerifiedFile",
+    "find_source",
+    "load_images",
+    "load_source",
+    "locate",
+    "read_idx",
+]

