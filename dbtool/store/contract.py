@@ -1,0 +1,76 @@
+"""The shard contract as code: the columns, metadata keys and names that schema/shard.toml fixes."""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from dbtool.resources import schema_folder
+
+FORMAT_KEY = "dbtool_shard_format"
+STUDY_KEY = "dbtool_study"
+TRIALS_KEY = "dbtool_trials"
+PRODUCER_KEY = "dbtool_producer"
+METADATA_KEYS = (FORMAT_KEY, STUDY_KEY, TRIALS_KEY, PRODUCER_KEY)
+STATUSES = ("COMPLETE", "INCOMPLETE", "INFEASIBLE")
+
+_DIGEST_DIGITS = 16
+_NAME = re.compile(r"trials-(\d{5,})-(\d{5,})-([0-9a-f]{16})\.parquet", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class ShardName:
+    """What a shard's file name says: its smallest and largest trial id and its digest."""
+
+    first: int
+    last: int
+    digest: str
+
+
+@functools.cache
+def _contract() -> dict[str, Any]:
+    """The contents of schema/shard.toml."""
+    with (schema_folder() / "shard.toml").open("rb") as file:
+        return tomllib.load(file)
+
+
+def shard_format() -> int:
+    """The number of the shard format that this code writes and reads."""
+    return int(_contract()["format"])
+
+
+@functools.cache
+def shard_schema() -> pa.Schema:
+    """The columns of a shard in order, without metadata; non-null columns are marked so."""
+    columns = _contract()["column"]
+    return pa.schema(
+        [
+            pa.field(column["name"], pa.type_for_alias(column["type"]), nullable=column["null"])
+            for column in columns
+        ]
+    )
+
+
+def shard_name(first: int, last: int, sha256: str) -> str:
+    """The file name of a shard.
+
+    Args:
+        first: its smallest trial id.
+        last: its largest trial id.
+        sha256: the hex digest of the whole file.
+    """
+    return f"trials-{first:05d}-{last:05d}-{sha256[:_DIGEST_DIGITS]}.parquet"
+
+
+def parse_shard_name(name: str) -> ShardName | None:
+    """What a file name says, or None where it is not a shard's name as `shard_name` writes it."""
+    match = _NAME.fullmatch(name)
+    if match is None:
+        return None
+    first, last, digest = int(match[1]), int(match[2]), match[3]
+    return ShardName(first, last, digest) if shard_name(first, last, digest) == name else None
