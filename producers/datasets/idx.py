@@ -77,7 +77,9 @@ def parse_idx(content: bytes, path: Path) -> npt.NDArray[np.uint8]:
     shape, start = _parse_header(content, path)
     expected, found = math.prod(shape), len(content) - start
     if found < expected:
-        raise DbtoolError(f"{path} is truncated: {expected:,} bytes of values stated, {found:,} found")
+        raise DbtoolError(
+            f"{path} is truncated: {expected:,} bytes of values stated, {found:,} found"
+        )
     if found > expected:
         raise DbtoolError(f"{path} has {found - expected:,} trailing bytes after its values")
     try:

@@ -168,9 +168,7 @@ _FASHION_MNIST = DataSource(
         # The bucket's website answers plain HTTP only; the pinned MD5s tell the official files.
         "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
     ),
-    debian=DebianPackage(
-        name="dataset-fashion-mnist", folder="/usr/share/datasets/fashion-mnist"
-    ),
+    debian=DebianPackage(name="dataset-fashion-mnist", folder="/usr/share/datasets/fashion-mnist"),
 )
 
 SOURCES: Mapping[str, DataSource] = MappingProxyType(
@@ -192,7 +190,7 @@ def find_source(dataset: str) -> DataSource:
 
 
 def dataset_of(md5: str) -> str | None:
-    """The registered data set that a file's content belongs to, by its MD5; None when it is none's."""
+    """The registered data set that holds a file of this MD5; None when none does."""
     owners = (
         source.name for source in SOURCES.values() for file in source.files if file.md5 == md5
     )

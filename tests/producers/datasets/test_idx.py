@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from dbtool.errors import DbtoolError
+from producers.datasets import read_idx
+from producers.datasets.idx import parse_idx
+
+PATH = Path("some-idx3-ubyte")
+ARRAYS = hnp.arrays(np.uint8, hnp.array_shapes(min_dims=1, max_dims=5, min_side=0, max_side=5))
+
+
+def idx_bytes(array: np.ndarray) -> bytes:
+    sizes = b"".join(size.to_bytes(4, "big") for size in array.shape)
+    return bytes([0, 0, 8, array.ndim]) + sizes + array.tobytes()
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("idx") / "file"
+
+
+def test_known_bytes_give_the_known_array(file: Path) -> None:
+    file.write_bytes(bytes.fromhex("00000802 00000002 00000003 010203 0405ff"))
+    array = read_idx(file)
+    assert array.tolist() == [[1, 2, 3], [4, 5, 255]]
+    assert array.dtype == np.uint8
+    assert not array.flags.writeable
+
+
+@given(array=ARRAYS, compressed=st.booleans())
+def test_any_array_comes_back(file: Path, array: np.ndarray, *, compressed: bool) -> None:
+    content = idx_bytes(array)
+    file.write_bytes(gzip.compress(content) if compressed else content)
+    np.testing.assert_array_equal(read_idx(file), array, strict=True)
+
+
+@given(array=ARRAYS, data=st.data())
+def test_every_truncation_is_refused(array: np.ndarray, data: st.DataObject) -> None:
+    content = idx_bytes(array)
+    length = data.draw(st.integers(0, len(content) - 1))
+    with pytest.raises(DbtoolError, match=f"^{PATH} "):
+        parse_idx(content[:length], PATH)
+
+
+@given(array=ARRAYS, extra=st.binary(min_size=1, max_size=20))
+def test_trailing_bytes_are_refused(array: np.ndarray, extra: bytes) -> None:
+    with pytest.raises(DbtoolError, match=f"{PATH} has {len(extra)} trailing bytes"):
+        parse_idx(idx_bytes(array) + extra, PATH)
+
+
+@given(content=st.binary(max_size=300))
+def test_any_bytes_are_an_array_or_refused(content: bytes) -> None:
+    try:
+        array = parse_idx(content, PATH)
+    except DbtoolError as error:
+        assert str(error).startswith(str(PATH))  # noqa: PT017 - any bytes may also be an array
+    else:
+        assert idx_bytes(array) == content
+
+
+def test_every_truncation_of_a_gzip_file_is_refused(file: Path) -> None:
+    content = gzip.compress(idx_bytes(np.arange(60, dtype=np.uint8).reshape(3, 4, 5)))
+    for length in range(len(content)):
+        file.write_bytes(content[:length])
+        with pytest.raises(DbtoolError, match=f"^{file} is "):
+            read_idx(file)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("00000800", "is not an IDX file: its magic number is 0x00000800"),
+        ("01000801 00000000", "is not an IDX file: its magic number is 0x01000801"),
+        ("00000901 00000001 05", r"data type 0x09 \(int8\), not uint8"),
+        ("00000d01 00000001 00000000", r"data type 0x0d \(float32\), not uint8"),
+        ("00000701 00000001 05", r"data type 0x07 \(unknown\), not uint8"),
+        ("00000802 00000001", "its header of 12 bytes is not whole"),
+        ("00000801 00000003 0102", "truncated: 3 bytes of values stated, 2 found"),
+        ("00000804" + "ffffffff" * 3 + "00000000", "states a shape that no array can have"),
+        ("00000841" + "00000001" * 65 + "07", "states a shape that no array can have"),
+        ("1f8b0000", "is a damaged gzip file"),
+    ],
+)
+def test_refusals_name_the_reason(file: Path, content: str, reason: str) -> None:
+    file.write_bytes(bytes.fromhex(content))
+    with pytest.raises(DbtoolError, match=reason) as caught:
+        read_idx(file)
+    assert str(file) in str(caught.value)
+
+
+def test_content_tells_gzip_not_the_name(tmp_path: Path) -> None:
+    array = np.arange(6, dtype=np.uint8)
+    raw, compressed = tmp_path / "raw.gz", tmp_path / "compressed"
+    raw.write_bytes(idx_bytes(array))
+    compressed.write_bytes(gzip.compress(idx_bytes(array)))
+    np.testing.assert_array_equal(read_idx(raw), read_idx(compressed))
+
+
+def test_absent_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DbtoolError, match="absent cannot be read: No such file"):
+        read_idx(tmp_path / "absent")

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from dbtool.errors import DbtoolError, UsageError
+from producers.datasets import SOURCES, load_images, load_source, read_idx
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import SmallDataset
+
+    from producers.datasets import ImageDataset, Split
+
+
+@pytest.fixture
+def folder(small: SmallDataset, tmp_path: Path) -> Path:
+    return small.write(tmp_path / "given")
+
+
+def numbers(split: Split) -> list[int]:
+    """The numbers of a small data set's images, which all their pixels show."""
+    assert np.all(split.images == split.images[:, :1, :1])
+    return [int(number) for number in split.images[:, 0, 0]]
+
+
+def test_small_data_set_is_split_whole(small: SmallDataset, folder: Path) -> None:
+    data = load_source(small.source, datasets_dir=folder)
+    train, validation = numbers(data.train), numbers(data.validation)
+    assert (len(train), len(validation)) == (12, 4)
+    assert sorted(train + validation) == list(range(16))
+    assert train + validation != list(range(16))
+    assert numbers(data.test) == [100, 101, 102, 103, 104]
+    for split in (data.train, data.validation, data.test):
+        assert split.labels.tolist() == [number % 10 for number in numbers(split)]
+    assert data.file_hashes == {file.name: file.md5 for file in small.source.files}
+    assert (data.name, data.classes) == ("small", 10)
+
+
+def test_smaller_training_sets_nest(small: SmallDataset, folder: Path) -> None:
+    whole = load_source(small.source, datasets_dir=folder)
+    for count in (1, 5, 11, 12):
+        part = load_source(small.source, train_examples=count, datasets_dir=folder)
+        assert numbers(part.train) == numbers(whole.train)[:count]
+        assert numbers(part.validation) == numbers(whole.validation)
+
+
+def test_arrays_are_read_only_bytes(small: SmallDataset, folder: Path) -> None:
+    data = load_source(small.source, datasets_dir=folder)
+    for split in (data.train, data.validation, data.test):
+        for array in (split.images, split.labels):
+            assert array.dtype == np.uint8
+            assert not array.flags.writeable
+
+
+@pytest.mark.parametrize("count", [-1, 0, 55_001])
+def test_count_out_of_range_is_refused(count: int) -> None:
+    with pytest.raises(UsageError, match="mnist has from 1 to 55,000 examples to train on, not"):
+        load_images("mnist", train_examples=count)
+
+
+def test_unknown_data_set_is_refused() -> None:
+    with pytest.raises(UsageError, match="unknown image data set 'mnits'; closest: mnist"):
+        load_images("mnits")
+
+
+SMALL_SETS = {
+    "labels out of range": ((16, 28, 28), np.full(16, 10), "holds the label 10, outside 0 to 9"),
+    "counts differ": ((16, 28, 28), np.zeros(15), r"holds 16 images and .* 15 labels"),
+    "another number": ((15, 28, 28), np.zeros(15), "holds 15 examples, not 16"),
+    "flat images": ((16, 784), np.zeros(16), "holds 2 dimensions, not images in 3"),
+    "columns of labels": ((16, 28, 28), np.zeros((16, 1)), "holds 2 dimensions, not labels in 1"),
+}
+
+
+@pytest.mark.parametrize(("shape", "labels", "reason"), SMALL_SETS.values(), ids=SMALL_SETS)
+def test_files_that_do_not_fit_are_refused(
+    make_small: Callable[..., SmallDataset],
+    tmp_path: Path,
+    shape: tuple[int, ...],
+    labels: np.ndarray,
+    reason: str,
+) -> None:
+    odd = make_small(np.zeros(shape), labels, np.zeros((5, 28, 28)), np.zeros(5))
+    with pytest.raises(DbtoolError, match=reason):
+        load_source(odd.source, datasets_dir=odd.write(tmp_path))
+
+
+def test_known_file_that_is_no_idx_file_is_refused(small: SmallDataset, folder: Path) -> None:
+    text = b"known, but no array"
+    md5 = hashlib.md5(text, usedforsecurity=False).hexdigest()
+    source = replace(small.source, test_labels=replace(small.source.test_labels, md5=md5))
+    (folder / source.test_labels.name).write_bytes(text)
+    with pytest.raises(DbtoolError, match="t10k-labels-idx1-ubyte is not an IDX file"):
+        load_source(source, datasets_dir=folder)
+
+
+# How often each label occurs in the 60,000 official training examples of MNIST.
+MNIST_TRAINING_LABELS = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
+MNIST_TEST_LABELS = [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
+
+LABELS_SHA256 = {
+    "mnist": "421138b81dbf54c70dc4b6a6d62c9582208ec24c778aad5e22e0fd4625ebf46e",
+    "fashion_mnist": "c1d23164e5b583fc5ca10df4d8960b4e4ef812d18458bc2bd13c05b5fab0337a",
+}
+
+
+def test_official_classes_are_all_there(real: dict[str, ImageDataset]) -> None:
+    for name, training, test in [
+        ("mnist", MNIST_TRAINING_LABELS, MNIST_TEST_LABELS),
+        ("fashion_mnist", [6_000] * 10, [1_000] * 10),
+    ]:
+        data = real[name]
+        held_out = np.bincount(data.validation.labels, minlength=10)
+        assert (np.bincount(data.train.labels) + held_out).tolist() == training
+        assert np.bincount(data.test.labels).tolist() == test
+        assert data.train.images.shape == (55_000, 28, 28)
+        assert data.validation.images.shape == (5_000, 28, 28)
+        assert data.test.images.shape == (10_000, 28, 28)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_split_never_changes(real: dict[str, ImageDataset], name: str) -> None:
+    # Another digest would make every recorded measurement one of another data set.
+    labels = real[name].validation.labels
+    assert hashlib.sha256(labels.tobytes()).hexdigest() == LABELS_SHA256[name]
+
+
+def test_training_and_validation_are_the_official_images_once_each(
+    real: dict[str, ImageDataset], real_folder: Path
+) -> None:
+    official = read_idx(real_folder / "mnist" / "train-images-idx3-ubyte")
+    data = real["mnist"]
+    expected = Counter(image.tobytes() for image in official)
+    found = Counter(image.tobytes() for image in data.train.images)
+    found.update(image.tobytes() for image in data.validation.images)
+    assert found == expected
+
+
+def test_images_and_labels_stay_together(real: dict[str, ImageDataset]) -> None:
+    """A zero takes over twice the ink of a one, which no shuffled pairing shows."""
+    for split in (real["mnist"].train, real["mnist"].validation, real["mnist"].test):
+        ink = split.images.sum(axis=(1, 2), dtype=np.int64)
+        zero, one = (ink[split.labels == digit].mean() for digit in (0, 1))
+        assert 2 < zero / one < 2.5
+
+
+def test_subsets_of_mnist_nest(real: dict[str, ImageDataset], real_folder: Path) -> None:
+    whole = real["mnist"]
+    for count in (27_500, 13_750, 6_875):
+        part = load_images("mnist", train_examples=count, datasets_dir=real_folder)
+        np.testing.assert_array_equal(part.train.images, whole.train.images[:count])
+        np.testing.assert_array_equal(part.train.labels, whole.train.labels[:count])
+        np.testing.assert_array_equal(part.validation.images, whole.validation.images)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_hashes_are_the_registered_ones(real: dict[str, ImageDataset], name: str) -> None:
+    assert real[name].file_hashes == {file.name: file.md5 for file in SOURCES[name].files}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_loading_is_quick(real_folder: Path, name: str) -> None:
+    start = time.process_time()
+    load_images(name, datasets_dir=real_folder, fetch=False)
+    assert time.process_time() - start < 2
