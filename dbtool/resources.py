@@ -25,5 +25,9 @@ def queries_folder() -> Path:
 
 
 def bundled_release() -> Path:
-    """The folder of the measured release that ships with the code."""
-    return _folder("data")
+    """The folder of the measured release that ships with the code.
+
+    A checkout holds the whole release, a wheel a small part of it.
+    """
+    sample = _PACKAGE / "sample"
+    return sample if sample.is_dir() else _CHECKOUT / "data" / "measured"

@@ -1,0 +1,59 @@
+# Each target needs Python 3.11 or newer and make, nothing else; the first run makes .venv.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?=
+DATABASE := build/measured.duckdb
+
+.DEFAULT_GOAL := help
+.PHONY: help figures test test-slow lint wheel clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+figures: $(VENV)/installed $(DATABASE) ## draw every figure from the data in this repository into figures/
+	$(BIN)/dbtool plot all --db $(DATABASE) --out figures
+
+test: $(VENV)/installed-dev ## run the quick tests
+	$(BIN)/python -m pytest
+
+test-slow: $(VENV)/installed-dev ## run every test, the slow ones too
+	$(BIN)/python -m pytest -m "slow or not slow"
+
+lint: $(VENV)/installed-dev ## check style, format and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+wheel: $(VENV)/installed ## build the wheel into dist/
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+clean: ## remove what the other targets made
+	rm -rf $(VENV) build dist figures .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+# A database of this repository's own data alone, whatever the user's own database holds.
+$(DATABASE): data/measured/manifest.json schema/version.txt | $(VENV)/installed
+	@rm -f $@ && mkdir -p $(@D)
+	$(BIN)/dbtool ingest data/measured --db $@
+
+$(VENV)/installed: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/installed-dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $(VENV)/installed $@
+
+# A candidate must run: version managers leave commands on the PATH that only say the version is not there.
+$(BIN)/python:
+	@for python in $(PYTHON) python3.13 python3.12 python3.11 python3; do \
+	    if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	        echo "making $(VENV) with $$python" >&2; \
+	        $$python -m venv $(VENV) && exit 0; \
+	        rm -rf $(VENV); \
+	        echo "$$python could not make $(VENV): install its venv module (on Debian: apt-get install python3-venv), then run make again" >&2; \
+	        exit 1; \
+	    fi; \
+	done; \
+	echo "no Python 3.11 or newer found: install one, or name it as in: make test PYTHON=/path/to/python3.12" >&2; \
+	exit 1
