@@ -1,0 +1,47 @@
+"""Fully connected networks: ReLU layers of given widths on the flattened image."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import jax
+from flax import nnx
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class FullyConnected(nnx.Module):
+    """ReLU layers followed by a linear layer, one logit a class.
+
+    Weights start LeCun normal, biases at zero (chosen).
+
+    Args:
+        inputs: values an image has when flattened.
+        widths: width of each hidden layer.
+        classes: number of logits.
+        rngs: source of the initial weights.
+    """
+
+    def __init__(self, inputs: int, widths: Sequence[int], classes: int, *, rngs: nnx.Rngs) -> None:
+        sizes = [inputs, *widths, classes]
+        self.layers = nnx.List(
+            nnx.Linear(fan_in, fan_out, rngs=rngs)
+            for fan_in, fan_out in zip(sizes[:-1], sizes[1:], strict=True)
+        )
+
+    def __call__(self, images: jax.Array) -> jax.Array:
+        """Logits of a batch.
+
+        Args:
+            images: float32 [batch, height, width].
+
+        Returns:
+            float32 [batch, classes].
+        """
+        activations = images.reshape(images.shape[0], -1)
+        *hidden, last = self.layers
+        for layer in hidden:
+            activations = jax.nn.relu(layer(activations))
+        logits: jax.Array = last(activations)
+        return logits

@@ -1,0 +1,58 @@
+"""The simple convolutional network of the batch-size paper: two convolutions and a dense layer."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import jax
+from flax import nnx
+
+from producers.models.convolution import conv_general_dilated
+
+_pool = partial(nnx.max_pool, window_shape=(2, 2), strides=(2, 2))
+
+
+class SimpleCNN(nnx.Module):
+    """5x5 convolution, max-pool, 5x5 convolution, max-pool, dense layer, all ReLU, then logits.
+
+    Weights start LeCun normal, biases at zero (chosen); convolutions are zero-padded to keep the
+    size of the image (recalled).
+
+    Args:
+        image_size: height and width of the images, divisible by 4.
+        channels: output channels of the two convolutions.
+        dense: width of the dense layer.
+        classes: number of logits.
+        rngs: source of the initial weights.
+    """
+
+    def __init__(
+        self,
+        image_size: int,
+        channels: tuple[int, int],
+        dense: int,
+        classes: int,
+        *,
+        rngs: nnx.Rngs,
+    ) -> None:
+        first, second = channels
+        self.first = nnx.Conv(1, first, (5, 5), conv_general_dilated=conv_general_dilated, rngs=rngs)
+        self.second = nnx.Conv(first, second, (5, 5), conv_general_dilated=conv_general_dilated, rngs=rngs)
+        self.dense = nnx.Linear((image_size // 4) ** 2 * second, dense, rngs=rngs)
+        self.logits = nnx.Linear(dense, classes, rngs=rngs)
+
+    def __call__(self, images: jax.Array) -> jax.Array:
+        """Logits of a batch.
+
+        Args:
+            images: float32 [batch, height, width].
+
+        Returns:
+            float32 [batch, classes].
+        """
+        activations = images[..., None]
+        activations = _pool(jax.nn.relu(self.first(activations)))
+        activations = _pool(jax.nn.relu(self.second(activations)))
+        activations = activations.reshape(activations.shape[0], -1)
+        logits: jax.Array = self.logits(jax.nn.relu(self.dense(activations)))
+        return logits

@@ -1,0 +1,142 @@
+"""Quasi-random search over typed search spaces.
+
+A search space is what a published `study.json` calls `parameter_configs`: one range a metaparameter,
+uniform on its own scale (Shallue et al., 2018, appendix on metaparameter tuning).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Scale = Literal["LINEAR_SCALE", "LOG_SCALE", "REVERSE_LOG_SCALE"]
+
+
+@dataclass(frozen=True)
+class Range:
+    """A real or whole metaparameter between two values, both included.
+
+    Attributes:
+        minimum: the smallest value.
+        maximum: the largest value.
+        scale: LINEAR_SCALE is uniform in the value, LOG_SCALE in its logarithm, REVERSE_LOG_SCALE
+            in the logarithm of one minus the value.
+        integer: whether only whole numbers are drawn.
+    """
+
+    minimum: float
+    maximum: float
+    scale: Scale = "LINEAR_SCALE"
+    integer: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.minimum <= self.maximum:
+            raise ValueError(f"the range {self.minimum} to {self.maximum} is empty")
+        if self.scale == "LOG_SCALE" and self.minimum <= 0:
+            raise ValueError(f"a LOG_SCALE range needs a minimum above 0, got {self.minimum}")
+        if self.scale == "REVERSE_LOG_SCALE" and self.maximum >= 1:
+            raise ValueError(
+                f"a REVERSE_LOG_SCALE range needs a maximum below 1, got {self.maximum}"
+            )
+        if self.scale == "REVERSE_LOG_SCALE" and self.integer:
+            raise ValueError("a REVERSE_LOG_SCALE range lies below 1 and holds no whole numbers")
+
+    def at(self, position: float) -> float:
+        """The value at a position in [0, 1) of the range's scale."""
+        if self.integer:
+            return self._whole(position)
+        value = _unscaled(_between(*self._ends(self.minimum, self.maximum), position), self.scale)
+        return min(max(value, self.minimum), self.maximum)
+
+    def position(self, value: float) -> float:
+        """Where a value lies on the range's scale: 0 at the minimum, 1 at the maximum."""
+        low, high = self._ends(self.minimum, self.maximum)
+        return 0.5 if low == high else (_scaled(value, self.scale) - low) / (high - low)
+
+    def _whole(self, position: float) -> float:
+        # Half a unit more on either side gives the two end values their full share.
+        low = self.minimum if self.scale == "LOG_SCALE" else self.minimum - 0.5
+        high = self.maximum + (1 if self.scale == "LOG_SCALE" else 0.5)
+        value = _unscaled(_between(*self._ends(low, high), position), self.scale)
+        whole = math.floor(value) if self.scale == "LOG_SCALE" else math.floor(value + 0.5)
+        return float(min(max(whole, self.minimum), self.maximum))
+
+    def _ends(self, low: float, high: float) -> tuple[float, float]:
+        return _scaled(low, self.scale), _scaled(high, self.scale)
+
+    def to_json(self) -> dict[str, Any]:
+        """The range as `study.json` writes it."""
+        return {
+            "type": "INTEGER" if self.integer else "DOUBLE",
+            "min_value": self.minimum,
+            "max_value": self.maximum,
+            "scale": self.scale,
+        }
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A metaparameter with a few feasible values."""
+
+    values: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not self.values:
+            raise ValueError("a choice needs at least one value")
+
+    def at(self, position: float) -> float:
+        """The value at a position in [0, 1); all values take equal shares."""
+        return self.values[min(int(position * len(self.values)), len(self.values) - 1)]
+
+    def to_json(self) -> dict[str, Any]:
+        """The choice as `study.json` writes it."""
+        return {"type": "DISCRETE", "feasible_points": list(self.values)}
+
+
+Metaparameter = Range | Choice
+SearchSpace = dict[str, Metaparameter]
+
+
+def search_space_json(space: SearchSpace) -> dict[str, dict[str, Any]]:
+    """The search space as `parameter_configs` of a `study.json`."""
+    return {name: metaparameter.to_json() for name, metaparameter in space.items()}
+
+
+def points(space: SearchSpace, *, seed: int, first: int, count: int) -> list[dict[str, float]]:
+    """Points first, first + 1, … of a scrambled Sobol sequence over a search space.
+
+    Point k depends on the space and the seed alone, not on how many points are asked for.
+
+    Args:
+        space: name to range or choice; the order of the names sets the order of the dimensions.
+        seed: scrambles the sequence.
+        first: number of the first point, counted from 0.
+        count: how many points.
+    """
+    from scipy.stats import qmc
+
+    sobol = qmc.Sobol(len(space), scramble=True, rng=seed)
+    # The sequence is drawn in whole powers of two: its balance holds for those alone.
+    positions = sobol.random_base2(max(first + count - 1, 1).bit_length())[first : first + count]
+    return [
+        {name: metaparameter.at(float(x)) for (name, metaparameter), x in zip(space.items(), row, strict=True)}
+        for row in positions
+    ]
+
+
+def _between(low: float, high: float, position: float) -> float:
+    return low + position * (high - low)
+
+
+def _scaled(value: float, scale: Scale) -> float:
+    if scale == "LOG_SCALE":
+        return math.log(value)
+    # Minus keeps the scale increasing with the value.
+    return -math.log1p(-value) if scale == "REVERSE_LOG_SCALE" else value
+
+
+def _unscaled(value: float, scale: Scale) -> float:
+    if scale == "LOG_SCALE":
+        return math.exp(value)
+    return -math.expm1(-value) if scale == "REVERSE_LOG_SCALE" else value

@@ -1,0 +1,1 @@
+"""The training core: one pure step, looped over steps, vmapped and sharded over trials."""

@@ -1,0 +1,1 @@
+"""The workloads that can be trained: frozen definitions in one registry."""
