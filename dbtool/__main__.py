@@ -1,0 +1,5 @@
+"""Runs the command line as `python -m dbtool`."""
+
+from dbtool.cli.main import run
+
+run()

@@ -1,0 +1,98 @@
+"""The command line's entry point: what it prints and how it exits when something goes wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+from typer.exceptions import TyperException
+
+from dbtool import __version__
+from dbtool.cli.registry import LazyGroup
+from dbtool.errors import DbtoolError, unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="dbtool",
+    cls=LazyGroup,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="dbtool COMMAND --help explains a command. DBTOOL_DB names the database to use.",
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"dbtool {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def dbtool(
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001 (the callback does the work)
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """A database of loss measurements taken during training, across batch sizes.
+
+    Example: dbtool steps 'digits/*' --goal 0.05
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def run(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Runs the command line and exits: 0 done, 1 the work failed, 2 the words were wrong.
+
+    Args:
+        arguments: the words after the program's name; None: those of this process.
+    """
+    try:
+        code = app(args=arguments, prog_name="dbtool", standalone_mode=False)
+        sys.stdout.flush()
+    except DbtoolError as error:
+        _fail(str(error), error.exit_code)
+    except TyperException as error:
+        _fail(_sentence_about_words(error), error.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    except BrokenPipeError:
+        _drop_standard_output()
+        sys.exit(1)
+    if code == INTERRUPTED:
+        _fail("interrupted", INTERRUPTED)
+    sys.exit(code)
+
+
+def _fail(sentence: str, code: int) -> NoReturn:
+    """Prints one line on standard error and exits."""
+    sys.stderr.write(f"dbtool: {sentence}\n")
+    sys.exit(code)
+
+
+def _sentence_about_words(error: TyperException) -> str:
+    """One sentence on a wrong option or argument, with the closest options and where to look."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "dbtool"
+    option = getattr(error, "option_name", None)
+    known = {name for each in context.command.params for name in each.opts} if context else set()
+    if option is not None and option not in known:
+        return str(unknown("option", option, known, f"{command} --help"))
+    message = " ".join(error.format_message().split()).rstrip(".")
+    return f"{message[:1].lower()}{message[1:]} (see `{command} --help`)"
+
+
+def _drop_standard_output() -> None:
+    """Sends what is still buffered nowhere: the reader of the pipe has gone."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,64 @@
+"""SQL expressions that turn columns of any type into what JSON and CSV can hold."""
+
+from __future__ import annotations
+
+from duckdb.sqltypes import DuckDBPyType
+
+NESTED = frozenset({"map", "struct", "list", "array", "union"})
+# Types whose text in CSV a reader takes back as the same value.
+PLAIN = frozenset(
+    {"boolean", "varchar", "tinyint", "smallint", "integer", "bigint", "float", "double"}
+    | {"utinyint", "usmallint", "uinteger", "ubigint"}
+)
+
+
+def quoted(name: str) -> str:
+    """A column's name as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def for_json(expression: str, kind: DuckDBPyType) -> str:
+    """An expression whose value DuckDB writes as valid JSON: NaN and infinite numbers become NULL.
+
+    Args:
+        expression: SQL of the value.
+        kind: the value's DuckDB type.
+    """
+    match kind.id:
+        case "double":
+            return f"(CASE WHEN isfinite({expression}) THEN {expression} END)"
+        case "float":
+            # By its text, or 0.1 would be written as 0.10000000149011612.
+            return f"(CASE WHEN isfinite({expression}) THEN {expression}::VARCHAR::DOUBLE END)"
+        case "map":
+            value = for_json("e.value", _children(kind)["value"])
+            entries = (
+                f"list_transform(map_entries({expression}), lambda e: {{k: e.key, v: {value}}})"
+            )
+            return f"map_from_entries({entries})"
+        case "list" | "array":
+            item = for_json("e", _children(kind)["child"])
+            return f"list_transform({expression}, lambda e: {item})"
+        case "struct":
+            return _struct(expression, kind)
+    return f"{expression}::JSON" if str(kind) == "JSON" else expression
+
+
+def _children(kind: DuckDBPyType) -> dict[str, DuckDBPyType]:
+    """The types inside a nested type, by their names."""
+    return {name: child for name, child in kind.children if isinstance(child, DuckDBPyType)}
+
+
+def _struct(expression: str, kind: DuckDBPyType) -> str:
+    fields = ", ".join(
+        f"{quoted(name)}: {for_json(f'{expression}.{quoted(name)}', child)}"
+        for name, child in _children(kind).items()
+    )
+    return f"(CASE WHEN {expression} IS NOT NULL THEN {{{fields}}} END)"
+
+
+def for_csv(expression: str, kind: DuckDBPyType) -> str:
+    """An expression whose value is a number, a boolean or text; nested values become JSON."""
+    if kind.id in NESTED:
+        return f"to_json({for_json(expression, kind)})::VARCHAR"
+    return expression if kind.id in PLAIN else f"{expression}::VARCHAR"

@@ -1,0 +1,81 @@
+"""Which commands there are, and the group that imports a command only when it is called."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import typer
+import typer.main
+from typer.core import TyperGroup
+
+from dbtool.errors import unknown
+
+if TYPE_CHECKING:
+    # Typer brings its own Click; an overriding method needs the names of its types.
+    from typer._click import Command, Context, HelpFormatter
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a command is found.
+
+    Attributes:
+        module: the module to import, below dbtool.cli.
+        help: the first line of the function's docstring, kept here so that listing imports nothing.
+        function: the function in that module.
+    """
+
+    module: str
+    help: str
+    function: str = "command"
+
+
+COMMANDS = {
+    "ingest": Entry("ingest", "Load shards of measurements into the database."),
+    "releases": Entry("browse", "List the releases the database holds.", "releases"),
+    "workloads": Entry("browse", "List the workloads with their goals and sizes.", "workloads"),
+    "studies": Entry("browse", "List the studies: one batch size of one workload each.", "studies"),
+    "trials": Entry("browse", "List the trials of a workload.", "trials"),
+    "steps": Entry("steps", "Print the steps to result of a workload at each batch size."),
+    "sql": Entry("sql", "Run one SQL query over the database and print its rows."),
+    "cite": Entry("cite", "Print BibTeX entries for the releases the database holds."),
+}
+
+
+class LazyGroup(TyperGroup):
+    """A group of commands that are imported one by one, when called."""
+
+    def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002 (Typer's signature)
+        """The commands' names, in the registry's order."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:  # noqa: ARG002 (Typer's signature)
+        """The command of that name, imported now; None where there is none."""
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        module = importlib.import_module(f"dbtool.cli.{entry.module}")
+        holder = typer.Typer(
+            add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+        )
+        holder.command(cmd_name)(getattr(module, entry.function))
+        return typer.main.get_command(holder)
+
+    def resolve_command(
+        self, ctx: Context, args: list[str]
+    ) -> tuple[str | None, Command | None, list[str]]:
+        """The command that the words name, and the words after it.
+
+        Raises:
+            UsageError: there is no such command.
+        """
+        if args[0] not in COMMANDS and not ctx.resilient_parsing:
+            raise unknown("command", args[0], COMMANDS, "dbtool --help")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:  # noqa: ARG002 (Typer's signature)
+        """Writes the list of commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
