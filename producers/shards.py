@@ -13,7 +13,7 @@ from dbtool.errors import DbtoolError
 from dbtool.store.contract import shard_format, shard_name, shard_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -26,7 +26,7 @@ def write_shard(
     study: Mapping[str, Any],
     trials: Sequence[Mapping[str, Any]],
     producer: Mapping[str, Any],
-    table: pa.Table,
+    tables: Iterable[pa.Table],
 ) -> Path:
     """Writes one block of trials as a Parquet file and returns its path.
 
@@ -38,7 +38,8 @@ def write_shard(
         study: what the metadata key dbtool_study holds.
         trials: what dbtool_trials holds, sorted by trial_id.
         producer: what dbtool_producer holds.
-        table: the rows, with the columns of the contract, sorted by trial_id, step.
+        tables: the rows, with the columns of the contract, sorted by trial_id, step; each table
+            becomes a row group, so that a large block never lies in memory whole.
 
     Raises:
         DbtoolError: when the file cannot be written, for instance because the disk is full.
@@ -59,14 +60,16 @@ def write_shard(
         handle, name = tempfile.mkstemp(prefix=TEMPORARY_PREFIX, suffix=".parquet", dir=folder)
         temporary = Path(name)
         with os.fdopen(handle, "wb") as file:
-            pq.write_table(
-                table.cast(schema),
+            with pq.ParquetWriter(
                 file,
+                schema,
                 compression="zstd",
                 use_dictionary=[name for name in schema.names if name not in losses],
                 use_byte_stream_split=losses,
                 write_page_checksum=True,
-            )
+            ) as writer:
+                for table in tables:
+                    writer.write_table(table.cast(schema))
             file.flush()
             os.fsync(file.fileno())
         temporary.chmod(0o644)

@@ -36,6 +36,10 @@ class Split:
     images: npt.NDArray[np.uint8]
     labels: npt.NDArray[np.uint8]
 
+    def first(self, count: int) -> Split:
+        """The first examples."""
+        return Split(self.images[:count], self.labels[:count])
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ImageDataset:

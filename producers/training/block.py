@@ -50,12 +50,12 @@ class SplitArrays:
 class BlockProgram:
     """Trains and evaluates blocks of trials of one workload.
 
-    Every array of a block has its trials as first axis; their number is a multiple of `multiple`.
+    Every array of a block has its trials as first axis; `places` tells how many there have to be.
 
     Args:
         trainer: the pure functions of one trial.
         mesh: the devices.
-        lanes: trials that are vmapped together.
+        lanes: most trials that are vmapped together.
         shared_batches: whether all trials take the same examples.
         evaluation_batch: examples evaluated at a time.
     """
@@ -69,7 +69,6 @@ class BlockProgram:
         shared_batches: bool,
         evaluation_batch: int,
     ) -> None:
-        self.multiple = lanes * mesh.devices.size
         self._trainer = trainer
         self._mesh = mesh
         self._lanes = lanes
@@ -85,6 +84,12 @@ class BlockProgram:
         self._evaluate = self._compiled(
             self._evaluate_device, TRIALS, TRIALS, EVERYWHERE, EVERYWHERE
         )
+
+    def places(self, trials: int) -> int:
+        """How many places a block needs to hold so many trials, evenly on devices and groups."""
+        devices = self._mesh.devices.size
+        share = -(-trials // devices)
+        return devices * (share if share <= self._lanes else -(-share // self._lanes) * self._lanes)
 
     def put(self, split: Split) -> SplitArrays:
         """Copies a split to every device."""
@@ -151,7 +156,9 @@ class BlockProgram:
 
     def _over_groups(self, function: Callable[..., Any], *arrays: Any) -> Any:
         """Maps a function over the groups of a device's trials, one group after the other."""
-        grouped = jax.tree.map(lambda a: a.reshape(-1, self._lanes, *a.shape[1:]), arrays)
+        places = jax.tree.leaves(arrays)[0].shape[0]
+        lanes = min(self._lanes, places)
+        grouped = jax.tree.map(lambda a: a.reshape(-1, lanes, *a.shape[1:]), arrays)
         results = jax.lax.map(lambda group: function(*group), grouped)
         return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), results)
 
@@ -190,7 +197,7 @@ class BlockProgram:
         """Trains one group until all its steps are done or none of its trials is alive."""
         steps_axis = 0 if self._batch_axis is None else 1
         axes = (0, 0, self._batch_axis, self._batch_axis)
-        losses = jnp.full((self._lanes, batches.shape[steps_axis]), jnp.nan, jnp.float32)
+        losses = jnp.full((alive.shape[0], batches.shape[steps_axis]), jnp.nan, jnp.float32)
 
         def unfinished(carry: tuple[Any, ...]) -> jax.Array:
             done, _, _, running = carry
@@ -232,7 +239,7 @@ class BlockProgram:
 
         def evaluate_group(parameters: Any, alive: jax.Array) -> Any:
             def nothing(_: Any) -> tuple[jax.Array, jax.Array]:
-                return jnp.zeros(self._lanes, jnp.float32), jnp.zeros(self._lanes, jnp.int32)
+                return jnp.zeros(alive.shape, jnp.float32), jnp.zeros(alive.shape, jnp.int32)
 
             return jax.lax.cond(alive.any(), jax.vmap(evaluate), nothing, parameters)
 

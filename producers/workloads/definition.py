@@ -27,7 +27,7 @@ class EvaluationRule:
     """
 
     validation_per_doubling: int = 8
-    other_splits_every: int = 4
+    other_splits_every: int = 8
     training_subset: int = 5_000
 
     def schedule(self, train_steps: int) -> dict[int, bool]:

@@ -17,9 +17,10 @@ _LEARNING_RATE = ("learning_rate", Range(1e-4, 10.0, "LOG_SCALE"))
 _MOMENTUM = ("momentum", Range(0.9, 0.9999, "REVERSE_LOG_SCALE"))
 
 # The published studies' own budgets are not known: these are about 2.5 times the steps that the
-# best trial needs at each batch size.
+# best trial needs at each batch size, and the narrowest network needs the most.
 _FULLY_CONNECTED_BUDGET = StepBudget(fewest=500, examples=120_000)
-_CONVOLUTIONAL_BUDGET = StepBudget(fewest=1_000, examples=300_000)
+_NARROW_BUDGET = StepBudget(fewest=800, examples=250_000)
+_CONVOLUTIONAL_BUDGET = StepBudget(fewest=500, examples=120_000)
 
 _MNIST_CERTAINTY = (
     ("batch_sizes", "stated"),
@@ -31,6 +32,12 @@ _MNIST_CERTAINTY = (
     ("search_space", "stated"),
     ("train_examples", "recalled"),
 )
+
+
+def _budget(model: str) -> StepBudget:
+    if model == "fc_64_64_64":
+        return _NARROW_BUDGET
+    return _FULLY_CONNECTED_BUDGET if model.startswith("fc_") else _CONVOLUTIONAL_BUDGET
 
 
 def _image_workload(model: str, optimizer: str, goal: float, batch_sizes: tuple[int, ...]) -> Workload:
@@ -49,7 +56,7 @@ def _image_workload(model: str, optimizer: str, goal: float, batch_sizes: tuple[
         maximize=False,
         train_examples=55_000,
         batch_sizes=batch_sizes,
-        budget=_FULLY_CONNECTED_BUDGET if model.startswith("fc_") else _CONVOLUTIONAL_BUDGET,
+        budget=_budget(model),
         evaluation=EvaluationRule(),
         certainty=_MNIST_CERTAINTY,
     )

@@ -1,0 +1,129 @@
+"""What a sweep trains: its studies, and the blocks of trials that are still to be done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dbtool.errors import UsageError
+from producers.search import points, search_space_json
+from producers.seeds import SEARCH, derived_seed, study_seed, trial_seed
+from producers.training.run import BlockTrials
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from producers.workloads.definition import Workload
+
+# Bounds the memory of a block's batch losses, and the time that a kill can cost.
+_MOST_STEPS_A_BLOCK = 30_000_000
+
+
+@dataclass(frozen=True)
+class StudyPlan:
+    """One study of a sweep: a workload at a batch size.
+
+    Attributes:
+        release: the release that its rows belong to.
+        workload: the workload's definition.
+        batch_size: examples a step.
+        train_steps: the step at which a trial is COMPLETE.
+        seed: the study's seed, of which every random number follows.
+        shared_batches: whether its trials share one batch order.
+    """
+
+    release: str
+    workload: Workload
+    batch_size: int
+    train_steps: int
+    seed: int
+    shared_batches: bool
+
+    @property
+    def name(self) -> str:
+        """The study as a person calls it."""
+        return f"{self.workload.name} at batch size {self.batch_size}"
+
+    def folder(self, out: Path) -> Path:
+        """Where its shards go."""
+        return out / self.workload.name / str(self.batch_size)
+
+    def description(self) -> dict[str, Any]:
+        """The study as its shards record it (schema/shard.toml)."""
+        return {
+            "release": self.release,
+            "workload": self.workload.definition(),
+            "batch_size": self.batch_size,
+            "train_steps": self.train_steps,
+            "early_stopping": False,
+            "search_space": search_space_json(dict(self.workload.search_space)),
+            "seed": self.seed,
+        }
+
+    def trials(self, trial_ids: Sequence[int]) -> BlockTrials:
+        """The trials of those ids: their points of the search space and their seeds."""
+        first, last = min(trial_ids), max(trial_ids)
+        space = dict(self.workload.search_space)
+        seed = derived_seed(SEARCH, self.seed)
+        drawn = points(space, seed=seed, first=first, count=last - first + 1)
+        return BlockTrials(
+            trial_ids=tuple(trial_ids),
+            seeds=tuple(trial_seed(self.seed, trial_id) for trial_id in trial_ids),
+            metaparameters=tuple(drawn[trial_id - first] for trial_id in trial_ids),
+            shared_seed=self.seed if self.shared_batches else None,
+        )
+
+    def blocks(self, trial_ids: Iterable[int], block: int) -> list[tuple[int, ...]]:
+        """The trials in blocks of at most that many, fewer where their losses take much memory."""
+        size = max(1, min(block, _MOST_STEPS_A_BLOCK // self.train_steps))
+        ids = tuple(trial_ids)
+        return [ids[start : start + size] for start in range(0, len(ids), size)]
+
+
+def plan_studies(
+    workloads: Sequence[Workload],
+    *,
+    release: str,
+    batch_sizes: Sequence[int] | None,
+    steps: int | None,
+    budget_scale: float,
+    root_seed: int,
+    shared_batches: bool,
+) -> list[StudyPlan]:
+    """The studies of a sweep, in the order of their workloads and batch sizes.
+
+    Args:
+        workloads: what to train.
+        release: the release that the rows belong to.
+        batch_sizes: which; None for those of the published studies.
+        steps: steps of each trial; None for the workload's budget.
+        budget_scale: multiplies the workload's budget.
+        root_seed: the study's seeds are drawn from it.
+        shared_batches: whether the trials of a study share one batch order.
+
+    Raises:
+        UsageError: when a batch size is smaller than 1 or larger than the training set.
+    """
+    studies = []
+    for workload in workloads:
+        for batch_size in batch_sizes or workload.batch_sizes:
+            if not 1 <= batch_size <= workload.train_examples:
+                sizes = ", ".join(str(size) for size in workload.batch_sizes)
+                raise UsageError(
+                    f"batch size {batch_size} does not fit {workload.name}, which has "
+                    f"{workload.train_examples} training examples; the published study took "
+                    f"{sizes} (choose with --batch-sizes)"
+                )
+            budget = max(1, round(workload.budget.steps(batch_size) * budget_scale))
+            studies.append(
+                StudyPlan(
+                    release=release,
+                    workload=workload,
+                    batch_size=batch_size,
+                    train_steps=steps or budget,
+                    seed=study_seed(root_seed, workload.name, batch_size),
+                    shared_batches=shared_batches,
+                )
+            )
+    return studies
