@@ -89,7 +89,7 @@ def _sentence_about_words(error: TyperException) -> str:
     known = {name for each in context.command.params for name in each.opts} if context else set()
     if option is not None and option not in known:
         return str(unknown("option", option, known, f"{command} --help"))
-    message = " ".join(error.format_message().split()).rstrip(".")
+    message = " ".join(error.format_message().split()).rstrip(".").replace("Value error, ", "")
     return f"{message[:1].lower()}{message[1:]} (see `{command} --help`)"
 
 

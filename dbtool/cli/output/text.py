@@ -44,7 +44,8 @@ def _rows(result: duckdb.DuckDBPyConnection) -> Iterator[Sequence[Any]]:
     """The rows as Python values."""
     if any(column[1].id in TIME_ZONED for column in result.description):
         for batch in result.to_arrow_reader(ROWS_MEASURED):
-            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+            cells = (each.to_pylist(maps_as_pydicts="strict") for each in batch.columns)
+            yield from zip(*cells, strict=True)
         return
     while rows := result.fetchmany(ROWS_MEASURED):
         yield from rows

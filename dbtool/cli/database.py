@@ -1,0 +1,66 @@
+"""Opens the database for a command, and reads the commands' own queries."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from dbtool.cli.messages import first_sentence
+from dbtool.errors import DbtoolError
+from dbtool.resources import queries_folder
+from dbtool.store.database import open_for_reading, open_for_writing
+from dbtool.store.locate import database_to_read, database_to_write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@contextlib.contextmanager
+def reading(option: Path | None) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection that can only read the chosen database, and no other file.
+
+    Args:
+        option: the value of --db; None: the default database.
+
+    Raises:
+        DbtoolError: the database cannot be opened, or a query in the block fails.
+        KeyboardInterrupt: the person pressed Ctrl-C while a query ran.
+    """
+    with open_for_reading(database_to_read(option)) as connection, sentences():
+        yield connection
+
+
+@contextlib.contextmanager
+def writing(option: Path | None) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection that can add rows to the chosen database, which is made when absent.
+
+    Args:
+        option: the value of --db; None: the default database.
+
+    Raises:
+        DbtoolError: the database cannot be opened, or a query in the block fails.
+        KeyboardInterrupt: the person pressed Ctrl-C while a query ran.
+    """
+    with open_for_writing(database_to_write(option)) as connection, sentences():
+        yield connection
+
+
+@contextlib.contextmanager
+def sentences() -> Iterator[None]:
+    """Turns DuckDB's errors into ours, and its word for an interrupt into Python's."""
+    try:
+        yield
+    except duckdb.Error as error:
+        raise DbtoolError(first_sentence(error)) from error
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":
+            raise KeyboardInterrupt from error
+        raise
+
+
+def query(name: str) -> str:
+    """The text of queries/browse/NAME.sql."""
+    return (queries_folder() / "browse" / f"{name}.sql").read_text(encoding="utf-8")

@@ -1,0 +1,1 @@
+SELECT citation FROM releases WHERE citation IS NOT NULL AND ($release IS NULL OR release = $release);

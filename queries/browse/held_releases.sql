@@ -1,0 +1,1 @@
+SELECT release FROM stored.release ORDER BY release_id;

@@ -1,0 +1,2 @@
+SELECT release, title, licence, workloads, studies, trials, measurements
+FROM releases;

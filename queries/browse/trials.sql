@@ -1,0 +1,18 @@
+SELECT
+    release,
+    workload,
+    batch_size,
+    trial_id,
+    status,
+    steps,
+    learning_rate,
+    momentum,
+    seed,
+    measurements,
+    metaparameters,
+    shard
+FROM trials
+WHERE list_contains($workloads, workload)
+    AND ($release IS NULL OR release = $release)
+    AND ($batch_sizes IS NULL OR list_contains($batch_sizes, batch_size))
+ORDER BY release, workload, batch_size, trial_id;

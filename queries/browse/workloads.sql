@@ -1,0 +1,4 @@
+SELECT *
+FROM workloads
+WHERE $release IS NULL OR release = $release
+ORDER BY release, workload;
