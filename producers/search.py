@@ -120,7 +120,10 @@ def points(space: SearchSpace, *, seed: int, first: int, count: int) -> list[dic
     # The sequence is drawn in whole powers of two: its balance holds for those alone.
     positions = sobol.random_base2(max(first + count - 1, 1).bit_length())[first : first + count]
     return [
-        {name: metaparameter.at(float(x)) for (name, metaparameter), x in zip(space.items(), row, strict=True)}
+        {
+            name: metaparameter.at(float(x))
+            for (name, metaparameter), x in zip(space.items(), row, strict=True)
+        }
         for row in positions
     ]
 

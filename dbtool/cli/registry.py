@@ -33,6 +33,7 @@ class Entry:
 
 
 COMMANDS = {
+    "produce": Entry("produce", "Train workloads and write their measurements as shards."),
     "ingest": Entry("ingest", "Load shards of measurements into the database."),
     "releases": Entry("browse", "List the releases the database holds.", "releases"),
     "workloads": Entry("browse", "List the workloads with their goals and sizes.", "workloads"),

@@ -134,7 +134,7 @@ def _download(url: str, file: DataFile, scratch: Path) -> Path:
         ValueError: the contents are wrong.
         OSError: the server does not answer, refuses or stops before the end.
     """
-    import pooch  # noqa: PLC0415 - only fetching needs it, and loading should start fast
+    import pooch
 
     # Its lines would repeat those written here.
     pooch.get_logger().setLevel(logging.WARNING)

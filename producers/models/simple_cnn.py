@@ -36,8 +36,12 @@ class SimpleCNN(nnx.Module):
         rngs: nnx.Rngs,
     ) -> None:
         first, second = channels
-        self.first = nnx.Conv(1, first, (5, 5), conv_general_dilated=conv_general_dilated, rngs=rngs)
-        self.second = nnx.Conv(first, second, (5, 5), conv_general_dilated=conv_general_dilated, rngs=rngs)
+        self.first = nnx.Conv(
+            1, first, (5, 5), conv_general_dilated=conv_general_dilated, rngs=rngs
+        )
+        self.second = nnx.Conv(
+            first, second, (5, 5), conv_general_dilated=conv_general_dilated, rngs=rngs
+        )
         self.dense = nnx.Linear((image_size // 4) ** 2 * second, dense, rngs=rngs)
         self.logits = nnx.Linear(dense, classes, rngs=rngs)
 

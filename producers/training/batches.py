@@ -59,7 +59,9 @@ class BatchStream:
         return self._order
 
 
-def take_all(streams: Sequence[BatchStream | None], first_step: int, steps: int, into: np.ndarray) -> None:
+def take_all(
+    streams: Sequence[BatchStream | None], first_step: int, steps: int, into: np.ndarray
+) -> None:
     """Fills the examples of some consecutive steps of several trials.
 
     Args:

@@ -74,7 +74,7 @@ class _Slots:
     def wasteful(self) -> bool:
         """Whether half as many places would do."""
         alive = int(self.alive.sum())
-        return 0 < alive and self._places(alive) <= len(self.trial) // 2
+        return alive > 0 and self._places(alive) <= len(self.trial) // 2
 
     def compact(self) -> np.ndarray:
         """Keeps as few places as hold those alive; returns which places, int [new places]."""
@@ -121,7 +121,9 @@ def train_block(
             states, losses = program.advance(
                 states, draw.metaparameters(slots), slots.alive, batches, steps, splits.training
             )
-            slots.stop(record.add_losses(slots.trial, slots.alive, step, np.asarray(losses)[:, :steps]))
+            slots.stop(
+                record.add_losses(slots.trial, slots.alive, step, np.asarray(losses)[:, :steps])
+            )
             on_steps(steps * int(slots.alive.sum()))
             step += steps
         if not slots.alive.any():

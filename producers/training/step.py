@@ -1,4 +1,4 @@
-"""The training step: one pure function from a trial's state and batch to its next state and loss."""
+"""The training step: one pure function from a state and a batch to the next state and the loss."""
 
 from __future__ import annotations
 
@@ -64,7 +64,11 @@ class Trainer:
         return TrialState(parameters, optimizer, jnp.zeros((), jnp.int32))
 
     def step(
-        self, state: TrialState, metaparameters: Metaparameters, images: jax.Array, labels: jax.Array
+        self,
+        state: TrialState,
+        metaparameters: Metaparameters,
+        images: jax.Array,
+        labels: jax.Array,
     ) -> tuple[TrialState, jax.Array]:
         """One update from one batch.
 

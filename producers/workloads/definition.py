@@ -1,4 +1,4 @@
-"""What a workload is: data set, model, optimizer, search space, and the rules of its measurements."""
+"""What a workload is: data set, model, optimizer, search space and rules of measurement."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ class EvaluationRule:
     def schedule(self, train_steps: int) -> dict[int, bool]:
         """The evaluation steps in order, each with whether every split is evaluated."""
         steps = {0: True}
-        for k in range(math.ceil(math.log2(max(train_steps, 2)) * self.validation_per_doubling) + 1):
+        for k in range(
+            math.ceil(math.log2(max(train_steps, 2)) * self.validation_per_doubling) + 1
+        ):
             step = round(2 ** (k / self.validation_per_doubling))
             if step < train_steps:
                 steps[step] = steps.get(step, False) or k % self.other_splits_every == 0

@@ -40,7 +40,9 @@ def _budget(model: str) -> StepBudget:
     return _FULLY_CONNECTED_BUDGET if model.startswith("fc_") else _CONVOLUTIONAL_BUDGET
 
 
-def _image_workload(model: str, optimizer: str, goal: float, batch_sizes: tuple[int, ...]) -> Workload:
+def _image_workload(
+    model: str, optimizer: str, goal: float, batch_sizes: tuple[int, ...]
+) -> Workload:
     """A workload on MNIST in the paper's protocol."""
     momentum = () if optimizer == "sgd" else (_MOMENTUM,)
     return Workload(
