@@ -41,6 +41,7 @@ COMMANDS = {
     "trials": Entry("browse", "List the trials of a workload.", "trials"),
     "steps": Entry("steps", "Print the steps to result of a workload at each batch size."),
     "sql": Entry("sql", "Run one SQL query over the database and print its rows."),
+    "plot": Entry("plot", "Draw figures, and write their points as CSV beside them."),
     "cite": Entry("cite", "Print BibTeX entries for the releases the database holds."),
 }
 

@@ -6,9 +6,9 @@ WITH curves(panel_order, panel, series_order, series, workload, metric, goal, tr
         (1, 'Simple CNN on MNIST', 1, 'sgd', 'mnist/simple_cnn_base/sgd', 'val_classification_error', 0.01, 100),
         (1, 'Simple CNN on MNIST', 2, 'momentum', 'mnist/simple_cnn_base/momentum', 'val_classification_error', 0.01, 100),
         (1, 'Simple CNN on MNIST', 3, 'nesterov_momentum', 'mnist/simple_cnn_base/nesterov_momentum', 'val_classification_error', 0.01, 100),
-        (2, 'Transformer Shallow on LM1B', 1, 'sgd', 'lm1b/transformer_shallow/sgd', 'val_cross_entropy_error', 3.9, 50),
-        (2, 'Transformer Shallow on LM1B', 2, 'momentum', 'lm1b/transformer_shallow/momentum', 'val_cross_entropy_error', 3.9, 100),
-        (2, 'Transformer Shallow on LM1B', 3, 'nesterov_momentum', 'lm1b/transformer_shallow/nesterov_momentum', 'val_cross_entropy_error', 3.9, 100),
+        (2, 'Shallow Transformer on LM1B', 1, 'sgd', 'lm1b/transformer_shallow/sgd', 'val_cross_entropy_error', 3.9, 50),
+        (2, 'Shallow Transformer on LM1B', 2, 'momentum', 'lm1b/transformer_shallow/momentum', 'val_cross_entropy_error', 3.9, 100),
+        (2, 'Shallow Transformer on LM1B', 3, 'nesterov_momentum', 'lm1b/transformer_shallow/nesterov_momentum', 'val_cross_entropy_error', 3.9, 100),
         (3, 'ResNet-8 on CIFAR-10', 1, 'sgd', 'cifar_10/resnet_8/sgd', 'val_classification_error', 0.3, 100),
         (3, 'ResNet-8 on CIFAR-10', 2, 'nesterov_momentum', 'cifar_10/resnet_8/nesterov_momentum', 'val_classification_error', 0.3, 100)
 )

@@ -1,0 +1,1 @@
+"""Figures: a query returns tidy points, a renderer draws them and decides nothing."""
