@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import importlib.metadata
 import os
 import platform
@@ -57,7 +57,7 @@ def provenance(batches: str) -> dict[str, Any]:
         "platform": f"{platform.system()} {platform.machine()}",
         "git_revision": _git_revision(),
         "batches": batches,
-        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "created": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
     }
 
 

@@ -1,7 +1,7 @@
 """Quasi-random search over typed search spaces.
 
-A search space is what a published `study.json` calls `parameter_configs`: one range a metaparameter,
-uniform on its own scale (Shallue et al., 2018, appendix on metaparameter tuning).
+A search space is what a published `study.json` calls `parameter_configs`: one range a
+metaparameter, uniform on its own scale (Shallue et al., 2018, appendix on metaparameter tuning).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Every random number of a trial follows from one recorded seed.
 
-A study's seed is drawn from the sweep's root seed, the workload's name and the batch size; a trial's
-seed from the study's seed and the trial id. None depends on how trials are blocked or on the device.
+A study's seed is drawn from the sweep's root seed, the workload's name and the batch size; a
+trial's seed from the study's seed and the trial id. None depends on how trials are blocked or on
+the device.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Writes shards: whole or not at all, named by their contents (the contract is schema/shard.toml)."""
+"""Writes shards: whole or not at all, named by their contents.
+
+The contract is schema/shard.toml.
+"""
 
 from __future__ import annotations
 

@@ -45,7 +45,10 @@ def conv_general_dilated(
     def native(inputs: jax.Array, kernel: jax.Array) -> jax.Array:
         return jax.lax.conv_general_dilated(inputs, kernel, window_strides, padding, **options)
 
-    return jax.lax.platform_dependent(inputs, kernel, cpu=_as_matrix_products, default=native)
+    result: jax.Array = jax.lax.platform_dependent(
+        inputs, kernel, cpu=_as_matrix_products, default=native
+    )
+    return result
 
 
 def _as_matrix_products(inputs: jax.Array, kernel: jax.Array) -> jax.Array:

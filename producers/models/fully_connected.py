@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import jax
@@ -26,8 +27,7 @@ class FullyConnected(nnx.Module):
     def __init__(self, inputs: int, widths: Sequence[int], classes: int, *, rngs: nnx.Rngs) -> None:
         sizes = [inputs, *widths, classes]
         self.layers = nnx.List(
-            nnx.Linear(fan_in, fan_out, rngs=rngs)
-            for fan_in, fan_out in zip(sizes[:-1], sizes[1:], strict=True)
+            nnx.Linear(fan_in, fan_out, rngs=rngs) for fan_in, fan_out in itertools.pairwise(sizes)
         )
 
     def __call__(self, images: jax.Array) -> jax.Array:

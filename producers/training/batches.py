@@ -6,11 +6,14 @@ takes the next `batch_size` examples of it, so that a batch may end one epoch an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from producers.seeds import BATCHES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class BatchStream:

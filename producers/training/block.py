@@ -8,7 +8,6 @@ one group (benchmarks/training.py compares them).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,14 +19,14 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 from producers.training.step import TrialState, cross_entropy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy as np
 
     from producers.datasets import Split
     from producers.training.step import Trainer
 
-    Metaparameters = Mapping[str, jax.Array | np.ndarray]
+    Metaparameters = Mapping[str, jax.Array]
 
 TRIALS = PartitionSpec("trial")
 EVERYWHERE = PartitionSpec()
@@ -106,7 +105,7 @@ class BlockProgram:
     def advance(
         self,
         states: TrialState,
-        metaparameters: Metaparameters,
+        metaparameters: Mapping[str, np.ndarray],
         alive: np.ndarray,
         batches: np.ndarray,
         steps: int,
@@ -201,7 +200,8 @@ class BlockProgram:
 
         def unfinished(carry: tuple[Any, ...]) -> jax.Array:
             done, _, _, running = carry
-            return (done < steps) & running.any()
+            more: jax.Array = (done < steps) & running.any()
+            return more
 
         def one_step(carry: tuple[Any, ...]) -> tuple[Any, ...]:
             done, states, losses, running = carry

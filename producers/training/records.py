@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from dbtool.store.contract import shard_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _ROWS_A_GROUP = 200_000
 
@@ -50,7 +53,7 @@ class BlockRecord:
         rows = trials[alive]
         self._losses[rows, first_step : first_step + steps] = losses[alive]
         self._last[rows] = first_step + counted[alive]
-        ended = rows[~finite.all(1)[alive]]
+        ended: np.ndarray = rows[~finite.all(1)[alive]]
         self._diverged[ended] = True
         return ended
 
@@ -71,7 +74,7 @@ class BlockRecord:
             values = self._evaluations[trial].setdefault(step, {})
             values[f"{split}_cross_entropy_error"] = float(loss)
             values[f"{split}_classification_error"] = float(error)
-        ended = rows[~np.isfinite(cross_entropy[alive])]
+        ended: np.ndarray = rows[~np.isfinite(cross_entropy[alive])]
         self._diverged[ended] = True
         return ended
 

@@ -130,4 +130,7 @@ def cross_entropy(logits: jax.Array, labels: jax.Array) -> jax.Array:
     Returns:
         float32 [batch].
     """
-    return optax.losses.softmax_cross_entropy_with_integer_labels(logits, labels.astype(jnp.int32))
+    losses: jax.Array = optax.losses.softmax_cross_entropy_with_integer_labels(
+        logits, labels.astype(jnp.int32)
+    )
+    return losses
