@@ -24,7 +24,8 @@ FEWEST_OCTAVES = 4.0
 # A border of the searched range this many octaves from a point is drawn.
 NEAR_BORDER = 1.5
 TICKS_PER_INCH = 2.6
-LEADER = 0.16
+LABEL_DISTANCE = 0.14
+LABEL_INDENT = 0.12
 
 
 def draw_panel(axes: Axes, panel: Panel, width: float, height: float) -> None:
@@ -38,24 +39,30 @@ def draw_panel(axes: Axes, panel: Panel, width: float, height: float) -> None:
         _draw_unreached(axes, curve, place)
     if not panel.values():
         axes.text(
-            0.5, 0.5, "no trial reached the goal", transform=axes.transAxes, ha="center",
-            va="center", fontsize=LABEL, color=QUIET,
-        )  # fmt: skip
+            0.5,
+            0.5,
+            "no trial reached the goal",
+            transform=axes.transAxes,
+            ha="center",
+            va="center",
+            fontsize=LABEL,
+            color=QUIET,
+        )
 
 
-def draw_end_labels(axes: Axes, panel: Panel, height: float) -> None:
+def draw_end_labels(axes: Axes, panel: Panel, width: float, height: float) -> None:
     """Names each curve beside its last point, right of the axes; labels keep a line's distance."""
     bottom, top = axes.get_ylim()
     inches = height / math.log2(top / bottom)
     ends = [curve.points()[-1] for curve in panel.curves]
     wanted = [math.log2(y / bottom) * inches for _, y, _, _ in ends]
-    places = spread(wanted, LEADER * 0.85)
+    places = spread(wanted, LABEL_DISTANCE)
     lift = max(0.0, -min(places)) - max(0.0, max(places) - height)
     for curve, (x, y, _, _), place in zip(panel.curves, ends, places, strict=True):
         axes.annotate(
             curve.label,
             xy=(x, y),
-            xytext=(1.0, (place + lift) / height),
+            xytext=(1 + LABEL_INDENT / width, (place + lift) / height),
             textcoords="axes fraction",
             fontsize=LABEL,
             color=INK,
@@ -64,9 +71,14 @@ def draw_end_labels(axes: Axes, panel: Panel, height: float) -> None:
             annotation_clip=False,
             parse_math=False,
             arrowprops={
-                "arrowstyle": "-", "color": curve.colour, "lw": 0.9, "shrinkA": 2, "shrinkB": 4,
+                "arrowstyle": "-",
+                "relpos": (0, 0.5),
+                "color": curve.colour,
+                "lw": 0.9,
+                "shrinkA": 2,
+                "shrinkB": 4,
             },
-        )  # fmt: skip
+        )
 
 
 def _set_scales(axes: Axes, panel: Panel, width: float, height: float) -> None:

@@ -26,7 +26,7 @@ HEAD_GAP = 0.07
 FOOT_GAP = 0.12
 BOTTOM = 0.1
 SWATCH, ITEM_GAP = 0.26, 0.14
-LABEL_GUTTER = 0.12
+LABEL_GUTTER = 0.16
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,9 @@ def lay_out(
     room = width - LEFT - RIGHT - gutter - GAP * (columns - 1)
     panel_width = room / columns
     panel_height = panel_width * HEIGHTS.get(columns, 0.9)
-    named = not end_labels and any(_needs_names(panel) for panel in panels)
-    heads = [_head(panel, panel_width, names=named) for panel in panels]
+    heads = [
+        _head(panel, panel_width, names=_needs_names(panel) and not end_labels) for panel in panels
+    ]
     rows = [heads[start : start + columns] for start in range(0, len(heads), columns)]
     tops = [max(head.height for head in row) for row in rows]
     text_width = width - LEFT - RIGHT

@@ -62,7 +62,7 @@ def draw(points: Points, spec: FigureSpec) -> Figure:
                 axes.set_ylabel(spec.y_label, fontsize=LABEL)
                 axes.yaxis.set_label_coords(-0.42 / box.width, 0.5)
             if layout.end_labels:
-                draw_end_labels(axes, panel, box.height)
+                draw_end_labels(axes, panel, box.width, box.height)
             _write_head(canvas, panel, box, head)
         for item, (_, look) in zip(layout.key, key, strict=True):
             height = layout.key_top - KEY_LINE * (item.line + 0.6)
