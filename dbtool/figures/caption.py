@@ -28,6 +28,7 @@ def caption_of(points: Points, spec: FigureSpec) -> list[str]:
     sentences = [
         " · ".join(facts),
         _not_reached(rows),
+        _at_the_start(rows),
         _not_normalised(rows) if spec.kind == "normalised" else "",
         _left_out(points),
     ]
@@ -80,8 +81,13 @@ def _not_reached(rows: pl.DataFrame) -> str:
     return "" if missing.is_empty() else f"Goal not reached: {_sizes_by_curve(missing)}."
 
 
+def _at_the_start(rows: pl.DataFrame) -> str:
+    missing = rows.filter(pl.col("steps") == 0)
+    return "" if missing.is_empty() else f"Goal passed before step 1: {_sizes_by_curve(missing)}."
+
+
 def _not_normalised(rows: pl.DataFrame) -> str:
-    missing = rows.filter(pl.col("y").is_null() & pl.col("steps").is_not_null())
+    missing = rows.filter(pl.col("y").is_null() & (pl.col("steps") > 0))
     if missing.is_empty():
         return ""
     names = missing["series"].unique(maintain_order=True).to_list()

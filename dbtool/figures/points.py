@@ -71,10 +71,7 @@ def filled_query(spec: FigureSpec, request: Request) -> str:
         name = found[1]
         return _literal(values[name]) if name in values else found[0]
 
-    lines = spec.query_path.read_text(encoding="utf-8").splitlines(keepends=True)
-    return "".join(
-        line if line.lstrip().startswith("--") else _PARAMETER.sub(literal, line) for line in lines
-    )
+    return _PARAMETER.sub(literal, spec.query_path.read_text(encoding="utf-8"))
 
 
 def read_points(

@@ -1,6 +1,8 @@
--- Figure 1: how do the steps to result depend on the batch size?
--- Nine workloads, one a panel; y is the fewest steps to get strictly past the goal.
--- Change a goal or a number of trials here; $goal and $trials replace them all, $release names the release.
+/*
+Figure 1: how do the steps to result depend on the batch size?
+Nine workloads, one a panel; y is the fewest steps to get strictly past the goal.
+Change a goal or a number of trials below; the parameters goal and trials replace them all, release names the release.
+*/
 WITH curves(panel_order, panel, series_order, series, workload, metric, goal, trials) AS (
     VALUES
         (1, 'Simple CNN on MNIST', 1, 'simple_cnn_base', 'mnist/simple_cnn_base/nesterov_momentum', 'val_classification_error', 0.01, 100),

@@ -1,6 +1,8 @@
--- Figure 3: how does the model change the effect of the batch size?
--- Six panels, one curve a model; y is the steps to result divided by the curve's own at the batch size normalise_at.
--- Change a goal or a number of trials here; $goal and $trials replace them all, $release names the release.
+/*
+Figure 3: how does the model change the effect of the batch size?
+Six panels, one curve a model; y is the steps to result divided by the curve's own at the batch size normalise_at.
+Change a goal or a number of trials below; the parameters goal and trials replace them all, release names the release.
+*/
 WITH curves(panel_order, panel, series_order, series, workload, metric, goal, trials, normalise_at) AS (
     VALUES
         (1, 'Fully connected and CNN on MNIST', 1, 'fc_1024_1024_1024', 'mnist/fc_1024_1024_1024/sgd', 'val_classification_error', 0.03, 100, 1),

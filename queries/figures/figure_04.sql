@@ -1,6 +1,8 @@
--- Figure 4: how far do momentum and Nesterov momentum extend the range of useful batch sizes?
--- Three workloads, one curve an optimizer; y is the fewest steps to get strictly past the goal.
--- Change a goal or a number of trials here; $goal and $trials replace them all, $release names the release.
+/*
+Figure 4: how far do momentum and Nesterov momentum extend the range of useful batch sizes?
+Three workloads, one curve an optimizer; y is the fewest steps to get strictly past the goal.
+Change a goal or a number of trials below; the parameters goal and trials replace them all, release names the release.
+*/
 WITH curves(panel_order, panel, series_order, series, workload, metric, goal, trials) AS (
     VALUES
         (1, 'Simple CNN on MNIST', 1, 'sgd', 'mnist/simple_cnn_base/sgd', 'val_classification_error', 0.01, 100),

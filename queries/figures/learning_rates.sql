@@ -1,6 +1,9 @@
--- The learning rate of the trial that reached the goal first, against batch size, one panel a workload.
--- $workloads: their names; NULL: every workload of the release. Each workload has its own goal unless $goal is given;
--- a workload without goal is left out.
+/*
+The learning rate of the trial that reached the goal first, against batch size, one panel a workload.
+The parameter workloads holds their names; NULL: every workload of the release. Each has its own goal unless the
+parameter goal is given; a workload without goal is left out. The parameter trials replaces the 100 below, release names
+the release.
+*/
 WITH chosen AS (
     SELECT *
     FROM workloads

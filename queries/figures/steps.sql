@@ -1,6 +1,9 @@
--- Steps to result against batch size for any workloads.
--- $workloads: their names, drawn in one panel; NULL: every workload of the release, one panel for those that share
--- data set, optimizer and goal. Each workload has its own goal unless $goal is given; a workload without goal is left out.
+/*
+Steps to result against batch size for any workloads.
+The parameter workloads holds their names, drawn in one panel; NULL: every workload of the release, one panel for those
+that share data set, optimizer and goal. Each has its own goal unless the parameter goal is given; a workload without
+goal is left out. The parameter trials replaces the 100 below, release names the release.
+*/
 WITH chosen AS (
     SELECT *, coalesce($goal::DOUBLE, goal) AS asked_goal
     FROM workloads

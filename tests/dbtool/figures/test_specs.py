@@ -1,0 +1,32 @@
+import pytest
+
+from dbtool.errors import UsageError
+from dbtool.figures.specs import FIGURES, find_figure
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [
+        ("figure_01", "figure_01"),
+        ("1", "figure_01"),
+        ("01", "figure_01"),
+        ("Figure 3", "figure_03"),
+        ("fig-4", "figure_04"),
+        ("steps", "steps"),
+        ("learning_rates", "learning-rates"),
+    ],
+)
+def test_a_figure_answers_to_its_name_and_its_number(word, name):
+    assert find_figure(word).name == name
+
+
+@pytest.mark.parametrize("word", ["figure_99", "0", "9z", "step", ""])
+def test_another_word_names_the_closest(word):
+    with pytest.raises(UsageError, match=r"unknown figure .* closest: .* `dbtool plot --list`"):
+        find_figure(word)
+
+
+def test_every_figure_has_a_query_that_can_be_given_as_an_argument():
+    # A query that opens with two dashes would be taken for an option.
+    for spec in FIGURES:
+        assert spec.query_path.read_text(encoding="utf-8").startswith("/*\n")
