@@ -1,0 +1,136 @@
+"""The training step against the update rules written out in NumPy."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from dbtool.errors import UsageError
+from producers.training.optimizers import optimizer_definition
+from producers.training.schedules import schedule_named
+from producers.training.step import trainer
+
+LEARNING_RATE = 0.3
+MOMENTUM = 0.9
+STEPS = 6
+BATCH = 5
+
+
+def batches() -> list[tuple[np.ndarray, np.ndarray]]:
+    """Made-up images and labels."""
+    random = np.random.default_rng(5)
+    return [
+        (
+            random.integers(0, 256, (BATCH, 28, 28), dtype=np.uint8),
+            random.integers(0, 10, BATCH, dtype=np.uint8),
+        )
+        for _ in range(STEPS)
+    ]
+
+
+def loss_and_gradients(
+    weights: list[np.ndarray], biases: list[np.ndarray], images: np.ndarray, labels: np.ndarray
+) -> tuple[float, list[np.ndarray], list[np.ndarray]]:
+    """Backpropagation by hand through ReLU layers and a softmax, in float64."""
+    activations = [images.reshape(len(images), -1) / 255.0]
+    for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
+        activations.append(np.maximum(activations[-1] @ weight + bias, 0))
+    logits = activations[-1] @ weights[-1] + biases[-1]
+    shifted = logits - logits.max(1, keepdims=True)
+    log_probabilities = shifted - np.log(np.exp(shifted).sum(1, keepdims=True))
+    rows = np.arange(len(labels))
+    loss = -log_probabilities[rows, labels].mean()
+    error = np.exp(log_probabilities)
+    error[rows, labels] -= 1
+    error /= len(labels)
+    weight_gradients, bias_gradients = [], []
+    for layer in reversed(range(len(weights))):
+        weight_gradients.insert(0, activations[layer].T @ error)
+        bias_gradients.insert(0, error.sum(0))
+        error = (error @ weights[layer].T) * (activations[layer] > 0)
+    return loss, weight_gradients, bias_gradients
+
+
+def trained_by_hand(
+    optimizer: str, values: list[np.ndarray], layers: int
+) -> tuple[list[float], list[np.ndarray]]:
+    """Losses and final weights of the rules in producers/training/optimizers.py."""
+    velocities = [np.zeros_like(value) for value in values]
+    losses = []
+    for images, labels in batches():
+        loss, by_weight, by_bias = loss_and_gradients(
+            values[:layers], values[layers:], images, labels
+        )
+        losses.append(loss)
+        for index, gradient in enumerate([*by_weight, *by_bias]):
+            velocities[index] = MOMENTUM * velocities[index] + gradient
+            direction = {
+                "sgd": gradient,
+                "momentum": velocities[index],
+                "nesterov_momentum": gradient + MOMENTUM * velocities[index],
+            }[optimizer]
+            values[index] = values[index] - LEARNING_RATE * direction
+    return losses, values
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "nesterov_momentum"])
+def test_steps_follow_the_update_rule(optimizer: str) -> None:
+    functions = trainer("fc_16_8", optimizer, "constant")
+    state = functions.start(jnp.uint32(7))
+    layers = state.parameters["layers"]
+    names = [(index, kind) for kind in ("kernel", "bias") for index in range(3)]
+
+    def arrays(parameters: dict[str, dict[int, dict[str, jax.Array]]]) -> list[np.ndarray]:
+        return [np.asarray(parameters["layers"][i][kind][...], np.float64) for i, kind in names]
+
+    assert len(layers) == 3
+    by_hand, final = trained_by_hand(optimizer, arrays(state.parameters), 3)
+    metaparameters = {"learning_rate": jnp.float32(LEARNING_RATE)}
+    if optimizer != "sgd":
+        metaparameters["momentum"] = jnp.float32(MOMENTUM)
+    step = jax.jit(functions.step)
+    losses = []
+    for images, labels in batches():
+        state, loss = step(state, metaparameters, images, labels)
+        losses.append(float(loss))
+    np.testing.assert_allclose(losses, by_hand, rtol=2e-5)
+    for found, expected in zip(arrays(state.parameters), final, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=2e-5)
+    assert int(state.step) == STEPS
+
+
+def test_initial_weights_follow_from_the_seed_alone() -> None:
+    functions = trainer("fc_8", "sgd", "constant")
+    first, again, other = (functions.start(jnp.uint32(seed)).parameters for seed in (1, 1, 2))
+    assert jax.tree.all(jax.tree.map(lambda a, b: bool((a == b).all()), first, again))
+    kernel = first["layers"][0]["kernel"][...]
+    assert not bool((kernel == other["layers"][0]["kernel"][...]).any())
+    # LeCun normal: variance 1 / fan-in.
+    assert float(kernel.std()) == pytest.approx(784**-0.5, rel=0.05)
+
+
+def test_constant_schedule_keeps_the_learning_rate() -> None:
+    schedule = schedule_named("constant")
+    assert schedule({"learning_rate": jnp.float32(0.5)}, jnp.int32(10**6)) == 0.5
+
+
+@pytest.mark.parametrize(("step", "expected"), [(0, 0.8), (50, 0.44), (100, 0.08), (500, 0.08)])
+def test_linear_decay_goes_straight_to_its_end(step: int, expected: float) -> None:
+    metaparameters = {
+        "learning_rate": jnp.float32(0.8),
+        "end_learning_rate_factor": jnp.float32(0.1),
+        "learning_rate_decay_steps": jnp.float32(100),
+    }
+    value = schedule_named("linear_decay")(metaparameters, jnp.int32(step))
+    assert float(value) == pytest.approx(expected, rel=1e-6)
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(UsageError, match="unknown optimizer 'sdg'; closest: sgd"):
+        optimizer_definition("sdg")
+    with pytest.raises(UsageError, match="unknown learning-rate schedule 'constnt'"):
+        schedule_named("constnt")
+    with pytest.raises(UsageError, match="unknown model 'fc_'"):
+        trainer("fc_", "sgd", "constant")
