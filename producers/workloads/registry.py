@@ -22,6 +22,10 @@ _FULLY_CONNECTED_BUDGET = StepBudget(fewest=500, examples=120_000)
 _NARROW_BUDGET = StepBudget(fewest=800, examples=250_000)
 _CONVOLUTIONAL_BUDGET = StepBudget(fewest=500, examples=120_000)
 
+# An evaluation of a convolutional network costs as much as dozens of its steps.
+_FULLY_CONNECTED_EVALUATION = EvaluationRule(validation_per_doubling=8, other_splits_every=8)
+_CNN_EVALUATION = EvaluationRule(validation_per_doubling=4, other_splits_every=4)
+
 _MNIST_CERTAINTY = (
     ("batch_sizes", "stated"),
     ("budget", "chosen"),
@@ -59,7 +63,7 @@ def _image_workload(
         train_examples=55_000,
         batch_sizes=batch_sizes,
         budget=_budget(model),
-        evaluation=EvaluationRule(),
+        evaluation=_FULLY_CONNECTED_EVALUATION if model.startswith("fc_") else _CNN_EVALUATION,
         certainty=_MNIST_CERTAINTY,
     )
 
