@@ -21,6 +21,8 @@ DASHES = {"perfect": (0, (4, 2.2)), "linear": (0, (4, 2.2)), "square_root": (0, 
 MARGIN = 0.7
 ROOM_FOR_MARKS = 1.1
 FEWEST_OCTAVES = 4.0
+# The share of spare room on the side where the guides lead: perfect scaling falls, rates rise.
+ROOM_AHEAD = 0.7
 # A border of the searched range this many octaves from a point is drawn.
 NEAR_BORDER = 1.5
 TICKS_PER_INCH = 2.6
@@ -93,7 +95,8 @@ def _set_scales(axes: Axes, panel: Panel, width: float, height: float) -> None:
     y = span_of([*panel.values(), *borders], FEWEST_OCTAVES).widened(
         MARGIN, ROOM_FOR_MARKS + MARGIN if marks else MARGIN
     )
-    x, y = equal_octaves(x, y, width, height)
+    falls = any("perfect" in curve.guides for curve in panel.curves)
+    x, y = equal_octaves(x, y, width, height, ROOM_AHEAD if falls else 1 - ROOM_AHEAD)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log", base=2)
     axes.set_xlim(2.0**x.low, 2.0**x.high)

@@ -41,24 +41,27 @@ def span_of(values: Iterable[float], shortest: float) -> Span:
     return span.widened(missing, missing)
 
 
-def equal_octaves(x: Span, y: Span, width: float, height: float) -> tuple[Span, Span]:
+def equal_octaves(
+    x: Span, y: Span, width: float, height: float, below: float = 0.5
+) -> tuple[Span, Span]:
     """Both stretches, the denser one widened so that an octave is as long on either axis.
 
-    A line of slope -1 is then drawn at 45 degrees. More of the vertical room is added below, where
-    the line of perfect scaling leads. A stretch that would have to grow too much stays as it is.
+    A line of slope -1 is then drawn at 45 degrees. A stretch that would have to grow too much stays
+    as it is.
 
     Args:
         x: the stretch along the horizontal axis.
         y: the stretch along the vertical axis.
         width: of the axes, in inches.
         height: of the axes, in inches.
+        below: the share of the vertical room that is added below.
     """
     octave = max(x.length / width, y.length / height)
     wider = octave * width - x.length
     taller = octave * height - y.length
     if wider > (MOST_WIDENING - 1) * x.length or taller > (MOST_WIDENING - 1) * y.length:
         return x, y
-    return x.widened(wider / 2, wider / 2), y.widened(0.7 * taller, 0.3 * taller)
+    return x.widened(wider / 2, wider / 2), y.widened(below * taller, (1 - below) * taller)
 
 
 def powers(span: Span, room: int) -> list[int]:
