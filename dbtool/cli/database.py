@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from dbtool.cli.loading import loading_bar
 from dbtool.cli.messages import first_sentence
 from dbtool.errors import DbtoolError
 from dbtool.resources import queries_folder
@@ -29,7 +30,9 @@ def reading(option: Path | None) -> Iterator[duckdb.DuckDBPyConnection]:
         DbtoolError: the database cannot be opened, or a query in the block fails.
         KeyboardInterrupt: the person pressed Ctrl-C while a query ran.
     """
-    with open_for_reading(database_to_read(option)) as connection, sentences():
+    with loading_bar("loading the release that ships with dbtool") as on_progress:
+        path = database_to_read(option, on_progress)
+    with open_for_reading(path) as connection, sentences():
         yield connection
 
 

@@ -19,14 +19,16 @@ class Format(StrEnum):
     ARROW = "arrow"
 
 
+BINARY = (Format.PARQUET, Format.ARROW)
+
+
 Database = Annotated[
     Path | None,
     typer.Option(
         "--db",
-        envvar="DBTOOL_DB",
         metavar="FILE",
-        help="The database file; without it the one in the user's data folder, "
-        "or the release that ships with dbtool.",
+        help="The database file; without it the one DBTOOL_DB names, the one in the user's data "
+        "folder, or the release that ships with dbtool.",
         show_default=False,
     ),
 ]

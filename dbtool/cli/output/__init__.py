@@ -8,13 +8,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from dbtool.cli.options import Format
+from dbtool.cli.options import BINARY, Format
 from dbtool.errors import UsageError
 
 if TYPE_CHECKING:
     import duckdb
-
-BINARY = (Format.PARQUET, Format.ARROW)
 
 
 def require_printable(output_format: Format) -> None:

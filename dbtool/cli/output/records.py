@@ -9,17 +9,18 @@ import duckdb
 import pyarrow as pa
 
 from dbtool.cli.messages import first_sentence
-from dbtool.cli.options import Format
+from dbtool.cli.options import BINARY, Format
 from dbtool.cli.output import columns
 from dbtool.errors import DbtoolError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from duckdb.sqltypes import DuckDBPyType
 
-# One row group of DuckDB's; also the row group of the Parquet that is written.
-ROWS_A_BATCH = 122_880
+# One row group of DuckDB's, which becomes one of the Parquet file; text takes more memory a row.
+ROWS_A_GROUP = 122_880
+ROWS_A_TEXT = 30_720
 
 
 def print_rows(result: duckdb.DuckDBPyConnection, output_format: Format, limit: int | None) -> None:
@@ -27,7 +28,8 @@ def print_rows(result: duckdb.DuckDBPyConnection, output_format: Format, limit: 
     types = [column[1] for column in result.description]
     output = sys.stdout.buffer
     try:
-        rows = _renamed(result.to_arrow_reader(ROWS_A_BATCH), limit)
+        batch_rows = ROWS_A_GROUP if output_format in BINARY else ROWS_A_TEXT
+        rows = _renamed(result.to_arrow_reader(batch_rows), limit)
         match output_format:
             case Format.CSV:
                 _write_csv(rows, types, output)
@@ -84,15 +86,14 @@ def _distinct(names: Sequence[str]) -> list[str]:
     return distinct
 
 
-def _converted(rows: pa.RecordBatchReader, expressions: str) -> Iterable[pa.RecordBatch]:
-    """Batches of SQL expressions over the rows, worked out by a DuckDB of its own."""
-    # The rows' own connection is still busy with them.
-    converter = duckdb.connect()
-    converter.register("incoming", rows)
-    batches: Iterable[pa.RecordBatch] = converter.execute(
-        f"SELECT {expressions} FROM incoming"  # noqa: S608 (names are quoted, values are rows)
-    ).to_arrow_reader(ROWS_A_BATCH)
-    return batches
+def _converted(rows: pa.RecordBatchReader, expressions: str) -> Iterator[pa.Table]:
+    """Tables of SQL expressions over the rows, a batch at a time, worked out by another DuckDB."""
+    # One query over the whole reader would run ahead of a slow writer and hold its rows in memory.
+    with duckdb.connect() as converter:
+        for batch in rows:
+            converter.register("incoming", pa.Table.from_batches([batch]))
+            result = converter.execute(f"SELECT {expressions} FROM incoming")  # noqa: S608 (names are quoted)
+            yield result.to_arrow_table()
 
 
 def _write_csv(rows: pa.RecordBatchReader, types: Sequence[DuckDBPyType], output: BinaryIO) -> None:
