@@ -1,6 +1,7 @@
 -- The stored rows. People query the views in views.sql; these tables may change with the schema version.
 -- Measurements are keyed by small integers and written sorted by study, trial, step, so that zone maps
--- let a query on one study skip the rest of the file.
+-- let a query on one study skip the rest of the file. Foreign keys are left out: DuckDB would refuse to complete a
+-- release's row that workloads refer to.
 
 CREATE SCHEMA stored;
 
@@ -19,7 +20,7 @@ CREATE TABLE stored.release (
 
 CREATE TABLE stored.workload (
     workload_id SMALLINT PRIMARY KEY,
-    release_id SMALLINT NOT NULL REFERENCES stored.release (release_id),
+    release_id SMALLINT NOT NULL,
     workload VARCHAR NOT NULL,       -- the path in the archive, such as mnist_subsets/mnist_6875/simple_cnn_base/sgd
     collection VARCHAR,              -- the folder above the data set, such as mnist_subsets; NULL for most
     dataset VARCHAR NOT NULL,
@@ -36,7 +37,7 @@ CREATE TABLE stored.workload (
 
 CREATE TABLE stored.study (
     study_id SMALLINT PRIMARY KEY,
-    workload_id SMALLINT NOT NULL REFERENCES stored.workload (workload_id),
+    workload_id SMALLINT NOT NULL,
     batch_size INTEGER NOT NULL,     -- global batch size
     train_steps BIGINT NOT NULL,     -- fewest steps of a COMPLETE trial; 0 where the budget was time
     early_stopping BOOLEAN NOT NULL,

@@ -1,0 +1,146 @@
+"""Which database a command opens: the one named, the user's own, or the bundled release."""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import platformdirs
+
+from dbtool.errors import DbtoolError, UsageError
+from dbtool.resources import bundled_release, schema_folder
+from dbtool.store.database import open_for_writing, publish, writing_failed
+from dbtool.store.ingest import find_shards, ingest
+
+if TYPE_CHECKING:
+    from dbtool.store.ingest import Progress
+
+
+def database_to_read(option: Path | None, on_progress: Progress | None = None) -> Path:
+    """The database that a query runs on.
+
+    Args:
+        option: the value of --db; before DBTOOL_DB, the user's own database and, where that is
+            not there, the bundled release, which is loaded once into the user's cache.
+        on_progress: as for `ingest`; called while the bundled release is loaded.
+
+    Raises:
+        UsageError: the database named does not exist.
+        DbtoolError: there is none, and the bundled release cannot be loaded.
+    """
+    named = _named(option)
+    if named is not None:
+        path, origin = named
+        if not path.exists():
+            raise UsageError(
+                f"the database {path} that {origin} names does not exist: "
+                f"make it with `dbtool ingest --db {path} PATH`"
+            )
+        return path
+    own = _own_database()
+    return own if own.exists() else bundled_database(bundled_release(), on_progress)
+
+
+def database_to_write(option: Path | None) -> Path:
+    """The database that rows are loaded into, whose folder is made where it is not there.
+
+    Args:
+        option: the value of --db; before DBTOOL_DB and the user's own database.
+
+    Raises:
+        UsageError: a folder was named.
+        DbtoolError: the folder cannot be made.
+    """
+    named = _named(option)
+    path = named[0] if named else _own_database()
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder: name the database's file, such as {path / 'my.db'}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DbtoolError(
+            f"cannot make the folder {path.parent} of the database: {error.strerror}; "
+            "name another file with --db"
+        ) from error
+    return path
+
+
+def bundled_database(release: Path, on_progress: Progress | None = None) -> Path:
+    """The database of a release folder, loaded once into the user's cache.
+
+    Where the cache cannot be written it is loaded into a temporary folder, which is removed when
+    the process ends. Processes that load it at once each make their own file; the first one stays.
+
+    Args:
+        release: a folder of shards with a manifest.json.
+        on_progress: as for `ingest`.
+
+    Raises:
+        DbtoolError: the folder is no release, or its shards cannot be loaded.
+    """
+    manifest = release / "manifest.json"
+    if not manifest.is_file():
+        raise DbtoolError(
+            f"there is no database at {_own_database()} and no release in {release}: "
+            "load shards with `dbtool ingest PATH` or name a database with --db"
+        )
+    name = f"bundled-{_digest(manifest)}.duckdb"
+    try:
+        cache = platformdirs.user_cache_path("dbtool", ensure_exists=True)
+        path = cache / name
+        if path.is_file():
+            return path
+        folder = tempfile.mkdtemp(prefix=".bundled-", dir=cache)
+    except OSError:
+        folder = tempfile.mkdtemp(prefix="dbtool-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        return _load(release, Path(folder) / name, on_progress)
+    try:
+        publish(_load(release, Path(folder) / name, on_progress), path)
+    except OSError as error:
+        raise writing_failed(path, error) from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return path
+
+
+def _named(option: Path | None) -> tuple[Path, str] | None:
+    """The database that was named, and by what."""
+    if option is not None:
+        return option, "--db"
+    variable = os.environ.get("DBTOOL_DB")
+    return (Path(variable).expanduser(), "DBTOOL_DB") if variable else None
+
+
+def _own_database() -> Path:
+    """Where the user's own database lies, or would."""
+    return platformdirs.user_data_path("dbtool") / "dbtool.duckdb"
+
+
+def _digest(manifest: Path) -> str:
+    """16 hex digits that change with the release and with the data model."""
+    digest = hashlib.sha256(manifest.read_bytes())
+    for part in sorted(schema_folder().glob("*.sql")):
+        digest.update(part.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _load(release: Path, path: Path, on_progress: Progress | None) -> Path:
+    """Loads a release into a new database and returns its path.
+
+    Raises:
+        DbtoolError: a shard is refused, or the database cannot be written.
+    """
+    with open_for_writing(path) as connection:
+        report = ingest(connection, find_shards([release]), on_progress)
+    if report.refused:
+        shard, reason = report.refused[0]
+        raise DbtoolError(
+            f"the bundled release is damaged: {shard} is refused: {reason}; install dbtool anew"
+        )
+    return path
