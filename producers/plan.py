@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -103,11 +104,16 @@ def plan_studies(
         shared_batches: whether the trials of a study share one batch order.
 
     Raises:
-        UsageError: when a batch size is smaller than 1 or larger than the training set.
+        UsageError: when a batch size is smaller than 1 or larger than the training set, or the
+            budget is no number.
     """
+    if not math.isfinite(budget_scale):
+        raise UsageError(
+            f"the budget cannot be multiplied by {budget_scale}; give a number to --budget"
+        )
     studies = []
     for workload in workloads:
-        for batch_size in batch_sizes or workload.batch_sizes:
+        for batch_size in dict.fromkeys(batch_sizes or workload.batch_sizes):
             if not 1 <= batch_size <= workload.train_examples:
                 sizes = ", ".join(str(size) for size in workload.batch_sizes)
                 raise UsageError(

@@ -83,8 +83,9 @@ def write_shard(
         temporary.rename(path)
         _sync_folder(folder)
     except OSError as error:
+        reason = error.strerror or str(error).splitlines()[0]
         raise DbtoolError(
-            f"could not write a shard into {folder}: {error.strerror or error}; "
+            f"could not write a shard into {folder}: {reason}; "
             "free some space or choose another folder with --out, then run the same command again"
         ) from error
     finally:

@@ -7,15 +7,17 @@ where it stopped when the same command is given again.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import jax
 
 from dbtool.errors import DbtoolError
 from dbtool.store.contract import STUDY_KEY, TRIALS_KEY
 from producers.datasets import load_images
 from producers.devices import lanes, provenance
+from producers.lock import only_writer
 from producers.models.registry import model_definition
 from producers.shards import TEMPORARY_PREFIX, write_shard
 from producers.training.block import BlockProgram, trial_mesh
@@ -79,13 +81,12 @@ def finished_trials(study: StudyPlan, out: Path) -> dict[int, str]:
             trials = json.loads(metadata[TRIALS_KEY.encode()])
         except (pa.ArrowException, OSError, KeyError, ValueError) as error:
             raise DbtoolError(
-                f"{path} is not a sound shard ({str(error).splitlines()[0]}); "
+                f"{path} is not a sound shard ({_first_line(error)}); "
                 "move it away and run the same command again"
             ) from error
         if described != expected:
-            different = sorted(key for key in expected if described.get(key) != expected[key])
             raise DbtoolError(
-                f"{path} holds {study.name} with another {', '.join(different)}; "
+                f"{path} holds {study.name} with another {_different(described, expected)}; "
                 "write this sweep into another folder with --out"
             )
         finished.update((trial["trial_id"], trial["status"]) for trial in trials)
@@ -93,18 +94,22 @@ def finished_trials(study: StudyPlan, out: Path) -> dict[int, str]:
 
 
 def missing_trials(options: SweepOptions, finished: dict[int, str]) -> list[int]:
-    """The next trials that a study needs; none when it is done."""
-    missing = [trial_id for trial_id in range(options.trials) if trial_id not in finished]
-    if missing:
-        return missing
-    feasible = sum(status != "INFEASIBLE" for status in finished.values())
-    most = _MOST_TRIALS_PER_FEASIBLE * options.feasible
-    if feasible >= options.feasible or len(finished) >= most:
-        return []
-    wanted = (options.feasible - feasible) * len(finished) // max(feasible, 1)
-    count = min(max(wanted, _ADDED_TRIALS), most - len(finished))
-    start = max(finished) + 1
-    return list(range(start, start + count))
+    """The next trials that a study needs; none when it is done.
+
+    How many trials a study has in the end follows from their statuses alone, whenever the sweep
+    was stopped between.
+    """
+    trials = options.trials
+    while True:
+        missing = [trial_id for trial_id in range(trials) if trial_id not in finished]
+        if missing:
+            return missing
+        feasible = sum(finished[trial_id] != "INFEASIBLE" for trial_id in range(trials))
+        most = _MOST_TRIALS_PER_FEASIBLE * options.feasible
+        if feasible >= options.feasible or trials >= most:
+            return []
+        wanted = (options.feasible - feasible) * trials // max(feasible, 1)
+        trials = min(trials + max(wanted, _ADDED_TRIALS), most)
 
 
 def run_sweep(
@@ -116,7 +121,8 @@ def run_sweep(
         DbtoolError: when another sweep writes there, a data set is missing, the disk is full, or
             the folder holds shards of another definition.
     """
-    with _only_writer(out):
+    with only_writer(out):
+        _clear(studies, out)
         for study in studies:
             session = None
             while missing := missing_trials(options, finished_trials(study, out)):
@@ -147,14 +153,15 @@ class _StudySession:
         """Trains a block and writes its shard; returns the shard and its number of rows."""
         study = self._study
         trials = study.trials(trial_ids)
-        record = train_block(
-            self._program,
-            self._splits,
-            trials,
-            batch_size=study.batch_size,
-            evaluations=study.workload.evaluation.schedule(study.train_steps),
-            on_steps=on_steps,
-        )
+        with _memory_to_train(study, len(trial_ids)):
+            record = train_block(
+                self._program,
+                self._splits,
+                trials,
+                batch_size=study.batch_size,
+                evaluations=study.workload.evaluation.schedule(study.train_steps),
+                on_steps=on_steps,
+            )
         path = write_shard(
             study.folder(out),
             study=study.description(),
@@ -197,22 +204,46 @@ def _splits(program: BlockProgram, data: ImageDataset, workload: Workload) -> Sp
 
 
 @contextlib.contextmanager
-def _only_writer(out: Path) -> Iterator[None]:
-    """Keeps two sweeps from training the same trials, and clears away what a killed one left."""
+def _memory_to_train(study: StudyPlan, trials: int) -> Iterator[None]:
+    """Says in one sentence that a block does not fit into the devices' memory."""
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        lock = (out / ".lock").open("w")
-    except OSError as error:
-        raise DbtoolError(
-            f"cannot write into {out}: {error.strerror}; choose another folder with --out"
-        ) from error
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise DbtoolError(
-                f"another sweep writes into {out}; wait for it or choose another folder with --out"
-            ) from error
-        for left in out.rglob(f"{TEMPORARY_PREFIX}*"):
-            left.unlink()
         yield
+    except (jax.errors.JaxRuntimeError, MemoryError) as error:
+        if not isinstance(error, MemoryError) and "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        mend = "fewer trials together with --block" if trials > 1 else "a smaller batch size"
+        raise DbtoolError(
+            f"{study.name} with {trials} trials together needs more memory than there is; "
+            f"train {mend}"
+        ) from error
+
+
+def _clear(studies: Sequence[StudyPlan], out: Path) -> None:
+    """Removes the unfinished files that a killed sweep left."""
+    for study in studies:
+        for left in study.folder(out).glob(f"{TEMPORARY_PREFIX}*"):
+            left.unlink()
+
+
+def _different(described: object, expected: dict[str, Any]) -> str:
+    """The parts of a study's description that differ; of its workload's the settings."""
+    if not isinstance(described, dict):
+        return "description"
+    names = []
+    for key in sorted({*described, *expected}):
+        theirs, ours = described.get(key), expected.get(key)
+        if theirs == ours:
+            continue
+        if isinstance(theirs, dict) and isinstance(ours, dict):
+            names += [
+                f"{key} ({part})"
+                for part in sorted({*theirs, *ours})
+                if theirs.get(part) != ours.get(part)
+            ]
+        else:
+            names.append(key)
+    return ", ".join(names)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")

@@ -1,5 +1,9 @@
 """The command that trains workloads and writes shards."""
 
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -8,9 +12,9 @@ import typer
 
 def command(
     workload: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(help="Workloads, or patterns such as 'mnist/fc_*'.", show_default=False),
-    ],
+    ] = None,
     *,
     batch_sizes: Annotated[
         str | None,
@@ -21,23 +25,35 @@ def command(
         ),
     ] = None,
     trials: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Train the trials 0 to N - 1 of each study.")
+        int,
+        typer.Option(
+            min=1, max=1_000_000, metavar="N", help="Train the trials 0 to N - 1 of each study."
+        ),
     ] = 100,
     feasible: Annotated[
         int,
-        typer.Option(min=0, metavar="N", help="Add trials until N of a study did not diverge."),
+        typer.Option(
+            min=0,
+            max=100_000,
+            metavar="N",
+            help="Add trials until N of a study did not diverge, at most 5 N in all.",
+        ),
     ] = 0,
     steps: Annotated[
         int | None,
         typer.Option(
             min=1,
+            max=100_000_000,
             metavar="N",
             help="Steps of each trial; without it the workload's budget.",
             show_default=False,
         ),
     ] = None,
     budget: Annotated[
-        float, typer.Option(min=0.0, metavar="X", help="Multiplies the workload's budget of steps.")
+        float,
+        typer.Option(
+            min=0.0, max=100.0, metavar="X", help="Multiplies the workload's budget of steps."
+        ),
     ] = 1.0,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Where the shards go, and where the sweep goes on.")
@@ -66,6 +82,10 @@ def command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would run and train nothing.")
     ] = False,
+    list_workloads: Annotated[
+        bool,
+        typer.Option("--list", help="Print the workloads, their goals and published batch sizes."),
+    ] = False,
 ) -> None:
     """Train workloads and write their measurements as shards.
 
@@ -73,12 +93,22 @@ def command(
 
     Example: dbtool produce mnist/fc_64_64_64/sgd --batch-sizes 64 --trials 100 --out runs
     """
+    if list_workloads:
+        _list_workloads(workload or ["*"])
+        return
+
     from dbtool.cli.progress import sweep_progress
+    from dbtool.errors import UsageError
     from producers.devices import configure_devices
     from producers.plan import plan_studies
     from producers.sweep import SweepOptions, run_sweep
     from producers.workloads.registry import find_workloads
 
+    if not workload:
+        raise UsageError(
+            "name what to train, such as `dbtool produce mnist/fc_64_64_64/sgd`; "
+            "`dbtool produce --list` lists the workloads"
+        )
     studies = plan_studies(
         find_workloads(workload),
         release=release,
@@ -96,8 +126,40 @@ def command(
         for line in estimate(studies, out, options):
             typer.echo(line)
         return
-    with sweep_progress(studies, out, options) as events:
+    with _interruptible(), sweep_progress(studies, out, options) as events:
         run_sweep(studies, out, options, events)
+
+
+def _list_workloads(patterns: list[str]) -> None:
+    """Prints a line a workload: its name, goal and published batch sizes."""
+    from producers.workloads.registry import find_workloads
+
+    workloads = find_workloads(patterns)
+    width = max(len(workload.name) for workload in workloads)
+    for workload in workloads:
+        sign = ">" if workload.maximize else "<"
+        sizes = ",".join(str(size) for size in workload.batch_sizes)
+        typer.echo(
+            f"{workload.name:<{width}}  {workload.metric} {sign} {workload.goal:g}  "
+            f"batch sizes {sizes}"
+        )
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ends the process at once on Ctrl-C.
+
+    Otherwise Python would wait, at its end, for a compiled call that may take minutes yet. Nothing
+    is lost: every shard is whole, and the unfinished one has been cleared away.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        from dbtool.cli.main import INTERRUPTED
+
+        sys.stderr.write("dbtool: interrupted\n")
+        sys.stderr.flush()
+        os._exit(INTERRUPTED)
 
 
 def _numbers(text: str | None) -> list[int] | None:

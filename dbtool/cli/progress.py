@@ -30,6 +30,8 @@ def sweep_progress(
         for study in studies
     )
     console = Console(stderr=True)
+    # Rich takes some variables of the environment for a terminal.
+    on_terminal = sys.stderr.isatty()
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -37,12 +39,18 @@ def sweep_progress(
         TimeRemainingColumn(compact=True),
     )
     started = time.monotonic()
-    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+    with Progress(*columns, console=console, disable=not on_terminal) as progress:
         task = progress.add_task("starting", total=planned, rate=0)
         done = 0
+        block_steps = passed = 0
 
         def on_block(study: StudyPlan, trial_ids: Sequence[int]) -> None:
-            progress.update(task, description=f"{study.name}, {len(trial_ids)} trials")
+            nonlocal block_steps
+            block_steps = len(trial_ids) * study.train_steps
+            # Trials that are added to reach a number of feasible ones were not planned.
+            total = max(planned, passed + block_steps)
+            description = f"{study.name}, {len(trial_ids)} trials"
+            progress.update(task, description=description, total=total)
 
         def on_steps(trial_steps: int) -> None:
             nonlocal done
@@ -51,7 +59,11 @@ def sweep_progress(
             progress.update(task, advance=trial_steps, rate=rate)
 
         def on_shard(path: Path, rows: int) -> None:
-            if not console.is_terminal:
+            nonlocal passed
+            # Diverged trials left out some of the steps that were planned.
+            passed += block_steps
+            progress.update(task, completed=passed)
+            if not on_terminal:
                 sys.stderr.write(f"wrote {path} ({rows:,} measurements)\n")
 
         yield SweepEvents(on_block=on_block, on_steps=on_steps, on_shard=on_shard)

@@ -90,30 +90,40 @@ class BlockRecord:
         """The rows of all trials in order, some trials at a time."""
         pending: list[pa.Table] = []
         for trial, trial_id in enumerate(trial_ids):
-            pending.append(self._table(trial, trial_id))
-            if sum(len(table) for table in pending) >= _ROWS_A_GROUP:
-                yield pa.concat_tables(pending)
-                pending = []
+            rows = self.steps(trial) + 1
+            for start in range(0, rows, _ROWS_A_GROUP):
+                stop = min(start + _ROWS_A_GROUP, rows)
+                pending.append(self._table(trial, trial_id, start, stop))
+                if sum(len(table) for table in pending) >= _ROWS_A_GROUP:
+                    yield pa.concat_tables(pending)
+                    pending = []
         if pending:
             yield pa.concat_tables(pending)
 
-    def _table(self, trial: int, trial_id: int) -> pa.Table:
-        last = self.steps(trial)
-        evaluated = self._evaluations[trial]
-        steps = np.array(sorted(evaluated), np.int64)
+    def _table(self, trial: int, trial_id: int, start: int, stop: int) -> pa.Table:
+        """The rows of a trial's steps from start up to, and without, stop."""
+        steps = np.arange(start, stop, dtype=np.int64)
+        losses = self._losses[trial, max(start - 1, 0) : stop - 1]
         columns: dict[str, pa.Array] = {
-            "trial_id": pa.array(np.full(last + 1, trial_id, np.int32)),
-            "step": pa.array(np.arange(last + 1, dtype=np.int64)),
+            "trial_id": pa.array(np.full(len(steps), trial_id, np.int32)),
+            "step": pa.array(steps),
+            # No update leads to step 0.
             "batch_cross_entropy_error": pa.array(
-                np.concatenate([[np.nan], self._losses[trial, :last]]).astype(np.float32),
-                mask=np.arange(last + 1) == 0,
+                np.concatenate([np.zeros(len(steps) - len(losses), np.float32), losses]),
+                mask=steps == 0,
             ),
         }
+        evaluated = {
+            step: values
+            for step, values in self._evaluations[trial].items()
+            if start <= step < stop
+        }
         for name in shard_schema().names[len(columns) :]:
-            values = np.zeros(last + 1)
-            missing = np.ones(last + 1, bool)
-            measured = np.array([step for step in steps if name in evaluated[step]], np.int64)
-            values[measured] = [evaluated[step][name] for step in measured]
-            missing[measured] = False
+            values = np.zeros(len(steps))
+            missing = np.ones(len(steps), bool)
+            for step, measured in evaluated.items():
+                if name in measured:
+                    values[step - start] = measured[name]
+                    missing[step - start] = False
             columns[name] = pa.array(values, mask=missing)
         return pa.table(columns, schema=shard_schema())

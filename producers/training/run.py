@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,12 +14,17 @@ from producers.training.records import BlockRecord
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    import jax
+
     from producers.training.block import BlockProgram, SplitArrays
     from producers.training.step import TrialState
 
 # Bounds the memory of the examples' numbers that are drawn ahead of a compiled call.
 _DRAWN_AHEAD = 16_000_000
 _MOST_STEPS_A_CALL = 1_024
+# Python does not see Ctrl-C while JAX waits for a call that may take minutes, but does while it
+# waits for a thread.
+_FETCHER = ThreadPoolExecutor(max_workers=1)
 
 
 @dataclass(frozen=True)
@@ -122,7 +128,7 @@ def train_block(
                 states, draw.metaparameters(slots), slots.alive, batches, steps, splits.training
             )
             slots.stop(
-                record.add_losses(slots.trial, slots.alive, step, np.asarray(losses)[:, :steps])
+                record.add_losses(slots.trial, slots.alive, step, _fetched(losses)[:, :steps])
             )
             on_steps(steps * int(slots.alive.sum()))
             step += steps
@@ -130,9 +136,9 @@ def train_block(
             break
         for split, arrays in splits.evaluated(every_split).items():
             loss, wrong = program.evaluate(states, slots.alive, arrays)
-            error = np.asarray(wrong, np.float64) / arrays.labels.shape[0]
+            error = _fetched(wrong).astype(np.float64) / arrays.labels.shape[0]
             diverged = record.add_evaluation(
-                slots.trial, slots.alive, step, split, np.asarray(loss, np.float64), error
+                slots.trial, slots.alive, step, split, _fetched(loss).astype(np.float64), error
             )
             slots.stop(diverged)
         if slots.wasteful():
@@ -178,6 +184,11 @@ class _Draw:
         batches = np.zeros((len(streams), capacity, self._batch_size), np.int32)
         take_all(streams, step, steps, batches)
         return batches[0] if self._shared else batches
+
+
+def _fetched(array: jax.Array) -> np.ndarray:
+    """The array on the host, once it has been computed."""
+    return _FETCHER.submit(np.asarray, array).result()
 
 
 def _kept(states: TrialState, places: np.ndarray) -> TrialState:
