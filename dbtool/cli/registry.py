@@ -42,6 +42,8 @@ COMMANDS = {
     "steps": Entry("steps", "Print the steps to result of a workload at each batch size."),
     "sql": Entry("sql", "Run one SQL query over the database and print its rows."),
     "plot": Entry("plot", "Draw figures, and write their points as CSV beside them."),
+    "verify": Entry("verify", "Check every byte of releases, shards and databases."),
+    "export": Entry("export", "Write shards as a release folder with a manifest."),
     "cite": Entry("cite", "Print BibTeX entries for the releases the database holds."),
 }
 

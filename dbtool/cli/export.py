@@ -1,0 +1,68 @@
+"""The command that writes a release folder."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    path: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="SHARDS...",
+            help="Shards, or folders that are searched for trials-*.parquet.",
+            show_default=False,
+        ),
+    ],
+    *,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="The release folder, which must not be there yet.")
+    ],
+    release: Annotated[str, typer.Option(metavar="NAME", help="The release's name.")],
+    title: Annotated[str, typer.Option(metavar="TEXT", help="One line on what it is.")] = "",
+    licence: Annotated[
+        str, typer.Option(metavar="SPDX", help="Licence of the measurements.")
+    ] = "CC-BY-4.0",
+    loss_bits: Annotated[
+        int, typer.Option(min=1, max=23, metavar="N", help="Mantissa bits of batch losses to keep.")
+    ] = 23,
+    every_loss_up_to: Annotated[
+        int, typer.Option(min=0, metavar="STEP", help="Keep all batch losses up to this step.")
+    ] = 0,
+    then_one_in: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Of later batch losses, keep one in N.")
+    ] = 1,
+    evaluations_only: Annotated[
+        bool,
+        typer.Option("--evaluations-only", help="Keep no later losses between evaluations."),
+    ] = False,
+) -> None:
+    """Write shards as a release folder with a manifest.
+
+    Evaluations are kept whole; batch losses can be thinned and rounded, which the manifest records.
+
+    Example: dbtool export runs --out my-release --release mine --loss-bits 8
+    """
+    from dbtool.release.export import export_release
+    from dbtool.release.reduction import Reduction
+    from dbtool.store.ingest import find_shards
+
+    manifest = export_release(
+        find_shards(path),
+        out,
+        release=release,
+        title=title,
+        licence=licence,
+        reduction=Reduction(
+            every_loss_up_to=every_loss_up_to,
+            then_one_in=None if evaluations_only else then_one_in,
+            loss_bits=loss_bits,
+        ),
+    )
+    size = sum(file.bytes for file in manifest.files)
+    rows = sum(file.measurements for file in manifest.files)
+    sys.stderr.write(
+        f"wrote {out}: {len(manifest.files):,} studies, {rows:,} measurements, {size / 1e6:.1f} MB\n"
+    )

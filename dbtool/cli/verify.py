@@ -1,0 +1,45 @@
+"""The command that checks what is stored."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    path: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH...",
+            help="Release folders, folders of shards, shards or databases.",
+            show_default=False,
+        ),
+    ],
+) -> None:
+    """Check every byte of releases, shards and databases.
+
+    Finds any flipped byte, truncated, missing or extra file, and says what mends it.
+
+    Example: dbtool verify data
+    """
+    from dbtool.errors import DbtoolError
+    from dbtool.release.verify import verify
+
+    problems = 0
+    for each in path:
+        outcome = verify(each)
+        for problem in outcome.problems:
+            sys.stderr.write(f"{problem.path}: {problem.reason}; {problem.mend}\n")
+        problems += len(outcome.problems)
+        sound = [
+            f"{count:,} {name}{'s' if count != 1 else ''}"
+            for count, name in ((outcome.shards, "shard"), (outcome.databases, "database"))
+            if count
+        ]
+        sys.stderr.write(
+            f"{each}: {' and '.join(sound) or 'nothing'} sound, "
+            f"{outcome.measurements:,} measurements\n"
+        )
+    if problems:
+        raise DbtoolError(f"{problems} problem{'s' if problems != 1 else ''} found (listed above)")

@@ -1,0 +1,168 @@
+"""Checks release folders, shards and databases, and says what is wrong and what mends it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dbtool.errors import DbtoolError, UsageError
+from dbtool.release.manifest import MANIFEST, read_manifest
+from dbtool.resources import queries_folder
+from dbtool.store.contract import parse_shard_name
+from dbtool.store.database import open_for_reading
+from dbtool.store.shards import ShardError, read_shard
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from dbtool.release.manifest import ReleaseFile
+
+_GET_ANEW = "get the release anew, or `git checkout` it in a checkout"
+_WRITE_ANEW = "remove it and run the `dbtool produce` command that wrote it again"
+_LOAD_ANEW = "move the file away and load its shards again with `dbtool ingest`"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that is wrong.
+
+    Attributes:
+        path: the file or folder.
+        reason: what is wrong with it.
+        mend: what to do.
+    """
+
+    path: Path
+    reason: str
+    mend: str
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What was checked.
+
+    Attributes:
+        shards: shards that are sound.
+        databases: databases that are sound.
+        measurements: rows of these.
+        problems: what is wrong.
+    """
+
+    shards: int
+    databases: int
+    measurements: int
+    problems: tuple[Problem, ...]
+
+
+def verify(path: Path) -> Verified:
+    """Checks every byte of a release folder, a folder of shards, a shard or a database.
+
+    In a folder, each release (a folder with a manifest.json) is held against its manifest; shards
+    that belong to none are checked against the digest in their name.
+
+    Raises:
+        UsageError: when there is nothing of the kind at that path.
+    """
+    if not path.exists():
+        raise UsageError(f"there is no {path}; give a release folder, a shard or a database")
+    if path.is_file():
+        return _verify_file(path)
+    manifests = sorted(path.rglob(MANIFEST))
+    releases = [manifest.parent for manifest in manifests]
+    outcomes = [_verify_release(release) for release in releases]
+    loose = [shard for shard in _files(path, "*.parquet") if not _inside(shard, releases)]
+    outcomes += [_verify_shard(shard, _WRITE_ANEW) for shard in loose]
+    if not outcomes:
+        raise UsageError(f"{path} holds no release and no shards; `dbtool produce` writes shards")
+    return _together(outcomes)
+
+
+def _verify_file(path: Path) -> Verified:
+    if path.suffix == ".parquet" or parse_shard_name(path.name):
+        return _verify_shard(path, _WRITE_ANEW)
+    return _verify_database(path)
+
+
+def _verify_shard(path: Path, mend: str) -> Verified:
+    try:
+        shard = read_shard(path)
+    except ShardError as error:
+        return Verified(0, 0, 0, (Problem(path, error.reason, mend),))
+    return Verified(1, 0, shard.rows, ())
+
+
+def _verify_release(folder: Path) -> Verified:
+    """Holds a release folder against its manifest, both ways."""
+    try:
+        manifest = read_manifest(folder)
+    except DbtoolError as error:
+        return Verified(0, 0, 0, (Problem(folder / MANIFEST, str(error), _GET_ANEW),))
+    listed = {folder / file.path: file for file in manifest.files}
+    present = set(_files(folder, "*")) - {folder / MANIFEST}
+    problems = [
+        Problem(path, "the manifest does not list it", "remove it")
+        for path in sorted(present - set(listed))
+    ]
+    outcomes = [Verified(0, 0, 0, tuple(problems))]
+    for path, file in sorted(listed.items()):
+        outcomes.append(_verify_listed(path, file))
+    return _together(outcomes)
+
+
+def _verify_listed(path: Path, file: ReleaseFile) -> Verified:
+    if not path.is_file():
+        return Verified(0, 0, 0, (Problem(path, "it is missing", _GET_ANEW),))
+    try:
+        shard = read_shard(path)
+    except ShardError as error:
+        return Verified(0, 0, 0, (Problem(path, error.reason, _GET_ANEW),))
+    found = (
+        shard.sha256,
+        path.stat().st_size,
+        shard.study["workload"]["workload"],
+        shard.study["batch_size"],
+        len(shard.trials),
+        shard.rows,
+    )
+    expected = (
+        *(file.sha256, file.bytes, file.workload),
+        *(file.batch_size, file.trials, file.measurements),
+    )
+    if found != expected:
+        problem = Problem(path, "it is not the file that the manifest lists", _GET_ANEW)
+        return Verified(0, 0, 0, (problem,))
+    return Verified(1, 0, shard.rows, ())
+
+
+def _verify_database(path: Path) -> Verified:
+    """Reads every row of a database and holds the rows against its own counts."""
+    import duckdb
+
+    query = (queries_folder() / "verify" / "database.sql").read_text()
+    try:
+        with open_for_reading(path) as connection:
+            rows = connection.execute(query).fetchall()
+    except (DbtoolError, duckdb.Error) as error:
+        reason = str(error).splitlines()[0]
+        return Verified(0, 0, 0, (Problem(path, reason, _LOAD_ANEW),))
+    problems = tuple(Problem(path, reason, _LOAD_ANEW) for reason, _ in rows if reason)
+    measurements = sum(count for reason, count in rows if reason is None)
+    return Verified(0, 0 if problems else 1, measurements, problems)
+
+
+def _files(folder: Path, pattern: str) -> Iterator[Path]:
+    return (path for path in sorted(folder.rglob(pattern)) if path.is_file())
+
+
+def _inside(path: Path, folders: list[Path]) -> bool:
+    return any(path.is_relative_to(folder) for folder in folders)
+
+
+def _together(outcomes: list[Verified]) -> Verified:
+    return Verified(
+        sum(outcome.shards for outcome in outcomes),
+        sum(outcome.databases for outcome in outcomes),
+        sum(outcome.measurements for outcome in outcomes),
+        tuple(problem for outcome in outcomes for problem in outcome.problems),
+    )

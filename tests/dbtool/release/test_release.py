@@ -1,0 +1,212 @@
+"""Release folders: what is kept and rounded, and that any damage is found."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from typing import TYPE_CHECKING
+
+import duckdb
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.made_up import curve, write_shard
+
+from dbtool.errors import DbtoolError, UsageError
+from dbtool.release.export import export_release
+from dbtool.release.manifest import MANIFEST, read_manifest
+from dbtool.release.reduction import Reduction, rounded
+from dbtool.release.verify import verify
+from dbtool.store.database import open_for_writing
+from dbtool.store.ingest import find_shards, ingest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LOSS = "batch_cross_entropy_error"
+
+
+def shards(folder: Path) -> list[Path]:
+    """Two studies, one of them in two shards; an evaluation every ten steps up to 40."""
+    values = [0.9, 0.5, 0.3, 0.2, 0.1]
+    trial = {
+        number: (number, "COMPLETE", {"learning_rate": 0.1}, curve(values)) for number in (0, 1)
+    }
+    return [
+        write_shard(folder, batch_size=8, trials=[trial[1]]),
+        write_shard(folder, batch_size=8, trials=[trial[0]]),
+        write_shard(folder, batch_size=64, trials=[trial[0], trial[1]]),
+    ]
+
+
+def export(tmp_path: Path, reduction: Reduction, name: str = "release") -> Path:
+    out = tmp_path / name
+    about = {"release": "made-up", "title": "Made-up numbers", "licence": "CC-BY-4.0"}
+    export_release(shards(tmp_path / f"shards-{name}"), out, **about, reduction=reduction)
+    return out
+
+
+def rows(release: Path, batch_size: int) -> list[dict[str, float]]:
+    (path,) = release.rglob(f"{batch_size}/*.parquet")
+    return pq.read_table(path).to_pylist()
+
+
+def test_nothing_is_lost_without_a_reduction(tmp_path: Path) -> None:
+    release = export(tmp_path, Reduction())
+    found = rows(release, 8)
+    assert [(row["trial_id"], row["step"]) for row in found] == [
+        (trial, step) for trial in (0, 1) for step in range(41)
+    ]
+    expected = [None if step == 0 else np.float32(2 / (1 + step)) for step in range(41)]
+    assert [row[LOSS] for row in found[:41]] == expected
+    assert [row["val_classification_error"] for row in found[:41:10]] == [0.9, 0.5, 0.3, 0.2, 0.1]
+
+
+def test_evaluations_and_last_rows_are_kept(tmp_path: Path) -> None:
+    release = export(tmp_path, Reduction(every_loss_up_to=3, then_one_in=16))
+    assert [row["step"] for row in rows(release, 8)[:9]] == [0, 1, 2, 3, 10, 16, 20, 30, 32]
+    alone = export(tmp_path, Reduction(then_one_in=None), "alone")
+    assert [row["step"] for row in rows(alone, 8)] == [0, 10, 20, 30, 40] * 2
+    values = curve([0.9, 0.5])[:8]  # ends at step 7, between evaluations
+    path = write_shard(
+        tmp_path / "short", trials=[(0, "INFEASIBLE", {"learning_rate": 9.0}, values)]
+    )
+    about = {"release": "made-up", "title": "", "licence": "CC0-1.0"}
+    export_release([path], tmp_path / "ended", **about, reduction=Reduction(then_one_in=None))
+    assert [row["step"] for row in rows(tmp_path / "ended", 64)] == [0, 7]
+
+
+def test_the_manifest_describes_the_files(tmp_path: Path) -> None:
+    reduction = Reduction(loss_bits=8)
+    manifest = read_manifest(export(tmp_path, reduction))
+    assert [(file.batch_size, file.trials, file.measurements) for file in manifest.files] == [
+        (64, 2, 82),
+        (8, 2, 82),
+    ]
+    assert manifest.reduced == {"every_loss_up_to": 0, "then_one_in": 1, "loss_bits": 8}
+    metadata = pq.read_metadata(next((tmp_path / "release").rglob("*.parquet"))).metadata
+    assert json.loads(metadata[b"dbtool_producer"])["reduced"] == manifest.reduced
+
+
+def test_the_same_shards_give_the_same_bytes(tmp_path: Path) -> None:
+    first, second = (export(tmp_path, Reduction(loss_bits=8), name) for name in ("a", "b"))
+    for path in first.rglob("*.*"):
+        assert path.read_bytes() == (second / path.relative_to(first)).read_bytes()
+
+
+def test_a_release_can_be_loaded(tmp_path: Path) -> None:
+    release = export(tmp_path, Reduction(then_one_in=None))
+    with open_for_writing(tmp_path / "db.duckdb") as connection:
+        report = ingest(connection, find_shards([release]))
+        assert (report.added, report.refused, report.measurements) == (2, (), 20)
+        about = connection.execute("SELECT release, title, licence FROM releases").fetchall()
+        assert about == [("made-up", "Made-up numbers", "CC-BY-4.0")]
+
+
+@given(st.floats(width=32), st.integers(1, 23))
+def test_rounding_is_to_the_nearest(value: float, bits: int) -> None:
+    (found,) = rounded(np.array([value], np.float32), bits)
+    if not np.isfinite(value):
+        assert np.array_equal(found, np.float32(value), equal_nan=True)
+    elif abs(value) >= 1e-30 and np.isfinite(found):
+        assert abs(float(found) - value) <= 2.0 ** -(bits + 1) * abs(value)
+
+
+def test_rounding_by_hand() -> None:
+    # One bit of mantissa leaves 1, 1.5, 2, 3, 4, …; ties go to the even last bit.
+    values = np.array([1.2, 1.3, 1.25, 1.75, 2.4, -3.7, 0.0], np.float32)
+    assert rounded(values, 1).tolist() == [1.0, 1.5, 1.0, 2.0, 2.0, -4.0, 0.0]
+
+
+def test_a_sound_release_passes(tmp_path: Path) -> None:
+    release = export(tmp_path, Reduction())
+    for path in (release, tmp_path, next(release.rglob("*.parquet"))):
+        assert verify(path).problems == ()
+    assert verify(release).shards == 2
+    assert verify(release).measurements == 164
+
+
+def test_every_flipped_byte_is_found(tmp_path: Path) -> None:
+    release = export(tmp_path, Reduction(then_one_in=None))
+    chance = random.Random(4)
+    for path in [path for path in release.rglob("*") if path.is_file()]:
+        sound = path.read_bytes()
+        for _ in range(25):
+            position = chance.randrange(len(sound))
+            damaged = bytearray(sound)
+            damaged[position] ^= 1 << chance.randrange(8)
+            path.write_bytes(damaged)
+            problems = verify(release).problems
+            assert path in {problem.path for problem in problems}, position
+        path.write_bytes(sound)
+    assert verify(release).problems == ()
+
+
+def test_missing_extra_cut_and_swapped_files_are_found(tmp_path: Path) -> None:
+    release = export(tmp_path, Reduction())
+    first, second = sorted(release.rglob("*.parquet"))
+    sound = first.read_bytes()
+    first.unlink()
+    assert [(problem.path, problem.reason) for problem in verify(release).problems] == [
+        (first, "it is missing")
+    ]
+    first.write_bytes(sound[:-1])
+    assert [problem.path for problem in verify(release).problems] == [first]
+    first.write_bytes(second.read_bytes())
+    assert [problem.path for problem in verify(release).problems] == [first]
+    first.write_bytes(sound)
+    extra = release / "notes.txt"
+    extra.write_text("made up")
+    assert [problem.reason for problem in verify(release).problems] == [
+        "the manifest does not list it"
+    ]
+
+
+def test_a_manifest_of_another_format_is_refused(tmp_path: Path) -> None:
+    release = export(tmp_path, Reduction())
+    content = json.loads((release / MANIFEST).read_text())
+    (release / MANIFEST).write_text(json.dumps(content | {"manifest_format": 2}))
+    with pytest.raises(DbtoolError, match="format 2 and this dbtool reads 1"):
+        read_manifest(release)
+
+
+def test_a_database_whose_rows_do_not_add_up_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "db.duckdb"
+    with open_for_writing(path) as connection:
+        ingest(connection, shards(tmp_path / "shards"))
+    assert verify(path).problems == ()
+    assert verify(path).measurements == 164
+    with duckdb.connect(path) as connection:
+        connection.execute("DELETE FROM stored.measurement WHERE trial_id = 1 AND step = 7")
+    reasons = [problem.reason for problem in verify(path).problems]
+    assert sorted(reasons) == [
+        f"trial 1 of study {study} has 40 rows and should have 41" for study in (1, 2)
+    ]
+    (tmp_path / "text.duckdb").write_text("made up")
+    assert len(verify(tmp_path / "text.duckdb").problems) == 1
+
+
+def test_export_refuses_what_it_would_spoil(tmp_path: Path) -> None:
+    paths = shards(tmp_path / "shards")
+    about = {"release": "made-up", "title": "", "licence": "CC0-1.0", "reduction": Reduction()}
+    (tmp_path / "there").mkdir()
+    with pytest.raises(UsageError, match="is there already"):
+        export_release(paths, tmp_path / "there", **about)
+    with pytest.raises(UsageError, match="no shards"):
+        export_release([], tmp_path / "new", **about)
+    copy = tmp_path / "again" / paths[0].name
+    copy.parent.mkdir()
+    shutil.copy(paths[0], copy)
+    with pytest.raises(DbtoolError, match="overlap"):
+        export_release([*paths, copy], tmp_path / "new", **about)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["again", "shards", "there"]
+
+
+def test_verify_needs_something_to_check(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="holds no release and no shards"):
+        verify(tmp_path)
+    with pytest.raises(UsageError, match="there is no"):
+        verify(tmp_path / "nowhere")
