@@ -88,10 +88,10 @@ def report(setting: Setting) -> None:
     print(f"  whole production                {whole:10,.0f} trial-steps/s")
     print(f"    not training                  {outside:10.1%} of its time")
     print(
-        f"  one trial, step from Python     {from_python:10,.0f} steps/s, {own / from_python:.1f} x slower"
+        f"  one trial, from Python          {from_python:10,.0f} steps/s, own is {own / from_python:.1f} x"
     )
     print(
-        f"  one trial, scanned              {scanned:10,.0f} steps/s, {own / scanned:.1f} x slower",
+        f"  one trial, scanned              {scanned:10,.0f} steps/s, own is {own / scanned:.1f} x",
         flush=True,
     )
 

@@ -64,5 +64,5 @@ def command(
     size = sum(file.bytes for file in manifest.files)
     rows = sum(file.measurements for file in manifest.files)
     sys.stderr.write(
-        f"wrote {out}: {len(manifest.files):,} studies, {rows:,} measurements, {size / 1e6:.1f} MB\n"
+        f"wrote {out}: {len(manifest.files)} studies, {rows:,} measurements, {size / 1e6:.1f} MB\n"
     )
