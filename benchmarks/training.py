@@ -78,22 +78,19 @@ def report(setting: Setting) -> None:
     whole, outside = _production(setting, splits)
     from_python, scanned = _one_trial_rates(setting, splits.training)
     operations = _operations_a_trial_step(setting)
+    lines = {
+        "matrix product, 2048 cubed": f"{peak / 1e9:,.0f} GFLOP/s",
+        "block, batches of their own": f"{own:,.0f} trial-steps/s",
+        "  share of the matrix product": f"{own * operations / peak:.2f}",
+        "block, shared batches": f"{shared:,.0f} trial-steps/s, {shared / own:.2f} of own",
+        "whole production": f"{whole:,.0f} trial-steps/s",
+        "  not training": f"{outside:.1%} of its time",
+        "one trial, step from Python": f"{from_python:,.0f} steps/s, own / it {own / from_python:.1f}",
+        "one trial, scanned": f"{scanned:,.0f} steps/s, own / it {own / scanned:.1f}",
+    }
     print(f"\nbatch size {setting.batch_size}, {setting.steps:,} steps a trial")
-    print(f"  matrix product, 2048 cubed      {peak / 1e9:10,.0f} GFLOP/s")
-    print(f"  block, batches of their own     {own:10,.0f} trial-steps/s")
-    print(f"    share of the matrix product   {own * operations / peak:10.2f}")
-    print(
-        f"  block, shared batches           {shared:10,.0f} trial-steps/s, {shared / own:.2f} x own"
-    )
-    print(f"  whole production                {whole:10,.0f} trial-steps/s")
-    print(f"    not training                  {outside:10.1%} of its time")
-    print(
-        f"  one trial, from Python          {from_python:10,.0f} steps/s, own is {own / from_python:.1f} x"
-    )
-    print(
-        f"  one trial, scanned              {scanned:10,.0f} steps/s, own is {own / scanned:.1f} x",
-        flush=True,
-    )
+    for name, value in lines.items():
+        print(f"  {name:30s}{value}", flush=True)
 
 
 def _made_up_splits() -> Splits:
