@@ -85,7 +85,7 @@ def report(setting: Setting) -> None:
         "block, shared batches": f"{shared:,.0f} trial-steps/s, {shared / own:.2f} of own",
         "whole production": f"{whole:,.0f} trial-steps/s",
         "  not training": f"{outside:.1%} of its time",
-        "one trial, step from Python": f"{from_python:,.0f} steps/s, own / it {own / from_python:.1f}",
+        "one trial, step by step": f"{from_python:,.0f} steps/s, own / it {own / from_python:.1f}",
         "one trial, scanned": f"{scanned:,.0f} steps/s, own / it {own / scanned:.1f}",
     }
     print(f"\nbatch size {setting.batch_size}, {setting.steps:,} steps a trial")
