@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
@@ -58,6 +60,7 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
     Args:
         arguments: the words after the program's name; None: those of this process.
     """
+    _prepare_streams()
     try:
         code = app(args=arguments, prog_name="dbtool", standalone_mode=False)
         sys.stdout.flush()
@@ -70,9 +73,23 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
     except BrokenPipeError:
         _drop_standard_output()
         sys.exit(1)
+    except OSError as error:
+        _drop_standard_output()
+        _fail(f"cannot use {error.filename or 'standard output'}: {error.strerror}", 1)
     if code == INTERRUPTED:
         _fail("interrupted", INTERRUPTED)
     sys.exit(code)
+
+
+def _prepare_streams() -> None:
+    """Makes standard output and error take whatever is printed."""
+    # Python has None for a stream the shell closed; its number must not pass to a database's file.
+    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")
+    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # An encoding may lack a letter of a name; better a stand-in than no rows.
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _fail(sentence: str, code: int) -> NoReturn:
