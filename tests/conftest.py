@@ -18,3 +18,18 @@ def _own_folders(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempP
     monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
     monkeypatch.delenv("DBTOOL_DB", raising=False)
+
+
+@pytest.fixture(scope="session")
+def mnist_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that holds the real MNIST: given, cached, installed or fetched; never skipped.
+
+    It is made before a test's own home folder, so that the person's cache is used and what is
+    fetched stays there.
+    """
+    from producers.datasets import find_source, locate
+
+    folder: Path = tmp_path_factory.mktemp("mnist")
+    for name, file in locate(find_source("mnist")).items():
+        (folder / name).symlink_to(file.path.resolve())
+    return folder

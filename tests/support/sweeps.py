@@ -1,0 +1,134 @@
+"""Small sweeps of real training for tests, and the rows that they wrote."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from producers.devices import configure_devices
+from producers.plan import StudyPlan, plan_studies
+from producers.search import Range
+from producers.sweep import SweepEvents, SweepOptions, run_sweep
+from producers.workloads.registry import WORKLOADS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from producers.workloads.definition import Workload
+
+WORKLOAD = "mnist/fc_64_64_64/sgd"
+BATCH_SIZE = 8
+STEPS = 30
+
+
+def small_study(
+    *,
+    seed: int = 0,
+    steps: int = STEPS,
+    learning_rates: tuple[float, float] | None = None,
+    shared_batches: bool = False,
+) -> StudyPlan:
+    """A study of a narrow network at a small batch size.
+
+    Args:
+        seed: the sweep's.
+        steps: of each trial.
+        learning_rates: the ends of another range than the registered workload's.
+        shared_batches: whether the trials take the same batches.
+    """
+    workload = WORKLOADS[WORKLOAD]
+    if learning_rates is not None:
+        space = (("learning_rate", Range(*learning_rates, "LOG_SCALE")),)
+        workload = replace(workload, search_space=space)
+    (study,) = plan_studies(
+        [workload],
+        release="tests",
+        batch_sizes=[BATCH_SIZE],
+        steps=steps,
+        budget_scale=1.0,
+        root_seed=seed,
+        shared_batches=shared_batches,
+    )
+    return study
+
+
+class StoppedError(Exception):
+    """Raised by a test's event to stop a sweep between two shards."""
+
+
+def sweep(
+    study: StudyPlan,
+    out: Path,
+    datasets: Path,
+    *,
+    trials: int,
+    block: int = 2,
+    feasible: int = 0,
+    stop_after: int | None = None,
+) -> list[tuple[int, ...]]:
+    """Runs a sweep in this process; returns the blocks of trials that it trained.
+
+    Raises:
+        StoppedError: after so many shards.
+    """
+    configure_devices()
+    trained: list[tuple[int, ...]] = []
+
+    def on_block(_: StudyPlan, trial_ids: Sequence[int]) -> None:
+        if stop_after is not None and len(trained) == stop_after:
+            raise StoppedError
+        trained.append(tuple(trial_ids))
+
+    run_sweep(
+        [study],
+        out,
+        SweepOptions(trials=trials, feasible=feasible, block=block, datasets=datasets),
+        SweepEvents(on_block=on_block, on_steps=lambda _: None, on_shard=lambda _path, _rows: None),
+    )
+    return trained
+
+
+def shards(out: Path) -> list[Path]:
+    """Every shard below a folder, in the order of its trials."""
+    return sorted(out.rglob("trials-*.parquet"))
+
+
+def rows(out: Path) -> dict[str, np.ndarray]:
+    """The columns of all rows below a folder, shard after shard; missing values as -1."""
+    tables = [pq.read_table(path) for path in shards(out)]
+    names = tables[0].column_names
+    return {
+        name: np.concatenate([table[name].fill_null(-1).to_numpy() for table in tables])
+        for name in names
+    }
+
+
+def assert_same_rows(left: Path, right: Path, *, relative: float = 0.0) -> None:
+    """Asserts that two sweeps hold the same rows, values to a relative tolerance, NaN as equal."""
+    ours, theirs = rows(left), rows(right)
+    assert list(ours) == list(theirs)
+    for name, values in ours.items():
+        np.testing.assert_allclose(values, theirs[name], rtol=relative, atol=relative, err_msg=name)
+
+
+def metadata(path: Path, key: str) -> Any:
+    """A value of a shard's metadata."""
+    return json.loads(pq.read_metadata(path).metadata[key.encode()])
+
+
+def statuses(out: Path) -> dict[int, str]:
+    """The status of every trial below a folder; each may lie in one shard only."""
+    found = [trial for path in shards(out) for trial in metadata(path, "dbtool_trials")]
+    assert len({trial["trial_id"] for trial in found}) == len(found), "a trial was trained twice"
+    return {trial["trial_id"]: trial["status"] for trial in found}
+
+
+def definition_of(workload: Workload) -> dict[str, Any]:
+    """A workload's definition after a trip through JSON."""
+    decoded: dict[str, Any] = json.loads(json.dumps(workload.definition()))
+    return decoded
