@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
@@ -62,7 +61,7 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
     """
     _prepare_streams()
     try:
-        code = app(args=arguments, prog_name="dbtool", standalone_mode=False)
+        code: int = app(args=arguments, prog_name="dbtool", standalone_mode=False) or 0
         sys.stdout.flush()
     except DbtoolError as error:
         _fail(str(error), error.exit_code)
@@ -84,8 +83,8 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
 def _prepare_streams() -> None:
     """Makes standard output and error take whatever is printed."""
     # Python has None for a stream the shell closed; its number must not pass to a database's file.
-    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")
-    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")
+    sys.stdout = sys.stdout or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    sys.stderr = sys.stderr or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # An encoding may lack a letter of a name; better a stand-in than no rows.

@@ -1,0 +1,115 @@
+"""A small database with known contents, and ways to run the command line on it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+
+from dbtool.cli.main import run
+from dbtool.store.database import open_for_writing
+from dbtool.store.ingest import find_shards, ingest
+from tests.support.made_up import curve, write_shard
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DIGITS = "digits/simple_cnn_base/sgd"
+LETTERS = "letters/fc_64_64/nesterov_momentum"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run of the command line printed, and its exit code."""
+
+    code: int
+    output: str
+    errors: str
+    raw: bytes = b""
+
+
+class Call(Protocol):
+    """Runs the command line with some words."""
+
+    def __call__(self, *words: str) -> Outcome: ...
+
+
+@pytest.fixture(scope="session")
+def shard_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Shards of two workloads; evaluations at steps 0, 10, 20, …"""
+    folder = tmp_path_factory.mktemp("shards")
+    slow = {"learning_rate": 0.01, "momentum": 0.5}
+    fast = {"learning_rate": 0.1, "momentum": 0.9}
+    for batch_size, fast_errors in ((8, [0.9, 0.5, 0.2, 0.05]), (64, [0.9, 0.3, 0.04, 0.03])):
+        write_shard(
+            folder,
+            workload=DIGITS,
+            batch_size=batch_size,
+            trials=[
+                (0, "COMPLETE", slow, curve([0.9, 0.8, 0.7, 0.6])),
+                (1, "COMPLETE", fast, curve(fast_errors)),
+                (2, "INFEASIBLE", {"learning_rate": 9.0, "momentum": 0.9}, curve([0.9, 0.95])),
+            ],
+            goal=0.1,
+        )
+    write_shard(
+        folder,
+        workload=LETTERS,
+        batch_size=32,
+        trials=[(0, "COMPLETE", slow, curve([0.9, 0.8]))],
+        goal=None,
+    )
+    return folder
+
+
+@pytest.fixture(scope="session")
+def database(shard_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The shards in a database."""
+    path = tmp_path_factory.mktemp("database") / "made_up.duckdb"
+    with open_for_writing(path) as connection:
+        report = ingest(connection, find_shards([shard_folder]))
+    assert report.added == 3
+    return path
+
+
+@pytest.fixture
+def call(
+    database: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> Call:
+    """Runs the command line in this process, on the small database."""
+    monkeypatch.setenv("DBTOOL_DB", str(database))
+
+    def run_here(*words: str) -> Outcome:
+        capsysbinary.readouterr()
+        with pytest.raises(SystemExit) as exit_info:
+            run(words)
+        printed = capsysbinary.readouterr()
+        code = exit_info.value.code
+        assert isinstance(code, int)
+        output = printed.out.decode(errors="replace")
+        return Outcome(code, output, printed.err.decode(), printed.out)
+
+    return run_here
+
+
+@pytest.fixture
+def start(database: Path) -> Call:
+    """Runs the command line in a process of its own, on the small database."""
+
+    def run_there(*words: str) -> Outcome:
+        done = subprocess.run(
+            [sys.executable, "-m", "dbtool", *words],
+            env=os.environ | {"DBTOOL_DB": str(database)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+        return Outcome(
+            done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(), done.stdout
+        )
+
+    return run_there

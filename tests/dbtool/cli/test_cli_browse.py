@@ -1,0 +1,119 @@
+"""The commands that list: known rows of the small database."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from .conftest import DIGITS, LETTERS
+
+if TYPE_CHECKING:
+    from .conftest import Call
+
+
+def _rows(call: Call, *words: str) -> list[dict[str, Any]]:
+    outcome = call(*words, "--format", "json")
+    assert (outcome.code, outcome.errors) == (0, "")
+    rows: list[dict[str, Any]] = json.loads(outcome.output)
+    return rows
+
+
+def test_releases(call: Call) -> None:
+    [row] = _rows(call, "releases")
+    # A row a step: 31 steps of trials 0 and 1, 11 of trial 2; 11 of the letters' only trial.
+    assert row == {
+        "release": "made-up",
+        "title": row["title"],
+        "licence": row["licence"],
+        "workloads": 2,
+        "studies": 3,
+        "trials": 7,
+        "measurements": 2 * (31 + 31 + 11) + 11,
+    }
+
+
+def test_workloads(call: Call) -> None:
+    digits, letters = _rows(call, "workloads", "--release", "made-up")
+    assert (digits["workload"], digits["studies"], digits["trials"]) == (DIGITS, 2, 6)
+    assert (digits["metric"], digits["goal"]) == ("val_classification_error", 0.1)
+    assert (letters["workload"], letters["goal"]) == (LETTERS, None)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([], [(DIGITS, 8), (DIGITS, 64), (LETTERS, 32)]),
+        ([DIGITS], [(DIGITS, 8), (DIGITS, 64)]),
+        (["*/fc_*"], [(LETTERS, 32)]),
+        (["l*", "digits/*", DIGITS], [(DIGITS, 8), (DIGITS, 64), (LETTERS, 32)]),
+        (["*", "--limit", "1"], [(DIGITS, 8)]),
+        (["--limit", "0"], []),
+    ],
+)
+def test_studies(words: list[str], expected: list[tuple[str, int]], call: Call) -> None:
+    rows = _rows(call, "studies", *words)
+    assert [(row["workload"], row["batch_size"]) for row in rows] == expected
+
+
+def test_study_counts_trials_by_status(call: Call) -> None:
+    row = _rows(call, "studies", DIGITS)[0]
+    assert (row["complete"], row["incomplete"], row["infeasible"]) == (2, 0, 1)
+    assert row["search_space"]["momentum"]["max_value"] == 0.999
+
+
+def test_trials_of_one_batch_size(call: Call) -> None:
+    rows = _rows(call, "trials", DIGITS, "--batch-size", "64")
+    assert [(row["trial_id"], row["status"], row["steps"]) for row in rows] == [
+        (0, "COMPLETE", 30),
+        (1, "COMPLETE", 30),
+        (2, "INFEASIBLE", 10),
+    ]
+    assert rows[1]["metaparameters"] == {"learning_rate": 0.1, "momentum": 0.9}
+
+
+def test_trials_of_several_batch_sizes(call: Call) -> None:
+    rows = _rows(call, "trials", DIGITS, "--batch-size", "64", "--batch-size", "8")
+    assert [row["batch_size"] for row in rows] == [8, 8, 8, 64, 64, 64]
+
+
+def test_steps_with_the_own_goal(call: Call) -> None:
+    rows = _rows(call, "steps", DIGITS)
+    # Trial 1 gets below 0.1 with 0.05 at step 30 and with 0.04 at step 20.
+    expected = {8: (30, 0.05), 64: (20, 0.04)}
+    assert {row["batch_size"]: (row["steps"], row["value"]) for row in rows} == expected
+    assert {row["trial_id"] for row in rows} == {1}
+    assert {(row["learning_rate"], row["momentum"]) for row in rows} == {(0.1, 0.9)}
+    assert {(row["trials"], row["goal"]) for row in rows} == {(2, 0.1)}
+
+
+def test_a_metric_equal_to_the_goal_has_not_passed_it(call: Call) -> None:
+    rows = _rows(call, "steps", DIGITS, "--goal", "0.05", "--batch-size", "8")
+    assert [(row["batch_size"], row["steps"], row["trial_id"]) for row in rows] == [(8, None, None)]
+
+
+def test_steps_of_fewer_trials(call: Call) -> None:
+    rows = _rows(call, "steps", DIGITS, "--goal", "0.75", "--trials", "1")
+    assert [(row["steps"], row["trial_id"], row["trials"]) for row in rows] == [(20, 0, 1)] * 2
+
+
+def test_steps_of_another_metric(call: Call) -> None:
+    # The batch loss at step s is 2 / (1 + s): below 0.5 first at step 4.
+    metric = "batch_cross_entropy_error"
+    rows = _rows(call, "steps", DIGITS, "--goal", "0.5", "--metric", metric)
+    assert [(row["steps"], row["trial_id"], row["metric"]) for row in rows] == [(4, 0, metric)] * 2
+
+
+def test_steps_come_in_the_order_of_asking(call: Call) -> None:
+    words = ["steps", "letters/*", "digits/*", "--goal", "0.85", "--format", "csv"]
+    rows = list(csv.DictReader(io.StringIO(call(*words).output)))
+    assert [row["workload"] for row in rows] == [LETTERS, DIGITS, DIGITS]
+
+
+def test_cite_holds_the_paper(call: Call) -> None:
+    outcome = call("cite")
+    assert outcome.output.startswith("@article{shallue2019measuring,")
+    assert outcome.output.count("{") == outcome.output.count("}")

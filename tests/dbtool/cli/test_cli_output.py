@@ -1,0 +1,249 @@
+"""Rows in each format come back as the same values, whatever they are."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dbtool.cli.options import Format
+from dbtool.cli.output import print_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .conftest import Call
+
+MIXED = """
+SELECT
+    1 AS whole,
+    2 AS whole,
+    0.1::FLOAT AS single,
+    'nan'::DOUBLE AS missing,
+    NULL AS absent,
+    '' AS empty,
+    'a|b,"c"' || chr(10) || 'é' AS text,
+    MAP {'learning_rate': 0.1::DOUBLE, 'momentum': '-inf'::DOUBLE} AS metaparameters,
+    '{"scale": [1, 2.50]}'::JSON AS space,
+    [0.1::FLOAT, NULL] AS items,
+    {'x': 'nan'::FLOAT, 'y y': [MAP {'k': 1}]} AS record,
+    NULL::STRUCT(x INTEGER) AS no_record,
+    true AS flag,
+    DATE '2019-07-01' AS day,
+    1.50::DECIMAL(5, 2) AS decimal
+"""
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
+ROWS = st.lists(
+    st.tuples(
+        st.none() | st.integers(-(2**63), 2**63 - 1),
+        st.none() | st.floats(width=64),
+        st.none() | st.floats(width=32),
+        st.none() | TEXT,
+        st.dictionaries(TEXT, st.none() | st.floats(width=64), max_size=3),
+    ),
+    max_size=8,
+)
+SCHEMA = pa.schema(
+    {
+        "whole": pa.int64(),
+        "double": pa.float64(),
+        "single": pa.float32(),
+        "text": pa.string(),
+        "map": pa.map_(pa.string(), pa.float64()),
+    }
+)
+
+
+def _printed(
+    rows: Sequence[tuple[Any, ...]], output_format: Format, capture: pytest.CaptureFixture[bytes]
+) -> bytes:
+    """What is printed for rows of SCHEMA."""
+    columns = zip(*rows, strict=True) if rows else [[] for _ in SCHEMA]
+    arrays = [
+        pa.array(
+            [list(each.items()) for each in values] if field.name == "map" else values, field.type
+        )
+        for field, values in zip(SCHEMA, columns, strict=True)
+    ]
+    capture.readouterr()
+    with duckdb.connect() as connection:
+        connection.register("given", pa.table(arrays, schema=SCHEMA))
+        print_rows(connection.execute("FROM given"), output_format)
+    return capture.readouterr().out
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _single(text: float | None) -> float | None:
+    """A number as 32 bits hold it."""
+    return None if text is None else pa.scalar(text, pa.float32()).as_py()
+
+
+def _strict(text: str) -> Any:
+    """JSON that holds no NaN or Infinity, which only some parsers take."""
+
+    def refuse(word: str) -> None:
+        raise AssertionError(word)
+
+    return json.loads(text, parse_constant=refuse)
+
+
+several = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
+)
+
+
+@several
+@given(rows=ROWS)
+def test_json_comes_back(rows: list[Any], capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    lines = _printed(rows, Format.JSONL, capsysbinary).decode().split("\n")
+    assert lines.pop() == ""
+    parsed = [_strict(line) for line in lines]
+    assert parsed == _strict(_printed(rows, Format.JSON, capsysbinary).decode())
+    for row, (whole, double, single, text, mapping) in zip(parsed, rows, strict=True):
+        assert row["whole"] == whole
+        assert row["double"] == _finite(double)
+        assert _single(row["single"]) == _finite(single)
+        assert row["text"] == text
+        assert row["map"] == {key: _finite(value) for key, value in mapping.items()}
+
+
+@several
+@given(rows=ROWS)
+def test_csv_comes_back(rows: list[Any], capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    printed = _printed(rows, Format.CSV, capsysbinary).decode()
+    header, *parsed = csv.reader(io.StringIO(printed, newline=""))
+    assert header == SCHEMA.names
+    for row, (whole, double, single, text, mapping) in zip(parsed, rows, strict=True):
+        assert row[0] == ("" if whole is None else str(whole))
+        _assert_number(row[1], double)
+        _assert_number(row[2], single)
+        assert row[3] == (text or "")
+        assert _strict(row[4]) == {key: _finite(value) for key, value in mapping.items()}
+
+
+def _assert_number(cell: str, value: float | None) -> None:
+    if value is None:
+        assert cell == ""
+    elif math.isnan(value):
+        assert math.isnan(float(cell))
+    elif value == _single(value):
+        assert _single(float(cell)) == value
+    else:
+        assert float(cell) == value
+
+
+@pytest.mark.parametrize("output_format", [Format.PARQUET, Format.ARROW])
+def test_binary_formats_come_back(
+    output_format: Format, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    rows = [(1, math.nan, 0.5, "é", {"a": 1.0}), (None, math.inf, None, None, {})]
+    source = pa.BufferReader(_printed(rows, output_format, capsysbinary))
+    binary = output_format is Format.PARQUET
+    table = pq.read_table(source) if binary else pa.ipc.open_stream(source).read_all()
+    assert table.schema.names == SCHEMA.names
+    assert table.column("map").to_pylist() == [[("a", 1.0)], []]
+    assert table.column("text").to_pylist() == ["é", None]
+    assert math.isnan(table.column("double")[0].as_py())
+
+
+@pytest.mark.parametrize("output_format", Format)
+def test_no_rows(output_format: Format, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    printed = _printed([], output_format, capsysbinary)
+    match output_format:
+        case Format.JSON:
+            assert printed == b"[]\n"
+        case Format.JSONL:
+            assert printed == b""
+        case Format.CSV:
+            assert printed == b"whole,double,single,text,map\n"
+        case Format.PARQUET:
+            assert pq.read_table(pa.BufferReader(printed)).num_rows == 0
+        case Format.ARROW:
+            assert pa.ipc.open_stream(printed).read_all().num_rows == 0
+        case _:
+            assert printed.count(b"\n") == 2
+
+
+def test_json_of_every_type(call: Call) -> None:
+    row = _strict(call("sql", MIXED, "--format", "jsonl").output)
+    assert row == {
+        "whole": 1,
+        "whole_1": 2,
+        "single": 0.1,
+        "missing": None,
+        "absent": None,
+        "empty": "",
+        "text": 'a|b,"c"\né',
+        "metaparameters": {"learning_rate": 0.1, "momentum": None},
+        "space": {"scale": [1, 2.5]},
+        "items": [0.1, None],
+        "record": {"x": None, "y y": [{"k": 1}]},
+        "no_record": None,
+        "flag": True,
+        "day": "2019-07-01",
+        "decimal": 1.5,
+    }
+
+
+def test_csv_of_every_type(call: Call) -> None:
+    [header, row] = csv.reader(io.StringIO(call("sql", MIXED, "--format", "csv").output))
+    cells = dict(zip(header, row, strict=True))
+    assert cells["whole_1"] == "2"
+    assert cells["single"] == "0.1"
+    assert cells["text"] == 'a|b,"c"\né'
+    assert json.loads(cells["metaparameters"]) == {"learning_rate": 0.1, "momentum": None}
+    assert json.loads(cells["space"]) == {"scale": [1, 2.5]}
+    assert (cells["flag"], cells["day"], cells["decimal"]) == ("true", "2019-07-01", "1.50")
+    assert cells["absent"] == cells["empty"] == cells["no_record"] == ""
+
+
+def test_table_is_aligned_and_plain(call: Call) -> None:
+    query = "SELECT * FROM (VALUES (1, 'a', 0.5::DOUBLE), (20, NULL, 1e-9)) AS t (n, name, value)"
+    assert call("sql", query).output.splitlines() == [
+        " n  name  value",
+        "--  ----  -----",
+        " 1  a       0.5",
+        "20  —     1e-09",
+    ]
+
+
+def test_table_after_the_rows_that_were_measured(call: Call) -> None:
+    lines = call("sql", "SELECT 1000 * range AS n FROM range(2500)").output.splitlines()
+    assert len(lines) == 2502
+    assert lines[-1] == "2499000"
+
+
+def test_table_of_a_time_zoned_column(call: Call) -> None:
+    query = "SELECT TIMESTAMPTZ '2019-07-01 12:00:00+00' AS t, MAP {'a': 1} AS m"
+    assert '{"a": 1}' in call("sql", query).output
+
+
+def test_markdown_escapes_its_own_letters(call: Call) -> None:
+    query = r"""SELECT 'a|b\c' AS "x|y", NULL AS z, 2 AS n"""
+    assert call("sql", query, "--format", "markdown").output.splitlines() == [
+        r"| x\|y | z | n |",
+        "| --- | ---: | ---: |",
+        r"| a\|b\\c |  | 2 |",
+    ]
+
+
+@pytest.mark.parametrize("output_format", ["table", "csv", "json", "jsonl", "markdown"])
+@pytest.mark.parametrize("limit", [0, 1, 40000])
+def test_limit(output_format: str, limit: int, call: Call) -> None:
+    words = ["SELECT range FROM range(50000)", "--format", output_format, "--limit", str(limit)]
+    outcome = call("sql", *words)
+    assert outcome.code == 0
+    extra = {"table": 2, "markdown": 2, "csv": 1, "jsonl": 0, "json": 2 if limit else 1}
+    assert outcome.output.count("\n") == limit + extra[output_format]

@@ -1,0 +1,86 @@
+"""Every command: listed cheaply, explained, with an example that its own parser takes."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import shlex
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+import typer.main
+
+from dbtool import __version__
+from dbtool.cli.main import app
+from dbtool.cli.registry import COMMANDS
+
+if TYPE_CHECKING:
+    from .conftest import Call
+
+HEAVY = {"duckdb", "jax", "matplotlib", "numpy", "polars", "pyarrow", "rich"}
+
+
+def _docstring(name: str) -> str:
+    entry = COMMANDS[name]
+    function = getattr(importlib.import_module(f"dbtool.cli.{entry.module}"), entry.function)
+    return inspect.getdoc(function) or ""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_listing_says_what_the_command_says(name: str) -> None:
+    assert _docstring(name).splitlines()[0] == COMMANDS[name].help
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_holds_an_example_that_parses(name: str, call: Call) -> None:
+    outcome = call(name, "--help")
+    assert outcome.code == 0
+    assert f"Example: dbtool {name} " in f"{outcome.output} "
+    [example] = [
+        line.removeprefix("Example: ")
+        for line in _docstring(name).splitlines()
+        if line.startswith("Example: ")
+    ]
+    words = shlex.split(example.split(" >")[0])
+    assert words[:2] == ["dbtool", name]
+    group = typer.main.get_group(app)
+    context = group.make_context("dbtool", words[1:])
+    command = group.get_command(context, name)
+    assert command is not None
+    command.make_context(name, words[2:], parent=context)
+
+
+def test_listing_imports_nothing_heavy() -> None:
+    code = (
+        "import sys\n"
+        "from dbtool.cli.main import run\n"
+        "try:\n    run(['--help'])\n"
+        "except SystemExit:\n    print(*sys.modules, file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not HEAVY & set(done.stderr.split())
+    assert all(f"  {name} " in done.stdout for name in COMMANDS)
+
+
+def test_no_words_print_the_help(call: Call) -> None:
+    assert call().output == call("--help").output
+
+
+def test_version(start: Call) -> None:
+    assert start("--version").output.split() == ["dbtool", __version__]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_offers_commands(
+    shell: str, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("_DBTOOL_COMPLETE", f"complete_{shell}")
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "dbtool st")
+    monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+    monkeypatch.setenv("COMP_WORDS", "dbtool st")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    output = call().output
+    assert "studies" in output
+    assert "steps" in output

@@ -1,0 +1,115 @@
+"""On a real terminal: narrow tables, no binary rows, Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ENDLESS = "SELECT count(*) FROM range(100000000000) WHERE sqrt(range) < 0"
+FULL = Path("/dev/full")
+PATIENCE = 30.0
+
+
+def _on_terminal(database: Path, *words: str, interrupt: bool = False) -> tuple[int, str]:
+    """Exit code and text of the command line on a terminal of 60 columns.
+
+    Args:
+        database: the value of DBTOOL_DB.
+        words: the words after the program's name.
+        interrupt: press Ctrl-C once the query runs.
+    """
+    process, terminal = pty.fork()
+    if process == 0:
+        os.environ.update(DBTOOL_DB=str(database), COLUMNS="60", TERM="xterm")
+        os.execv(sys.executable, [sys.executable, "-m", "dbtool", *words])
+    printed = b""
+    started = time.monotonic()
+    while time.monotonic() - started < PATIENCE:
+        if interrupt and time.monotonic() - started > 2:
+            os.write(terminal, b"\x03")
+            interrupt = False
+        if select.select([terminal], [], [], 0.1)[0]:
+            try:
+                more = os.read(terminal, 65536)
+            except OSError:  # Linux tells the end of a terminal this way
+                break
+            if not more:
+                break
+            printed += more
+    else:
+        os.kill(process, signal.SIGKILL)
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), printed.decode()
+
+
+def test_table_fits_the_terminal(database: Path) -> None:
+    code, text = _on_terminal(database, "trials", "digits/*", "--limit", "2")
+    lines = text.splitlines()
+    assert code == 0
+    assert len(lines) == 4
+    assert any("…" in line for line in lines)
+    wide_code, wide = _on_terminal(database, "sql", "SELECT repeat('x', 500) AS x, 1 AS n")
+    assert wide_code == 0
+    assert max(map(len, wide.splitlines())) == 60
+    assert "\x1b" not in text + wide
+
+
+@pytest.mark.parametrize("output_format", ["parquet", "arrow"])
+def test_binary_rows_stay_off_a_terminal(output_format: str, database: Path) -> None:
+    code, text = _on_terminal(database, "studies", "--format", output_format)
+    assert code == 2
+    assert text == (
+        f"dbtool: --format {output_format} is not for a terminal; "
+        f"send it to a file with `> rows.{output_format}`\r\n"
+    )
+
+
+@pytest.mark.parametrize("output_format", ["table", "csv"])
+def test_interrupt_ends_a_query(output_format: str, database: Path) -> None:
+    words = ["sql", ENDLESS, "--format", output_format]
+    code, text = _on_terminal(database, *words, interrupt=True)
+    assert code == 130
+    assert text.splitlines()[-1] == "^Cdbtool: interrupted"
+
+
+def test_interrupt_ends_a_long_list_of_rows(database: Path, tmp_path: Path) -> None:
+    words = ["sql", "FROM range(100000000000)", "--format", "jsonl"]
+    rows = tmp_path / "rows.jsonl"
+    with (
+        rows.open("wb") as output,
+        subprocess.Popen(
+            [sys.executable, "-m", "dbtool", *words],
+            env=os.environ | {"DBTOOL_DB": str(database)},
+            stdout=output,
+            stderr=subprocess.PIPE,
+        ) as process,
+    ):
+        deadline = time.monotonic() + PATIENCE
+        while rows.stat().st_size == 0 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=PATIENCE)
+    assert errors == b"dbtool: interrupted\n"
+    assert process.returncode == 130
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="only Linux has a device that is full")
+def test_full_disk_is_one_sentence(database: Path) -> None:
+    with FULL.open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "dbtool", "workloads"],
+            env=os.environ | {"DBTOOL_DB": str(database)},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == b"dbtool: cannot use standard output: No space left on device\n"
