@@ -26,28 +26,38 @@ def _on_terminal(database: Path, *words: str, interrupt: bool = False) -> tuple[
         words: the words after the program's name.
         interrupt: press Ctrl-C once the query runs.
     """
-    process, terminal = pty.fork()
-    if process == 0:
-        os.environ.update(DBTOOL_DB=str(database), COLUMNS="60", TERM="xterm")
-        os.execv(sys.executable, [sys.executable, "-m", "dbtool", *words])
+    terminal, end = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "dbtool", *words],
+        env=os.environ | {"DBTOOL_DB": str(database), "COLUMNS": "60", "TERM": "xterm"},
+        stdin=end,
+        stdout=end,
+        stderr=end,
+    ) as process:
+        os.close(end)
+        printed = _read(terminal, process, interrupt=interrupt)
+    os.close(terminal)
+    return process.returncode, printed.decode()
+
+
+def _read(terminal: int, process: subprocess.Popen[bytes], *, interrupt: bool) -> bytes:
+    """What a process writes to a terminal until it ends."""
     printed = b""
     started = time.monotonic()
     while time.monotonic() - started < PATIENCE:
         if interrupt and time.monotonic() - started > 2:
-            os.write(terminal, b"\x03")
+            process.send_signal(signal.SIGINT)
             interrupt = False
         if select.select([terminal], [], [], 0.1)[0]:
             try:
                 more = os.read(terminal, 65536)
             except OSError:  # Linux tells the end of a terminal this way
-                break
+                return printed
             if not more:
-                break
+                return printed
             printed += more
-    else:
-        os.kill(process, signal.SIGKILL)
-    os.close(terminal)
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), printed.decode()
+    process.kill()
+    return printed
 
 
 def test_table_fits_the_terminal(database: Path) -> None:
@@ -77,7 +87,7 @@ def test_interrupt_ends_a_query(output_format: str, database: Path) -> None:
     words = ["sql", ENDLESS, "--format", output_format]
     code, text = _on_terminal(database, *words, interrupt=True)
     assert code == 130
-    assert text.splitlines()[-1] == "^Cdbtool: interrupted"
+    assert text.splitlines()[-1] == "dbtool: interrupted"
 
 
 def test_interrupt_ends_a_long_list_of_rows(database: Path, tmp_path: Path) -> None:
