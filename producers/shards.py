@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
 TEMPORARY_PREFIX = ".writing-"
 # Steps count up, and losses rarely repeat: these halve the file.
-_ENCODINGS = {"step": "DELTA_BINARY_PACKED", "batch_cross_entropy_error": "BYTE_STREAM_SPLIT"}
+_ENCODINGS = {
+    "step": "DELTA_BINARY_PACKED",
+    "batch_cross_entropy_error": "BYTE_STREAM_SPLIT",
+    "train_cross_entropy_error": "BYTE_STREAM_SPLIT",
+    "val_cross_entropy_error": "BYTE_STREAM_SPLIT",
+    "test_cross_entropy_error": "BYTE_STREAM_SPLIT",
+}
 
 
 def write_shard(
@@ -32,6 +38,7 @@ def write_shard(
     trials: Sequence[Mapping[str, Any]],
     producer: Mapping[str, Any],
     tables: Iterable[pa.Table],
+    compression_level: int | None = None,
 ) -> Path:
     """Writes one block of trials as a Parquet file and returns its path.
 
@@ -45,6 +52,7 @@ def write_shard(
         producer: what dbtool_producer holds.
         tables: the rows, with the columns of the contract, sorted by trial_id, step; each table
             becomes a row group, so that a large block never lies in memory whole.
+        compression_level: of zstd, up to 22; None is its default, which costs no time to speak of.
 
     Raises:
         DbtoolError: when the file cannot be written, for instance because the disk is full.
@@ -68,6 +76,7 @@ def write_shard(
                 file,
                 schema,
                 compression="zstd",
+                compression_level=compression_level,
                 use_dictionary=[name for name in schema.names if name not in _ENCODINGS],
                 column_encoding=_ENCODINGS,
                 write_page_checksum=True,

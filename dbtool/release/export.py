@@ -13,6 +13,7 @@ import pyarrow as pa
 import dbtool
 from dbtool.errors import DbtoolError, UsageError
 from dbtool.release.manifest import MANIFEST, Manifest, ReleaseFile
+from dbtool.release.reduction import REDUCED_KEY
 from dbtool.store.contract import shard_format
 from dbtool.store.shards import read_rows, read_shard
 from producers.shards import write_shard
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from dbtool.store.shards import Shard
 
 _ROWS_A_GROUP = 200_000
+# Takes 2 seconds a million rows and saves an eighth; a release is written once and read often.
+_COMPRESSION_LEVEL = 19
 
 
 def export_release(
@@ -56,9 +59,10 @@ def export_release(
     if not shards:
         raise UsageError("there are no shards to export; `dbtool produce` writes them")
     checked = sorted((read_shard(path) for path in shards), key=_study_and_first_trial)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+    temporary = None
     try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
         files = []
         for (workload, batch_size), group in groupby(checked, key=_study_key):
             on_study(workload, batch_size)
@@ -74,15 +78,17 @@ def export_release(
             reduced=reduction.to_json(),
             files=tuple(sorted(files, key=lambda file: file.path)),
         )
-        (temporary / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
+        (temporary / MANIFEST).write_bytes(manifest.to_json().encode())
         temporary.chmod(0o755)
         temporary.rename(out)
     except OSError as error:
         raise DbtoolError(
-            f"could not write {out}: {error.strerror}; free some space and run the command again"
+            f"could not write {out}: {error.strerror or error}; "
+            "free some space or choose another folder with --out, then run the command again"
         ) from error
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
     return manifest
 
 
@@ -106,6 +112,7 @@ def _write_study(
         trials=trials,
         producer=_producer(shards, reduction),
         tables=_reduced_tables(shards, reduction),
+        compression_level=_COMPRESSION_LEVEL,
     )
 
 
@@ -114,7 +121,7 @@ def _producer(shards: Sequence[Shard], reduction: Reduction) -> dict[str, Any]:
     first = shards[0].producer
     others = [shard.producer for shard in shards[1:] if shard.producer != first]
     also = {"also": others} if others else {}
-    return {**first, **also, "reduced": reduction.to_json()}
+    return {**first, **also, REDUCED_KEY: reduction.to_json()}
 
 
 def _reduced_tables(shards: Sequence[Shard], reduction: Reduction) -> Iterator[pa.Table]:

@@ -87,9 +87,10 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = folder / MANIFEST
     try:
-        text = path.read_text(encoding="utf-8")
+        # As bytes, so that no changed line end passes for the one that was written.
+        text = path.read_bytes().decode()
         content = json.loads(text)
-        digest = content.pop("sha256")
+        content.pop("sha256")
         found = content.pop("manifest_format")
         content.pop("totals")
         if found != MANIFEST_FORMAT:
@@ -99,6 +100,7 @@ def read_manifest(folder: Path) -> Manifest:
             )
         files = tuple(ReleaseFile(**file) for file in content.pop("files"))
         manifest = Manifest(**content, files=files)
+        expected = manifest.to_json()
     except OSError as error:
         raise DbtoolError(
             f"{path} cannot be read: {error.strerror}; get the release anew"
@@ -106,7 +108,7 @@ def read_manifest(folder: Path) -> Manifest:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DbtoolError(f"{path} is not a sound manifest; get the release anew") from error
     # Also finds a change that leaves the meaning alone, such as a blank more.
-    if digest != json.loads(manifest.to_json())["sha256"] or text != manifest.to_json():
+    if text != expected:
         raise DbtoolError(
             f"{path} was altered: its own digest does not match; get the release anew"
         )

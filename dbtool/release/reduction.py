@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 BATCH_LOSS = "batch_cross_entropy_error"
+REDUCED_KEY = "reduced"
+"""The key of a shard's producer metadata that holds how a release reduced it."""
 _FLOAT32_MANTISSA_BITS = 23
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dbtool.errors import DbtoolError, UsageError
 from dbtool.release.manifest import MANIFEST, read_manifest
+from dbtool.release.reduction import REDUCED_KEY
 from dbtool.resources import queries_folder
 from dbtool.store.contract import parse_shard_name
 from dbtool.store.database import open_for_reading
@@ -59,7 +60,9 @@ def verify(path: Path) -> Verified:
     """Checks every byte of a release folder, a folder of shards, a shard or a database.
 
     In a folder, each release (a folder with a manifest.json) is held against its manifest; shards
-    that belong to none are checked against the digest in their name.
+    that belong to none are checked against the digest in their name, and refused where they were
+    written as part of a release, whose manifest is then missing. Temporary files, whose names begin
+    with a dot, are passed over outside of releases.
 
     Raises:
         UsageError: when there is nothing of the kind at that path.
@@ -71,8 +74,12 @@ def verify(path: Path) -> Verified:
     manifests = sorted(path.rglob(MANIFEST))
     releases = [manifest.parent for manifest in manifests]
     outcomes = [_verify_release(release) for release in releases]
-    loose = [shard for shard in _files(path, "*.parquet") if not _inside(shard, releases)]
-    outcomes += [_verify_shard(shard, _WRITE_ANEW) for shard in loose]
+    loose = [
+        shard
+        for shard in _files(path, "*.parquet")
+        if not shard.name.startswith(".") and not _inside(shard, releases)
+    ]
+    outcomes += [_verify_shard(shard, in_folder=True) for shard in loose]
     if not outcomes:
         raise UsageError(f"{path} holds no release and no shards; `dbtool produce` writes shards")
     return _together(outcomes)
@@ -80,15 +87,19 @@ def verify(path: Path) -> Verified:
 
 def _verify_file(path: Path) -> Verified:
     if path.suffix == ".parquet" or parse_shard_name(path.name):
-        return _verify_shard(path, _WRITE_ANEW)
+        return _verify_shard(path)
     return _verify_database(path)
 
 
-def _verify_shard(path: Path, mend: str) -> Verified:
+def _verify_shard(path: Path, *, in_folder: bool = False) -> Verified:
+    """Checks a shard; one of a release that lies in a folder must have a manifest above it."""
     try:
         shard = read_shard(path)
     except ShardError as error:
-        return Verified(0, 0, 0, (Problem(path, error.reason, mend),))
+        return _one_problem(path, error.reason, _WRITE_ANEW)
+    if in_folder and REDUCED_KEY in shard.producer:
+        reason = f"it is part of the release {shard.study['release']}, whose {MANIFEST} is missing"
+        return _one_problem(path, reason, _GET_ANEW)
     return Verified(1, 0, shard.rows, ())
 
 
@@ -97,7 +108,7 @@ def _verify_release(folder: Path) -> Verified:
     try:
         manifest = read_manifest(folder)
     except DbtoolError as error:
-        return Verified(0, 0, 0, (Problem(folder / MANIFEST, str(error), _GET_ANEW),))
+        return _one_problem(folder / MANIFEST, str(error), "nothing else was checked")
     listed = {folder / file.path: file for file in manifest.files}
     present = set(_files(folder, "*")) - {folder / MANIFEST}
     problems = [
@@ -112,11 +123,11 @@ def _verify_release(folder: Path) -> Verified:
 
 def _verify_listed(path: Path, file: ReleaseFile) -> Verified:
     if not path.is_file():
-        return Verified(0, 0, 0, (Problem(path, "it is missing", _GET_ANEW),))
+        return _one_problem(path, "it is missing", _GET_ANEW)
     try:
         shard = read_shard(path)
     except ShardError as error:
-        return Verified(0, 0, 0, (Problem(path, error.reason, _GET_ANEW),))
+        return _one_problem(path, error.reason, _GET_ANEW)
     found = (
         shard.sha256,
         path.stat().st_size,
@@ -130,8 +141,7 @@ def _verify_listed(path: Path, file: ReleaseFile) -> Verified:
         *(file.batch_size, file.trials, file.measurements),
     )
     if found != expected:
-        problem = Problem(path, "it is not the file that the manifest lists", _GET_ANEW)
-        return Verified(0, 0, 0, (problem,))
+        return _one_problem(path, "it is not the file that the manifest lists", _GET_ANEW)
     return Verified(1, 0, shard.rows, ())
 
 
@@ -139,16 +149,20 @@ def _verify_database(path: Path) -> Verified:
     """Reads every row of a database and holds the rows against its own counts."""
     import duckdb
 
-    query = (queries_folder() / "verify" / "database.sql").read_text()
+    query = (queries_folder() / "verify" / "database.sql").read_text(encoding="utf-8")
     try:
         with open_for_reading(path) as connection:
             rows = connection.execute(query).fetchall()
     except (DbtoolError, duckdb.Error) as error:
         reason = str(error).splitlines()[0]
-        return Verified(0, 0, 0, (Problem(path, reason, _LOAD_ANEW),))
-    problems = tuple(Problem(path, reason, _LOAD_ANEW) for reason, _ in rows if reason)
-    measurements = sum(count for reason, count in rows if reason is None)
+        return _one_problem(path, reason, _LOAD_ANEW)
+    problems = tuple(Problem(path, reason, _LOAD_ANEW) for reason, *_ in rows if reason)
+    measurements = sum(count for reason, count, _ in rows if reason is None)
     return Verified(0, 0 if problems else 1, measurements, problems)
+
+
+def _one_problem(path: Path, reason: str, mend: str) -> Verified:
+    return Verified(0, 0, 0, (Problem(path, reason, mend),))
 
 
 def _files(folder: Path, pattern: str) -> Iterator[Path]:

@@ -8,6 +8,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 import duckdb
+import jsonschema
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -20,6 +21,7 @@ from dbtool.release.export import export_release
 from dbtool.release.manifest import MANIFEST, read_manifest
 from dbtool.release.reduction import Reduction, rounded
 from dbtool.release.verify import verify
+from dbtool.resources import schema_folder
 from dbtool.store.database import open_for_writing
 from dbtool.store.ingest import find_shards, ingest
 
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LOSS = "batch_cross_entropy_error"
+# Sizes in a DuckDB file: its three headers, and a block.
+DUCKDB_HEADERS = 3 * 4096
+DUCKDB_BLOCK = 262_144
 
 
 def shards(folder: Path) -> list[Path]:
@@ -165,6 +170,39 @@ def test_missing_extra_cut_and_swapped_files_are_found(tmp_path: Path) -> None:
     ]
 
 
+def test_a_missing_manifest_is_found(tmp_path: Path) -> None:
+    release = export(tmp_path, Reduction())
+    (release / MANIFEST).unlink()
+    problems = verify(release).problems
+    assert [problem.path for problem in problems] == sorted(release.rglob("*.parquet"))
+    assert {problem.reason for problem in problems} == {
+        "it is part of the release made-up, whose manifest.json is missing"
+    }
+
+
+def test_another_line_end_in_the_manifest_is_found(tmp_path: Path) -> None:
+    release = export(tmp_path, Reduction())
+    sound = (release / MANIFEST).read_bytes()
+    (release / MANIFEST).write_bytes(sound.replace(b"\n", b"\r", 1))
+    assert [problem.path for problem in verify(release).problems] == [release / MANIFEST]
+
+
+def test_unfinished_files_of_a_producer_are_passed_over(tmp_path: Path) -> None:
+    paths = shards(tmp_path / "shards")
+    (paths[0].parent / ".writing-abc.parquet").write_bytes(b"PAR1")
+    assert verify(tmp_path / "shards").problems == ()
+    assert verify(tmp_path / "shards").shards == 3
+
+
+def test_the_manifest_follows_its_schema(tmp_path: Path) -> None:
+    schema = json.loads((schema_folder() / "manifest.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    for name, reduction in (("a", Reduction()), ("b", Reduction(9, None, 8))):
+        content = json.loads((export(tmp_path, reduction, name) / MANIFEST).read_text())
+        jsonschema.validate(content, schema)
+        assert content["totals"]["trials"] == 4
+
+
 def test_a_manifest_of_another_format_is_refused(tmp_path: Path) -> None:
     release = export(tmp_path, Reduction())
     content = json.loads((release / MANIFEST).read_text())
@@ -189,6 +227,41 @@ def test_a_database_whose_rows_do_not_add_up_is_found(tmp_path: Path) -> None:
     assert len(verify(tmp_path / "text.duckdb").problems) == 1
 
 
+def test_a_database_whose_shards_do_not_add_up_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "db.duckdb"
+    with open_for_writing(path) as connection:
+        ingest(connection, shards(tmp_path / "shards"))
+    with duckdb.connect(path) as connection:
+        connection.execute("DELETE FROM stored.shard WHERE measurements = 82")
+        connection.execute("UPDATE stored.shard SET measurements = 42 WHERE shard_id = 1")
+        found = connection.execute("SELECT name FROM stored.shard WHERE shard_id = 1").fetchall()
+    assert sorted(problem.reason for problem in verify(path).problems) == [
+        f"the trials of shard {found[0][0]} have 41 measurements and should have 42",
+        "trial 0 of study 2 names a shard that is not there",
+        "trial 1 of study 2 names a shard that is not there",
+    ]
+
+
+def test_a_damaged_block_of_measurements_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "db.duckdb"
+    values = [0.9 - 0.001 * index for index in range(300)]
+    trial = (0, "COMPLETE", {"learning_rate": 0.1}, curve(values))
+    with open_for_writing(path) as connection:
+        ingest(connection, [write_shard(tmp_path / "shards", trials=[trial])])
+    with duckdb.connect(path, read_only=True) as connection:
+        blocks = connection.execute(
+            "SELECT DISTINCT block_id FROM pragma_storage_info('stored.measurement') "
+            "WHERE block_id >= 0"
+        ).fetchall()
+    sound = path.read_bytes()
+    for (block,) in blocks:
+        damaged = bytearray(sound)
+        damaged[DUCKDB_HEADERS + block * DUCKDB_BLOCK + 1000] ^= 1
+        path.write_bytes(damaged)
+        assert len(verify(path).problems) == 1, block
+    assert blocks
+
+
 def test_export_refuses_what_it_would_spoil(tmp_path: Path) -> None:
     paths = shards(tmp_path / "shards")
     about = {"release": "made-up", "title": "", "licence": "CC0-1.0", "reduction": Reduction()}
@@ -202,7 +275,10 @@ def test_export_refuses_what_it_would_spoil(tmp_path: Path) -> None:
     shutil.copy(paths[0], copy)
     with pytest.raises(DbtoolError, match="overlap"):
         export_release([*paths, copy], tmp_path / "new", **about)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["again", "shards", "there"]
+    (tmp_path / "file").write_text("made up")
+    with pytest.raises(DbtoolError, match="choose another folder with --out"):
+        export_release(paths, tmp_path / "file" / "new", **about)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["again", "file", "shards", "there"]
 
 
 def test_verify_needs_something_to_check(tmp_path: Path) -> None:
