@@ -32,7 +32,7 @@ clean: ## remove what the other targets made
 	rm -rf $(VENV) build dist figures .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # A database of this repository's own data alone, whatever the user's own database holds.
-$(DATABASE): data/measured/manifest.json schema/version.txt | $(VENV)/installed
+$(DATABASE): data/measured/manifest.json $(wildcard schema/*) | $(VENV)/installed
 	@rm -f $@ && mkdir -p $(@D)
 	$(BIN)/dbtool ingest data/measured --db $@
 

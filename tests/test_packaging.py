@@ -1,0 +1,112 @@
+"""What an installation carries: the wheel's files and size, and that every version is pinned."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import dbtool
+from dbtool.resources import bundled_release, queries_folder, schema_folder
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+MOST_WHEEL_BYTES = 6_000_000
+# What builds read of a checkout.
+SOURCES = ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "dbtool", "producers")
+CARRIED = {"schema": "dbtool/schema", "queries": "dbtool/queries", "data/sample": "dbtool/sample"}
+
+
+def project() -> dict[str, object]:
+    return tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
+
+
+def name_of(requirement: str) -> str:
+    return re.match(r"[A-Za-z0-9_.-]+", requirement)[0].lower().replace("_", "-")
+
+
+def test_resources_are_found_in_a_checkout() -> None:
+    assert (schema_folder() / "tables.sql").is_file()
+    assert (queries_folder() / "figures").is_dir()
+    assert bundled_release() == CHECKOUT / "data" / "measured"
+
+
+def test_versions_agree() -> None:
+    citation = (CHECKOUT / "CITATION.cff").read_text()
+    assert f"\nversion: {dbtool.__version__}\n" in citation
+
+
+def test_everything_required_is_pinned_by_its_version_alone() -> None:
+    lines = (CHECKOUT / "constraints.txt").read_text().splitlines()
+    pins = [line for line in lines if not line.startswith("#")]
+    assert all(re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9][A-Za-z0-9.]*", pin) for pin in pins)
+    extras = project()["optional-dependencies"]
+    required = {name_of(each) for each in (*project()["dependencies"], *extras["dev"])}
+    assert required <= {name_of(pin) for pin in pins}
+
+
+def test_makefile_says_what_it_can_do() -> None:
+    done = subprocess.run(
+        ["make", "help"], cwd=CHECKOUT, capture_output=True, text=True, check=True
+    )
+    listed = {line.split()[1] for line in done.stdout.splitlines() if line.startswith("make ")}
+    assert {"figures", "test", "lint", "test-slow", "wheel", "clean", "help"} <= listed
+
+
+def test_make_names_what_is_missing_without_a_python(tmp_path: Path) -> None:
+    shutil.copy(CHECKOUT / "Makefile", tmp_path)
+    for name in ("pyproject.toml", "constraints.txt"):
+        (tmp_path / name).touch()
+    commands = tmp_path / "commands"
+    commands.mkdir()
+    for name in ("sh", "touch", "rm"):
+        (commands / name).symlink_to(shutil.which(name))
+    make = shutil.which("make")
+    done = subprocess.run(
+        [make, "test"],
+        cwd=tmp_path,
+        env={"PATH": str(commands)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "no Python 3.11 or newer found: install one, or name it" in done.stderr
+    assert not (tmp_path / ".venv").exists()
+
+
+@pytest.mark.slow
+def test_wheel_holds_what_it_needs(tmp_path: Path) -> None:
+    checkout = tmp_path / "checkout"
+    sample = checkout / "data" / "sample"
+    sample.mkdir(parents=True)
+    (sample / "manifest.json").write_text("{}")
+    unwanted = shutil.ignore_patterns("__pycache__")
+    for name in (*SOURCES, *CARRIED):
+        source = CHECKOUT / name
+        if source.is_dir():
+            shutil.copytree(source, checkout / name, ignore=unwanted, dirs_exist_ok=True)
+        elif source.exists():
+            shutil.copy(source, checkout)
+    folder = tmp_path / "dist"
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir"]
+    subprocess.run([*command, str(folder), str(checkout)], check=True)
+    (wheel,) = folder.glob("*.whl")
+    assert wheel.stat().st_size < MOST_WHEEL_BYTES
+    with zipfile.ZipFile(wheel) as archive:
+        held = {name for name in archive.namelist() if ".dist-info/" not in name}
+    places = {"dbtool": "dbtool", "producers": "producers", **CARRIED}
+    expected = {
+        f"{place}/{path.relative_to(checkout / name).as_posix()}"
+        for name, place in places.items()
+        for path in (checkout / name).rglob("*")
+        if path.is_file()
+    }
+    assert held == expected
+    assert {"dbtool/py.typed", "producers/py.typed", "dbtool/schema/tables.sql"} <= held
+    assert {"dbtool/queries/verify/database.sql", "dbtool/sample/manifest.json"} <= held
