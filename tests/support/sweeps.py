@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +21,6 @@ from producers.workloads.registry import WORKLOADS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from producers.workloads.definition import Workload
 
@@ -132,3 +135,34 @@ def definition_of(workload: Workload) -> dict[str, Any]:
     """A workload's definition after a trip through JSON."""
     decoded: dict[str, Any] = json.loads(json.dumps(workload.definition()))
     return decoded
+
+
+def produce(
+    *words: str | Path, cwd: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs `dbtool produce` as a user does; variables are added to the environment."""
+    return subprocess.run(
+        [console_script(), "produce", *map(str, words)],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def start_produce(*words: str | Path, **environment: str) -> subprocess.Popen[str]:
+    """Starts `dbtool produce` and leaves it running."""
+    return subprocess.Popen(
+        [console_script(), "produce", *map(str, words)],
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def console_script() -> str:
+    """The installed `dbtool`."""
+    return str(Path(sys.executable).with_name("dbtool"))

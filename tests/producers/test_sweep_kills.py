@@ -1,0 +1,172 @@
+"""Sweeps in processes of their own that are killed, interrupted, or find the disk full."""
+
+from __future__ import annotations
+
+import random
+import resource
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+import pytest
+from support.sweeps import (
+    BATCH_SIZE,
+    WORKLOAD,
+    assert_same_rows,
+    produce,
+    shards,
+    start_produce,
+    statuses,
+)
+
+from dbtool.store.contract import shard_schema
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from subprocess import Popen
+
+TRIALS = 12
+WORDS = (
+    *(WORKLOAD, "--batch-sizes", BATCH_SIZE, "--trials", TRIALS),
+    *("--steps", 200, "--block", 2, "--release", "tests"),
+)
+PATIENCE = 90.0
+
+
+@pytest.fixture(scope="module")
+def environment(mnist_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Where the data lie, and compiled programs that the processes share to start fast."""
+    return {
+        "DBTOOL_DATASETS": str(mnist_folder),
+        "JAX_COMPILATION_CACHE_DIR": str(tmp_path_factory.mktemp("compiled")),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1",
+    }
+
+
+@pytest.fixture(scope="module")
+def undisturbed(
+    environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, float]:
+    """The whole sweep, and how many seconds its shards took to appear, from first to last."""
+    out: Path = tmp_path_factory.mktemp("undisturbed")
+    result = produce(*map(str, WORDS), "--out", out, **environment)
+    assert result.returncode == 0, result.stderr
+    written = [path.stat().st_mtime for path in shards(out)]
+    assert len(written) == TRIALS // 2
+    return out, max(written) - min(written)
+
+
+def start(out: Path, environment: dict[str, str]) -> Popen[str]:
+    return start_produce(*map(str, WORDS), "--out", out, **environment)
+
+
+def wait_for_shards(out: Path, count: int, process: Popen[str]) -> None:
+    patience = time.monotonic() + PATIENCE
+    while len(shards(out)) < count and process.poll() is None:
+        assert time.monotonic() < patience, "no shard appears"
+        time.sleep(0.002)
+
+
+def assert_whole(out: Path) -> None:
+    for path in shards(out):
+        assert pq.read_table(path).schema.remove_metadata().equals(shard_schema())
+
+
+def kill_until_done(
+    undisturbed: tuple[Path, float], environment: dict[str, str], out: Path, kills: int, seed: int
+) -> None:
+    """Kills a sweep at random moments while it writes shards, and lets it end at last."""
+    expected, seconds = undisturbed
+    moments = random.Random(seed)
+    for _ in range(kills):
+        process = start(out, environment)
+        # Half of the kills come after this process has written a shard, half at any time before.
+        if moments.random() < 0.5:
+            wait_for_shards(out, len(shards(out)) + 1, process)
+            time.sleep(moments.uniform(0, seconds / TRIALS))
+        else:
+            time.sleep(moments.uniform(0, seconds + 2))
+        process.kill()
+        process.communicate()
+        assert_whole(out)
+        statuses(out)
+    result = produce(*map(str, WORDS), "--out", out, **environment)
+    assert result.returncode == 0, result.stderr
+    assert_same_rows(out, expected)
+    assert len(statuses(out)) == TRIALS
+    assert sorted(path for path in out.rglob("*") if path.is_file()) == shards(out)
+
+
+def test_killed_sweeps_end_with_the_same_rows(
+    undisturbed: tuple[Path, float], environment: dict[str, str], tmp_path: Path
+) -> None:
+    kill_until_done(undisturbed, environment, tmp_path, kills=3, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_often_killed_sweeps_end_with_the_same_rows(
+    undisturbed: tuple[Path, float], environment: dict[str, str], tmp_path: Path, seed: int
+) -> None:
+    kill_until_done(undisturbed, environment, tmp_path, kills=5, seed=100 + seed)
+
+
+def test_interrupt_ends_at_once_with_one_line_and_whole_shards(
+    undisturbed: tuple[Path, float], environment: dict[str, str], tmp_path: Path
+) -> None:
+    process = start(tmp_path, environment)
+    wait_for_shards(tmp_path, 1, process)
+    process.send_signal(signal.SIGINT)
+    asked = time.monotonic()
+    output, errors = process.communicate(timeout=PATIENCE)
+    assert time.monotonic() - asked < 5
+    assert process.returncode == 130, errors
+    assert output == ""
+    assert [line for line in errors.splitlines() if not line.startswith("wrote ")] == [
+        "dbtool: interrupted"
+    ]
+    assert_whole(tmp_path)
+    assert 1 <= len(shards(tmp_path)) < TRIALS // 2
+    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == shards(tmp_path)
+    assert undisturbed[0].is_dir()
+
+
+def test_full_disk_is_one_sentence_and_leaves_earlier_shards(
+    undisturbed: tuple[Path, float], environment: dict[str, str], tmp_path: Path
+) -> None:
+    process = start(tmp_path, environment)
+    wait_for_shards(tmp_path, 1, process)
+    # From now on no file of the process may grow past a few bytes, as on a full disk.
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (100, 100))
+    _, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1, errors
+    sentences = [line for line in errors.splitlines() if not line.startswith("wrote ")]
+    assert len(sentences) == 1, errors
+    assert sentences[0].startswith(f"dbtool: could not write a shard into {tmp_path}")
+    assert "File too large" in sentences[0]
+    assert "--out" in sentences[0]
+    assert_whole(tmp_path)
+    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == shards(tmp_path)
+    result = produce(*map(str, WORDS), "--out", tmp_path, **environment)
+    assert result.returncode == 0, result.stderr
+    assert_same_rows(tmp_path, undisturbed[0])
+
+
+def test_two_sweeps_at_once_are_one_sentence(
+    environment: dict[str, str], undisturbed: tuple[Path, float], tmp_path: Path
+) -> None:
+    assert undisturbed[0].is_dir()
+    process = start(tmp_path, environment)
+    try:
+        wait_for_shards(tmp_path, 1, process)
+        process.send_signal(signal.SIGSTOP)
+        second = produce(*map(str, WORDS), "--out", tmp_path, **environment)
+        assert second.returncode == 1
+        assert second.stderr == (
+            f"dbtool: another sweep writes into {tmp_path}; wait for it or choose another folder "
+            "with --out\n"
+        )
+    finally:
+        process.kill()
+        process.communicate()
