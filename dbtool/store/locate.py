@@ -15,7 +15,6 @@ import platformdirs
 from dbtool.errors import DbtoolError, UsageError
 from dbtool.resources import bundled_release, schema_folder
 from dbtool.store.database import open_for_writing, publish, writing_failed
-from dbtool.store.ingest import find_shards, ingest
 
 if TYPE_CHECKING:
     from dbtool.store.ingest import Progress
@@ -136,6 +135,9 @@ def _load(release: Path, path: Path, on_progress: Progress | None) -> Path:
     Raises:
         DbtoolError: a shard is refused, or the database cannot be written.
     """
+    # Brings pyarrow, which a command that only reads can do without.
+    from dbtool.store.ingest import find_shards, ingest
+
     with open_for_writing(path) as connection:
         report = ingest(connection, find_shards([release]), on_progress)
     if report.refused:
