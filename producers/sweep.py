@@ -209,7 +209,9 @@ def _memory_to_train(study: StudyPlan, trials: int) -> Iterator[None]:
     try:
         yield
     except (jax.errors.JaxRuntimeError, MemoryError) as error:
-        if not isinstance(error, MemoryError) and "RESOURCE_EXHAUSTED" not in str(error):
+        # JAX tells by its message alone: the one at compiling and starting, the other at running.
+        told = ("RESOURCE_EXHAUSTED" in str(error), "Out of memory" in str(error))
+        if not (isinstance(error, MemoryError) or any(told)):
             raise
         mend = "fewer trials together with --block" if trials > 1 else "a smaller batch size"
         raise DbtoolError(

@@ -97,11 +97,8 @@ def command(
         _list_workloads(workload or ["*"])
         return
 
-    from dbtool.cli.progress import sweep_progress
     from dbtool.errors import UsageError
-    from producers.devices import configure_devices
     from producers.plan import plan_studies
-    from producers.sweep import SweepOptions, run_sweep
     from producers.workloads.registry import find_workloads
 
     if not workload:
@@ -118,6 +115,11 @@ def command(
         root_seed=seed,
         shared_batches=shared_batches,
     )
+    # These import JAX, which wrong words need not wait for.
+    from dbtool.cli.progress import sweep_progress
+    from producers.devices import configure_devices
+    from producers.sweep import SweepOptions, run_sweep
+
     options = SweepOptions(trials=trials, feasible=feasible, block=block, datasets=datasets)
     configure_devices()
     if dry_run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -291,3 +292,13 @@ def test_folder_that_cannot_be_written_is_named(mnist_folder: Path, tmp_path: Pa
 def test_missing_folder_of_data_sets_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="nowhere does not exist"):
         sweep(small_study(steps=2), tmp_path / "out", tmp_path / "nowhere", trials=1)
+
+
+@pytest.mark.slow
+def test_block_that_outgrows_the_memory_is_one_sentence(mnist_folder: Path, tmp_path: Path) -> None:
+    study = small_study(steps=2)
+    # 4 PB of weights a trial: more than there are addresses.
+    endless = replace(study, workload=replace(study.workload, model="fc_100000000_10000000"))
+    with pytest.raises(DbtoolError, match=r"with 2 trials together needs more memory .* --block"):
+        sweep(endless, tmp_path, mnist_folder, trials=2)
+    assert shards(tmp_path) == []

@@ -137,13 +137,10 @@ def definition_of(workload: Workload) -> dict[str, Any]:
     return decoded
 
 
-def produce(
-    *words: str | Path, cwd: Path | None = None, **environment: str
-) -> subprocess.CompletedProcess[str]:
+def produce(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Runs `dbtool produce` as a user does; variables are added to the environment."""
     return subprocess.run(
         [console_script(), "produce", *map(str, words)],
-        cwd=cwd,
         env={**os.environ, **environment},
         capture_output=True,
         text=True,

