@@ -1,0 +1,152 @@
+"""Steps to result from SQL against pandas, on made-up shards with traps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.made_up import write_shard
+
+from dbtool.store.database import open_for_reading, open_for_writing
+from dbtool.store.ingest import ingest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WORKLOAD = "digits/fc_8/sgd"
+GOAL = 0.1
+VAL = "val_classification_error"
+Curve = list[tuple[int, float | None]]
+
+
+def shard(folder: Path, batch_size: int, trials: list[tuple[int, str, Curve]]) -> Path:
+    return write_shard(
+        folder,
+        workload=WORKLOAD,
+        batch_size=batch_size,
+        train_steps=0,
+        trials=[
+            (
+                number,
+                status,
+                {"learning_rate": 0.1 + number},
+                [
+                    {"step": step, VAL: value, "test_classification_error": (value or 0) / 2}
+                    for step, value in points
+                ],
+            )
+            for number, status, points in trials
+        ],
+    )
+
+
+def steps(database: Path, *arguments: Any) -> list[tuple[Any, ...]]:
+    """(batch_size, steps, trial_id, value, trials) of steps_to_result."""
+    values = ["made-up", WORKLOAD, *(arguments or (None, None, 100))]
+    with open_for_reading(database) as connection:
+        rows: list[tuple[Any, ...]] = connection.execute(
+            "SELECT batch_size, steps, trial_id, value, trials FROM steps_to_result(?, ?, ?, ?, ?)",
+            values,
+        ).fetchall()
+        return rows
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    paths = [
+        # A value equal to the goal has not passed it; 0.1 is written as a decimal.
+        shard(tmp_path, 1, [(0, "COMPLETE", [(10, 0.1), (20, 0.09999)])]),
+        # Two trials pass at the same step; as text 10 would come before 9.
+        shard(tmp_path, 2, [(9, "COMPLETE", [(10, 0.05)]), (10, "COMPLETE", [(10, 0.01)])]),
+        # Trials that did not complete reach the goal first and do not count.
+        shard(
+            tmp_path,
+            4,
+            [
+                (0, "INCOMPLETE", [(1, 0.0)]),
+                (1, "INFEASIBLE", [(2, 0.0)]),
+                (2, "COMPLETE", [(5, float("nan")), (6, None), (30, 0.05)]),
+            ],
+        ),
+        # The goal is never reached.
+        shard(tmp_path, 8, [(0, "COMPLETE", [(10, 0.2), (20, 0.1)])]),
+        # The third trial is best, but a figure may ask for two.
+        shard(
+            tmp_path,
+            16,
+            [
+                (1, "COMPLETE", [(50, 0.05)]),
+                (2, "INFEASIBLE", [(1, 0.0)]),
+                (3, "COMPLETE", [(40, 0.05)]),
+                (4, "COMPLETE", [(10, 0.05)]),
+            ],
+        ),
+    ]
+    with open_for_writing(tmp_path / "db") as connection:
+        assert ingest(connection, paths).refused == ()
+    return tmp_path / "db"
+
+
+def test_traps(database: Path) -> None:
+    assert steps(database) == [
+        (1, 20, 0, 0.09999, 1),
+        (2, 10, 9, 0.05, 2),
+        (4, 30, 2, 0.05, 1),
+        (8, None, None, None, 1),
+        (16, 10, 4, 0.05, 3),
+    ]
+
+
+def test_the_first_trials_alone(database: Path) -> None:
+    assert steps(database, None, None, 2)[-1] == (16, 40, 3, 0.05, 2)
+    assert steps(database, None, None, 1)[-1] == (16, 50, 1, 0.05, 1)
+
+
+def test_another_goal_or_metric(database: Path) -> None:
+    assert steps(database, None, 0.2, 100)[3] == (8, 20, 0, 0.1, 1)
+    # At batch size 1 the test error is half the validation error: 0.05 at step 10.
+    assert steps(database, "test_classification_error", 0.06, 100)[0] == (1, 10, 0, 0.05, 1)
+
+
+def test_maximised_metrics_pass_upwards(tmp_path: Path) -> None:
+    rows = [{"step": 1, VAL: 0.5}, {"step": 2, VAL: 0.6}, {"step": 3, VAL: 0.7}]
+    path = write_shard(
+        tmp_path,
+        workload=WORKLOAD,
+        trials=[(0, "COMPLETE", {}, rows)],
+    )
+    with open_for_writing(tmp_path / "db") as connection:
+        assert ingest(connection, [path]).refused == ()
+        connection.execute(
+            "UPDATE stored.measurement SET val_average_precision = val_classification_error"
+        )
+    assert steps(tmp_path / "db", "val_average_precision", 0.6, 100) == [(64, 3, 0, 0.7, 1)]
+
+
+def test_random_studies_against_pandas(tmp_path: Path) -> None:
+    random = np.random.default_rng(12)
+    frames, paths = [], []
+    for batch_size in (1, 2, 4, 8):
+        trials: list[tuple[int, str, Curve]] = []
+        for number in sorted(random.choice(150, 30, replace=False).tolist()):
+            status = str(random.choice(["COMPLETE", "COMPLETE", "INFEASIBLE", "INCOMPLETE"]))
+            points = [(step, round(float(random.uniform(0.09, 1)), 2)) for step in range(1, 15)]
+            trials.append((number, status, list(points)))
+            frames += [(batch_size, number, status, step, value) for step, value in points]
+        paths.append(shard(tmp_path, batch_size, trials))
+    with open_for_writing(tmp_path / "db") as connection:
+        assert ingest(connection, paths).refused == ()
+    table = pd.DataFrame(frames, columns=["batch_size", "trial_id", "status", "step", "value"])
+    for trial_count in (3, 10, 100):
+        for goal in (0.1, 0.15, 0.4):
+            expected = []
+            complete = table[table.status == "COMPLETE"]
+            for batch_size, study in complete.groupby("batch_size"):
+                kept = sorted(study.trial_id.unique())[:trial_count]
+                passed = study[study.trial_id.isin(kept) & (study.value < goal)]
+                best = passed.sort_values(["step", "trial_id"]).head(1)
+                found = best[["step", "trial_id", "value"]].to_numpy().tolist()
+                expected.append((batch_size, *(found[0] if found else [None] * 3), len(kept)))
+            assert steps(tmp_path / "db", None, goal, trial_count) == expected
