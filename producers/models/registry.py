@@ -55,7 +55,7 @@ def model_definition(name: str) -> ModelDefinition:
         return _fully_connected(name, tuple(int(width) for width in name.split("_")[1:]))
     if name in _SIMPLE_CNN:
         return _simple_cnn(name, *_SIMPLE_CNN[name])
-    raise unknown("model", name, ["fc_64_64_64", *_SIMPLE_CNN], "dbtool workloads --catalog")
+    raise unknown("model", name, ["fc_64_64_64", *_SIMPLE_CNN], "dbtool produce --list")
 
 
 def _fully_connected(name: str, widths: tuple[int, ...]) -> ModelDefinition:

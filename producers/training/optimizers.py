@@ -65,5 +65,5 @@ def optimizer_definition(name: str) -> OptimizerDefinition:
         UsageError: when there is none.
     """
     if name not in OPTIMIZERS:
-        raise unknown("optimizer", name, OPTIMIZERS, "dbtool workloads --catalog")
+        raise unknown("optimizer", name, OPTIMIZERS, "dbtool produce --list")
     return OPTIMIZERS[name]

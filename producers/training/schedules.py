@@ -55,5 +55,5 @@ def schedule_named(name: str) -> Schedule:
         UsageError: when there is none.
     """
     if name not in SCHEDULES:
-        raise unknown("learning-rate schedule", name, SCHEDULES, "dbtool workloads --catalog")
+        raise unknown("learning-rate schedule", name, SCHEDULES, "dbtool produce --list")
     return SCHEDULES[name]
