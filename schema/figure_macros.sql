@@ -74,15 +74,14 @@ counted AS (
     FROM taken
     GROUP BY ALL
 ),
-evaluated AS (
-    SELECT panel_order, series_order, study_id, trial_id, step, metric, goal, metric_value(metric, measurement) AS value
-    FROM stored.measurement
-    JOIN taken USING (study_id, trial_id)
+taken_trials AS MATERIALIZED (
+    SELECT DISTINCT study_id, trial_id, metric, goal
+    FROM taken
 ),
 reached AS (
     SELECT panel_order, series_order, study_id, arg_min({'trial_id': trial_id, 'step': step}, (step, trial_id)) AS first
-    FROM evaluated
-    WHERE past_goal(metric, value, goal)
+    FROM taken
+    JOIN first_past_goal('taken_trials') USING (study_id, trial_id, metric, goal)
     GROUP BY ALL
 )
 SELECT

@@ -7,23 +7,64 @@ FROM stored.trial
 WHERE status = 'COMPLETE'
 QUALIFY row_number() OVER (PARTITION BY study_id ORDER BY trial_id) <= trial_count;
 
--- The value of the named metric in a row of stored.measurement, which is passed whole.
-CREATE MACRO metric_value(metric, measured) AS CASE metric
-    WHEN 'train_cross_entropy_error' THEN measured.train_cross_entropy_error
-    WHEN 'train_classification_error' THEN measured.train_classification_error
-    WHEN 'train_average_precision' THEN measured.train_average_precision
-    WHEN 'val_cross_entropy_error' THEN measured.val_cross_entropy_error
-    WHEN 'val_classification_error' THEN measured.val_classification_error
-    WHEN 'val_average_precision' THEN measured.val_average_precision
-    WHEN 'test_cross_entropy_error' THEN measured.test_cross_entropy_error
-    WHEN 'test_classification_error' THEN measured.test_classification_error
-    WHEN 'test_average_precision' THEN measured.test_average_precision
-    WHEN 'batch_cross_entropy_error' THEN measured.batch_cross_entropy_error
-END;
-
--- Whether a value is strictly past the goal: above it for average precision, below it for errors.
-CREATE MACRO past_goal(metric, value, goal) AS
-    NOT isnan(value) AND CASE WHEN metric LIKE '%average_precision' THEN value > goal ELSE value < goal END;
+-- The first measurement of each trial that is strictly past its goal, for the trials in the common table expression
+-- named "taken": study_id, trial_id, metric, goal. Trials that did not reach it have no row. A branch a metric, because
+-- a branch whose metric nobody asked for is not read at all, and the one that is reads that column alone. Batch losses
+-- are stored as 32-bit numbers, and compare with the goal as such a number would be stored.
+CREATE MACRO first_past_goal(taken) AS TABLE
+SELECT study_id, trial_id, metric, goal, min(step) AS step, arg_min(value, step) AS value
+FROM (
+    SELECT study_id, trial_id, metric, goal, step, train_cross_entropy_error AS value
+    FROM stored.measurement
+    JOIN query_table(taken) USING (study_id, trial_id)
+    WHERE metric = 'train_cross_entropy_error' AND train_cross_entropy_error < goal
+    UNION ALL
+    SELECT study_id, trial_id, metric, goal, step, train_classification_error AS value
+    FROM stored.measurement
+    JOIN query_table(taken) USING (study_id, trial_id)
+    WHERE metric = 'train_classification_error' AND train_classification_error < goal
+    UNION ALL
+    SELECT study_id, trial_id, metric, goal, step, val_cross_entropy_error AS value
+    FROM stored.measurement
+    JOIN query_table(taken) USING (study_id, trial_id)
+    WHERE metric = 'val_cross_entropy_error' AND val_cross_entropy_error < goal
+    UNION ALL
+    SELECT study_id, trial_id, metric, goal, step, val_classification_error AS value
+    FROM stored.measurement
+    JOIN query_table(taken) USING (study_id, trial_id)
+    WHERE metric = 'val_classification_error' AND val_classification_error < goal
+    UNION ALL
+    SELECT study_id, trial_id, metric, goal, step, test_cross_entropy_error AS value
+    FROM stored.measurement
+    JOIN query_table(taken) USING (study_id, trial_id)
+    WHERE metric = 'test_cross_entropy_error' AND test_cross_entropy_error < goal
+    UNION ALL
+    SELECT study_id, trial_id, metric, goal, step, test_classification_error AS value
+    FROM stored.measurement
+    JOIN query_table(taken) USING (study_id, trial_id)
+    WHERE metric = 'test_classification_error' AND test_classification_error < goal
+    UNION ALL
+    SELECT study_id, trial_id, metric, goal, step, train_average_precision AS value
+    FROM stored.measurement
+    JOIN query_table(taken) USING (study_id, trial_id)
+    WHERE metric = 'train_average_precision' AND train_average_precision > goal AND train_average_precision < 'infinity'
+    UNION ALL
+    SELECT study_id, trial_id, metric, goal, step, val_average_precision AS value
+    FROM stored.measurement
+    JOIN query_table(taken) USING (study_id, trial_id)
+    WHERE metric = 'val_average_precision' AND val_average_precision > goal AND val_average_precision < 'infinity'
+    UNION ALL
+    SELECT study_id, trial_id, metric, goal, step, test_average_precision AS value
+    FROM stored.measurement
+    JOIN query_table(taken) USING (study_id, trial_id)
+    WHERE metric = 'test_average_precision' AND test_average_precision > goal AND test_average_precision < 'infinity'
+    UNION ALL
+    SELECT study_id, trial_id, metric, goal, step, batch_cross_entropy_error AS value
+    FROM stored.measurement
+    JOIN query_table(taken) USING (study_id, trial_id)
+    WHERE metric = 'batch_cross_entropy_error' AND batch_cross_entropy_error < goal::FLOAT
+)
+GROUP BY study_id, trial_id, metric, goal;
 
 -- Steps to result of every study of a workload: of its first trials, the measurement with the smallest step whose
 -- metric is strictly past the goal; ties go to the smaller trial id. A study that did not reach it has NULL steps.
@@ -37,33 +78,25 @@ WITH chosen AS (
         batch_size,
         search_space,
         coalesce(metric_name, metric) AS metric,
-        coalesce(goal_value, goal) AS goal
+        coalesce(goal_value, goal)::DOUBLE AS goal
     FROM stored.study
     JOIN stored.workload USING (workload_id)
     JOIN stored.release USING (release_id)
     WHERE workload = workload_name AND release = release_name
 ),
+taken_trials AS MATERIALIZED (
+    SELECT study_id, trial_id, metric, goal
+    FROM chosen
+    JOIN first_trials(trial_count) USING (study_id)
+),
 counted AS (
     SELECT study_id, count(*) AS trials
-    FROM first_trials(trial_count)
+    FROM taken_trials
     GROUP BY study_id
-),
-evaluated AS (
-    SELECT
-        study_id,
-        trial_id,
-        step,
-        metric_value(metric, measurement) AS value,
-        metric,
-        goal
-    FROM stored.measurement
-    JOIN chosen USING (study_id)
-    SEMI JOIN first_trials(trial_count) USING (study_id, trial_id)
 ),
 reached AS (
     SELECT study_id, arg_min({'trial_id': trial_id, 'step': step, 'value': value}, (step, trial_id)) AS first
-    FROM evaluated
-    WHERE past_goal(metric, value, goal)
+    FROM first_past_goal('taken_trials')
     GROUP BY study_id
 )
 SELECT
