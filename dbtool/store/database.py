@@ -112,8 +112,10 @@ def _make(path: Path) -> None:
                 "INSERT INTO stored.schema_version VALUES (?, ?)",
                 [schema_version(), dbtool.__version__],
             )
+            # Closing would write it too, but would not say so when that fails.
+            connection.execute("CHECKPOINT")
         publish(made, path)
-    except (duckdb.IOException, OSError) as error:
+    except (duckdb.Error, OSError) as error:
         raise DbtoolError(f"cannot make the database {path}: {_reason(error)}") from error
     finally:
         with contextlib.suppress(OSError):

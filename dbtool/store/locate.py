@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import duckdb
 import platformdirs
 
 from dbtool.errors import DbtoolError, UsageError
@@ -140,6 +141,10 @@ def _load(release: Path, path: Path, on_progress: Progress | None) -> Path:
 
     with open_for_writing(path) as connection:
         report = ingest(connection, find_shards([release]), on_progress)
+        try:
+            connection.execute("CHECKPOINT")
+        except duckdb.Error as error:
+            raise writing_failed(path, error) from error
     if report.refused:
         shard, reason = report.refused[0]
         raise DbtoolError(

@@ -130,15 +130,20 @@ def parse_metadata(
 
 
 def _json(metadata: Mapping[bytes, bytes], key: str) -> Any:
-    """The value of a key, read as JSON; NaN and infinities are no JSON.
+    """The value of a key, read as JSON that can be stored as such.
 
     Raises:
-        MetadataError: it is not JSON.
+        MetadataError: it is not JSON, or has text that is not Unicode or a number out of range.
     """
     try:
-        return json.loads(metadata[key.encode()], parse_constant=_no_constant)
+        value = json.loads(metadata[key.encode()], parse_constant=_no_constant)
+        # 1e999 is read as infinity, and half of a surrogate pair as text.
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise MetadataError(f"its {key} is not JSON") from error
+    if b"\\u0000" in text:
+        raise MetadataError(f"its {key} holds a null character")
+    return value
 
 
 def _no_constant(name: str) -> None:

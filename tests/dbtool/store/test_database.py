@@ -48,6 +48,53 @@ def test_what_is_no_database_is_named(tmp_path: Path) -> None:
         open_for_reading(tmp_path / "nowhere")
 
 
+def test_a_damaged_database_is_named(database: Path) -> None:
+    sound = database.read_bytes()
+    for contents, reason in (
+        (b"", "is not a database"),
+        (b"x", "is not a database"),
+        (sound[: len(sound) // 2], "damaged"),
+        (sound[:5000], "damaged"),
+        (sound[:20] + bytes([sound[20] ^ 1]) + sound[21:], "damaged"),
+    ):
+        database.write_bytes(contents)
+        for opened in (open_for_reading, open_for_writing):
+            with pytest.raises(DbtoolError, match=reason) as raised:
+                opened(database)
+            assert "\n" not in str(raised.value)
+        assert database.read_bytes() == contents
+
+
+def test_a_database_of_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(DbtoolError, match="cannot make the database"):
+        open_for_writing(tmp_path / "nowhere" / "db")
+    (tmp_path / "file").touch()
+    with pytest.raises(DbtoolError, match="cannot make the database"):
+        open_for_writing(tmp_path / "file" / "db")
+
+
+def test_processes_that_make_it_at_once_agree(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    program = (
+        "import pathlib; from dbtool.store import database; "
+        f"database._make(pathlib.Path({str(path)!r}))"
+    )
+    makers = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(4)]
+    assert [maker.wait() for maker in makers] == [0] * 4
+    assert list(tmp_path.iterdir()) == [path]
+    open_for_reading(path).close()
+
+
+def test_a_process_may_read_twice_at_once(database: Path) -> None:
+    with open_for_reading(database) as one, open_for_reading(database) as other:
+        for connection in (one, other):
+            assert connection.execute("SELECT count(*) FROM measurements").fetchall() == [(0,)]
+            with pytest.raises(duckdb.Error):
+                connection.execute("SELECT * FROM glob('*')")
+        with pytest.raises(DbtoolError, match="already open in this process"):
+            open_for_writing(database)
+
+
 def test_a_database_in_use_is_named(database: Path) -> None:
     program = (
         "import pathlib, sys; from dbtool.store.database import open_for_writing; "
@@ -74,7 +121,17 @@ def test_a_database_in_use_is_named(database: Path) -> None:
         "SELECT * FROM glob('{folder}/*')",
         "COPY (SELECT 1) TO '{new}'",
         "COPY (SELECT 1) TO '{database}'",
+        # What enable_external_access alone lets through, as these are the open database's files.
+        "COPY (SELECT 1) TO '{database}' (FORMAT csv, USE_TMP_FILE false)",
+        "COPY (SELECT 1) TO '{database}.wal'",
+        "EXPLAIN ANALYZE COPY (SELECT 1) TO '{database}.wal'",
+        "SELECT size FROM read_blob('{database}')",
+        "CALL enable_logging(storage = 'file', storage_path = '{folder}')",
+        "CREATE PERSISTENT SECRET made_up (TYPE s3)",
+        "IMPORT DATABASE '{folder}'",
+        "SELECT getenv('HOME')",
         "ATTACH '{new}'",
+        "ATTACH '{other}' (TYPE sqlite)",
         "EXPORT DATABASE '{new}'",
         "INSTALL httpfs",
         "LOAD httpfs",

@@ -132,9 +132,9 @@ def test_damaged_shards_are_refused_by_name_and_the_rest_goes_in(tmp_path: Path)
     sound = good.read_bytes()
     damaged = {}
     for number in range(20):
-        contents = bytearray(sound)
-        contents[chance.randrange(len(sound))] ^= 1 << chance.randrange(8)
-        damaged[tmp_path / f"flipped-{number}" / good.name] = bytes(contents)
+        flipped = bytearray(sound)
+        flipped[chance.randrange(len(sound))] ^= 1 << chance.randrange(8)
+        damaged[tmp_path / f"flipped-{number}" / good.name] = bytes(flipped)
     damaged[tmp_path / "short" / good.name] = sound[: len(sound) // 2]
     damaged[tmp_path / "empty" / good.name] = b""
     damaged[tmp_path / "renamed" / good.name.replace("trials-00000", "trials-00001")] = sound

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from support.made_up import write_shard
 
+from dbtool.store.contract import shard_schema
 from dbtool.store.database import open_for_reading, open_for_writing
 from dbtool.store.ingest import ingest
 
@@ -123,6 +124,47 @@ def test_maximised_metrics_pass_upwards(tmp_path: Path) -> None:
             "UPDATE stored.measurement SET val_average_precision = val_classification_error"
         )
     assert steps(tmp_path / "db", "val_average_precision", 0.6, 100) == [(64, 3, 0, 0.7, 1)]
+
+
+def test_what_is_no_number_does_not_pass_upwards(tmp_path: Path) -> None:
+    rows = [{"step": 1, VAL: float("nan")}, {"step": 2, VAL: 0.6}, {"step": 3, VAL: 0.7}]
+    path = write_shard(tmp_path, workload=WORKLOAD, trials=[(0, "COMPLETE", {}, rows)])
+    with open_for_writing(tmp_path / "db") as connection:
+        assert ingest(connection, [path]).refused == ()
+        for split in ("train", "val", "test"):
+            connection.execute(f"UPDATE stored.measurement SET {split}_average_precision = {VAL}")
+    for split in ("train", "val", "test"):
+        found = steps(tmp_path / "db", f"{split}_average_precision", 0.6, 100)
+        assert found == [(64, 3, 0, 0.7, 1)]
+
+
+@pytest.mark.parametrize("goal", [0.7, 0.3, 1.1])
+def test_a_batch_loss_equal_to_the_goal_has_not_passed_it(tmp_path: Path, goal: float) -> None:
+    # 0.7 and 1.1 lie above their nearest 32-bit numbers, 0.3 below.
+    rows = [{"step": 1, "batch_cross_entropy_error": goal}, {"step": 2, VAL: 1.0}]
+    rows.append({"step": 3, "batch_cross_entropy_error": goal - 1e-6})
+    path = write_shard(tmp_path, workload=WORKLOAD, trials=[(0, "COMPLETE", {}, rows)])
+    with open_for_writing(tmp_path / "db") as connection:
+        assert ingest(connection, [path]).refused == ()
+    [(_, step, trial_id, value, trials)] = steps(
+        tmp_path / "db", "batch_cross_entropy_error", goal, 100
+    )
+    assert (step, trial_id, trials) == (3, 0, 1)
+    assert value == pytest.approx(goal - 1e-6, abs=1e-7)
+
+
+def test_each_metric_is_its_own_column(tmp_path: Path) -> None:
+    names = shard_schema().names[2:]
+    # Metric number n falls below 0.5 at step n + 1 and no other does.
+    rows = [
+        {"step": step, **{name: 0.1 if step > place else 0.9 for place, name in enumerate(names)}}
+        for step in range(len(names) + 1)
+    ]
+    path = write_shard(tmp_path, workload=WORKLOAD, trials=[(0, "COMPLETE", {}, rows)])
+    with open_for_writing(tmp_path / "db") as connection:
+        assert ingest(connection, [path]).refused == ()
+    for place, name in enumerate(names):
+        assert steps(tmp_path / "db", name, 0.5, 100)[0][1] == place + 1
 
 
 def test_random_studies_against_pandas(tmp_path: Path) -> None:
