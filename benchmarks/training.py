@@ -160,7 +160,7 @@ def _production(setting: Setting, splits: Splits) -> tuple[float, float]:
     for point in trials.metaparameters:
         point["learning_rate"] = LEARNING_RATE
     timed = _TimedAdvance(program)
-    warm = plan.workload.evaluation.schedule(min(WARM_STEPS, setting.steps))
+    warm = plan.workload.evaluation.schedule(min(WARM_STEPS, setting.steps), setting.batch_size)
     train_block(timed, splits, trials, batch_size=setting.batch_size, evaluations=warm)
     timed.seconds = 0.0
     started = time.perf_counter()
@@ -169,7 +169,7 @@ def _production(setting: Setting, splits: Splits) -> tuple[float, float]:
         splits,
         trials,
         batch_size=setting.batch_size,
-        evaluations=plan.workload.evaluation.schedule(setting.steps),
+        evaluations=plan.workload.evaluation.schedule(setting.steps, setting.batch_size),
     )
     with tempfile.TemporaryDirectory() as folder:
         write_shard(

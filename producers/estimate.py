@@ -57,7 +57,7 @@ def _line(name: str, trials: int, train_steps: int, rows: int, seconds: float) -
 
 def _seconds_a_trial(study: StudyPlan, rate: float) -> float:
     rule = study.workload.evaluation
-    evaluations = rule.schedule(study.train_steps)
+    evaluations = rule.schedule(study.train_steps, study.batch_size)
     others = rule.training_subset + _VALIDATION_AND_TEST[1]
     evaluated = len(evaluations) * _VALIDATION_AND_TEST[0] + sum(evaluations.values()) * others
     forward = _operations_an_example(study)

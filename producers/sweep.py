@@ -159,7 +159,7 @@ class _StudySession:
                 self._splits,
                 trials,
                 batch_size=study.batch_size,
-                evaluations=study.workload.evaluation.schedule(study.train_steps),
+                evaluations=study.workload.evaluation.schedule(study.train_steps, study.batch_size),
                 on_steps=on_steps,
             )
         path = write_shard(

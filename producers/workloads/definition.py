@@ -16,29 +16,33 @@ if TYPE_CHECKING:
 class EvaluationRule:
     """At which steps a trial is evaluated: dense early, spaced later.
 
-    The validation split is evaluated at steps 0 and round(2 ** (k / validation_per_doubling)) for
-    every whole k; the training subset and the test split at those where k is a multiple of
-    other_splits_every; all of them at the last step.
+    The validation split is evaluated at step 0, and then whenever the steps have grown by a
+    factor of 2 ** (1 / validation_per_doubling), but not before a step has taken in
+    `examples_between` training examples since the last evaluation: evaluating more often than
+    that would cost more than the training it watches. The training subset and the test split are
+    evaluated at one in `other_splits_every` of these; all of them at the last step.
 
     Attributes:
         validation_per_doubling: evaluations of the validation split while the steps double.
         other_splits_every: one in so many of these evaluates the other splits as well.
+        examples_between: fewest training examples from one evaluation to the next.
         training_subset: how many training examples stand for the training split: the first ones.
     """
 
     validation_per_doubling: int = 8
     other_splits_every: int = 8
+    examples_between: int = 1
     training_subset: int = 5_000
 
-    def schedule(self, train_steps: int) -> dict[int, bool]:
+    def schedule(self, train_steps: int, batch_size: int) -> dict[int, bool]:
         """The evaluation steps in order, each with whether every split is evaluated."""
-        steps = {0: True}
-        for k in range(
-            math.ceil(math.log2(max(train_steps, 2)) * self.validation_per_doubling) + 1
-        ):
-            step = round(2 ** (k / self.validation_per_doubling))
-            if step < train_steps:
-                steps[step] = steps.get(step, False) or k % self.other_splits_every == 0
+        fewest_steps = max(1, math.ceil(self.examples_between / batch_size))
+        factor = 2 ** (1 / self.validation_per_doubling)
+        steps: dict[int, bool] = {}
+        step = 0
+        while step < train_steps:
+            steps[step] = len(steps) % self.other_splits_every == 0
+            step = max(step + fewest_steps, round(step * factor))
         return {**steps, train_steps: True}
 
 

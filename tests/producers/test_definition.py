@@ -15,25 +15,21 @@ from producers.search import Range
 from producers.workloads.definition import EvaluationRule, StepBudget
 from producers.workloads.registry import WORKLOADS
 
-# One evaluation of the validation split and, at each doubling, of all, by hand.
+# Four evaluations of the validation split a doubling, one in four of every split, by hand:
+# a step more at least, and a factor of 2 ** (1 / 4) = 1.189 from 6 on: 7.14, 8.32, 9.51, 11.89.
 FOUR_A_DOUBLING = {
-    # 2^(k/4): 1, 1.19, 1.41, 1.68, 2, 2.38, 2.83, 3.36, 4, 4.76, 5.66, 6.73, 8, 9.51
-    10: {
+    13: {
         0: True,
-        1: True,
-        2: True,
-        3: False,
+        **dict.fromkeys((1, 2, 3), False),
         4: True,
-        5: False,
-        6: False,
-        7: False,
+        **dict.fromkeys((5, 6, 7), False),
         8: True,
-        10: True,
+        10: False,
+        12: False,
+        13: True,
     },
     # The last step is evaluated on every split and once, also where the rule names it.
-    8: {0: True, 1: True, 2: True, 3: False, 4: True, 5: False, 6: False, 7: False, 8: True},
-    5: {0: True, 1: True, 2: True, 3: False, 4: True, 5: True},
-    2: {0: True, 1: True, 2: True},
+    8: {0: True, 1: False, 2: False, 3: False, 4: True, 5: False, 6: False, 7: False, 8: True},
     1: {0: True, 1: True},
 }
 
@@ -41,35 +37,52 @@ FOUR_A_DOUBLING = {
 @pytest.mark.parametrize("train_steps", FOUR_A_DOUBLING)
 def test_evaluations_by_hand(train_steps: int) -> None:
     rule = EvaluationRule(validation_per_doubling=4, other_splits_every=4)
-    assert rule.schedule(train_steps) == FOUR_A_DOUBLING[train_steps]
+    assert rule.schedule(train_steps, batch_size=64) == FOUR_A_DOUBLING[train_steps]
 
 
-def test_evaluations_of_a_real_length() -> None:
-    schedule = EvaluationRule().schedule(1_000)
-    # 2^(72/8) = 512 and the seven after it: 558.3, 608.9, 664.0, 724.1, 789.6, 861.1, 939.0.
-    late = [step for step in schedule if step >= 512]
-    assert late == [512, 558, 609, 664, 724, 790, 861, 939, 1_000]
-    every_split = [step for step, every in schedule.items() if every]
-    assert every_split == [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_000]
+def test_evaluations_wait_for_their_examples_by_hand() -> None:
+    rule = EvaluationRule(validation_per_doubling=1, other_splits_every=2, examples_between=1_000)
+    # ceil(1,000 / 300) = 4 steps at least; doubling takes over from 4: 8, 16, 32.
+    steps = {0: True, 4: False, 8: True, 16: False, 32: True, 40: True}
+    assert rule.schedule(40, batch_size=300) == steps
+    # 1,000 steps at least: two evaluations before doubling takes over.
+    assert rule.schedule(4_500, batch_size=1) == {
+        0: True,
+        1_000: False,
+        2_000: True,
+        4_000: False,
+        4_500: True,
+    }
 
 
 @given(
     st.integers(1, 200_000),
-    st.integers(1, 16),
-    st.integers(1, 16),
+    st.integers(1, 4_096),
+    st.builds(
+        EvaluationRule,
+        st.integers(1, 16),
+        st.integers(1, 16),
+        st.integers(1, 50_000),
+    ),
 )
 def test_evaluations_begin_at_0_and_end_at_the_last_step(
-    train_steps: int, per_doubling: int, every: int
+    train_steps: int, batch_size: int, rule: EvaluationRule
 ) -> None:
-    schedule = EvaluationRule(per_doubling, every).schedule(train_steps)
+    schedule = rule.schedule(train_steps, batch_size)
     steps = list(schedule)
     assert steps == sorted(set(steps))
     assert (steps[0], steps[-1]) == (0, train_steps)
     assert schedule[0]
     assert schedule[train_steps]
-    # No gap is longer than the rule's factor, but for rounding to whole steps.
-    for before, after in itertools.pairwise(steps[1:]):
-        assert after <= before * 2 ** (1 / per_doubling) + 2
+    for before, after in itertools.pairwise(steps):
+        # No gap is longer than the rule's factor or the examples that it waits for.
+        geometric = before * 2 ** (1 / rule.validation_per_doubling) + 1
+        assert after <= max(geometric, before + rule.examples_between / batch_size + 1)
+    for before, after in itertools.pairwise(steps[:-1]):
+        assert (after - before) * batch_size >= rule.examples_between
+    # A longer run is evaluated at the same steps as a shorter one, but for the last.
+    longer = rule.schedule(train_steps * 2, batch_size)
+    assert steps[:-1] == list(longer)[: len(steps) - 1]
 
 
 @pytest.mark.parametrize(
@@ -103,6 +116,7 @@ def test_definition_holds_every_setting() -> None:
     assert definition["evaluation"] == {
         "validation_per_doubling": 4,
         "other_splits_every": 4,
+        "examples_between": 4_000,
         "training_subset": 5_000,
     }
     assert definition["batch_sizes"] == list(workload.batch_sizes)

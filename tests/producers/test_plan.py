@@ -65,10 +65,10 @@ def test_subset_takes_batches_up_to_its_own_size() -> None:
 
 
 def test_steps_are_given_or_the_budget_scaled() -> None:
-    # 800 + ceil(250,000 / 64) = 4,707; half of it is 2,353.5, which Python rounds to even.
-    assert plan(batch_sizes=[64])[0].train_steps == 4_707
-    assert plan(batch_sizes=[64], budget_scale=2.0)[0].train_steps == 9_414
-    assert plan(batch_sizes=[64], budget_scale=0.5)[0].train_steps == 2_354
+    # 1,200 + ceil(250,000 / 64) = 5,107; half of it is 2,553.5, which Python rounds to even.
+    assert plan(batch_sizes=[64])[0].train_steps == 5_107
+    assert plan(batch_sizes=[64], budget_scale=2.0)[0].train_steps == 10_214
+    assert plan(batch_sizes=[64], budget_scale=0.5)[0].train_steps == 2_554
     assert plan(batch_sizes=[64], budget_scale=0.0)[0].train_steps == 1
     assert plan(batch_sizes=[64], budget_scale=2.0, steps=7)[0].train_steps == 7
 
