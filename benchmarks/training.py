@@ -1,14 +1,16 @@
 """How fast a block of trials trains, as ratios measured in one run.
 
 Run `python -m benchmarks.training` from the checkout on an idle machine (about five minutes on two
-cores). Images are made up: the arithmetic does not depend on them. Printed for each batch size:
+cores). Images are made up: the arithmetic does not depend on them. Other work on the machine makes
+rates drift, so whatever is compared takes turns, and the median of the rounds is printed with the
+lowest and highest. For each batch size:
 
 - trial-steps a second of the compiled block alone, with batches of each trial's own and shared;
-- the arithmetic rate, as a share of a 2048-cubed float32 matrix product in the same run;
-- the rate of whole production (drawing batches, recording, evaluating, writing the shard), and the
-  share of its time that is not the compiled training itself;
+- the arithmetic rate, as a share of a 2048-cubed float32 matrix product;
 - how many times faster than one trial at a time: a compiled step called from Python, as training
-  loops are usually written, and the best case of a compiled scan over all steps.
+  loops are usually written, and the best case of a compiled scan over all steps;
+- what whole production spends its time on: training, evaluation, writing the shard, and the rest
+  (drawing batches, recording losses), over the steps that the workload's own budget gives.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from statistics import median
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -37,10 +40,17 @@ from producers.training.step import Trainer, trainer
 from producers.workloads.registry import find_workloads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
+
+    from producers.training.step import TrialState
+
+# How much one call does, and the call.
+Timed: TypeAlias = "tuple[float, Callable[[], object]]"
+Program = TypeVar("Program", bound=BlockProgram)
 
 LEARNING_RATE = 1e-3  # small, so that no trial diverges and all do the same work
 WARM_STEPS = 64
+PRODUCTS = 8
 
 
 @dataclass(frozen=True)
@@ -50,7 +60,7 @@ class Setting:
     workload: str
     batch_size: int
     trials: int
-    steps: int
+    steps: int | None = None
 
 
 def main() -> None:
@@ -59,48 +69,73 @@ def main() -> None:
     parser.add_argument("--workload", default="mnist/fc_64_64_64/sgd")
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--batch-sizes", default="1,8,64")
-    parser.add_argument("--examples", type=int, default=1_280_000, help="a trial, as steps")
-    parser.add_argument("--most-steps", type=int, default=60_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--production-trials", type=int, default=20)
+    parser.add_argument("--steps", type=int, help="of whole production; default: the budget's")
     arguments = parser.parse_args()
     configure_devices()
+    splits = _made_up_splits()
     print(f"{arguments.workload}, {arguments.trials} trials, {jax.local_device_count()} devices")
     for batch_size in map(int, arguments.batch_sizes.split(",")):
-        steps = min(arguments.most_steps, arguments.examples // batch_size)
-        report(Setting(arguments.workload, batch_size, arguments.trials, steps))
+        print(f"\nbatch size {batch_size}")
+        setting = Setting(arguments.workload, batch_size, arguments.trials)
+        report_rates(setting, splits, arguments.rounds)
+        report_production(
+            Setting(arguments.workload, batch_size, arguments.production_trials, arguments.steps),
+            splits,
+        )
 
 
-def report(setting: Setting) -> None:
-    """Times one batch size and prints its lines."""
-    splits = _made_up_splits()
-    peak = _matrix_product_rate()
-    own = _block_rate(setting, splits, shared=False)
-    shared = _block_rate(setting, splits, shared=True)
-    whole, outside = _production(setting, splits)
-    from_python, scanned = _one_trial_rates(setting, splits.training)
-    operations = _operations_a_trial_step(setting)
-    lines = {
-        "matrix product, 2048 cubed": f"{peak / 1e9:,.0f} GFLOP/s",
-        "block, batches of their own": f"{own:,.0f} trial-steps/s",
-        "  share of the matrix product": f"{own * operations / peak:.2f}",
-        "block, shared batches": f"{shared:,.0f} trial-steps/s, {shared / own:.2f} of own",
-        "whole production": f"{whole:,.0f} trial-steps/s",
-        "  not training": f"{outside:.1%} of its time",
-        "one trial, step by step": f"{from_python:,.0f} steps/s, own / it {own / from_python:.1f}",
-        "one trial, scanned": f"{scanned:,.0f} steps/s, own / it {own / scanned:.1f}",
+def report_rates(setting: Setting, splits: Splits, rounds: int) -> None:
+    """Times what is compared in turns, and prints the rates and their ratios."""
+    works = {
+        "product": _matrix_product(),
+        "own": _block(setting, splits, shared=False),
+        "shared": _block(setting, splits, shared=True),
+        "from Python": _one_trial_from_python(setting, splits.training),
+        "scanned": _one_trial_scanned(setting, splits.training),
     }
-    print(f"\nbatch size {setting.batch_size}, {setting.steps:,} steps a trial")
-    for name, value in lines.items():
-        print(f"  {name:30s}{value}", flush=True)
+    rates: dict[str, list[float]] = {name: [] for name in works}
+    for _, work in works.values():
+        work()  # compiles
+    for _ in range(rounds):
+        for name, (amount, work) in works.items():
+            started = time.perf_counter()
+            work()
+            rates[name].append(amount / (time.perf_counter() - started))
+    operations = _operations_a_trial_step(setting)
+    _print("matrix product, 2048 cubed", rates["product"], "operations/s")
+    _print("block, batches of their own", rates["own"], "trial-steps/s")
+    _print("block, shared batches", rates["shared"], "trial-steps/s")
+    _print("one trial, step by step", rates["from Python"], "steps/s")
+    _print("one trial, scanned", rates["scanned"], "steps/s")
+    _print_ratio("own / matrix product", rates["own"], rates["product"], operations)
+    _print_ratio("shared / own", rates["shared"], rates["own"])
+    _print_ratio("own / one trial, step by step", rates["own"], rates["from Python"])
+    _print_ratio("own / one trial, scanned", rates["own"], rates["scanned"])
+
+
+def _print(name: str, rates: Sequence[float], unit: str) -> None:
+    low, high = min(rates), max(rates)
+    print(f"  {name:32s}{median(rates):>10.3g} {unit} ({low:.3g} to {high:.3g})", flush=True)
+
+
+def _print_ratio(
+    name: str, above: Sequence[float], below: Sequence[float], factor: float = 1.0
+) -> None:
+    ratios = [factor * a / b for a, b in zip(above, below, strict=True)]
+    print(
+        f"  {name:32s}{median(ratios):10.2f} ({min(ratios):.2f} to {max(ratios):.2f})", flush=True
+    )
 
 
 def _made_up_splits() -> Splits:
     random = np.random.default_rng(0)
+    program = _program(_plan(Setting("mnist/fc_64_64_64/sgd", 1, 1), shared=False), BlockProgram)
 
     def split(count: int) -> SplitArrays:
         images = random.integers(0, 256, (count, 28, 28), dtype=np.uint8)
-        return _program(_plan(Setting("mnist/fc_64_64_64/sgd", 1, 1, 1), shared=False)).put(
-            Split(images, random.integers(0, 10, count, dtype=np.uint8))
-        )
+        return program.put(Split(images, random.integers(0, 10, count, dtype=np.uint8)))
 
     return Splits(split(55_000), split(5_000), split(5_000), split(10_000))
 
@@ -123,8 +158,8 @@ def _trainer(plan: StudyPlan) -> Trainer:
     return trainer(workload.model, workload.optimizer, workload.schedule)
 
 
-def _program(plan: StudyPlan) -> BlockProgram:
-    return BlockProgram(
+def _program(plan: StudyPlan, kind: type[Program]) -> Program:
+    return kind(
         _trainer(plan),
         trial_mesh(),
         lanes=lanes(),
@@ -133,11 +168,11 @@ def _program(plan: StudyPlan) -> BlockProgram:
     )
 
 
-def _block_rate(setting: Setting, splits: Splits, *, shared: bool) -> float:
-    """Trial-steps a second of the compiled block alone, the best of three."""
-    program = _program(_plan(setting, shared=shared))
+def _block(setting: Setting, splits: Splits, *, shared: bool) -> Timed:
+    """The compiled block alone; counts trial-steps."""
+    program = _program(_plan(setting, shared=shared), BlockProgram)
     places = program.places(setting.trials)
-    capacity = min(1024, max(1, 16_000_000 // (places * setting.batch_size)))
+    capacity = min(1024, max(1, 2_000_000 // (places * setting.batch_size)))
     shape = (capacity, setting.batch_size) if shared else (places, capacity, setting.batch_size)
     batches = np.random.default_rng(1).integers(0, 55_000, shape, dtype=np.int32)
     rates = {"learning_rate": np.full(places, LEARNING_RATE, np.float32)}
@@ -149,28 +184,28 @@ def _block_rate(setting: Setting, splits: Splits, *, shared: bool) -> float:
         states, losses = program.advance(states, rates, alive, batches, capacity, splits.training)
         jax.block_until_ready((states, losses))
 
-    return setting.trials * capacity / _best_seconds(advance)
+    return setting.trials * capacity, advance
 
 
-def _production(setting: Setting, splits: Splits) -> tuple[float, float]:
-    """Trial-steps a second of everything, and the share of time that is not compiled training."""
+def report_production(setting: Setting, splits: Splits) -> None:
+    """Trains, records, evaluates and writes a whole block, and prints where the time went."""
     plan = _plan(setting, shared=False)
-    program = _program(plan)
+    program = _program(plan, _TimedProgram)
     trials = plan.trials(range(setting.trials))
     for point in trials.metaparameters:
         point["learning_rate"] = LEARNING_RATE
-    timed = _TimedAdvance(program)
-    warm = plan.workload.evaluation.schedule(min(WARM_STEPS, setting.steps), setting.batch_size)
-    train_block(timed, splits, trials, batch_size=setting.batch_size, evaluations=warm)
-    timed.seconds = 0.0
-    started = time.perf_counter()
-    record = train_block(
-        timed,
-        splits,
-        trials,
-        batch_size=setting.batch_size,
-        evaluations=plan.workload.evaluation.schedule(setting.steps, setting.batch_size),
-    )
+    rule = plan.workload.evaluation
+    for steps in (min(WARM_STEPS, plan.train_steps), plan.train_steps):
+        program.training = program.evaluation = 0.0
+        started = time.perf_counter()
+        record = train_block(
+            program,
+            splits,
+            trials,
+            batch_size=setting.batch_size,
+            evaluations=rule.schedule(steps, setting.batch_size),
+        )
+    trained = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         write_shard(
             Path(folder),
@@ -179,46 +214,90 @@ def _production(setting: Setting, splits: Splits) -> tuple[float, float]:
             producer={},
             tables=record.tables(list(trials.trial_ids)),
         )
-    seconds = time.perf_counter() - started
-    return setting.trials * setting.steps / seconds, 1 - timed.seconds / seconds
+    ended = time.perf_counter()
+    whole, writing = ended - started, ended - trained
+    rest = whole - program.training - program.evaluation - writing
+    shares = {
+        "training": program.training,
+        "evaluation": program.evaluation,
+        "writing": writing,
+        "drawing batches and recording": rest,
+    }
+    print(
+        f"  production of {setting.trials} trials of {plan.train_steps:,} steps: "
+        f"{setting.trials * plan.train_steps / whole:,.0f} trial-steps/s\n"
+        "    " + ", ".join(f"{name} {part / whole:.1%}" for name, part in shares.items()),
+        flush=True,
+    )
 
 
-class _TimedAdvance(BlockProgram):
-    """A block program that adds up the time its training takes."""
+class _TimedProgram(BlockProgram):
+    """A block program that adds up the seconds of its calls."""
 
-    def __init__(self, program: BlockProgram) -> None:
-        self.__dict__ = dict(vars(program))
-        self.seconds = 0.0
+    training = 0.0
+    evaluation = 0.0
 
-    def advance(self, *arguments: object) -> tuple[object, jax.Array]:  # type: ignore[override]
+    def advance(
+        self,
+        states: TrialState,
+        metaparameters: Mapping[str, np.ndarray],
+        alive: np.ndarray,
+        batches: np.ndarray,
+        steps: int,
+        training: SplitArrays,
+    ) -> tuple[TrialState, jax.Array]:
         started = time.perf_counter()
-        result = super().advance(*arguments)  # type: ignore[arg-type]
+        result = super().advance(states, metaparameters, alive, batches, steps, training)
         jax.block_until_ready(result)
-        self.seconds += time.perf_counter() - started
+        self.training += time.perf_counter() - started
+        return result
+
+    def evaluate(
+        self, states: TrialState, alive: np.ndarray, split: SplitArrays
+    ) -> tuple[jax.Array, jax.Array]:
+        started = time.perf_counter()
+        result = super().evaluate(states, alive, split)
+        jax.block_until_ready(result)
+        self.evaluation += time.perf_counter() - started
         return result
 
 
-def _one_trial_rates(setting: Setting, training: SplitArrays) -> tuple[float, float]:
-    """Steps a second of a single trial: a step called from Python, and a scan over steps."""
+def _one_trial_from_python(setting: Setting, training: SplitArrays) -> Timed:
+    """A compiled step called from Python, which fetches each loss; counts steps."""
+    step, start, batches = _one_trial(setting, training)
+    compiled = jax.jit(step)
+
+    def work() -> None:
+        state, losses = start, []
+        for batch in batches:
+            state, loss = compiled(state, batch)
+            losses.append(float(loss))
+
+    return len(batches), work
+
+
+def _one_trial_scanned(setting: Setting, training: SplitArrays) -> Timed:
+    """A compiled scan over the steps of a single trial; counts steps."""
+    step, start, batches = _one_trial(setting, training)
+    scan = jax.jit(lambda state, all_batches: jax.lax.scan(step, state, all_batches))
+    return len(batches), lambda: jax.block_until_ready(scan(start, batches))
+
+
+def _one_trial(
+    setting: Setting, training: SplitArrays
+) -> tuple[Callable[..., tuple[TrialState, jax.Array]], TrialState, np.ndarray]:
+    """The step of one trial on the first device, its first state, and the batches."""
     functions = _trainer(_plan(setting, shared=False))
     device = jax.local_devices()[0]
     images, labels = jax.device_put((training.images, training.labels), device)
     rates = {"learning_rate": jax.device_put(jnp.float32(LEARNING_RATE), device)}
-    batches = BatchStream(0, 55_000, setting.batch_size).take(0, 300)
-    step = jax.jit(lambda state, batch: functions.step(state, rates, images[batch], labels[batch]))
-    scan = jax.jit(lambda state, all_batches: jax.lax.scan(step, state, all_batches))
     start = jax.device_put(functions.start(jnp.uint32(0)), device)
+    batches = BatchStream(0, 55_000, setting.batch_size).take(0, 1_000)
 
-    def from_python() -> None:
-        state, losses = start, []
-        for batch in batches:
-            state, loss = step(state, batch)
-            losses.append(float(loss))
+    def step(state: TrialState, batch: jax.Array) -> tuple[TrialState, jax.Array]:
+        return functions.step(state, rates, images[batch], labels[batch])
 
-    def scanned() -> None:
-        jax.block_until_ready(scan(start, batches))
-
-    return len(batches) / _best_seconds(from_python), len(batches) / _best_seconds(scanned)
+    return step, start, batches
 
 
 def _operations_a_trial_step(setting: Setting) -> float:
@@ -229,22 +308,16 @@ def _operations_a_trial_step(setting: Setting) -> float:
     return setting.batch_size * (6.0 * sum(sizes) - 2.0 * sizes[0])
 
 
-def _matrix_product_rate() -> float:
-    """Operations a second of a 2048-cubed product, on all cores."""
+def _matrix_product() -> Timed:
+    """Matrix products on all cores; counts operations."""
     matrix = jnp.ones((2048, 2048), jnp.float32)
     product = jax.jit(lambda a: a @ a)
-    return 2 * 2048**3 / _best_seconds(lambda: product(matrix).block_until_ready(), repeats=8)
 
+    def work() -> None:
+        for _ in range(PRODUCTS):
+            product(matrix).block_until_ready()
 
-def _best_seconds(work: Callable[[], object], repeats: int = 3) -> float:
-    """The shortest of several runs, after one that compiles."""
-    work()
-    seconds = []
-    for _ in range(repeats):
-        started = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - started)
-    return min(seconds)
+    return PRODUCTS * 2 * 2048**3, work
 
 
 if __name__ == "__main__":
