@@ -54,9 +54,12 @@ def command(
 
 def _print_report(report: "IngestReport") -> None:
     """Tells on standard error what became of the shards."""
+    from dbtool.cli.messages import counted
+
     for shard, reason in report.refused:
         sys.stderr.write(f"refused {shard}: {reason}\n")
     sys.stderr.write(
-        f"added {report.added:,} shards with {report.trials:,} trials and "
-        f"{report.measurements:,} measurements; {report.already_there:,} were already there\n"
+        f"added {counted(report.added, 'shard')} with {counted(report.trials, 'trial')} and "
+        f"{counted(report.measurements, 'measurement')}; "
+        f"{counted(report.already_there, 'shard')} already there\n"
     )

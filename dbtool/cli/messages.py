@@ -1,4 +1,4 @@
-"""One sentence from the message of a library's error."""
+"""Words of messages: a library's error in one sentence, a number with its noun."""
 
 from __future__ import annotations
 
@@ -15,3 +15,8 @@ def first_sentence(error: BaseException) -> str:
     text = _DETAILS.sub("", _PASSED_ON.sub("", str(error)))
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return "; ".join(line.rstrip("!.;") for line in lines) or type(error).__name__
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with its noun, as in "1 shard" and "2,000 shards"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

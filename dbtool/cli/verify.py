@@ -23,6 +23,7 @@ def command(
 
     Example: dbtool verify data
     """
+    from dbtool.cli.messages import counted
     from dbtool.errors import DbtoolError
     from dbtool.release.verify import verify
 
@@ -30,16 +31,16 @@ def command(
     for each in path:
         outcome = verify(each)
         for problem in outcome.problems:
-            sys.stderr.write(f"{problem.path}: {problem.reason}; {problem.mend}\n")
+            sys.stderr.write(f"{problem}\n")
         problems += len(outcome.problems)
         sound = [
-            f"{count:,} {name}{'s' if count != 1 else ''}"
+            counted(count, name)
             for count, name in ((outcome.shards, "shard"), (outcome.databases, "database"))
             if count
         ]
         sys.stderr.write(
             f"{each}: {' and '.join(sound) or 'nothing'} sound, "
-            f"{outcome.measurements:,} measurements\n"
+            f"{counted(outcome.measurements, 'measurement')}\n"
         )
     if problems:
-        raise DbtoolError(f"{problems} problem{'s' if problems != 1 else ''} found (listed above)")
+        raise DbtoolError(f"{counted(problems, 'problem')} found (listed above)")

@@ -16,11 +16,11 @@ def test_ingest_twice(call: Call, shard_folder: Path, tmp_path: Path) -> None:
     first = call("ingest", str(shard_folder), "--db", str(path))
     assert (first.code, first.output) == (0, "")
     assert first.errors == (
-        "added 3 shards with 7 trials and 157 measurements; 0 were already there\n"
+        "added 3 shards with 7 trials and 157 measurements; 0 shards already there\n"
     )
     second = call("ingest", str(shard_folder), "--db", str(path))
     assert second.errors == (
-        "added 0 shards with 0 trials and 0 measurements; 3 were already there\n"
+        "added 0 shards with 0 trials and 0 measurements; 3 shards already there\n"
     )
     assert call("studies", "--db", str(path)).output == call("studies").output
 
