@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dbtool.errors import DbtoolError, UsageError
+from dbtool.release.database_faults import database_faults
 from dbtool.release.manifest import MANIFEST, read_manifest
 from dbtool.release.reduction import REDUCED_KEY
-from dbtool.resources import queries_folder
 from dbtool.store.contract import parse_shard_name
-from dbtool.store.database import open_for_reading
 from dbtool.store.shards import ShardError, read_shard
 
 if TYPE_CHECKING:
@@ -22,6 +21,12 @@ if TYPE_CHECKING:
 _GET_ANEW = "get the release anew, or `git checkout` it in a checkout"
 _WRITE_ANEW = "remove it and run the `dbtool produce` command that wrote it again"
 _LOAD_ANEW = "move the file away and load its shards again with `dbtool ingest`"
+_KINDS = "a release folder, its manifest.json, a folder of shards, a shard or a database"
+_DATABASE_SUFFIXES = {".duckdb", ".ddb", ".db"}
+_ARCHIVE_ENDINGS = (".tar", ".tar.bz2")
+# DuckDB's files begin with a checksum of 8 bytes and these letters, Parquet's with these.
+_DUCKDB_LETTERS = b"DUCK"
+_PARQUET_LETTERS = b"PAR1"
 
 
 @dataclass(frozen=True)
@@ -31,12 +36,15 @@ class Problem:
     Attributes:
         path: the file or folder.
         reason: what is wrong with it.
-        mend: what to do.
+        mend: what to do; None where the reason names the file and what mends it.
     """
 
     path: Path
     reason: str
-    mend: str
+    mend: str | None
+
+    def __str__(self) -> str:
+        return self.reason if self.mend is None else f"{self.path}: {self.reason}; {self.mend}"
 
 
 @dataclass(frozen=True)
@@ -62,14 +70,14 @@ def verify(path: Path) -> Verified:
     In a folder, each release (a folder with a manifest.json) is held against its manifest; shards
     that belong to none are checked against the digest in their name, and refused where they were
     written as part of a release, whose manifest is then missing. Temporary files, whose names begin
-    with a dot, are passed over outside of releases.
+    with a dot, are passed over outside of releases. A manifest stands for its folder.
 
     Raises:
         UsageError: when there is nothing of the kind at that path.
     """
     if not path.exists():
-        raise UsageError(f"there is no {path}; give a release folder, a shard or a database")
-    if path.is_file():
+        raise UsageError(f"there is no {path}; give {_KINDS}")
+    if not path.is_dir():
         return _verify_file(path)
     manifests = sorted(path.rglob(MANIFEST))
     releases = [manifest.parent for manifest in manifests]
@@ -86,9 +94,29 @@ def verify(path: Path) -> Verified:
 
 
 def _verify_file(path: Path) -> Verified:
-    if path.suffix == ".parquet" or parse_shard_name(path.name):
+    """Checks one file as what its name or, under any other name, its first letters say it is.
+
+    Raises:
+        UsageError: when it is nothing that can be checked.
+    """
+    if path.name == MANIFEST:
+        return _verify_release(path.parent)
+    letters = _first_letters(path)
+    if path.suffix == ".parquet" or parse_shard_name(path.name) or letters[:4] == _PARQUET_LETTERS:
         return _verify_shard(path)
-    return _verify_database(path)
+    if path.suffix in _DATABASE_SUFFIXES or letters[8:] == _DUCKDB_LETTERS:
+        return _verify_database(path)
+    if path.name.endswith(_ARCHIVE_ENDINGS):
+        raise UsageError(f"{path} is an archive; `dbtool import {path}` checks it as it loads it")
+    raise UsageError(f"{path} is none of what can be checked; give {_KINDS}")
+
+
+def _first_letters(path: Path) -> bytes:
+    """The first 12 bytes of a file; none of what is no plain file, which may never end."""
+    if not path.is_file():
+        return b""
+    with path.open("rb") as file:
+        return file.read(12)
 
 
 def _verify_shard(path: Path, *, in_folder: bool = False) -> Verified:
@@ -108,7 +136,7 @@ def _verify_release(folder: Path) -> Verified:
     try:
         manifest = read_manifest(folder)
     except DbtoolError as error:
-        return _one_problem(folder / MANIFEST, str(error), "nothing else was checked")
+        return _one_problem(folder / MANIFEST, f"{error}; nothing else was checked", None)
     listed = {folder / file.path: file for file in manifest.files}
     present = set(_files(folder, "*")) - {folder / MANIFEST}
     problems = [
@@ -146,22 +174,15 @@ def _verify_listed(path: Path, file: ReleaseFile) -> Verified:
 
 
 def _verify_database(path: Path) -> Verified:
-    """Reads every row of a database and holds the rows against its own counts."""
-    import duckdb
-
-    query = (queries_folder() / "verify" / "database.sql").read_text(encoding="utf-8")
     try:
-        with open_for_reading(path) as connection:
-            rows = connection.execute(query).fetchall()
-    except (DbtoolError, duckdb.Error) as error:
-        reason = str(error).splitlines()[0]
-        return _one_problem(path, reason, _LOAD_ANEW)
-    problems = tuple(Problem(path, reason, _LOAD_ANEW) for reason, *_ in rows if reason)
-    measurements = sum(count for reason, count, _ in rows if reason is None)
-    return Verified(0, 0 if problems else 1, measurements, problems)
+        found = database_faults(path)
+    except DbtoolError as error:
+        return _one_problem(path, str(error), None)
+    problems = tuple(Problem(path, reason, _LOAD_ANEW) for reason in found.reasons)
+    return Verified(0, 0 if problems else 1, found.measurements, problems)
 
 
-def _one_problem(path: Path, reason: str, mend: str) -> Verified:
+def _one_problem(path: Path, reason: str, mend: str | None) -> Verified:
     return Verified(0, 0, 0, (Problem(path, reason, mend),))
 
 

@@ -1,6 +1,28 @@
 -- What is wrong with a database: a row a fault, and a last row with NULL and the number of measurements.
 -- The hashes of whole rows make DuckDB read every column, and so find a damaged block.
-WITH counted AS (
+-- A window without an order takes the rows as they are stored, in one pass; ORDER BY rowid would sort them all first.
+WITH followed AS (
+    SELECT
+        study_id,
+        trial_id,
+        step,
+        coalesce(lag(study_id) OVER () = study_id AND lag(trial_id) OVER () = trial_id, false) AS goes_on,
+        lag(step) OVER () AS previous_step
+    FROM stored.measurement
+),
+-- A later load adds trials behind those of other studies, so only the rows of a trial have to lie together.
+placed AS (
+    SELECT
+        study_id,
+        trial_id,
+        count(*) FILTER (NOT goes_on) AS places,
+        count(*) FILTER (goes_on AND step < previous_step) AS steps_back,
+        count(*) FILTER (goes_on AND step = previous_step) AS steps_repeated
+    FROM followed
+    WHERE NOT goes_on OR step <= previous_step
+    GROUP BY study_id, trial_id
+),
+counted AS (
     SELECT
         study_id,
         trial_id,
@@ -20,9 +42,13 @@ compared AS (
         trial.study_id IS NULL AS unknown,
         trial.shard_id IS NOT NULL AND shard.shard_id IS NULL AS no_shard,
         study.study_id IS NULL AS no_study,
+        places > 1 OR steps_back > 0 AS unsorted,
+        -- The published archive repeats steps; shards never do.
+        trial.shard_id IS NOT NULL AND steps_repeated > 0 AS repeated,
         contents
     FROM stored.trial AS trial
     FULL JOIN counted USING (study_id, trial_id)
+    LEFT JOIN placed USING (study_id, trial_id)
     LEFT JOIN stored.shard AS shard ON shard.shard_id = trial.shard_id AND shard.study_id = trial.study_id
     LEFT JOIN stored.study AS study USING (study_id)
 ),
@@ -47,12 +73,15 @@ SELECT
         WHEN no_study THEN format('trial {} belongs to study {}, which is not there', trial_id, study_id)
         WHEN no_shard THEN format('trial {} of study {} names a shard that is not there', trial_id, study_id)
         WHEN too_long THEN format('trial {} of study {} has rows after its last step', trial_id, study_id)
+        WHEN found = expected AND unsorted
+            THEN format('the rows of trial {} of study {} are not sorted by step in one place', trial_id, study_id)
+        WHEN found = expected AND repeated THEN format('trial {} of study {} has a step twice', trial_id, study_id)
         ELSE format('trial {} of study {} has {} rows and should have {}', trial_id, study_id, found, expected)
     END AS reason,
     0 AS measurements,
     NULL AS contents
 FROM compared
-WHERE unknown OR no_study OR no_shard OR too_long OR found <> expected
+WHERE unknown OR no_study OR no_shard OR too_long OR found <> expected OR unsorted OR repeated
 UNION ALL
 SELECT format('the trials of shard {} have {} measurements and should have {}', name, found, expected), 0, NULL
 FROM shards

@@ -7,7 +7,6 @@ import random
 import shutil
 from typing import TYPE_CHECKING
 
-import duckdb
 import jsonschema
 import numpy as np
 import pyarrow.parquet as pq
@@ -29,9 +28,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LOSS = "batch_cross_entropy_error"
-# Sizes in a DuckDB file: its three headers, and a block.
-DUCKDB_HEADERS = 3 * 4096
-DUCKDB_BLOCK = 262_144
 
 
 def shards(folder: Path) -> list[Path]:
@@ -211,57 +207,6 @@ def test_a_manifest_of_another_format_is_refused(tmp_path: Path) -> None:
         read_manifest(release)
 
 
-def test_a_database_whose_rows_do_not_add_up_is_found(tmp_path: Path) -> None:
-    path = tmp_path / "db.duckdb"
-    with open_for_writing(path) as connection:
-        ingest(connection, shards(tmp_path / "shards"))
-    assert verify(path).problems == ()
-    assert verify(path).measurements == 164
-    with duckdb.connect(path) as connection:
-        connection.execute("DELETE FROM stored.measurement WHERE trial_id = 1 AND step = 7")
-    reasons = [problem.reason for problem in verify(path).problems]
-    assert sorted(reasons) == [
-        f"trial 1 of study {study} has 40 rows and should have 41" for study in (1, 2)
-    ]
-    (tmp_path / "text.duckdb").write_text("made up")
-    assert len(verify(tmp_path / "text.duckdb").problems) == 1
-
-
-def test_a_database_whose_shards_do_not_add_up_is_found(tmp_path: Path) -> None:
-    path = tmp_path / "db.duckdb"
-    with open_for_writing(path) as connection:
-        ingest(connection, shards(tmp_path / "shards"))
-    with duckdb.connect(path) as connection:
-        connection.execute("DELETE FROM stored.shard WHERE measurements = 82")
-        connection.execute("UPDATE stored.shard SET measurements = 42 WHERE shard_id = 1")
-        found = connection.execute("SELECT name FROM stored.shard WHERE shard_id = 1").fetchall()
-    assert sorted(problem.reason for problem in verify(path).problems) == [
-        f"the trials of shard {found[0][0]} have 41 measurements and should have 42",
-        "trial 0 of study 2 names a shard that is not there",
-        "trial 1 of study 2 names a shard that is not there",
-    ]
-
-
-def test_a_damaged_block_of_measurements_is_found(tmp_path: Path) -> None:
-    path = tmp_path / "db.duckdb"
-    values = [0.9 - 0.001 * index for index in range(300)]
-    trial = (0, "COMPLETE", {"learning_rate": 0.1}, curve(values))
-    with open_for_writing(path) as connection:
-        ingest(connection, [write_shard(tmp_path / "shards", trials=[trial])])
-    with duckdb.connect(path, read_only=True) as connection:
-        blocks = connection.execute(
-            "SELECT DISTINCT block_id FROM pragma_storage_info('stored.measurement') "
-            "WHERE block_id >= 0"
-        ).fetchall()
-    sound = path.read_bytes()
-    for (block,) in blocks:
-        damaged = bytearray(sound)
-        damaged[DUCKDB_HEADERS + block * DUCKDB_BLOCK + 1000] ^= 1
-        path.write_bytes(damaged)
-        assert len(verify(path).problems) == 1, block
-    assert blocks
-
-
 def test_export_refuses_what_it_would_spoil(tmp_path: Path) -> None:
     paths = shards(tmp_path / "shards")
     about = {"release": "made-up", "title": "", "licence": "CC0-1.0", "reduction": Reduction()}
@@ -279,10 +224,3 @@ def test_export_refuses_what_it_would_spoil(tmp_path: Path) -> None:
     with pytest.raises(DbtoolError, match="choose another folder with --out"):
         export_release(paths, tmp_path / "file" / "new", **about)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["again", "file", "shards", "there"]
-
-
-def test_verify_needs_something_to_check(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="holds no release and no shards"):
-        verify(tmp_path)
-    with pytest.raises(UsageError, match="there is no"):
-        verify(tmp_path / "nowhere")
