@@ -7,102 +7,115 @@ FROM stored.trial
 WHERE status = 'COMPLETE'
 QUALIFY row_number() OVER (PARTITION BY study_id ORDER BY trial_id) <= trial_count;
 
--- The first measurement of each trial that is strictly past its goal, for the trials in the common table expression
--- named "taken": study_id, trial_id, metric, goal. Trials that did not reach it have no row. A branch a metric, because
--- a branch whose metric nobody asked for is not read at all, and the one that is reads that column alone. Batch losses
--- are stored as 32-bit numbers, and compare with the goal as such a number would be stored.
+-- The values of one metric of each trial in the common table expression named "taken": study_id, trial_id, metric, goal
+-- (which may be NULL), and whether they are strictly past the goal. A branch a metric, because a branch whose metric
+-- nobody asked for is not read at all, and the one that is reads that column alone. Batch losses are stored as 32-bit
+-- numbers, and compare with the goal as such a number would be stored.
+CREATE MACRO metric_values(taken) AS TABLE
+SELECT study_id, trial_id, metric, goal, step, train_cross_entropy_error AS value, train_cross_entropy_error < goal AS past
+FROM stored.measurement
+JOIN query_table(taken) USING (study_id, trial_id)
+WHERE metric = 'train_cross_entropy_error' AND train_cross_entropy_error IS NOT NULL
+UNION ALL
+SELECT study_id, trial_id, metric, goal, step, train_classification_error AS value, train_classification_error < goal AS past
+FROM stored.measurement
+JOIN query_table(taken) USING (study_id, trial_id)
+WHERE metric = 'train_classification_error' AND train_classification_error IS NOT NULL
+UNION ALL
+SELECT study_id, trial_id, metric, goal, step, val_cross_entropy_error AS value, val_cross_entropy_error < goal AS past
+FROM stored.measurement
+JOIN query_table(taken) USING (study_id, trial_id)
+WHERE metric = 'val_cross_entropy_error' AND val_cross_entropy_error IS NOT NULL
+UNION ALL
+SELECT study_id, trial_id, metric, goal, step, val_classification_error AS value, val_classification_error < goal AS past
+FROM stored.measurement
+JOIN query_table(taken) USING (study_id, trial_id)
+WHERE metric = 'val_classification_error' AND val_classification_error IS NOT NULL
+UNION ALL
+SELECT study_id, trial_id, metric, goal, step, test_cross_entropy_error AS value, test_cross_entropy_error < goal AS past
+FROM stored.measurement
+JOIN query_table(taken) USING (study_id, trial_id)
+WHERE metric = 'test_cross_entropy_error' AND test_cross_entropy_error IS NOT NULL
+UNION ALL
+SELECT study_id, trial_id, metric, goal, step, test_classification_error AS value, test_classification_error < goal AS past
+FROM stored.measurement
+JOIN query_table(taken) USING (study_id, trial_id)
+WHERE metric = 'test_classification_error' AND test_classification_error IS NOT NULL
+UNION ALL
+SELECT study_id, trial_id, metric, goal, step, train_average_precision AS value, train_average_precision > goal AND train_average_precision < 'infinity' AS past
+FROM stored.measurement
+JOIN query_table(taken) USING (study_id, trial_id)
+WHERE metric = 'train_average_precision' AND train_average_precision IS NOT NULL
+UNION ALL
+SELECT study_id, trial_id, metric, goal, step, val_average_precision AS value, val_average_precision > goal AND val_average_precision < 'infinity' AS past
+FROM stored.measurement
+JOIN query_table(taken) USING (study_id, trial_id)
+WHERE metric = 'val_average_precision' AND val_average_precision IS NOT NULL
+UNION ALL
+SELECT study_id, trial_id, metric, goal, step, test_average_precision AS value, test_average_precision > goal AND test_average_precision < 'infinity' AS past
+FROM stored.measurement
+JOIN query_table(taken) USING (study_id, trial_id)
+WHERE metric = 'test_average_precision' AND test_average_precision IS NOT NULL
+UNION ALL
+SELECT study_id, trial_id, metric, goal, step, batch_cross_entropy_error AS value, batch_cross_entropy_error < goal::FLOAT AS past
+FROM stored.measurement
+JOIN query_table(taken) USING (study_id, trial_id)
+WHERE metric = 'batch_cross_entropy_error' AND batch_cross_entropy_error IS NOT NULL;
+
+-- The first measurement of each trial that is strictly past its goal; trials that did not reach it have no row.
 CREATE MACRO first_past_goal(taken) AS TABLE
 SELECT study_id, trial_id, metric, goal, min(step) AS step, arg_min(value, step) AS value
-FROM (
-    SELECT study_id, trial_id, metric, goal, step, train_cross_entropy_error AS value
-    FROM stored.measurement
-    JOIN query_table(taken) USING (study_id, trial_id)
-    WHERE metric = 'train_cross_entropy_error' AND train_cross_entropy_error < goal
-    UNION ALL
-    SELECT study_id, trial_id, metric, goal, step, train_classification_error AS value
-    FROM stored.measurement
-    JOIN query_table(taken) USING (study_id, trial_id)
-    WHERE metric = 'train_classification_error' AND train_classification_error < goal
-    UNION ALL
-    SELECT study_id, trial_id, metric, goal, step, val_cross_entropy_error AS value
-    FROM stored.measurement
-    JOIN query_table(taken) USING (study_id, trial_id)
-    WHERE metric = 'val_cross_entropy_error' AND val_cross_entropy_error < goal
-    UNION ALL
-    SELECT study_id, trial_id, metric, goal, step, val_classification_error AS value
-    FROM stored.measurement
-    JOIN query_table(taken) USING (study_id, trial_id)
-    WHERE metric = 'val_classification_error' AND val_classification_error < goal
-    UNION ALL
-    SELECT study_id, trial_id, metric, goal, step, test_cross_entropy_error AS value
-    FROM stored.measurement
-    JOIN query_table(taken) USING (study_id, trial_id)
-    WHERE metric = 'test_cross_entropy_error' AND test_cross_entropy_error < goal
-    UNION ALL
-    SELECT study_id, trial_id, metric, goal, step, test_classification_error AS value
-    FROM stored.measurement
-    JOIN query_table(taken) USING (study_id, trial_id)
-    WHERE metric = 'test_classification_error' AND test_classification_error < goal
-    UNION ALL
-    SELECT study_id, trial_id, metric, goal, step, train_average_precision AS value
-    FROM stored.measurement
-    JOIN query_table(taken) USING (study_id, trial_id)
-    WHERE metric = 'train_average_precision' AND train_average_precision > goal AND train_average_precision < 'infinity'
-    UNION ALL
-    SELECT study_id, trial_id, metric, goal, step, val_average_precision AS value
-    FROM stored.measurement
-    JOIN query_table(taken) USING (study_id, trial_id)
-    WHERE metric = 'val_average_precision' AND val_average_precision > goal AND val_average_precision < 'infinity'
-    UNION ALL
-    SELECT study_id, trial_id, metric, goal, step, test_average_precision AS value
-    FROM stored.measurement
-    JOIN query_table(taken) USING (study_id, trial_id)
-    WHERE metric = 'test_average_precision' AND test_average_precision > goal AND test_average_precision < 'infinity'
-    UNION ALL
-    SELECT study_id, trial_id, metric, goal, step, batch_cross_entropy_error AS value
-    FROM stored.measurement
-    JOIN query_table(taken) USING (study_id, trial_id)
-    WHERE metric = 'batch_cross_entropy_error' AND batch_cross_entropy_error < goal::FLOAT
-)
+FROM metric_values(taken)
+WHERE past
 GROUP BY study_id, trial_id, metric, goal;
 
--- Steps to result of every study of a workload: of its first trials, the measurement with the smallest step whose
--- metric is strictly past the goal; ties go to the smaller trial id. A study that did not reach it has NULL steps.
--- metric_name and goal_value may be NULL: then the workload's own hold.
-CREATE MACRO steps_to_result(release_name, workload_name, metric_name, goal_value, trial_count) AS TABLE
-WITH chosen AS (
-    SELECT
-        release,
-        workload,
-        study_id,
-        batch_size,
-        search_space,
-        coalesce(metric_name, metric) AS metric,
-        coalesce(goal_value, goal)::DOUBLE AS goal
-    FROM stored.study
-    JOIN stored.workload USING (workload_id)
-    JOIN stored.release USING (release_id)
-    WHERE workload = workload_name AND release = release_name
+-- The studies of a workload with the metric and the goal that a question is about; metric_name and goal_value may be
+-- NULL: then the workload's own hold.
+CREATE MACRO asked_studies(release_name, workload_name, metric_name, goal_value) AS TABLE
+SELECT
+    release,
+    workload,
+    study_id,
+    batch_size,
+    train_steps,
+    search_space,
+    coalesce(metric_name, metric) AS metric,
+    coalesce(goal_value, goal)::DOUBLE AS goal
+FROM stored.study
+JOIN stored.workload USING (workload_id)
+JOIN stored.release USING (release_id)
+WHERE workload = workload_name AND release = release_name;
+
+-- Steps to result of every study of a workload, apart for each value of a metaparameter such as label_smoothing: of its
+-- first trials, the measurement with the smallest step whose metric is strictly past the goal; ties go to the smaller
+-- trial id. A group that did not reach it has NULL steps. metaparameter_name may be NULL: then a study is one group.
+CREATE MACRO steps_to_result_by(
+    metaparameter_name, release_name, workload_name, metric_name, goal_value, trial_count
+) AS TABLE
+WITH taken AS MATERIALIZED (
+    SELECT study_id, trial_id, metric, goal, metaparameters[metaparameter_name] AS metaparameter_value
+    FROM asked_studies(release_name, workload_name, metric_name, goal_value)
+    JOIN first_trials(trial_count) USING (study_id)
+    JOIN stored.trial USING (study_id, trial_id)
 ),
 taken_trials AS MATERIALIZED (
-    SELECT study_id, trial_id, metric, goal
-    FROM chosen
-    JOIN first_trials(trial_count) USING (study_id)
-),
-counted AS (
-    SELECT study_id, count(*) AS trials
-    FROM taken_trials
-    GROUP BY study_id
+    SELECT study_id, trial_id, metric, goal FROM taken
 ),
 reached AS (
-    SELECT study_id, arg_min({'trial_id': trial_id, 'step': step, 'value': value}, (step, trial_id)) AS first
-    FROM first_past_goal('taken_trials')
-    GROUP BY study_id
+    SELECT
+        study_id,
+        metaparameter_value,
+        count(*) AS trials,
+        arg_min({'trial_id': trial_id, 'step': step, 'value': value}, (step, trial_id)) FILTER (step IS NOT NULL) AS first
+    FROM taken
+    LEFT JOIN first_past_goal('taken_trials') USING (study_id, trial_id, metric, goal)
+    GROUP BY study_id, metaparameter_value
 )
 SELECT
     release,
     workload,
     batch_size,
+    metaparameter_value,
     metric,
     goal,
     first.step AS steps,
@@ -111,8 +124,129 @@ SELECT
     coalesce(trials, 0) AS trials,
     metaparameters,
     search_space
-FROM chosen
-LEFT JOIN counted USING (study_id)
+FROM asked_studies(release_name, workload_name, metric_name, goal_value) AS asked
 LEFT JOIN reached USING (study_id)
-LEFT JOIN stored.trial AS best ON best.study_id = chosen.study_id AND best.trial_id = first.trial_id
-ORDER BY batch_size;
+LEFT JOIN stored.trial AS best ON best.study_id = asked.study_id AND best.trial_id = first.trial_id
+ORDER BY batch_size, metaparameter_value;
+
+-- Steps to result of every study of a workload, a row a study.
+CREATE MACRO steps_to_result(release_name, workload_name, metric_name, goal_value, trial_count) AS TABLE
+SELECT * EXCLUDE (metaparameter_value)
+FROM steps_to_result_by(NULL, release_name, workload_name, metric_name, goal_value, trial_count);
+
+-- The best measurement of every study of a workload, apart for each value of a metaparameter: of its first trials, the
+-- lowest value of the metric (the highest of an average precision) within most_steps steps and most_examples examples
+-- (steps times batch size); either may be NULL. A study whose train_steps do not reach the budget has no row. Ties go to
+-- the smaller step, then to the smaller trial id.
+CREATE MACRO best_measurements_by(
+    metaparameter_name, release_name, workload_name, metric_name, most_steps, most_examples, trial_count
+) AS TABLE
+WITH counted AS (
+    SELECT *
+    FROM asked_studies(release_name, workload_name, metric_name, NULL)
+    WHERE (most_steps IS NULL OR train_steps >= most_steps)
+    AND (most_examples IS NULL OR train_steps * batch_size >= most_examples)
+),
+taken AS MATERIALIZED (
+    SELECT study_id, trial_id, metric, goal, metaparameters[metaparameter_name] AS metaparameter_value
+    FROM counted
+    JOIN first_trials(trial_count) USING (study_id)
+    JOIN stored.trial USING (study_id, trial_id)
+),
+taken_trials AS MATERIALIZED (
+    SELECT study_id, trial_id, metric, goal FROM taken
+),
+best_of_trials AS (
+    SELECT study_id, trial_id, if(metric LIKE '%average_precision', max(value), min(value)) AS value
+    FROM metric_values('taken_trials')
+    JOIN stored.study USING (study_id)
+    WHERE isfinite(value)
+    AND (most_steps IS NULL OR step <= most_steps)
+    AND (most_examples IS NULL OR step * batch_size <= most_examples)
+    GROUP BY study_id, trial_id, metric
+),
+best_trials AS MATERIALIZED (
+    SELECT *
+    FROM taken
+    JOIN best_of_trials USING (study_id, trial_id)
+    QUALIFY rank() OVER (
+        PARTITION BY study_id, metaparameter_value
+        ORDER BY if(metric LIKE '%average_precision', -value, value)
+    ) = 1
+),
+best AS (
+    SELECT
+        study_id,
+        metaparameter_value,
+        arg_min({'trial_id': trial_id, 'step': step, 'value': value}, (step, trial_id)) AS first
+    FROM best_trials
+    JOIN metric_values('best_trials') USING (study_id, trial_id, metric, value)
+    GROUP BY study_id, metaparameter_value
+),
+groups AS (
+    SELECT study_id, metaparameter_value, count(*) AS trials
+    FROM taken
+    GROUP BY study_id, metaparameter_value
+)
+SELECT
+    release,
+    workload,
+    batch_size,
+    groups.metaparameter_value AS metaparameter_value,
+    metric,
+    first.value AS value,
+    first.step AS step,
+    first.trial_id AS trial_id,
+    coalesce(trials, 0) AS trials,
+    metaparameters
+FROM counted
+LEFT JOIN groups USING (study_id)
+LEFT JOIN best
+    ON best.study_id = counted.study_id AND best.metaparameter_value IS NOT DISTINCT FROM groups.metaparameter_value
+LEFT JOIN stored.trial AS trial ON trial.study_id = counted.study_id AND trial.trial_id = first.trial_id
+ORDER BY batch_size, metaparameter_value;
+
+-- The best measurement of every study of a workload, a row a study.
+CREATE MACRO best_measurements(
+    release_name, workload_name, metric_name, most_steps, most_examples, trial_count
+) AS TABLE
+SELECT * EXCLUDE (metaparameter_value)
+FROM best_measurements_by(
+    NULL, release_name, workload_name, metric_name, most_steps, most_examples, trial_count
+);
+
+-- What became of every COMPLETE and INFEASIBLE trial of a workload within most_steps steps (which may be NULL), as the
+-- scatter plots class them: goal achieved, goal not achieved, infeasible. steps are those to the goal; best is the trial
+-- of each study that achieved it first, ties going to the smaller trial id.
+CREATE MACRO trial_outcomes(release_name, workload_name, metric_name, goal_value, most_steps) AS TABLE
+WITH taken_trials AS MATERIALIZED (
+    SELECT study_id, trial_id, metric, goal
+    FROM asked_studies(release_name, workload_name, metric_name, goal_value)
+    JOIN stored.trial USING (study_id)
+    WHERE status = 'COMPLETE'
+),
+reached AS (
+    SELECT study_id, trial_id, step
+    FROM first_past_goal('taken_trials')
+    WHERE most_steps IS NULL OR step <= most_steps
+)
+SELECT
+    release,
+    workload,
+    batch_size,
+    trial_id,
+    CASE
+        WHEN status = 'INFEASIBLE' THEN 'infeasible'
+        WHEN step IS NOT NULL THEN 'goal achieved'
+        ELSE 'goal not achieved'
+    END AS outcome,
+    step AS steps,
+    step IS NOT NULL AND row_number() OVER (PARTITION BY study_id ORDER BY step, trial_id) = 1 AS best,
+    metric,
+    goal,
+    metaparameters
+FROM asked_studies(release_name, workload_name, metric_name, goal_value)
+JOIN stored.trial USING (study_id)
+LEFT JOIN reached USING (study_id, trial_id)
+WHERE status IN ('COMPLETE', 'INFEASIBLE')
+ORDER BY batch_size, trial_id;
