@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
+import fcntl
 import hashlib
 import os
 import shutil
@@ -18,7 +20,11 @@ from dbtool.resources import bundled_release, schema_folder
 from dbtool.store.database import open_for_writing, publish, writing_failed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from dbtool.store.ingest import Progress
+
+_UNFINISHED = ".bundled-"
 
 
 def database_to_read(option: Path | None, on_progress: Progress | None = None) -> Path:
@@ -90,23 +96,70 @@ def bundled_database(release: Path, on_progress: Progress | None = None) -> Path
             "load shards with `dbtool ingest PATH` or name a database with --db"
         )
     name = f"bundled-{_digest(manifest)}.duckdb"
-    try:
-        cache = platformdirs.user_cache_path("dbtool", ensure_exists=True)
-        path = cache / name
-        if path.is_file():
-            return path
-        folder = tempfile.mkdtemp(prefix=".bundled-", dir=cache)
-    except OSError:
-        folder = tempfile.mkdtemp(prefix="dbtool-")
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        return _load(release, Path(folder) / name, on_progress)
-    try:
-        publish(_load(release, Path(folder) / name, on_progress), path)
-    except OSError as error:
-        raise writing_failed(path, error) from error
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.ExitStack() as stack:
+        try:
+            cache = platformdirs.user_cache_path("dbtool", ensure_exists=True)
+            path = cache / name
+            if path.is_file():
+                return path
+            folder = stack.enter_context(_folder_to_build_in(cache))
+        except OSError:
+            elsewhere = tempfile.mkdtemp(prefix="dbtool-")
+            atexit.register(shutil.rmtree, elsewhere, ignore_errors=True)
+            return _load(release, Path(elsewhere) / name, on_progress)
+        try:
+            publish(_load(release, folder / name, on_progress), path)
+        except OSError as error:
+            raise writing_failed(path, error) from error
     return path
+
+
+@contextlib.contextmanager
+def _folder_to_build_in(cache: Path) -> Iterator[Path]:
+    """A folder in the cache while the block runs; those that killed processes left are removed.
+
+    Its process holds a lock on it, which ends with the process, however that ends.
+
+    Raises:
+        OSError: the cache cannot be written.
+    """
+    for left in cache.glob(f"{_UNFINISHED}*"):
+        with _locked(left) as locked:
+            if locked:
+                shutil.rmtree(left, ignore_errors=True)
+    with contextlib.ExitStack() as stack:
+        made = False
+        while not made:
+            folder = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=cache))
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            # Another process may have taken it for abandoned before it was locked.
+            made = stack.enter_context(_locked(folder)) is not False and folder.is_dir()
+        yield folder
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[bool | None]:
+    """Locks a folder while the block runs, and tells whether it is.
+
+    False where another process holds it or it is gone, None where it cannot be locked, as on a
+    file system that has no locks.
+    """
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError as error:
+        yield False if isinstance(error, FileNotFoundError) else None
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        locked = True
+    except BlockingIOError:
+        locked = False
+    except OSError:
+        locked = None
+    try:
+        yield locked
+    finally:
+        os.close(descriptor)
 
 
 def _named(option: Path | None) -> tuple[Path, str] | None:

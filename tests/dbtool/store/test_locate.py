@@ -23,6 +23,16 @@ with open_for_reading(path) as connection:
     print(path, connection.execute("SELECT count(*) FROM measurements").fetchall())
 """
 
+# Stops for good when the first shard is loaded.
+STOP = """
+import pathlib, sys, time
+from dbtool.store.locate import bundled_database
+def stop(done, total):
+    print(done, flush=True)
+    time.sleep(600)
+bundled_database(pathlib.Path(sys.argv[1]), stop)
+"""
+
 
 @pytest.fixture
 def release(tmp_path: Path) -> Path:
@@ -116,6 +126,52 @@ def test_processes_that_load_it_at_once_agree(release: Path) -> None:
     assert [process.returncode for process in processes] == [0] * 3
     [path] = cached()
     assert printed == {f"{path} [(42,)]\n"}
+
+
+def test_what_a_killed_process_left_is_removed_and_nothing_else(release: Path) -> None:
+    killed, alive = (
+        subprocess.Popen([sys.executable, "-c", STOP, str(release)], stdout=subprocess.PIPE)
+        for _ in range(2)
+    )
+    with killed, alive:
+        try:
+            for process in (killed, alive):
+                assert process.stdout is not None
+                assert process.stdout.readline() == b"1\n"
+            unfinished = cached()
+            assert len(unfinished) == 2
+            assert all(list(folder.glob("*.duckdb")) for folder in unfinished)
+            killed.kill()
+            killed.wait()
+            assert cached() == unfinished
+            first = bundled_database(release)
+            [left] = set(cached()) - {first}
+            assert left in unfinished
+            assert list(left.glob("*.duckdb"))
+            # What is there already is not built, and so nothing is removed either.
+            alive.kill()
+            alive.wait()
+            assert bundled_database(release) == first
+            assert left.is_dir()
+        finally:
+            killed.kill()
+            alive.kill()
+    (release / "manifest.json").write_text('{"other": true}')
+    second = bundled_database(release)
+    assert cached() == sorted([first, second])
+
+
+def test_other_things_in_the_cache_stay(release: Path, tmp_path: Path) -> None:
+    cache = platformdirs.user_cache_path("dbtool", ensure_exists=True)
+    (cache / "datasets").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (cache / ".bundled-link").symlink_to(tmp_path / "elsewhere")
+    (cache / ".bundled-file").touch()
+    (cache / ".bundled-left").mkdir()
+    path = bundled_database(release)
+    names = [".bundled-file", ".bundled-link", path.name, "datasets"]
+    assert [each.name for each in cached()] == names
+    assert (tmp_path / "elsewhere").is_dir()
 
 
 def test_a_cache_that_cannot_be_written(
