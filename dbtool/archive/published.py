@@ -1,0 +1,16 @@
+"""What is known about the archive that Shallue et al. published: frozen facts."""
+
+from __future__ import annotations
+
+FILE_NAME = "batch_science_data.tar.bz2"
+URL = "https://storage.googleapis.com/batch_science_data/batch_science_data.tar.bz2"
+SHA256 = "6460ab86a6ab0f22a02e1c9b982e1ca31220bf41f669304ce86f14d19053f435"
+# The release states its size in rounded megabytes alone; the hash decides.
+ABOUT_BYTES = 802_000_000
+# The folder inside the archive under which everything lies.
+ROOT = "batch_science"
+
+RELEASE = "published"
+HOME_PAGE = "https://github.com/google-research/google-research/tree/master/batch_science"
+CITATION_KEY = "shallue2019measuring"
+LICENCE = "The release names no licence: ask its authors before you pass the data on."

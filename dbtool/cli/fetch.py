@@ -1,0 +1,78 @@
+"""The command that downloads the published archive."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    *,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Fetch from here in place of the published address: http://, https:// or file://.",
+            show_default=False,
+        ),
+    ] = None,
+    mirror: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="URL",
+            help="Try this address when those before it fail; may be given more than once.",
+            show_default=False,
+        ),
+    ] = None,
+    dest: Annotated[
+        str, typer.Option(metavar="PATH", help="The file to write, or the folder it goes into.")
+    ] = ".",
+    sha256: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HEX",
+            help="The hash of another file than the published one, such as a replica.",
+            show_default=False,
+        ),
+    ] = None,
+    retries: Annotated[
+        int,
+        typer.Option(min=0, max=1000, metavar="N", help="Retries in a row that bring nothing new."),
+    ] = 5,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            min=0.1,
+            max=3600.0,
+            metavar="SECONDS",
+            help="Give up a connection on which nothing comes for so long.",
+        ),
+    ] = 30.0,
+) -> None:
+    """Download the published archive and check it.
+
+    What has come is kept in a .part file, so a fetch that was interrupted goes on when the same
+    command is given again. The file gets its name once its sha256 is the published one. Its path is
+    printed.
+
+    Example: dbtool fetch --dest downloads/
+    """
+    from dbtool.archive.fetch import fetch
+    from dbtool.archive.published import LICENCE, SHA256
+    from dbtool.archive.source import find_source
+    from dbtool.archive.watch import Patience
+    from dbtool.cli.fetch_progress import fetch_watch
+
+    source = find_source(url, tuple(mirror or ()), sha256)
+    # A folder that is not there yet is told by the slash.
+    target = Path(dest, source.name) if dest.endswith(os.sep) else Path(dest)
+    with fetch_watch() as watch:
+        fetched = fetch(source, target, watch, Patience(retries=retries, timeout=timeout))
+    size = f"{fetched.bytes / 1e6:,.1f} MB"
+    done = "was there already" if fetched.was_there else "fetched"
+    sys.stderr.write(f"{done}: {size}, sha256 {source.sha256}\n")
+    if source.sha256 == SHA256 and not fetched.was_there:
+        sys.stderr.write(f"{LICENCE} `dbtool cite` tells how to cite it.\n")
+    sys.stdout.write(f"{fetched.path}\n")
