@@ -1,0 +1,192 @@
+"""What is in the studies of a made-up archive, before a number of theirs is drawn."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dbtool.archive.table import CatalogWorkload, catalog, published_studies
+from producers.search import Choice, Range, SearchSpace, search_space_json
+
+# Trained for a time rather than a number of steps: study.json says train_steps 0.
+TIME_BUDGET = frozenset({"lm1b/lstm/nesterov_momentum"})
+# Batch sizes up to these never get to the goal, so that their figures have gaps.
+GOAL_MISSED_UP_TO = {"mnist/fc_64_64_64/sgd": 2}
+DECAYED_MODELS = frozenset({"resnet_8", "resnet_50", "vgg_11"})
+
+
+@dataclass(frozen=True)
+class StudyPlan:
+    """A study to write.
+
+    Attributes:
+        workload: its path in the archive.
+        batch_size: the global batch size.
+        complete: how many trials of each status to write.
+        incomplete: the same.
+        infeasible: the same.
+        metric: the column of the goal, such as val_classification_error.
+        goal: a decimal of at most six digits.
+        maximize: whether higher values are better.
+        trial_limit: how many COMPLETE trials count towards steps to result.
+        steps_to_goal: the step at which the best of these gets past the goal; None: none does.
+        last_step: the last step of most COMPLETE trials.
+        evaluations: lines of most COMPLETE trials after the one of step 0.
+        train_steps: as study.json gives it: last_step, or 0 for a budget of time.
+        traps: whether trials that must not count get past the goal earlier, others tie with the
+            best one, and one has a value equal to the goal before it.
+        odd: whether some files are unusual, as `odd.KINDS` lists.
+    """
+
+    workload: str
+    batch_size: int
+    complete: int
+    incomplete: int
+    infeasible: int
+    metric: str
+    goal: float
+    maximize: bool
+    trial_limit: int
+    steps_to_goal: int | None
+    last_step: int
+    evaluations: int
+    train_steps: int
+    traps: bool = True
+    odd: bool = False
+
+    @property
+    def path(self) -> str:
+        """The study's folder, below the archive's root."""
+        return f"{self.workload}/{self.batch_size}"
+
+    @property
+    def names(self) -> tuple[str, str, str]:
+        """Data set, model and optimizer, as the path names them."""
+        dataset, model, optimizer = self.workload.split("/")[-3:]
+        return dataset, model, optimizer
+
+    def rng(self, seed: int) -> np.random.Generator:
+        """The study's own random numbers, whichever other studies are written."""
+        return np.random.default_rng([seed, zlib.crc32(self.path.encode())])
+
+    def search_space(self) -> SearchSpace:
+        """Name and range of each metaparameter that the study searches."""
+        _, model, optimizer = self.names
+        space: SearchSpace = {"learning_rate": Range(1e-4, 10.0, "LOG_SCALE")}
+        if optimizer != "sgd":
+            space["momentum"] = Range(0.9, 0.9999, "REVERSE_LOG_SCALE")
+        if model in DECAYED_MODELS:
+            steps = max(self.last_step, 2)
+            space["end_learning_rate_factor"] = Range(1e-4, 0.1, "LOG_SCALE")
+            space["learning_rate_decay_steps"] = Range(steps // 2, steps, integer=True)
+        if model == "resnet_50":
+            space["label_smoothing"] = Choice((0.0, 0.01, 0.1))
+        return space
+
+    def study_json(self) -> dict[str, Any]:
+        """The contents of study.json, with a key that marks the study as made up."""
+        dataset, model, optimizer = self.names
+        configs = search_space_json(self.search_space())
+        for config in configs.values():
+            if config["type"] == "INTEGER":
+                config["scale"] = ""
+        return {
+            "_made_up": "every number of this study was made up by tests/replica",
+            "batch_size": self.batch_size,
+            "dataset": dataset,
+            "early_stopping": self.incomplete > self.complete,
+            "model": model,
+            "optimizer": optimizer,
+            "parameter_configs": configs,
+            "train_steps": self.train_steps,
+        }
+
+
+def scaling_law(workload: str, seed: int = 0) -> tuple[int, float]:
+    """S_min (steps) and B_crit (examples) of a workload: steps to goal S_min * (1 + B_crit / B)."""
+    rng = np.random.default_rng([seed, zlib.crc32(workload.encode())])
+    return int(10 ** rng.uniform(2.8, 3.6)), float(2 ** rng.uniform(5, 11))
+
+
+def plan_study(
+    workload: str,
+    batch_size: int,
+    *,
+    complete: int = 12,
+    incomplete: int = 4,
+    infeasible: int = 4,
+    evaluations: int = 20,
+    seed: int = 0,
+    traps: bool = True,
+    odd: bool = False,
+) -> StudyPlan:
+    """A study of a published workload with as many trials as asked for.
+
+    Args:
+        workload: a name of the catalog; `dataclasses.replace` gives the plan any other one.
+        batch_size: any batch size; it need not be one of the published ones.
+        complete: how many trials of each status.
+        incomplete: the same.
+        infeasible: the same.
+        evaluations: lines of most COMPLETE trials after the one of step 0; at least 12.
+        seed: of the workload's law.
+        traps: see `StudyPlan`.
+        odd: see `StudyPlan`.
+    """
+    published = _published(workload)
+    least, critical = scaling_law(workload, seed)
+    steps = math.ceil(least * (1 + critical / batch_size))
+    last_step = max(3 * steps, 3 * evaluations)
+    return StudyPlan(
+        workload=workload,
+        batch_size=batch_size,
+        complete=complete,
+        incomplete=incomplete,
+        infeasible=infeasible,
+        metric=published.metric,
+        goal=published.goal,
+        maximize=published.maximize,
+        trial_limit=published.trial_limit,
+        steps_to_goal=None if batch_size <= GOAL_MISSED_UP_TO.get(workload, 0) else steps,
+        last_step=last_step,
+        evaluations=evaluations,
+        train_steps=0 if workload in TIME_BUDGET else last_step,
+        traps=traps,
+        odd=odd,
+    )
+
+
+def published_plans(
+    share: float = 1.0, *, evaluations: int = 560, seed: int = 0, odd: bool = False
+) -> tuple[StudyPlan, ...]:
+    """All 454 studies of the release's table, with a share of their trials.
+
+    Args:
+        share: of the published trials of each status, rounded; 1: exactly as many.
+        evaluations: lines of most COMPLETE trials, on average over the studies; at least 24.
+        seed: of the workloads' laws and the studies' lengths.
+        odd: see `StudyPlan`.
+    """
+    lengths = np.random.default_rng(seed).uniform(0.5, 1.5, len(published_studies()))
+    return tuple(
+        plan_study(
+            study.workload,
+            study.batch_size,
+            complete=round(study.complete * share),
+            incomplete=round(study.incomplete * share),
+            infeasible=round(study.infeasible * share),
+            evaluations=round(evaluations * length),
+            seed=seed,
+            odd=odd,
+        )
+        for study, length in zip(published_studies(), lengths, strict=True)
+    )
+
+
+def _published(workload: str) -> CatalogWorkload:
+    """The catalog's workload of that name."""
+    return {known.workload: known for known in catalog()}[workload]

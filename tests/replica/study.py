@@ -1,0 +1,224 @@
+"""One made-up study: the course of its trials, its files and what it must answer."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from . import odd
+from .curves import ONE, Course, draw, evaluation_steps, goal_column, metric_columns
+from .text import csv_lines
+from .truth import Oddity, Result, StudyTruth
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .curves import Ints
+    from .plan import StudyPlan
+
+_TRAPPED = 6  # the fewest COMPLETE trials that traps are set among
+
+
+@dataclass(frozen=True)
+class TrialFiles:
+    """A trial's two files."""
+
+    trial_id: int
+    metadata: bytes
+    measurements: bytes
+
+
+@dataclass(frozen=True)
+class StudyFiles:
+    """A study's files, the trials by trial id."""
+
+    path: str
+    study: bytes
+    trials: tuple[TrialFiles, ...]
+
+
+def make_study(plan: StudyPlan, seed: int) -> tuple[StudyFiles, StudyTruth]:
+    """Draws a study: its files, and the answers they hold."""
+    rng = plan.rng(seed)
+    statuses = rng.permutation(
+        ["COMPLETE"] * plan.complete
+        + ["INCOMPLETE"] * plan.incomplete
+        + ["INFEASIBLE"] * plan.infeasible
+    )
+    trial_ids = _trial_ids(len(statuses), rng)
+    steps, planned = evaluation_steps(plan)
+    course = _course(plan, statuses, steps, planned, rng)
+    cells = draw(plan, steps, course, rng)
+    counted = np.flatnonzero(statuses == "COMPLETE")[: plan.trial_limit]
+    column = metric_columns(plan).index(goal_column(plan))
+    goal_values = cells[..., column][counted]
+    result = _steps_to_result(plan, goal_values, course.length[counted], steps)
+    best = _best(plan, goal_values, course.length[counted], steps)
+    texts = csv_lines(steps, cells, course.length.tolist())
+    kinds = _oddities(plan, statuses, course, result and int(counted[result[0]]))
+    texts = odd.finish(texts, statuses.tolist(), kinds, metric_columns(plan))
+    files = StudyFiles(
+        path=plan.path,
+        study=_json(plan.study_json()),
+        trials=tuple(
+            TrialFiles(trial_id, _json(metadata), text)
+            for trial_id, metadata, text in zip(
+                trial_ids,
+                _metadata(plan, trial_ids, statuses, steps, course, rng),
+                texts,
+                strict=True,
+            )
+        ),
+    )
+    ids = [trial_ids[index] for index in counted]
+    truth = StudyTruth(
+        workload=plan.workload,
+        batch_size=plan.batch_size,
+        complete=plan.complete,
+        incomplete=plan.incomplete,
+        infeasible=plan.infeasible,
+        measurements=sum(max(0, text.count(b"\n") - 1) for text in texts),
+        planted_steps=plan.steps_to_goal if len(counted) else None,
+        steps_to_result=_result(result, goal_values, steps, ids),
+        best=_result(best, goal_values, steps, ids),
+        oddities=tuple(Oddity(trial_ids[index], kind) for index, kind in kinds.items()),
+    )
+    return files, truth
+
+
+def _trial_ids(count: int, rng: np.random.Generator) -> list[int]:
+    """Ascending trial ids from 1, with a few gaps."""
+    chosen = rng.choice(np.arange(1, count + count // 20 + 1), count, replace=False)
+    return [int(trial_id) for trial_id in np.sort(chosen)]
+
+
+def _course(
+    plan: StudyPlan,
+    statuses: NDArray[np.str_],
+    steps: Ints,
+    planned: int,
+    rng: np.random.Generator,
+) -> Course:
+    """When trials get past the goal and end; of those that count, one does so as planted."""
+    count = len(statuses)
+    quality = np.abs(rng.standard_normal(count)).astype(np.float32) + np.float32(0.05)
+    complete, incomplete, infeasible = (
+        np.flatnonzero(statuses == status) for status in ("COMPLETE", "INCOMPLETE", "INFEASIBLE")
+    )
+    length = np.full(count, planned)
+    longer = complete[rng.random(len(complete)) < 0.1]
+    length[longer] = rng.integers(planned, len(steps), len(longer), endpoint=True)
+    if plan.train_steps == 0:
+        length[complete] = rng.integers(planned * 7 // 10, len(steps), len(complete), endpoint=True)
+    length[incomplete] = rng.integers(1, planned, len(incomplete))
+    length[infeasible] = rng.integers(1, max(2, planned // 3), len(infeasible))
+    equal = np.full(count, -1)
+    crossing = np.full(count, len(steps))
+    if plan.steps_to_goal is not None:
+        planted = int(np.searchsorted(steps, plan.steps_to_goal))
+        later = np.searchsorted(steps, plan.steps_to_goal * np.exp(quality))
+        crossing = np.maximum(later, planted + 1)
+        counted = complete[: plan.trial_limit]
+        if len(counted):
+            best, *others = rng.permutation(counted)[:3].tolist()
+            quality[best], crossing[best] = 0, planted
+            if plan.traps and len(counted) >= _TRAPPED:
+                crossing[others[0]], equal[others[1]] = planted, planted - 1
+                length[others[1]] = planned
+        if plan.traps:
+            for trap in (complete[plan.trial_limit :], incomplete, infeasible):
+                crossing[trap[:1]] = planted - 3
+                length[trap[:1]] = np.maximum(length[trap[:1]], planted)
+    return Course(crossing, length, quality, equal)
+
+
+def _steps_to_result(
+    plan: StudyPlan, values: NDArray[np.int32], lengths: Ints, steps: Ints
+) -> tuple[int, int] | None:
+    """Position of the trial and index of the step of the first value strictly past the goal."""
+    goal = round(plan.goal * ONE)
+    past = values > goal if plan.maximize else values < goal
+    past &= np.arange(len(steps)) < lengths[:, None]
+    if not past.any():
+        return None
+    first = np.where(past.any(axis=1), past.argmax(axis=1), len(steps))
+    trial = int(first.argmin())
+    return trial, int(first[trial])
+
+
+def _best(
+    plan: StudyPlan, values: NDArray[np.int32], lengths: Ints, steps: Ints
+) -> tuple[int, int] | None:
+    """Position of the trial and index of the step of the best value: first step, first trial."""
+    if not len(values):
+        return None
+    sign = -1 if plan.maximize else 1
+    there = np.arange(len(steps)) < lengths[:, None]
+    ranked = np.where(there, sign * values, 10 * ONE)
+    index, trial = np.unravel_index(ranked.T.argmin(), ranked.T.shape)
+    return int(trial), int(index)
+
+
+def _result(
+    found: tuple[int, int] | None, values: NDArray[np.int32], steps: Ints, ids: list[int]
+) -> Result | None:
+    if found is None:
+        return None
+    trial, index = found
+    return Result(int(steps[index]), ids[trial], int(values[trial, index]) / ONE)
+
+
+def _oddities(
+    plan: StudyPlan, statuses: NDArray[np.str_], course: Course, winner: int | None
+) -> dict[int, str]:
+    """Which trials get an unusual file, by position; never the one that gets to the goal first."""
+    found: dict[int, str] = {}
+    for kind, status in odd.KINDS.items() if plan.odd else ():
+        for index in reversed(np.flatnonzero(statuses == status).tolist()):
+            plain = index not in found and index != winner and course.equal[index] < 0
+            if plain and course.length[index] >= odd.FEWEST_LINES[kind]:
+                found[index] = kind
+                break
+    return found
+
+
+def _metadata(
+    plan: StudyPlan,
+    trial_ids: list[int],
+    statuses: NDArray[np.str_],
+    steps: Ints,
+    course: Course,
+    rng: np.random.Generator,
+) -> list[dict[str, object]]:
+    """The contents of every metadata.json."""
+    positions = rng.random((len(trial_ids), 5))
+    # The better a trial, the nearer its learning rate to the middle of the range; those that
+    # diverge have the highest ones.
+    side = np.where(positions[:, 0] < 0.5, -1, 1)
+    learning_rate = np.clip(0.55 + 0.12 * side * course.quality, 0, 0.999)
+    positions[:, 0] = np.where(statuses == "INFEASIBLE", 0.8 + 0.2 * positions[:, 0], learning_rate)
+    space = list(plan.search_space().items())
+    return [
+        {
+            "_internal_study_name": f"made-up-{plan.path.replace('/', '-')}",
+            "_internal_trial_id": trial_id,
+            "parameters": {
+                name: int(value) if config.to_json()["type"] == "INTEGER" else value
+                for (name, config), position in zip(space, row, strict=False)
+                for value in [config.at(position)]
+            },
+            "status": str(status),
+            "steps": int(steps[length - 1]),
+            "trial_id": trial_id,
+        }
+        for trial_id, status, length, row in zip(
+            trial_ids, statuses, course.length, positions.tolist(), strict=True
+        )
+    ]
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, indent=2, sort_keys=True).encode()
