@@ -19,8 +19,8 @@ def command(
 ) -> None:
     """Check every byte of releases, shards and databases.
 
-    Finds any flipped byte, truncated, missing or extra file, and in a database rows that are missing,
-    out of order or double, and says what mends it.
+    Finds any flipped byte, truncated, missing or extra file, and in a database rows that are
+    missing, out of order or there twice, and says what mends it.
 
     Example: dbtool verify data
     """
