@@ -1,10 +1,13 @@
 """The command that prints how to cite the data."""
 
+import re
 import sys
 
+from dbtool import __version__
 from dbtool.cli.options import Database, Release
 
-PAPER = """\
+_KEY = re.compile(r"@\w+\s*\{\s*([^,\s]+)")
+PAPERS = """\
 @article{shallue2019measuring,
   title = {Measuring the Effects of Data Parallelism on Neural Network Training},
   author = {Shallue, Christopher J. and Lee, Jaehoon and Antognini, Joseph and
@@ -14,14 +17,31 @@ PAPER = """\
   number = {112},
   pages = {1--49},
   year = {2019},
+  url = {https://www.jmlr.org/papers/v20/18-789.html},
 }
+
+@inproceedings{lee2021understanding,
+  title = {Understanding the effects of data parallelism and sparsity on neural network training},
+  author = {Lee, Namhoon and Ajanthan, Thalaiyasingam and Torr, Philip H. S. and Jaggi, Martin},
+  booktitle = {International Conference on Learning Representations},
+  year = {2021},
+  url = {https://openreview.net/forum?id=rsogjAnYs4z},
+}
+"""
+SOFTWARE = f"""\
+@misc{{dbtool,
+  title = {{dbtool: a database of training measurements across batch sizes}},
+  author = {{{{The dbtool authors}}}},
+  note = {{Version {__version__}}},
+}}
 """
 
 
 def command(db: Database = None, release: Release = None) -> None:
     """Print BibTeX entries for the releases the database holds.
 
-    The paper that measured the published release comes first.
+    The paper that measured the published release comes first, then the one that asked the same of
+    sparse networks, then this program, and last what the releases give themselves.
 
     Example: dbtool cite >> references.bib
     """
@@ -31,5 +51,14 @@ def command(db: Database = None, release: Release = None) -> None:
     with reading(db) as connection:
         check_release(connection, release)
         rows = connection.execute(query("cite"), {"release": release}).fetchall()
-    entries = {PAPER.strip(): None} | {str(row[0]).strip(): None for row in rows}
-    sys.stdout.write("\n\n".join(entries) + "\n")
+    entries = [*PAPERS.strip().split("\n\n"), SOFTWARE.strip(), *(row[0].strip() for row in rows)]
+    sys.stdout.write("\n\n".join(_one_a_key(entries)) + "\n")
+
+
+def _one_a_key(entries: list[str]) -> list[str]:
+    """The first of the entries with each key, as BibTeX takes no key twice."""
+    first: dict[str, str] = {}
+    for entry in entries:
+        key = _KEY.search(entry)
+        first.setdefault(key[1] if key else entry, entry)
+    return list(first.values())

@@ -111,9 +111,3 @@ def test_steps_come_in_the_order_of_asking(call: Call) -> None:
     words = ["steps", "letters/*", "digits/*", "--goal", "0.85", "--format", "csv"]
     rows = list(csv.DictReader(io.StringIO(call(*words).output)))
     assert [row["workload"] for row in rows] == [LETTERS, DIGITS, DIGITS]
-
-
-def test_cite_holds_the_paper(call: Call) -> None:
-    outcome = call("cite")
-    assert outcome.output.startswith("@article{shallue2019measuring,")
-    assert outcome.output.count("{") == outcome.output.count("}")

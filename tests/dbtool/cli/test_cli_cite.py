@@ -1,0 +1,86 @@
+"""What `dbtool cite` prints, against CITATION.cff."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from support.made_up import curve, write_shard
+
+from dbtool.store.database import open_for_writing
+from dbtool.store.ingest import ingest
+
+if TYPE_CHECKING:
+    from .conftest import Call
+
+CITATION = Path(__file__).parents[3] / "CITATION.cff"
+ALWAYS = ["shallue2019measuring", "lee2021understanding", "dbtool"]
+OWN = "@misc{own,\n  title = {Made-up numbers},\n}"
+
+
+def entries(text: str) -> dict[str, dict[str, str]]:
+    """The fields of BibTeX entries by key, blanks in a row as one."""
+    found = {}
+    for entry in text.strip().split("\n\n"):
+        _, key, body = re.fullmatch(r"@(\w+)\{([^,]+),\n(.*)\n\}", entry, re.DOTALL).groups()
+        fields = re.findall(r"^  (\w+) = \{(.*?)\},$", body, re.DOTALL | re.MULTILINE)
+        found[key] = {name: " ".join(value.split()) for name, value in fields}
+    return found
+
+
+def authors(work: dict[str, Any]) -> str:
+    """The authors of CITATION.cff as BibTeX writes them."""
+    return " and ".join(
+        f"{{{each['name']}}}"
+        if "name" in each
+        else f"{each['family-names']}, {each['given-names']}"
+        for each in work["authors"]
+    )
+
+
+def test_cite_says_what_the_citation_file_says(call: Call) -> None:
+    found = entries(call("cite").output)
+    assert list(found) == ALWAYS
+    own = yaml.safe_load(CITATION.read_text())
+    first, second = own["references"]
+    for fields, work in zip(found.values(), (first, second, own), strict=True):
+        assert fields["title"] == work["title"]
+        assert fields["author"] == authors(work)
+        assert fields.get("year") == (str(work["year"]) if "year" in work else None)
+        assert fields.get("url") == work.get("url")
+    paper, talk, program = found.values()
+    assert paper["journal"] == first["journal"]
+    assert (paper["volume"], paper["number"]) == (str(first["volume"]), str(first["issue"]))
+    assert paper["pages"] == f"{first['start']}--{first['end']}"
+    assert talk["booktitle"] == second["conference"]["name"]
+    assert program["note"] == f"Version {own['version']}"
+
+
+@pytest.mark.parametrize(
+    ("citation", "expected"),
+    [
+        (OWN, [*ALWAYS, "own"]),
+        # A release of the paper's own measurements names the paper, which is there already.
+        ("@article{shallue2019measuring,\n  year = {2018},\n}", ALWAYS),
+        ("Ask the authors.", None),
+    ],
+)
+def test_cite_prints_what_a_release_gives_once_a_key(
+    citation: str, expected: list[str] | None, call: Call, tmp_path: Path
+) -> None:
+    database = tmp_path / "own.duckdb"
+    trial = (0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5]))
+    write_shard(tmp_path / "shards", trials=[trial])
+    with open_for_writing(database) as connection:
+        ingest(connection, list((tmp_path / "shards").rglob("*.parquet")))
+        connection.execute("UPDATE stored.release SET citation = ?", [citation])
+    outcome = call("cite", "--db", str(database))
+    assert outcome.code == 0
+    if expected is None:
+        assert outcome.output.endswith(f"}}\n\n{citation}\n")
+    else:
+        assert list(entries(outcome.output)) == expected
+        assert "2018" not in outcome.output
