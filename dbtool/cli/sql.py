@@ -117,7 +117,7 @@ def _run(
     """Runs a query that is one statement and only reads, and prints its rows."""
     import duckdb
 
-    from dbtool.cli.output import print_rows
+    from dbtool.cli.query_progress import watched
 
     statements = connection.extract_statements(query)
     if len(statements) != 1:
@@ -129,8 +129,28 @@ def _run(
             "that only read, and `dbtool ingest` adds rows"
         )
     _check_parameters(statement.named_parameters, values)
-    result = connection.execute(statement, values)
-    if statement.type == duckdb.StatementType.EXPLAIN and output_format is Format.TABLE:
+    if sys.stdout.isatty():
+        with watched(connection):
+            result = connection.execute(statement, values)
+        _print(result, statement.type, output_format, limit)
+        return
+    # Rows that go to a file or a pipe leave the terminal to the progress, also while they stream.
+    with watched(connection):
+        result = connection.execute(statement, values)
+        _print(result, statement.type, output_format, limit)
+
+
+def _print(
+    result: "duckdb.DuckDBPyConnection",
+    kind: "duckdb.StatementType",
+    output_format: Format,
+    limit: int | None,
+) -> None:
+    import duckdb
+
+    from dbtool.cli.output import print_rows
+
+    if kind == duckdb.StatementType.EXPLAIN and output_format is Format.TABLE:
         # A plan is a drawing over many lines, which the cell of a table cannot hold.
         sys.stdout.writelines(plan for _, plan in result.fetchall())
         return

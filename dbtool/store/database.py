@@ -31,7 +31,8 @@ _READING = _COMMON | {"enable_external_access": False, "temp_directory": ""}
 # A query that spilled to disk could be told to write elsewhere; `COPY … TO` the open database's own
 # path is let through by enable_external_access alone, and destroys it.
 _LOCK = """
-SET enable_progress_bar = false;
+SET enable_progress_bar = true;
+SET enable_progress_bar_print = false;
 SET disabled_filesystems = 'LocalFileSystem';
 SET lock_configuration = true;
 """
@@ -106,7 +107,7 @@ def _make(path: Path) -> None:
     made = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
         with duckdb.connect(str(made), config=_COMMON) as connection:
-            for part in ("tables", "views", "macros", "figure_macros"):
+            for part in _SCHEMA:
                 connection.execute((schema_folder() / f"{part}.sql").read_text())
             connection.execute(
                 "INSERT INTO stored.schema_version VALUES (?, ?)",
