@@ -21,10 +21,33 @@ def command(
         Path, typer.Option(metavar="DIR", help="The release folder, which must not be there yet.")
     ],
     release: Annotated[str, typer.Option(metavar="NAME", help="The release's name.")],
-    title: Annotated[str, typer.Option(metavar="TEXT", help="One line on what it is.")] = "",
+    title: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="One line on what it is; without it what the shards say.",
+            show_default=False,
+        ),
+    ] = None,
     licence: Annotated[
-        str, typer.Option(metavar="SPDX", help="Licence of the measurements.")
-    ] = "CC-BY-4.0",
+        str | None,
+        typer.Option(
+            metavar="SPDX",
+            help="Licence of the measurements; without it the one that the shards name, or "
+            "CC-BY-4.0.",
+            show_default=False,
+        ),
+    ] = None,
+    citation: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="BibTeX that `dbtool cite` shall print; without it what the shards say.",
+            show_default=False,
+        ),
+    ] = None,
     loss_bits: Annotated[
         int, typer.Option(min=1, max=23, metavar="N", help="Mantissa bits of batch losses to keep.")
     ] = 23,
@@ -55,6 +78,7 @@ def command(
         release=release,
         title=title,
         licence=licence,
+        citation=_bibtex(citation) if citation else None,
         reduction=Reduction(
             every_loss_up_to=every_loss_up_to,
             then_one_in=None if evaluations_only else then_one_in,
@@ -66,3 +90,21 @@ def command(
     sys.stderr.write(
         f"wrote {out}: {len(manifest.files)} studies, {rows:,} measurements, {size / 1e6:.1f} MB\n"
     )
+
+
+def _bibtex(path: Path) -> str:
+    """The BibTeX entries of a file.
+
+    Raises:
+        UsageError: when it holds none.
+    """
+    import re
+
+    from dbtool.errors import UsageError
+
+    text = path.read_text(encoding="utf-8", errors="replace").strip()
+    if not re.search(r"@\w+\s*\{", text):
+        raise UsageError(
+            f"{path} holds no BibTeX entry, such as @misc{{my-release, title = {{…}}}}"
+        )
+    return text

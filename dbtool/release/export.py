@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
@@ -19,11 +19,12 @@ from dbtool.store.shards import read_rows, read_shard
 from producers.shards import write_shard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from dbtool.release.reduction import Reduction
     from dbtool.store.shards import Shard
 
+_LICENCE = "CC-BY-4.0"
 _ROWS_A_GROUP = 200_000
 # Takes 2 seconds a million rows and saves an eighth; a release is written once and read often.
 _COMPRESSION_LEVEL = 19
@@ -34,8 +35,9 @@ def export_release(
     out: Path,
     *,
     release: str,
-    title: str,
-    licence: str,
+    title: str | None = None,
+    licence: str | None = None,
+    citation: str | None = None,
     reduction: Reduction,
     on_study: Callable[[str, int], None] = lambda _name, _batch_size: None,
 ) -> Manifest:
@@ -45,8 +47,9 @@ def export_release(
         shards: their paths.
         out: the folder, which must not be there yet.
         release: the release's name, which its shards then carry.
-        title: one line on what it is.
-        licence: SPDX identifier.
+        title: one line on what it is; None: what the shards say, if anything.
+        licence: SPDX identifier; None: what the shards say, or else CC-BY-4.0.
+        citation: BibTeX; None: what the shards say, if anything.
         reduction: what to leave out.
         on_study: told of each study before it is written.
 
@@ -59,6 +62,7 @@ def export_release(
     if not shards:
         raise UsageError("there are no shards to export; `dbtool produce` writes them")
     checked = sorted((read_shard(path) for path in shards), key=_study_and_first_trial)
+    about = _about(checked, {"title": title, "licence": licence, "citation": citation})
     temporary = None
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -66,13 +70,13 @@ def export_release(
         files = []
         for (workload, batch_size), group in groupby(checked, key=_study_key):
             on_study(workload, batch_size)
-            about = {"release": release, "title": title, "licence": licence}
-            path = _write_study(list(group), temporary, about, reduction)
+            path = _write_study(list(group), temporary, {"release": release, **about}, reduction)
             files.append(_release_file(path, temporary))
         manifest = Manifest(
             release=release,
-            title=title,
-            licence=licence,
+            title=about.get("title", ""),
+            licence=about["licence"],
+            citation=about.get("citation"),
             dbtool=dbtool.__version__,
             shard_format=shard_format(),
             reduced=reduction.to_json(),
@@ -90,6 +94,29 @@ def export_release(
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
     return manifest
+
+
+def _about(shards: Sequence[Shard], given: dict[str, str | None]) -> dict[str, str]:
+    """What is said about a release: what was given, or else what all of its shards agree on.
+
+    Raises:
+        DbtoolError: when they say different things.
+    """
+    about = {"licence": _LICENCE}
+    for name, value in given.items():
+        held = {_said(shard, name) for shard in shards}
+        if value is None and len(held) > 1:
+            raise DbtoolError(f"the shards name more than one {name}; choose one with --{name}")
+        chosen = value if value is not None else held.pop()
+        if chosen:
+            about[name] = chosen
+    return about
+
+
+def _said(shard: Shard, name: str) -> str:
+    """What a shard says about its release under that name; empty where it says nothing."""
+    value = cast("Mapping[str, Any]", shard.study).get(name)
+    return value if isinstance(value, str) else ""
 
 
 def _write_study(

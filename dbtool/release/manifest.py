@@ -54,6 +54,7 @@ class Manifest:
         shard_format: format of its shards.
         reduced: what was left out or rounded, as `dbtool.release.reduction` records it.
         files: its shards, sorted by path.
+        citation: BibTeX; None where the release gives none.
     """
 
     release: str
@@ -63,6 +64,7 @@ class Manifest:
     shard_format: int
     reduced: dict[str, Any]
     files: tuple[ReleaseFile, ...]
+    citation: str | None = None
 
     def to_json(self) -> str:
         """The text of manifest.json, the same for the same release."""
@@ -76,6 +78,8 @@ class Manifest:
                 "measurements": sum(file.measurements for file in self.files),
             },
         }
+        if self.citation is None:
+            del content["citation"]
         return json.dumps({**content, "sha256": _digest(content)}, indent=1, sort_keys=True) + "\n"
 
 

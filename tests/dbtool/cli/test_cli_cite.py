@@ -84,3 +84,21 @@ def test_cite_prints_what_a_release_gives_once_a_key(
     else:
         assert list(entries(outcome.output)) == expected
         assert "2018" not in outcome.output
+
+
+def test_export_takes_the_citation_that_cite_prints(call: Call, tmp_path: Path) -> None:
+    shards, out, bibtex = (tmp_path / name for name in ("shards", "out", "own.bib"))
+    write_shard(shards, trials=[(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5]))])
+    words = ["export", str(shards), "--out", str(out), "--release", "own", "--citation"]
+    bibtex.write_text("Ask the authors.")
+    outcome = call(*words, str(bibtex))
+    assert outcome.code == 2
+    assert outcome.errors == (
+        f"dbtool: {bibtex} holds no BibTeX entry, such as @misc{{my-release, title = {{…}}}}\n"
+    )
+    assert "does not exist" in call(*words, str(tmp_path / "nowhere.bib")).errors
+    bibtex.write_text(f"{OWN}\n")
+    assert call(*words, str(bibtex)).code == 0
+    database = str(tmp_path / "own.duckdb")
+    assert call("ingest", str(out), "--db", database).code == 0
+    assert entries(call("cite", "--db", database).output)["own"] == {"title": "Made-up numbers"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import jsonschema
@@ -224,3 +225,46 @@ def test_export_refuses_what_it_would_spoil(tmp_path: Path) -> None:
     with pytest.raises(DbtoolError, match="choose another folder with --out"):
         export_release(paths, tmp_path / "file" / "new", **about)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["again", "file", "shards", "there"]
+
+
+BIBTEX = "@misc{made-up,\n  title = {Made-up numbers},\n}"
+
+
+def test_title_licence_and_citation_go_with_the_measurements(tmp_path: Path) -> None:
+    about = {"title": "Made-up numbers", "licence": "CC0-1.0", "citation": BIBTEX}
+    first, again = tmp_path / "first", tmp_path / "again"
+    export_release(
+        shards(tmp_path / "shards"), first, release="made-up", **about, reduction=Reduction()
+    )
+    # What the shards say holds on where nothing else is given.
+    export_release(find_shards([first]), again, release="other", reduction=Reduction())
+    schema = json.loads((schema_folder() / "manifest.schema.json").read_text())
+    for folder in (first, again):
+        manifest = read_manifest(folder)
+        assert asdict(manifest) | about == asdict(manifest)
+        assert verify(folder).problems == ()
+        jsonschema.validate(json.loads((folder / MANIFEST).read_text()), schema)
+    with open_for_writing(tmp_path / "db.duckdb") as connection:
+        ingest(connection, find_shards([again]))
+        query = "SELECT release, title, licence, citation FROM releases"
+        assert connection.execute(query).fetchall() == [("other", *about.values())]
+
+
+def test_a_release_need_not_name_a_citation(tmp_path: Path) -> None:
+    out = tmp_path / "release"
+    export_release(shards(tmp_path / "shards"), out, release="made-up", reduction=Reduction())
+    manifest = read_manifest(out)
+    assert (manifest.title, manifest.licence, manifest.citation) == ("", "CC-BY-4.0", None)
+    assert "citation" not in json.loads((out / MANIFEST).read_text())
+
+
+def test_shards_of_different_licences_need_a_choice(tmp_path: Path) -> None:
+    free, other = tmp_path / "free", tmp_path / "other"
+    paths = shards(tmp_path / "shards")
+    for folder, part, licence in ((free, paths[:2], "CC0-1.0"), (other, paths[2:], "MIT")):
+        export_release(part, folder, release="a", licence=licence, reduction=Reduction())
+    both = find_shards([free, other])
+    with pytest.raises(DbtoolError, match="more than one licence; choose one with --licence"):
+        export_release(both, tmp_path / "both", release="a", reduction=Reduction())
+    about = {"release": "a", "licence": "MIT", "reduction": Reduction()}
+    assert export_release(both, tmp_path / "both", **about).licence == "MIT"
