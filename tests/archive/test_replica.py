@@ -6,6 +6,8 @@ import io
 import itertools
 import json
 import math
+import subprocess
+import sys
 import tarfile
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -19,6 +21,7 @@ from tests.replica import StudyPlan, StudyTruth, Truth, plan_study, published_pl
 from tests.replica.odd import KINDS
 from tests.replica.plan import scaling_law
 
+CHECKOUT = Path(__file__).resolve().parents[2]
 MNIST = "mnist/simple_cnn_base/nesterov_momentum"
 LSTM = "lm1b/lstm/nesterov_momentum"
 IMAGES = "open_images_v4/resnet_50/nesterov_momentum"
@@ -330,3 +333,23 @@ def test_member_headers_are_what_tarfile_reads(tmp_path: Path) -> None:
         first = archive.next()
     assert first is not None
     assert (first.name, first.isdir()) == ("batch_science", True)
+
+
+def test_benchmark_writes_an_archive_and_its_answers(tmp_path: Path) -> None:
+    file = tmp_path / "small.tar.gz"
+    words = ["--out", str(file), "--share", "0.004", "--processes", "2", "--order", "shuffled"]
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "benchmarks.replica", *words],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("454 studies, ")
+    told = json.loads((tmp_path / "small.truth.json").read_text())["studies"]
+    files = contents(file)
+    for study in told:
+        folder = f"batch_science/{study['workload']}/{study['batch_size']}/"
+        held = [text for name, text in files.items() if name.startswith(folder)]
+        rows = [text.count(b"\n") - 1 for text in held if text.startswith(b"step,")]
+        assert sum(rows) == study["measurements"]

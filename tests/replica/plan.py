@@ -161,7 +161,7 @@ def plan_study(
 
 
 def published_plans(
-    share: float = 1.0, *, evaluations: int = 560, seed: int = 0, odd: bool = False
+    share: float = 1.0, *, evaluations: int = 490, seed: int = 0, odd: bool = False
 ) -> tuple[StudyPlan, ...]:
     """All 454 studies of the release's table, with a share of their trials.
 
