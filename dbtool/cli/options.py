@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from dbtool.cli.completion import held_releases, held_workloads
+
 
 class Format(StrEnum):
     """How rows are printed."""
@@ -39,6 +41,7 @@ Release = Annotated[
         "--release",
         metavar="NAME",
         help="Only rows of this release; see `dbtool releases`.",
+        autocompletion=held_releases,
         show_default=False,
     ),
 ]
@@ -65,6 +68,7 @@ Workloads = Annotated[
         metavar="WORKLOAD...",
         help="Names of workloads, or patterns in quotes such as 'mnist/fc_*'; "
         "see `dbtool workloads`.",
+        autocompletion=held_workloads,
         show_default=False,
     ),
 ]

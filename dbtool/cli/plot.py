@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dbtool.cli.completion import figures, held_workloads
 from dbtool.cli.options import Database, Release
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def command(
             metavar="FIGURE...|all",
             help="Names or numbers of figures, such as figure_01, 3 or steps; "
             "see `dbtool plot --list`.",
+            autocompletion=figures,
             show_default=False,
         ),
     ] = None,
@@ -38,6 +40,7 @@ def command(
             metavar="W",
             help="For steps and learning-rates: only this workload, or a pattern in quotes such as "
             "'mnist/fc_*'; may be given more than once.",
+            autocompletion=held_workloads,
             show_default=False,
         ),
     ] = None,

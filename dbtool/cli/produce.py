@@ -9,11 +9,17 @@ from typing import Annotated
 
 import typer
 
+from dbtool.cli.completion import trainable_workloads
+
 
 def command(
     workload: Annotated[
         list[str] | None,
-        typer.Argument(help="Workloads, or patterns such as 'mnist/fc_*'.", show_default=False),
+        typer.Argument(
+            help="Workloads, or patterns such as 'mnist/fc_*'.",
+            autocompletion=trainable_workloads,
+            show_default=False,
+        ),
     ] = None,
     *,
     batch_sizes: Annotated[

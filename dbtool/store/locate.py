@@ -39,6 +39,19 @@ def database_to_read(option: Path | None, on_progress: Progress | None = None) -
         UsageError: the database named does not exist.
         DbtoolError: there is none, and the bundled release cannot be loaded.
     """
+    chosen = chosen_database(option)
+    return chosen or bundled_database(bundled_release(), on_progress)
+
+
+def chosen_database(option: Path | None) -> Path | None:
+    """The database that was named, or the user's own; None where the bundled release is read.
+
+    Args:
+        option: the value of --db.
+
+    Raises:
+        UsageError: the database named does not exist.
+    """
     named = _named(option)
     if named is not None:
         path, origin = named
@@ -49,7 +62,7 @@ def database_to_read(option: Path | None, on_progress: Progress | None = None) -
             )
         return path
     own = _own_database()
-    return own if own.exists() else bundled_database(bundled_release(), on_progress)
+    return own if own.exists() else None
 
 
 def database_to_write(option: Path | None) -> Path:
