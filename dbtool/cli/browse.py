@@ -21,6 +21,16 @@ def releases(
 
 
 def workloads(
+    *,
+    catalog: Annotated[
+        bool,
+        typer.Option(
+            "--catalog",
+            help="List the 35 workloads of the published archive instead, whether or not their "
+            "data is there: goals, sizes, trials by status, and the releases that hold them. "
+            "Settings are stated by the release, recalled from the paper, or chosen here.",
+        ),
+    ] = False,
     db: Database = None,
     release: Release = None,
     output_format: OutputFormat = Format.TABLE,
@@ -30,6 +40,11 @@ def workloads(
 
     Example: dbtool workloads --format csv > workloads.csv
     """
+    if catalog:
+        from dbtool.cli.catalog import print_catalog
+
+        print_catalog(db, release, output_format, limit)
+        return
     from dbtool.cli.database import reading
     from dbtool.cli.names import check_release
 
