@@ -117,7 +117,10 @@ def ask(client: httpx.Client, address: Address, offset: int, known: Version) -> 
             yield _http_reply(response, offset)
     except httpx.TimeoutException as error:
         raise TemporaryError("the server stalled") from error
-    except (httpx.UnsupportedProtocol, httpx.TooManyRedirects, httpx.InvalidURL) as error:
+    except (httpx.UnsupportedProtocol, httpx.TooManyRedirects) as error:
+        raise PermanentError(_reason(error)) from error
+    except (httpx.InvalidURL, UnicodeError) as error:
+        # Names of hosts that no server can have, in addresses and redirects.
         raise PermanentError(_reason(error)) from error
     except httpx.RequestError as error:
         if _is_about_certificates(error):

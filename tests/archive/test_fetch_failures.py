@@ -110,7 +110,7 @@ def test_redirects(server: FileServer, content: bytes, sha256: str, dest: Path) 
     fetched(sha256, dest, server.url)
     assert dest.read_bytes() == content
     assert server.requests[2].path == "/elsewhere"
-    for place in ("ftp://host/file", "file:///etc/hosts", "http://host:99999/"):
+    for place in ("ftp://host/file", "file:///etc/hosts", "http://host:99999/", "http://xn--/"):
         server.answers.append(to(place))
         failure(sha256, dest.with_name("new"), server.url)
     server.default = to(server.url)
