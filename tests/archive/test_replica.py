@@ -353,3 +353,15 @@ def test_benchmark_writes_an_archive_and_its_answers(tmp_path: Path) -> None:
         held = [text for name, text in files.items() if name.startswith(folder)]
         rows = [text.count(b"\n") - 1 for text in held if text.startswith(b"step,")]
         assert sum(rows) == study["measurements"]
+
+
+def test_odd_studies_search_a_metaparameter_more(folder: tuple[Path, Truth]) -> None:
+    root, _ = folder
+    for plan in PLANS:
+        searched = json.loads((root / plan.path / "study.json").read_text())["parameter_configs"]
+        assert ("weight_decay" in searched) == plan.odd
+
+
+def test_too_few_evaluations_for_traps_are_refused() -> None:
+    with pytest.raises(ValueError, match="11 evaluations: at least 12 are needed"):
+        plan_study(MNIST, 64, evaluations=11)

@@ -16,6 +16,7 @@ from producers.search import Choice, Range, SearchSpace, search_space_json
 TIME_BUDGET = frozenset({"lm1b/lstm/nesterov_momentum"})
 # Batch sizes up to these never get to the goal, so that their figures have gaps.
 GOAL_MISSED_UP_TO = {"mnist/fc_64_64_64/sgd": 2}
+FEWEST_EVALUATIONS = 12
 DECAYED_MODELS = frozenset({"resnet_8", "resnet_50", "vgg_11"})
 
 
@@ -39,7 +40,8 @@ class StudyPlan:
         train_steps: as study.json gives it: last_step, or 0 for a budget of time.
         traps: whether trials that must not count get past the goal earlier, others tie with the
             best one, and one has a value equal to the goal before it.
-        odd: whether some files are unusual, as `odd.KINDS` lists.
+        odd: whether some files are unusual, as `odd.KINDS` lists, and a metaparameter is searched
+            that the published studies do not have.
     """
 
     workload: str
@@ -85,6 +87,8 @@ class StudyPlan:
             space["learning_rate_decay_steps"] = Range(steps // 2, steps, integer=True)
         if model == "resnet_50":
             space["label_smoothing"] = Choice((0.0, 0.01, 0.1))
+        if self.odd:
+            space["weight_decay"] = Range(1e-6, 1e-2, "LOG_SCALE")
         return space
 
     def study_json(self) -> dict[str, Any]:
@@ -136,7 +140,12 @@ def plan_study(
         seed: of the workload's law.
         traps: see `StudyPlan`.
         odd: see `StudyPlan`.
+
+    Raises:
+        ValueError: too few evaluations for the traps to be told apart.
     """
+    if evaluations < FEWEST_EVALUATIONS:
+        raise ValueError(f"{evaluations} evaluations: at least {FEWEST_EVALUATIONS} are needed")
     published = _published(workload)
     least, critical = scaling_law(workload, seed)
     steps = math.ceil(least * (1 + critical / batch_size))

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import odd
+from .answers import CountedTrials
 from .curves import ONE, Course, draw, evaluation_steps, goal_column, metric_columns
 from .text import csv_lines
-from .truth import Oddity, Result, StudyTruth
+from .truth import Oddity, StudyTruth
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from .curves import Ints
     from .plan import StudyPlan
 
+MOST_METAPARAMETERS = 6
 _TRAPPED = 6  # the fewest COMPLETE trials that traps are set among
 
 
@@ -52,28 +54,16 @@ def make_study(plan: StudyPlan, seed: int) -> tuple[StudyFiles, StudyTruth]:
     steps, planned = evaluation_steps(plan)
     course = _course(plan, statuses, steps, planned, rng)
     cells = draw(plan, steps, course, rng)
-    counted = np.flatnonzero(statuses == "COMPLETE")[: plan.trial_limit]
-    column = metric_columns(plan).index(goal_column(plan))
-    goal_values = cells[..., column][counted]
-    result = _steps_to_result(plan, goal_values, course.length[counted], steps)
-    best = _best(plan, goal_values, course.length[counted], steps)
-    texts = csv_lines(steps, cells, course.length.tolist())
-    kinds = _oddities(plan, statuses, course, result and int(counted[result[0]]))
-    texts = odd.finish(texts, statuses.tolist(), kinds, metric_columns(plan))
-    files = StudyFiles(
-        path=plan.path,
-        study=_json(plan.study_json()),
-        trials=tuple(
-            TrialFiles(trial_id, _json(metadata), text)
-            for trial_id, metadata, text in zip(
-                trial_ids,
-                _metadata(plan, trial_ids, statuses, steps, course, rng),
-                texts,
-                strict=True,
-            )
-        ),
+    counted = _counted(plan, statuses, trial_ids, steps, course, cells)
+    found = counted.steps_to_result()
+    kinds = _oddities(plan, statuses, course, trial_ids.index(found.trial_id) if found else None)
+    texts = odd.finish(
+        csv_lines(steps, cells, course.length.tolist()),
+        statuses.tolist(),
+        kinds,
+        metric_columns(plan),
     )
-    ids = [trial_ids[index] for index in counted]
+    metadata = _metadata(plan, trial_ids, statuses, steps, course, rng)
     truth = StudyTruth(
         workload=plan.workload,
         batch_size=plan.batch_size,
@@ -81,12 +71,34 @@ def make_study(plan: StudyPlan, seed: int) -> tuple[StudyFiles, StudyTruth]:
         incomplete=plan.incomplete,
         infeasible=plan.infeasible,
         measurements=sum(max(0, text.count(b"\n") - 1) for text in texts),
-        planted_steps=plan.steps_to_goal if len(counted) else None,
-        steps_to_result=_result(result, goal_values, steps, ids),
-        best=_result(best, goal_values, steps, ids),
+        planted_steps=plan.steps_to_goal if counted.trial_ids else None,
+        steps_to_result=found,
+        best=counted.best(),
         oddities=tuple(Oddity(trial_ids[index], kind) for index, kind in kinds.items()),
     )
-    return files, truth
+    trials = map(TrialFiles, trial_ids, map(_json, metadata), texts)
+    return StudyFiles(plan.path, _json(plan.study_json()), tuple(trials)), truth
+
+
+def _counted(
+    plan: StudyPlan,
+    statuses: NDArray[np.str_],
+    trial_ids: list[int],
+    steps: Ints,
+    course: Course,
+    cells: NDArray[np.int32],
+) -> CountedTrials:
+    """The trials that answers are read from: the first COMPLETE ones by trial id."""
+    counted = np.flatnonzero(statuses == "COMPLETE")[: plan.trial_limit]
+    column = metric_columns(plan).index(goal_column(plan))
+    return CountedTrials(
+        trial_ids=[trial_ids[index] for index in counted],
+        steps=steps,
+        values=cells[..., column][counted],
+        there=np.arange(len(steps)) < course.length[counted][:, None],
+        goal=round(plan.goal * ONE),
+        maximize=plan.maximize,
+    )
 
 
 def _trial_ids(count: int, rng: np.random.Generator) -> list[int]:
@@ -135,42 +147,6 @@ def _course(
     return Course(crossing, length, quality, equal)
 
 
-def _steps_to_result(
-    plan: StudyPlan, values: NDArray[np.int32], lengths: Ints, steps: Ints
-) -> tuple[int, int] | None:
-    """Position of the trial and index of the step of the first value strictly past the goal."""
-    goal = round(plan.goal * ONE)
-    past = values > goal if plan.maximize else values < goal
-    past &= np.arange(len(steps)) < lengths[:, None]
-    if not past.any():
-        return None
-    first = np.where(past.any(axis=1), past.argmax(axis=1), len(steps))
-    trial = int(first.argmin())
-    return trial, int(first[trial])
-
-
-def _best(
-    plan: StudyPlan, values: NDArray[np.int32], lengths: Ints, steps: Ints
-) -> tuple[int, int] | None:
-    """Position of the trial and index of the step of the best value: first step, first trial."""
-    if not len(values):
-        return None
-    sign = -1 if plan.maximize else 1
-    there = np.arange(len(steps)) < lengths[:, None]
-    ranked = np.where(there, sign * values, 10 * ONE)
-    index, trial = np.unravel_index(ranked.T.argmin(), ranked.T.shape)
-    return int(trial), int(index)
-
-
-def _result(
-    found: tuple[int, int] | None, values: NDArray[np.int32], steps: Ints, ids: list[int]
-) -> Result | None:
-    if found is None:
-        return None
-    trial, index = found
-    return Result(int(steps[index]), ids[trial], int(values[trial, index]) / ONE)
-
-
 def _oddities(
     plan: StudyPlan, statuses: NDArray[np.str_], course: Course, winner: int | None
 ) -> dict[int, str]:
@@ -194,7 +170,7 @@ def _metadata(
     rng: np.random.Generator,
 ) -> list[dict[str, object]]:
     """The contents of every metadata.json."""
-    positions = rng.random((len(trial_ids), 5))
+    positions = rng.random((len(trial_ids), MOST_METAPARAMETERS))
     # The better a trial, the nearer its learning rate to the middle of the range; those that
     # diverge have the highest ones.
     side = np.where(positions[:, 0] < 0.5, -1, 1)
