@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
-from urllib.request import url2pathname
+from urllib.parse import SplitResult, unquote, unquote_to_bytes, urlsplit, urlunsplit
 
 from dbtool.archive.published import ABOUT_BYTES, FILE_NAME, SHA256, URL
 from dbtool.errors import UsageError
@@ -127,7 +127,8 @@ def _file_address(text: str, parts: SplitResult) -> Address:
             "a file of this one is written file:///PATH"
         )
     # A ? or # in a file's name is no query.
-    path = url2pathname(text.partition(":")[2].removeprefix("//").removeprefix("localhost"))
+    quoted = text.partition(":")[2].removeprefix("//").removeprefix("localhost")
+    path = os.fsdecode(unquote_to_bytes(quoted))
     if not path.startswith("/") or "\0" in path:
         raise _malformed(text, "a file is written file:///PATH")
     return Address(text, text, Path(path))

@@ -1,0 +1,166 @@
+"""`dbtool fetch` as a person meets it."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import shutil
+import ssl
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from support.file_server import Answer, FileServer, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+OPENSSL = shutil.which("openssl")
+
+
+def dbtool(
+    *words: str, cwd: Path, environment: Mapping[str, str] | None = None
+) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error."""
+    done = subprocess.run(
+        [sys.executable, "-m", "dbtool", *words],
+        cwd=cwd,
+        env=os.environ | (environment or {}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def words(server: FileServer, sha256: str) -> Sequence[str]:
+    return ("fetch", "--url", server.url, "--sha256", sha256)
+
+
+def test_prints_the_path_alone(
+    words: Sequence[str], content: bytes, sha256: str, tmp_path: Path
+) -> None:
+    told = f"0.3 MB, sha256 {sha256}\n"
+    first = dbtool(*words, "--dest", "new/folder/", cwd=tmp_path)
+    assert first == (0, "new/folder/archive.bin\n", f"fetched: {told}")
+    second = dbtool(*words, "--dest", "new/folder", cwd=tmp_path)
+    assert second == (0, "new/folder/archive.bin\n", f"was there already: {told}")
+    assert (tmp_path / "new/folder/archive.bin").read_bytes() == content
+    assert dbtool(*words, cwd=tmp_path)[:2] == (0, "archive.bin\n")
+    assert dbtool(*words, "--dest", "b.bin", cwd=tmp_path)[:2] == (0, "b.bin\n")
+    assert (tmp_path / "b.bin").read_bytes() == content
+
+
+def test_finds_the_file_where_nobody_may_write(words: Sequence[str], tmp_path: Path) -> None:
+    assert dbtool(*words, cwd=tmp_path)[0] == 0
+    tmp_path.chmod(0o500)
+    assert dbtool(*words, cwd=tmp_path)[0] == 0
+    tmp_path.chmod(0o700)
+
+
+def test_mistakes_are_one_sentence(server: FileServer, tmp_path: Path) -> None:
+    for words, code, part in (
+        (["--url", "ftp://host/x"], 2, "'ftp://host/x' is no http://"),
+        (["--mirror", "x"], 2, "write file:///"),
+        (["--sha256", "x"], 2, "64 hex digits"),
+        (["--sha256", "0" * 64], 2, "--url"),
+        (["--retries", "-1"], 2, "--retries"),
+        (["--timeout", "nan"], 2, "--timeout"),
+        (["--dest", "/dev/null"], 2, "/dev/null is no file"),
+        (["--url", server.url], 1, "it has 300,000 bytes there in place of about 802.0 MB"),
+        (["--url", f"{server.url}\udcff"], 2, "character"),
+    ):
+        outcome = dbtool("fetch", *words, cwd=tmp_path)
+        assert (outcome[0], outcome[1]) == (code, "")
+        assert outcome[2].count("\n") == 1
+        assert part in outcome[2]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_and_a_file_that_is_there_need_no_http_library(
+    words: Sequence[str], tmp_path: Path
+) -> None:
+    assert dbtool(*words, cwd=tmp_path)[0] == 0
+    code = (
+        "import sys\n"
+        "from dbtool.cli.main import run\n"
+        "try:\n    run(sys.argv[1:])\n"
+        "except SystemExit:\n    print(*sys.modules, file=sys.stderr)\n"
+    )
+    for each in (["fetch", "--help"], words):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *each],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert not {"httpx", "rich", "duckdb", "ssl"} & set(done.stderr.split())
+
+
+def test_bars_are_for_terminals(
+    words: Sequence[str], server: FileServer, content: bytes, tmp_path: Path
+) -> None:
+    server.answers.append(Answer(cut=1000))
+    server.default = Answer(seconds=0.5)
+    terminal, end = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "dbtool", *words],
+        cwd=tmp_path,
+        env=os.environ | {"COLUMNS": "100", "TERM": "xterm"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=end,
+    ) as process:
+        os.close(end)
+        shown = _read(terminal)
+        assert process.stdout is not None
+        assert process.stdout.read() == b"archive.bin\n"
+    os.close(terminal)
+    assert process.returncode == 0
+    assert (tmp_path / "archive.bin").read_bytes() == content
+    for part in ("fetching", "checking", "/300.0 kB", "trying again in 1 s", "fetched: 0.3 MB"):
+        assert part in shown
+
+
+def _read(terminal: int) -> str:
+    """What is written to a terminal until its other end is closed."""
+    shown = b""
+    while select.select([terminal], [], [], 30)[0]:
+        try:
+            more = os.read(terminal, 65536)
+        except OSError:  # Linux tells the end of a terminal this way
+            break
+        if not more:
+            break
+        shown += more
+    return shown.decode()
+
+
+@pytest.mark.skipif(OPENSSL is None, reason="makes a certificate with openssl")
+def test_certificates_are_checked(content: bytes, sha256: str, tmp_path: Path) -> None:
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    request = f"{OPENSSL} req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost"
+    names = "-addext subjectAltName=DNS:localhost,IP:127.0.0.1"
+    subprocess.run(
+        [*request.split(), *names.split(), "-keyout", key, "-out", certificate],
+        check=True,
+        capture_output=True,
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with serving(content) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        url = server.url.replace("http:", "https:")
+        words = ("fetch", "--url", url, "--sha256", sha256, "--dest", "new/")
+        code, _, errors = dbtool(*words, cwd=tmp_path)
+        assert code == 1
+        assert "certificate verify failed" in errors
+        assert errors.count("\n") == 1
+        trusting = {"SSL_CERT_FILE": str(certificate)}
+        assert dbtool(*words, cwd=tmp_path, environment=trusting)[0] == 0
+    assert (tmp_path / "new" / "archive.bin").read_bytes() == content
