@@ -49,7 +49,7 @@ class Transfer:
         self._client = client
         self._address = address
         self._patience = patience
-        self._furthest = part.size
+        self._furthest = 0
         self._changes = 0
 
     def run(self) -> None:
@@ -62,6 +62,7 @@ class Transfer:
             DbtoolError: the disk is too small or cannot be written.
         """
         failures = 0
+        self._furthest = self.part.size
         while not self.part.complete:
             wait = None
             try:

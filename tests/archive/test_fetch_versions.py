@@ -158,5 +158,6 @@ def test_bytes_a_power_cut_garbled_are_fetched_anew(
     # All of them garbled: there is nothing left to ask for, and the hash alone tells.
     dest.rename(part_of(dest))
     part_of(dest).write_bytes(bytes(len(content)))
+    server.answers.extend([Answer(status=503), *[Answer(cut=30_000)] * 8])
     fetched(sha256, dest, server.url)
     assert dest.read_bytes() == content
