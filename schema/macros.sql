@@ -12,52 +12,62 @@ QUALIFY row_number() OVER (PARTITION BY study_id ORDER BY trial_id) <= trial_cou
 -- nobody asked for is not read at all, and the one that is reads that column alone. Batch losses are stored as 32-bit
 -- numbers, and compare with the goal as such a number would be stored.
 CREATE MACRO metric_values(taken) AS TABLE
-SELECT study_id, trial_id, metric, goal, step, train_cross_entropy_error AS value, train_cross_entropy_error < goal AS past
+SELECT study_id, trial_id, metric, goal, step, train_cross_entropy_error AS value,
+    train_cross_entropy_error < goal AS past
 FROM stored.measurement
 JOIN query_table(taken) USING (study_id, trial_id)
 WHERE metric = 'train_cross_entropy_error' AND train_cross_entropy_error IS NOT NULL
 UNION ALL
-SELECT study_id, trial_id, metric, goal, step, train_classification_error AS value, train_classification_error < goal AS past
+SELECT study_id, trial_id, metric, goal, step, train_classification_error AS value,
+    train_classification_error < goal AS past
 FROM stored.measurement
 JOIN query_table(taken) USING (study_id, trial_id)
 WHERE metric = 'train_classification_error' AND train_classification_error IS NOT NULL
 UNION ALL
-SELECT study_id, trial_id, metric, goal, step, val_cross_entropy_error AS value, val_cross_entropy_error < goal AS past
+SELECT study_id, trial_id, metric, goal, step, val_cross_entropy_error AS value,
+    val_cross_entropy_error < goal AS past
 FROM stored.measurement
 JOIN query_table(taken) USING (study_id, trial_id)
 WHERE metric = 'val_cross_entropy_error' AND val_cross_entropy_error IS NOT NULL
 UNION ALL
-SELECT study_id, trial_id, metric, goal, step, val_classification_error AS value, val_classification_error < goal AS past
+SELECT study_id, trial_id, metric, goal, step, val_classification_error AS value,
+    val_classification_error < goal AS past
 FROM stored.measurement
 JOIN query_table(taken) USING (study_id, trial_id)
 WHERE metric = 'val_classification_error' AND val_classification_error IS NOT NULL
 UNION ALL
-SELECT study_id, trial_id, metric, goal, step, test_cross_entropy_error AS value, test_cross_entropy_error < goal AS past
+SELECT study_id, trial_id, metric, goal, step, test_cross_entropy_error AS value,
+    test_cross_entropy_error < goal AS past
 FROM stored.measurement
 JOIN query_table(taken) USING (study_id, trial_id)
 WHERE metric = 'test_cross_entropy_error' AND test_cross_entropy_error IS NOT NULL
 UNION ALL
-SELECT study_id, trial_id, metric, goal, step, test_classification_error AS value, test_classification_error < goal AS past
+SELECT study_id, trial_id, metric, goal, step, test_classification_error AS value,
+    test_classification_error < goal AS past
 FROM stored.measurement
 JOIN query_table(taken) USING (study_id, trial_id)
 WHERE metric = 'test_classification_error' AND test_classification_error IS NOT NULL
 UNION ALL
-SELECT study_id, trial_id, metric, goal, step, train_average_precision AS value, train_average_precision > goal AND train_average_precision < 'infinity' AS past
+SELECT study_id, trial_id, metric, goal, step, train_average_precision AS value,
+    train_average_precision > goal AND train_average_precision < 'infinity' AS past
 FROM stored.measurement
 JOIN query_table(taken) USING (study_id, trial_id)
 WHERE metric = 'train_average_precision' AND train_average_precision IS NOT NULL
 UNION ALL
-SELECT study_id, trial_id, metric, goal, step, val_average_precision AS value, val_average_precision > goal AND val_average_precision < 'infinity' AS past
+SELECT study_id, trial_id, metric, goal, step, val_average_precision AS value,
+    val_average_precision > goal AND val_average_precision < 'infinity' AS past
 FROM stored.measurement
 JOIN query_table(taken) USING (study_id, trial_id)
 WHERE metric = 'val_average_precision' AND val_average_precision IS NOT NULL
 UNION ALL
-SELECT study_id, trial_id, metric, goal, step, test_average_precision AS value, test_average_precision > goal AND test_average_precision < 'infinity' AS past
+SELECT study_id, trial_id, metric, goal, step, test_average_precision AS value,
+    test_average_precision > goal AND test_average_precision < 'infinity' AS past
 FROM stored.measurement
 JOIN query_table(taken) USING (study_id, trial_id)
 WHERE metric = 'test_average_precision' AND test_average_precision IS NOT NULL
 UNION ALL
-SELECT study_id, trial_id, metric, goal, step, batch_cross_entropy_error AS value, batch_cross_entropy_error < goal::FLOAT AS past
+SELECT study_id, trial_id, metric, goal, step, batch_cross_entropy_error AS value,
+    batch_cross_entropy_error < goal::FLOAT AS past
 FROM stored.measurement
 JOIN query_table(taken) USING (study_id, trial_id)
 WHERE metric = 'batch_cross_entropy_error' AND batch_cross_entropy_error IS NOT NULL;
@@ -69,8 +79,9 @@ FROM metric_values(taken)
 WHERE past
 GROUP BY study_id, trial_id, metric, goal;
 
--- The studies of a workload with the metric and the goal that a question is about; metric_name and goal_value may be
--- NULL: then the workload's own hold.
+-- The studies that a question is about, with its metric and goal. workload_name may be a pattern such as 'mnist/*';
+-- release_name and workload_name may be NULL: then all are asked for; metric_name and goal_value may be NULL: then the
+-- workload's own hold.
 CREATE MACRO asked_studies(release_name, workload_name, metric_name, goal_value) AS TABLE
 SELECT
     release,
@@ -84,11 +95,13 @@ SELECT
 FROM stored.study
 JOIN stored.workload USING (workload_id)
 JOIN stored.release USING (release_id)
-WHERE workload = workload_name AND release = release_name;
+WHERE (workload_name IS NULL OR workload GLOB workload_name)
+AND (release_name IS NULL OR release = release_name);
 
--- Steps to result of every study of a workload, apart for each value of a metaparameter such as label_smoothing: of its
--- first trials, the measurement with the smallest step whose metric is strictly past the goal; ties go to the smaller
--- trial id. A group that did not reach it has NULL steps. metaparameter_name may be NULL: then a study is one group.
+-- Steps to result of every study that is asked for, apart for each value of a metaparameter such as label_smoothing: of
+-- its first trials, the measurement with the smallest step whose metric is strictly past the goal; ties go to the
+-- smaller trial id. A group that did not reach it has NULL steps. metaparameter_name may be NULL: then a study is one
+-- group.
 CREATE MACRO steps_to_result_by(
     metaparameter_name, release_name, workload_name, metric_name, goal_value, trial_count
 ) AS TABLE
@@ -106,7 +119,8 @@ reached AS (
         study_id,
         metaparameter_value,
         count(*) AS trials,
-        arg_min({'trial_id': trial_id, 'step': step, 'value': value}, (step, trial_id)) FILTER (step IS NOT NULL) AS first
+        arg_min({'trial_id': trial_id, 'step': step, 'value': value}, (step, trial_id))
+            FILTER (step IS NOT NULL) AS first
     FROM taken
     LEFT JOIN first_past_goal('taken_trials') USING (study_id, trial_id, metric, goal)
     GROUP BY study_id, metaparameter_value
@@ -127,17 +141,17 @@ SELECT
 FROM asked_studies(release_name, workload_name, metric_name, goal_value) AS asked
 LEFT JOIN reached USING (study_id)
 LEFT JOIN stored.trial AS best ON best.study_id = asked.study_id AND best.trial_id = first.trial_id
-ORDER BY batch_size, metaparameter_value;
+ORDER BY release, workload, batch_size, metaparameter_value;
 
--- Steps to result of every study of a workload, a row a study.
+-- Steps to result of every study that is asked for, a row a study.
 CREATE MACRO steps_to_result(release_name, workload_name, metric_name, goal_value, trial_count) AS TABLE
 SELECT * EXCLUDE (metaparameter_value)
 FROM steps_to_result_by(NULL, release_name, workload_name, metric_name, goal_value, trial_count);
 
--- The best measurement of every study of a workload, apart for each value of a metaparameter: of its first trials, the
--- lowest value of the metric (the highest of an average precision) within most_steps steps and most_examples examples
--- (steps times batch size); either may be NULL. A study whose train_steps do not reach the budget has no row. Ties go to
--- the smaller step, then to the smaller trial id.
+-- The best measurement of every study that is asked for, apart for each value of a metaparameter: of its first trials,
+-- the lowest value of the metric (the highest of an average precision) within most_steps steps and most_examples
+-- examples (steps times batch size); either may be NULL. A study whose train_steps do not reach the budget has no row.
+-- Ties go to the smaller step, then to the smaller trial id.
 CREATE MACRO best_measurements_by(
     metaparameter_name, release_name, workload_name, metric_name, most_steps, most_examples, trial_count
 ) AS TABLE
@@ -204,9 +218,9 @@ LEFT JOIN groups USING (study_id)
 LEFT JOIN best
     ON best.study_id = counted.study_id AND best.metaparameter_value IS NOT DISTINCT FROM groups.metaparameter_value
 LEFT JOIN stored.trial AS trial ON trial.study_id = counted.study_id AND trial.trial_id = first.trial_id
-ORDER BY batch_size, metaparameter_value;
+ORDER BY release, workload, batch_size, metaparameter_value;
 
--- The best measurement of every study of a workload, a row a study.
+-- The best measurement of every study that is asked for, a row a study.
 CREATE MACRO best_measurements(
     release_name, workload_name, metric_name, most_steps, most_examples, trial_count
 ) AS TABLE
@@ -249,4 +263,4 @@ FROM asked_studies(release_name, workload_name, metric_name, goal_value)
 JOIN stored.trial USING (study_id)
 LEFT JOIN reached USING (study_id, trial_id)
 WHERE status IN ('COMPLETE', 'INFEASIBLE')
-ORDER BY batch_size, trial_id;
+ORDER BY release, workload, batch_size, trial_id;

@@ -64,6 +64,16 @@ def answer(database: Path, query: str, *arguments: Any) -> list[tuple[Any, ...]]
         return found
 
 
+def test_a_pattern_or_nothing_asks_for_more_workloads(database: Path) -> None:
+    query = "SELECT workload, batch_size, steps FROM steps_to_result(?, ?, NULL, 0.1, 100)"
+    expected = [(WORKLOAD, 10, 40), (WORKLOAD, 20, 44)]
+    with open_for_reading(database) as connection:
+        for release, workload in (("made-up", "digits/*"), (None, None), (None, "*/sgd")):
+            assert connection.execute(query, [release, workload]).fetchall() == expected
+        for release, workload in (("other", None), (None, "digits/fc_80/*")):
+            assert connection.execute(query, [release, workload]).fetchall() == []
+
+
 BEST = "SELECT batch_size, value, step, trial_id, trials FROM best_measurements(?, ?, ?, ?, ?, ?)"
 
 
