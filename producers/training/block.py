@@ -171,49 +171,36 @@ class BlockProgram:
         images: jax.Array,
         labels: jax.Array,
     ) -> Any:
-        advance_group = partial(self._advance_group, steps=steps, images=images, labels=labels)
-        if self._batch_axis is None:
-            advance_group = partial(advance_group, batches=batches)
-            return self._over_groups(advance_group, states, metaparameters, alive)
-        return self._over_groups(
-            lambda states, metaparameters, alive, batches: advance_group(
-                states, metaparameters, alive, batches=batches
-            ),
-            *(states, metaparameters, alive, batches),
-        )
-
-    def _advance_group(
-        self,
-        states: TrialState,
-        metaparameters: Metaparameters,
-        alive: jax.Array,
-        *,
-        batches: jax.Array,
-        steps: jax.Array,
-        images: jax.Array,
-        labels: jax.Array,
-    ) -> tuple[TrialState, jax.Array]:
-        """Trains one group until all its steps are done or none of its trials is alive."""
         steps_axis = 0 if self._batch_axis is None else 1
-        axes = (0, 0, self._batch_axis, self._batch_axis)
-        losses = jnp.full((alive.shape[0], batches.shape[steps_axis]), jnp.nan, jnp.float32)
+        one_step_of_each = jax.vmap(self._trainer.step, (0, 0, self._batch_axis, self._batch_axis))
 
-        def unfinished(carry: tuple[Any, ...]) -> jax.Array:
-            done, _, _, running = carry
-            more: jax.Array = (done < steps) & running.any()
-            return more
+        def advance_group(
+            states: TrialState, metaparameters: Metaparameters, alive: jax.Array, batches: jax.Array
+        ) -> tuple[TrialState, jax.Array]:
+            """Trains one group until all its steps are done or none of its trials is alive."""
+            losses = jnp.full((alive.shape[0], batches.shape[steps_axis]), jnp.nan, jnp.float32)
 
-        def one_step(carry: tuple[Any, ...]) -> tuple[Any, ...]:
-            done, states, losses, running = carry
-            examples = jax.lax.dynamic_index_in_dim(batches, done, steps_axis, keepdims=False)
-            batch = images[examples], labels[examples]
-            states, loss = jax.vmap(self._trainer.step, axes)(states, metaparameters, *batch)
-            losses = jax.lax.dynamic_update_index_in_dim(losses, loss, done, 1)
-            return done + 1, states, losses, running & jnp.isfinite(loss)
+            def unfinished(carry: tuple[Any, ...]) -> jax.Array:
+                done, _, _, running = carry
+                more: jax.Array = (done < steps) & running.any()
+                return more
 
-        start = jnp.zeros((), jnp.int32), states, losses, alive
-        _, states, losses, _ = jax.lax.while_loop(unfinished, one_step, start)
-        return states, losses
+            def one_step(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+                done, states, losses, running = carry
+                examples = jax.lax.dynamic_index_in_dim(batches, done, steps_axis, keepdims=False)
+                batch = images[examples], labels[examples]
+                states, loss = one_step_of_each(states, metaparameters, *batch)
+                losses = jax.lax.dynamic_update_index_in_dim(losses, loss, done, 1)
+                return done + 1, states, losses, running & jnp.isfinite(loss)
+
+            start = jnp.zeros((), jnp.int32), states, losses, alive
+            _, states, losses, _ = jax.lax.while_loop(unfinished, one_step, start)
+            return states, losses
+
+        if self._batch_axis is None:
+            with_batches = partial(advance_group, batches=batches)
+            return self._over_groups(with_batches, states, metaparameters, alive)
+        return self._over_groups(advance_group, states, metaparameters, alive, batches)
 
     def _evaluate_device(
         self, parameters: Any, alive: jax.Array, images: jax.Array, labels: jax.Array
