@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _GET_ANEW = "get the release anew, or `git checkout` it in a checkout"
 _WRITE_ANEW = "remove it and run the `dbtool produce` command that wrote it again"
-_LOAD_ANEW = "move the file away and load its shards again with `dbtool ingest`"
+_LOAD_ANEW = "move the file away and load it anew with `dbtool ingest` or `dbtool import`"
 _KINDS = "a release folder, its manifest.json, a folder of shards, a shard or a database"
 _DATABASE_SUFFIXES = {".duckdb", ".ddb", ".db"}
 _ARCHIVE_ENDINGS = (".tar", ".tar.bz2")
