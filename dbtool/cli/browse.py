@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dbtool.cli.completion import held_workloads
 from dbtool.cli.options import BatchSizes, Database, Format, Limit, OutputFormat, Release, Workloads
 
 
@@ -59,6 +60,7 @@ def studies(
         typer.Argument(
             metavar="[WORKLOAD...]",
             help="Names of workloads, or patterns in quotes; without any, all studies.",
+            autocompletion=held_workloads,
             show_default=False,
         ),
     ] = None,

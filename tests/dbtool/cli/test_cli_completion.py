@@ -67,6 +67,7 @@ def _own(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("dbtool steps none", []),
         ("dbtool steps --goal 0.1 let", [LETTERS]),
         ("dbtool trials digits/* let", [LETTERS]),
+        ("dbtool studies dig", [DIGITS]),
         ("dbtool plot steps --workload ", HELD),
         ("dbtool steps --release ", ["made-up"]),
         ("dbtool steps --release made-up ", HELD),
