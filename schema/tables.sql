@@ -63,7 +63,8 @@ CREATE TABLE stored.trial (
     metaparameters MAP(VARCHAR, DOUBLE) NOT NULL,
     seed BIGINT,                     -- of initialisation and batch order; NULL for the archive
     shard_id INTEGER,                -- the shard the rows came from; NULL for the archive
-    measurements BIGINT NOT NULL
+    measurements BIGINT NOT NULL,
+    digest UBIGINT                   -- of the archive's two files about it, so that they are loaded once; NULL for shards
 );
 
 CREATE TABLE stored.measurement (

@@ -34,6 +34,7 @@ class Entry:
 
 COMMANDS = {
     "fetch": Entry("fetch", "Download the published archive and check it."),
+    "import": Entry("import_", "Import an archive in the published format into the database."),
     "produce": Entry("produce", "Train workloads and write their measurements as shards."),
     "ingest": Entry("ingest", "Load shards of measurements into the database."),
     "releases": Entry("browse", "List the releases the database holds.", "releases"),

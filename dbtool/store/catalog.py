@@ -91,8 +91,17 @@ def with_study(stored: Stored, study: Study) -> Stored:
     return dataclasses.replace(stored, workload=given["workload"], settings=settings)
 
 
-def add_study(connection: duckdb.DuckDBPyConnection, stored: Stored, study: Study) -> int:
-    """Stores a study, and its workload and release where they are not there; returns its id."""
+def add_study(
+    connection: duckdb.DuckDBPyConnection, stored: Stored, study: Study, *, produced: bool = True
+) -> int:
+    """Stores a study, and its workload and release where they are not there; returns its id.
+
+    Args:
+        connection: from `open_for_writing`, in a transaction.
+        stored: what is there of it.
+        study: the study.
+        produced: whether a producer gave the workload's definition, which is then kept whole.
+    """
     given = cast("Mapping[str, Any]", study)
     release = {"release": study["release"]}
     connection.execute(statement("add_release"), release)
@@ -104,7 +113,9 @@ def add_study(connection: duckdb.DuckDBPyConnection, stored: Stored, study: Stud
         return stored.study_id
     workload_id = stored.workload_id
     if workload_id is None:
-        workload_id = _add_workload(connection, study["release"], study["workload"])
+        workload_id = _add_workload(
+            connection, study["release"], study["workload"], produced=produced
+        )
     values = {
         "workload_id": workload_id,
         "batch_size": study["batch_size"],
@@ -142,8 +153,18 @@ def add_trials(
         for shard_id, shard in shards
         for trial, count in zip(shard.trials, shard.trial_rows, strict=True)
     ]
-    with_names = pa.Table.from_pylist(rows, schema=_TRIALS)
-    connection.register("incoming_trials", with_names)
+    insert_trials(connection, study_id, pa.Table.from_pylist(rows, schema=_TRIALS))
+
+
+def insert_trials(connection: duckdb.DuckDBPyConnection, study_id: int, trials: pa.Table) -> None:
+    """Stores trials of a study.
+
+    Args:
+        connection: from `open_for_writing`, in a transaction.
+        study_id: theirs.
+        trials: the columns of the table of trials but the study's; those left out are NULL.
+    """
+    connection.register("incoming_trials", trials)
     try:
         connection.execute(statement("add_trials"), {"study_id": study_id})
     finally:
@@ -151,7 +172,7 @@ def add_trials(
 
 
 def _add_workload(
-    connection: duckdb.DuckDBPyConnection, release: str, definition: Definition
+    connection: duckdb.DuckDBPyConnection, release: str, definition: Definition, *, produced: bool
 ) -> int:
     """Stores a workload of a stored release; returns its id."""
     columns = (
@@ -159,7 +180,7 @@ def _add_workload(
     )
     given = cast("Mapping[str, Any]", definition)
     values = {name: given[name] for name in columns.split()}
-    whole = {"release": release, "definition": json.dumps(definition)}
+    whole = {"release": release, "definition": json.dumps(definition) if produced else None}
     return _new_id(connection, "add_workload", values | whole)
 
 

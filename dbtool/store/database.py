@@ -15,6 +15,7 @@ from dbtool.errors import DbtoolError
 from dbtool.resources import schema_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 _SCHEMA = ("tables", "views", "macros", "figure_macros")
@@ -76,12 +77,40 @@ def open_for_reading(path: Path) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def writing_failed(path: Path | str, error: Exception) -> DbtoolError:
-    """The error for rows that could not be stored, for instance because the disk is full."""
+def writing_failed(
+    path: Path | str, error: Exception, command: str = "dbtool ingest"
+) -> DbtoolError:
+    """The error for rows that could not be stored, for instance because the disk is full.
+
+    Args:
+        path: the database.
+        error: what DuckDB or the system said.
+        command: what goes on where it stopped when it is given again.
+    """
     return DbtoolError(
         f"writing to the database {path} failed ({_reason(error)}): what it held is unharmed; "
-        "mend that and run the same `dbtool ingest` again, which goes on where it stopped"
+        f"mend that and run the same `{command}` again, which goes on where it stopped"
     )
+
+
+def file_of(connection: duckdb.DuckDBPyConnection) -> str:
+    """The file of a connection."""
+    found = connection.execute("SELECT path FROM duckdb_databases() WHERE NOT internal")
+    return str((found.fetchone() or ("",))[0])
+
+
+@contextlib.contextmanager
+def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Commits what the block did, or nothing of it when it fails or is interrupted."""
+    connection.execute("BEGIN")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # After a failed write the connection is beyond use, and the file has not changed.
+        with contextlib.suppress(duckdb.Error):
+            connection.execute("ROLLBACK")
+        raise
 
 
 def publish(made: Path, path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -12,7 +11,7 @@ import pyarrow as pa
 from dbtool.errors import UsageError
 from dbtool.store import catalog
 from dbtool.store.contract import parse_shard_name, shard_schema
-from dbtool.store.database import writing_failed
+from dbtool.store.database import file_of, transaction, writing_failed
 from dbtool.store.shards import Shard, ShardError, read_rows, read_shard, read_study
 from dbtool.store.sql import statement
 
@@ -91,7 +90,7 @@ def ingest(
     Raises:
         DbtoolError: the database could not be written; studies finished until then are stored.
     """
-    database = _path_of(connection)
+    database = file_of(connection)
     try:
         work = _Work(connection, len(shards), on_progress)
         for paths in _by_study(shards, work):
@@ -99,12 +98,6 @@ def ingest(
     except duckdb.Error as error:
         raise writing_failed(database, error) from error
     return work.report()
-
-
-def _path_of(connection: duckdb.DuckDBPyConnection) -> str:
-    """The file of a connection."""
-    found = connection.execute("SELECT path FROM duckdb_databases() WHERE NOT internal")
-    return str((found.fetchone() or ("",))[0])
 
 
 def _by_study(shards: Sequence[Path], work: _Work) -> list[list[Path]]:
@@ -167,7 +160,7 @@ class _Work:
         shards = list(self._new_shards(paths))
         if not shards:
             return
-        with _transaction(self._connection):
+        with transaction(self._connection):
             accepted = self._accept(shards)
             if accepted:
                 _store(self._connection, accepted)
@@ -240,17 +233,3 @@ def _store(connection: duckdb.DuckDBPyConnection, shards: Sequence[Shard]) -> No
         connection.execute(statement("add_measurements"), {"study_id": study_id})
     finally:
         connection.unregister("incoming_rows")
-
-
-@contextlib.contextmanager
-def _transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Commits what the block did, or nothing of it when it fails or is interrupted."""
-    connection.execute("BEGIN")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        # After a failed write the connection is beyond use, and the file has not changed.
-        with contextlib.suppress(duckdb.Error):
-            connection.execute("ROLLBACK")
-        raise

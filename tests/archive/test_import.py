@@ -1,0 +1,307 @@
+"""What `import_archive` stores, whatever form and order an archive has."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import tarfile
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from replica import plan_study, published_plans, write_archive
+from support.archives import (
+    HEADER,
+    LINES,
+    STUDY,
+    WORKLOAD,
+    add,
+    contents,
+    imported,
+    metadata_json,
+    query,
+    small_study,
+    study_json,
+    trial,
+    write_folder,
+    write_tar,
+)
+
+from dbtool.archive import gather
+from dbtool.archive import study as archive_study
+from dbtool.archive.errors import ArchiveError
+from dbtool.errors import UsageError
+from dbtool.store.database import open_for_reading
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MNIST = "mnist/simple_cnn_base/sgd"
+
+
+@pytest.mark.parametrize("form", ["w", "w:gz", "w:bz2"])
+@pytest.mark.parametrize("names", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT])
+def test_every_row_of_a_tar_file(tmp_path: Path, form: str, names: int) -> None:
+    long = f"{'d' * 90}/{'m' * 90}/{'o' * 90}/8"
+    path = tmp_path / "archive"
+    with tarfile.open(path, form, format=names) as archive:
+        for name, body in (small_study(LINES) | small_study(LINES, study=long)).items():
+            # A time with a fraction makes every member an extended header in pax archives.
+            add(archive, f"batch_science/{name}", body, mtime=1.5)
+    report = imported(path, tmp_path / "db", release="mine")
+    assert (report.studies, report.trials, report.measurements) == (2, 2, 4)
+    assert report.malformed == ()
+    assert query(
+        tmp_path / "db",
+        "SELECT release, workload, batch_size, trial_id, status, step, train_cross_entropy_error, "
+        "val_classification_error, other_metrics FROM measurements "
+        f"WHERE workload = '{WORKLOAD}' ORDER BY step",
+    ) == [
+        ("mine", WORKLOAD, 32, 1, "COMPLETE", 0, 2.302585, 0.9, None),
+        ("mine", WORKLOAD, 32, 1, "COMPLETE", 10, 1.5, 0.01, None),
+    ]
+    assert query(tmp_path / "db", "SELECT max(length(workload)) FROM workloads") == [(272,)]
+
+
+def test_everything_that_is_known_of_a_study(tmp_path: Path) -> None:
+    files = small_study(LINES, study=f"{MNIST}/64", train_steps=0, early_stopping=True)
+    files |= small_study(LINES)
+    imported(write_tar(tmp_path / "a.tar", files), tmp_path / "db")
+    assert query(tmp_path / "db", "SELECT * EXCLUDE search_space FROM studies ORDER BY ALL") == [
+        ("published", WORKLOAD, 32, 10, False, 1, 0, 0, 2, None),
+        ("published", MNIST, 64, 0, True, 1, 0, 0, 2, None),
+    ]
+    [(space,)] = query(tmp_path / "db", "SELECT DISTINCT search_space FROM studies")
+    assert json.loads(space)["learning_rate"]["scale"] == "LOG_SCALE"
+    # The catalog knows the one, the columns tell what the other can be judged by.
+    assert query(
+        tmp_path / "db", "SELECT workload, metric, goal, maximize FROM workloads ORDER BY ALL"
+    ) == [
+        (WORKLOAD, "val_classification_error", None, False),
+        (MNIST, "val_classification_error", 0.01, False),
+    ]
+    [(licence,)] = query(tmp_path / "db", "SELECT licence FROM releases")
+    assert "names no licence" in licence
+
+
+@pytest.mark.parametrize("order", ["sorted", "shuffled", "interleaved"])
+def test_any_order_and_layout_gives_the_same_rows(tmp_path: Path, order: Any) -> None:
+    plans = [
+        plan_study(f"{MNIST}", 2**power, complete=6, incomplete=2, infeasible=2, odd=True)
+        for power in range(4)
+    ]
+    truth = write_archive(tmp_path / "plain", studies=plans, layout="folder")
+    imported(tmp_path / "plain", tmp_path / "db")
+    for layout in ("tar.bz2", "tar.gz", "tar", "folder"):
+        path = tmp_path / f"{order}.{layout}"
+        write_archive(path, studies=plans, layout=layout, order=order)
+        report = imported(path, tmp_path / f"{layout}.db")
+        assert (report.trials, report.measurements) == (truth.trials, truth.measurements)
+        assert report.malformed == ()
+        assert contents(tmp_path / f"{layout}.db") == contents(tmp_path / "db")
+
+
+def test_members_of_a_study_in_every_order(tmp_path: Path) -> None:
+    files = list(small_study(LINES, HEADER + "0,1,1\n").items())
+    imported(write_tar(tmp_path / "a.tar", files), tmp_path / "db")
+    for number, order in enumerate(itertools.permutations(files)):
+        if number % 8 == 0:
+            path = write_tar(tmp_path / f"{number}.tar", order)
+            imported(path, tmp_path / f"{number}.db")
+            assert contents(tmp_path / f"{number}.db") == contents(tmp_path / "db")
+
+
+def test_what_outgrows_memory_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plans = [plan_study(MNIST, 2**power) for power in range(6)]
+    path = tmp_path / "a.tar"
+    write_archive(path, studies=plans, layout="tar", order="interleaved")
+    imported(path, tmp_path / "db")
+    monkeypatch.setattr(gather, "_MOST_IN_MEMORY", 20_000)
+    monkeypatch.setattr(archive_study, "_CHUNK_BYTES", 5_000)
+    report = imported(path, tmp_path / "small.db")
+    assert report.malformed == ()
+    assert contents(tmp_path / "small.db") == contents(tmp_path / "db")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["a.tar", "db", "small.db"]
+
+
+def test_a_second_import_changes_nothing(tmp_path: Path) -> None:
+    path = write_tar(tmp_path / "a.tar", small_study(LINES, LINES))
+    imported(path, tmp_path / "db")
+    before = contents(tmp_path / "db")
+    report = imported(path, tmp_path / "db")
+    assert (report.studies, report.trials, report.already_there) == (0, 0, 2)
+    assert contents(tmp_path / "db") == before
+
+
+def test_trials_that_come_after_their_study_was_whole(tmp_path: Path) -> None:
+    # The published table has 240 trials of this study or so; two more come at the end.
+    plan = next(
+        plan for plan in published_plans(1.0, evaluations=24) if plan.path.startswith(MNIST)
+    )
+    write_archive(tmp_path / "folder", studies=[plan], layout="folder")
+    root = tmp_path / "folder" / "batch_science"
+    files = [(str(file.relative_to(root)), file.read_bytes()) for file in sorted(root.rglob("*.*"))]
+    late = [
+        (f"{plan.path}/{number}/{name}", body)
+        for number in (900_000, 900_001)
+        for name, body in (
+            ("metadata.json", metadata_json(number)),
+            ("measurements.csv", LINES.encode()),
+        )
+    ]
+    whole = write_tar(tmp_path / "whole.tar", files)
+    report = imported(whole, tmp_path / "db")
+    assert report.comparison is not None
+    assert report.comparison.differences == ()
+    both = imported(write_tar(tmp_path / "late.tar", [*files, *late]), tmp_path / "late.db")
+    assert both.malformed == ()
+    assert both.trials == report.trials + 2
+    assert both.studies == 1
+    added = imported(tmp_path / "late.tar", tmp_path / "db")
+    assert (added.trials, added.studies, added.already_there) == (2, 0, report.trials)
+    assert contents(tmp_path / "db") == contents(tmp_path / "late.db")
+
+
+def test_what_is_odd_is_kept_and_counted(tmp_path: Path) -> None:
+    files = small_study(
+        HEADER + "0,,nan\n10,inf,-inf\n10,1e-3,.5\n5,NaN,\n",
+        "",
+        HEADER,
+        HEADER.rstrip("\n"),
+        "\n\n",
+    )
+    files[f"{STUDY}/6/metadata.json"] = metadata_json(6, status="INFEASIBLE")
+    report = imported(write_tar(tmp_path / "a.tar", files), tmp_path / "db")
+    assert report.malformed == ()
+    odd = report.oddities
+    assert (odd.missing, odd.nan, odd.infinite) == (2, 2, 2)
+    assert (odd.repeated, odd.unsorted) == (1, 1)
+    assert (odd.empty, odd.header_only, odd.no_file) == (2, 2, 1)
+    rows = query(
+        tmp_path / "db",
+        "SELECT step, train_cross_entropy_error, val_classification_error FROM stored.measurement",
+    )
+    # Sorted by step; those of one step as in the file.
+    assert str(rows) == str(
+        [(0, None, math.nan), (5, math.nan, None), (10, math.inf, -math.inf), (10, 0.001, 0.5)]
+    )
+    assert query(tmp_path / "db", "SELECT trial_id, measurements FROM trials ORDER BY ALL") == [
+        (1, 4), (2, 0), (3, 0), (4, 0), (5, 0), (6, 0),
+    ]  # fmt: skip
+
+
+def test_unknown_metrics_and_metaparameters_are_kept(tmp_path: Path) -> None:
+    files = small_study(LINES)
+    files |= trial(2, "step,val/f1,test/cross_entropy_error,extra\n3,0.5,0.25,\n4,,0.125,7\n")
+    files[f"{STUDY}/3/metadata.json"] = metadata_json(
+        3, parameters={"learning_rate": 0.5, "weight_decay": 1, "größe": 1e-5}
+    )
+    imported(write_tar(tmp_path / "a.tar", files), tmp_path / "db")
+    assert query(
+        tmp_path / "db",
+        "SELECT trial_id, step, test_cross_entropy_error, other_metrics['val/f1'], "
+        "other_metrics['extra'] FROM measurements ORDER BY trial_id, step",
+    ) == [
+        (1, 0, None, None, None),
+        (1, 10, None, None, None),
+        (2, 3, 0.25, 0.5, None),
+        (2, 4, 0.125, None, 7.0),
+    ]
+    assert query(
+        tmp_path / "db",
+        "SELECT metaparameters['weight_decay'], metaparameters['größe'] FROM trials "
+        "WHERE trial_id = 3",
+    ) == [(1.0, 1e-5)]
+
+
+def test_numbers_compare_as_the_decimals_that_were_written(tmp_path: Path) -> None:
+    decimals = ["0.01", "0.010000000000000001", "0.0100000000000001", "0.3", "1e-2", "0.009999"]
+    lines = HEADER + "".join(f"{n},{text},{text}\n" for n, text in enumerate(decimals))
+    imported(write_tar(tmp_path / "a.tar", small_study(lines)), tmp_path / "db")
+    found = query(
+        tmp_path / "db", "SELECT train_cross_entropy_error FROM measurements ORDER BY step"
+    )
+    assert found == [(float(text),) for text in decimals]
+    below = query(
+        tmp_path / "db", "SELECT step FROM measurements WHERE val_classification_error < 0.01"
+    )
+    assert below == [(5,)]
+
+
+def test_report_compares_with_the_published_table(tmp_path: Path) -> None:
+    report = imported(
+        write_tar(tmp_path / "a.tar", small_study(LINES) | small_study(LINES, study=f"{MNIST}/64")),
+        tmp_path / "db",
+    )
+    comparison = report.comparison
+    assert comparison is not None
+    assert (comparison.studies, comparison.studies_expected) == (1, 454)
+    assert comparison.trials_expected == {
+        "COMPLETE": 108_194, "INCOMPLETE": 43_508, "INFEASIBLE": 42_697,
+    }  # fmt: skip
+    assert comparison.trials == {"COMPLETE": 2, "INCOMPLETE": 0, "INFEASIBLE": 0}
+    assert comparison.unknown == (STUDY,)
+    assert len(comparison.missing) == 453
+    assert {each.study for each in comparison.differences} == {f"{MNIST}/64"}
+    assert not comparison.equal
+    assert imported(tmp_path / "a.tar", tmp_path / "own.db", release="own").comparison is None
+
+
+def test_every_published_study_is_recognised(tmp_path: Path) -> None:
+    plans = published_plans(0.001, evaluations=24)
+    write_archive(tmp_path / "a.tar", studies=plans, layout="tar", order="shuffled")
+    report = imported(tmp_path / "a.tar", tmp_path / "db")
+    assert report.comparison is not None
+    assert (report.comparison.studies, report.comparison.unknown) == (454, ())
+    assert query(
+        tmp_path / "db", "SELECT count(*), count(goal), count(DISTINCT dataset) FROM workloads"
+    ) == [(35, 35, 13)]
+
+
+def test_a_folder_below_the_root_keeps_the_names(tmp_path: Path) -> None:
+    root = write_folder(tmp_path, small_study(LINES))
+    imported(root / "made_up", tmp_path / "db")
+    imported(root, tmp_path / "whole.db")
+    assert contents(tmp_path / "db") == contents(tmp_path / "whole.db")
+
+
+def test_other_files_are_passed_over(tmp_path: Path) -> None:
+    files = {"README.md": b"hello", f"{STUDY}/._study.json": b"x", f"{STUDY}/1/notes.csv": b"?"}
+    report = imported(write_tar(tmp_path / "a.tar", files | small_study(LINES)), tmp_path / "db")
+    assert (report.malformed, report.trials) == ((), 1)
+
+
+def test_a_study_without_trials_is_there(tmp_path: Path) -> None:
+    imported(write_tar(tmp_path / "a.tar", small_study()), tmp_path / "db")
+    assert query(tmp_path / "db", "SELECT batch_size, complete FROM studies") == [(32, 0)]
+
+
+def test_search_space_as_a_list(tmp_path: Path) -> None:
+    space = [{"name": "momentum", "type": "DISCRETE", "feasible_points": [0.5, 0.9]}]
+    files = small_study(LINES, parameter_configs=space)
+    imported(write_tar(tmp_path / "a.tar", files), tmp_path / "db")
+    assert query(tmp_path / "db", "SELECT search_space->>'$.momentum.type' FROM studies") == [
+        ("DISCRETE",)
+    ]
+
+
+def test_nothing_there_is_an_error_of_words(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="dbtool fetch"):
+        imported(tmp_path / "none.tar", tmp_path / "db")
+
+
+def test_strict_stores_nothing_of_a_malformed_study(tmp_path: Path) -> None:
+    files = small_study(LINES, study=f"{WORKLOAD}/16") | small_study(LINES, HEADER + "1,2\n")
+    files[f"{WORKLOAD}/64/study.json"] = study_json(64)
+    path = write_folder(tmp_path, files)
+    with pytest.raises(ArchiveError, match="its line 2 has 2 fields"):
+        imported(path, tmp_path / "db", strict=True)
+    assert query(tmp_path / "db", "SELECT batch_size FROM studies") == [(16,)]
+
+
+def test_settings_of_the_connection_are_as_before(tmp_path: Path) -> None:
+    path = write_tar(tmp_path / "a.tar", small_study(LINES))
+    imported(path, tmp_path / "db")
+    with open_for_reading(tmp_path / "db") as connection:
+        found = connection.execute("SELECT current_setting('max_vacuum_tasks')").fetchall()
+    assert found == [(100,)]

@@ -1,0 +1,132 @@
+"""Tiny archives in the published format, written by hand for tests."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from typing import TYPE_CHECKING, Any
+
+from dbtool.archive.load import import_archive
+from dbtool.store.database import open_for_reading, open_for_writing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from dbtool.archive.report import ImportReport
+
+ROOT = "batch_science"
+WORKLOAD = "made_up/simple_cnn_base/sgd"
+STUDY = f"{WORKLOAD}/32"
+HEADER = "step,train/cross_entropy_error,val/classification_error\n"
+LINES = HEADER + "0,2.302585,0.9\n10,1.5,0.01\n"
+TABLES = ("measurement", "trial", "study", "workload", "release")
+
+
+def study_json(batch_size: int = 32, **changes: Any) -> bytes:
+    """A sound study.json; changes replace or add keys."""
+    value = {
+        "batch_size": batch_size,
+        "dataset": "made_up",
+        "model": "simple_cnn_base",
+        "optimizer": "sgd",
+        "early_stopping": False,
+        "train_steps": 10,
+        "parameter_configs": {
+            "learning_rate": {
+                "type": "DOUBLE",
+                "min_value": 1e-4,
+                "max_value": 10.0,
+                "scale": "LOG_SCALE",
+            }
+        },
+        **changes,
+    }
+    return json.dumps(value).encode()
+
+
+def metadata_json(trial_id: int, **changes: Any) -> bytes:
+    """A sound metadata.json; changes replace or add keys."""
+    value = {
+        "trial_id": trial_id,
+        "status": "COMPLETE",
+        "steps": 10,
+        "parameters": {"learning_rate": 0.1},
+        "_internal_study_name": "made up",
+        "_internal_trial_id": trial_id,
+        **changes,
+    }
+    return json.dumps(value).encode()
+
+
+def trial(
+    trial_id: int, lines: str = LINES, study: str = STUDY, **changes: Any
+) -> dict[str, bytes]:
+    """The two files of a trial by their names below the root."""
+    return {
+        f"{study}/{trial_id}/metadata.json": metadata_json(trial_id, **changes),
+        f"{study}/{trial_id}/measurements.csv": lines.encode(),
+    }
+
+
+def small_study(*lines: str, study: str = STUDY, **changes: Any) -> dict[str, bytes]:
+    """study.json, and a trial for each of the measurements.csv, numbered from 1."""
+    batch_size = int(study.rpartition("/")[2])
+    files = {f"{study}/study.json": study_json(batch_size, **changes)}
+    for number, text in enumerate(lines, 1):
+        files |= trial(number, text, study)
+    return files
+
+
+def write_tar(
+    path: Path, files: Mapping[str, bytes] | Iterable[tuple[str, bytes]], mode: str = "w"
+) -> Path:
+    """Writes files below the root into a tar file; a mode such as "w:bz2" compresses it."""
+    pairs = files.items() if hasattr(files, "items") else files
+    with tarfile.open(path, mode) as archive:
+        for name, contents in pairs:
+            add(archive, f"{ROOT}/{name}", contents)
+    return path
+
+
+def add(archive: tarfile.TarFile, name: str, contents: bytes = b"", **header: Any) -> None:
+    """Adds a member of any kind; header values are those of `tarfile.TarInfo`."""
+    info = tarfile.TarInfo(name)
+    info.size = len(contents)
+    for key, value in header.items():
+        setattr(info, key, value)
+    archive.addfile(info, io.BytesIO(contents))
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> Path:
+    """Writes files below the root into a folder, which is returned."""
+    for name, contents in files.items():
+        path = folder / ROOT / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(contents)
+    return folder / ROOT
+
+
+def imported(path: Path, database: Path, **options: Any) -> ImportReport:
+    """Imports an archive into a database, which is made where it is not there."""
+    with open_for_writing(database) as connection:
+        return import_archive(connection, path, **options)
+
+
+def query(database: Path, sql: str) -> list[tuple[Any, ...]]:
+    """The rows of a query."""
+    with open_for_reading(database) as connection:
+        rows: list[tuple[Any, ...]] = connection.execute(sql).fetchall()
+        return rows
+
+
+def contents(database: Path) -> dict[str, list[str]]:
+    """Every row of every view, in order; text, so that nan equals nan.
+
+    Views and no tables, because small integers may follow another order of loading.
+    """
+    views = ("releases", "workloads", "studies", "trials", "measurements")
+    return {
+        view: sorted(str(row) for row in query(database, f"SELECT * FROM {view}")) for view in views
+    }
