@@ -75,6 +75,7 @@ class Gatherer:
         self._folder = folder
         self._expected = expected
         self._studies: OrderedDict[str, Gathered] = OrderedDict()
+        self._finished: dict[str, dict[str, None]] = {}
         self._spill: BinaryIO | None = None
         self._in_memory = 0
         self._metadata = 0
@@ -98,6 +99,9 @@ class Gatherer:
             ArchiveError: the same file came before with other contents; the first one stays.
             UnreadableError: too many trials of unfinished studies would have to be kept.
         """
+        if member.kind is Kind.FOLDER and member.trial in self._finished.get(member.study, ()):
+            # It comes after its files, which made the study whole.
+            return None
         study = self._studies.get(member.study)
         if study is None:
             if member.kind is Kind.END:
@@ -163,6 +167,7 @@ class Gatherer:
 
     def _forget(self, study: Gathered) -> Gathered:
         del self._studies[study.path]
+        self._finished.setdefault(study.path, {}).update(study.folders)
         self._in_memory -= study.in_memory
         self._metadata -= study.kept
         return study

@@ -153,7 +153,11 @@ def test_trials_that_come_after_their_study_was_whole(tmp_path: Path) -> None:
     report = imported(whole, tmp_path / "db")
     assert report.comparison is not None
     assert report.comparison.differences == ()
-    both = imported(write_tar(tmp_path / "late.tar", [*files, *late]), tmp_path / "late.db")
+    path = write_tar(tmp_path / "late.tar", [*files, *late])
+    with tarfile.open(path, "a") as archive:
+        for number in (files[-1][0].split("/")[-2], "900000"):
+            add(archive, f"batch_science/{plan.path}/{number}", type=tarfile.DIRTYPE)
+    both = imported(path, tmp_path / "late.db")
     assert both.malformed == ()
     assert both.trials == report.trials + 2
     assert both.studies == 1

@@ -24,7 +24,7 @@ LINES = HEADER + "0,2.302585,0.9\n10,1.5,0.01\n"
 TABLES = ("measurement", "trial", "study", "workload", "release")
 
 
-def study_json(batch_size: int = 32, **changes: Any) -> bytes:
+def study_json(batch_size: int = 32, /, **changes: Any) -> bytes:
     """A sound study.json; changes replace or add keys."""
     value = {
         "batch_size": batch_size,
@@ -46,7 +46,7 @@ def study_json(batch_size: int = 32, **changes: Any) -> bytes:
     return json.dumps(value).encode()
 
 
-def metadata_json(trial_id: int, **changes: Any) -> bytes:
+def metadata_json(trial_id: int, /, **changes: Any) -> bytes:
     """A sound metadata.json; changes replace or add keys."""
     value = {
         "trial_id": trial_id,

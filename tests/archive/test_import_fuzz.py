@@ -1,0 +1,216 @@
+"""Archives of any bytes: no traceback, and no harm to what is stored."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+import tarfile
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from support.archives import (
+    HEADER,
+    LINES,
+    STUDY,
+    add,
+    contents,
+    imported,
+    metadata_json,
+    query,
+    small_study,
+    study_json,
+    write_tar,
+)
+
+from dbtool.archive.errors import ArchiveError
+from dbtool.archive.measurements import Text, parse_measurements
+from dbtool.archive.parse import parse_study, parse_trial
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+NUMBERS = st.one_of(
+    st.floats().map(repr),
+    st.integers(-(10**20), 10**20).map(str),
+    st.decimals(allow_nan=False, allow_infinity=False, places=6).map(str),
+    st.sampled_from(
+        ["", "nan", "-NaN", "inf", "-Infinity", "1e400", "1e-400", ".5", "5.", "+1", "1_0", "0x1"],
+    ),
+    st.sampled_from(
+        ["null", "NA", " 1", "1 ", "'1'", '"1"', "1,", "#1", "٣", "-", "e5", "1e", "\ufeff1"]
+    ),
+)
+FUZZ = settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+@FUZZ
+@given(st.binary() | JSON.map(lambda value: json.dumps(value).encode()))
+def test_json_of_any_bytes(body: bytes) -> None:
+    for parse in (lambda: parse_trial("x", body), lambda: parse_study("x", body, 32)):
+        with pytest.raises(ArchiveError):
+            parse()
+
+
+@FUZZ
+@given(st.sampled_from(["trial_id", "status", "steps", "parameters"]), JSON)
+def test_metadata_with_any_value(key: str, value: Any) -> None:
+    body = metadata_json(1, **{key: value})
+    try:
+        found = parse_trial("x", body)
+    except ArchiveError:
+        return
+    assert 0 <= found.trial_id < 2**31
+    assert 0 <= found.steps < 2**63
+    assert all(isinstance(each, float) for each in found.metaparameters.values())
+
+
+@FUZZ
+@given(st.binary())
+@example(b"step\n1\n\n2\n")
+@example(b'step,"a,b"\n1,2\n')
+@example(b"step\r1\r")
+def test_measurements_of_any_bytes(body: bytes) -> None:
+    check_alone_and_together([LINES.encode(), body, body])
+
+
+@FUZZ
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["0", "1", "20", "-3", "1.0", "1e3", "", "x"]), NUMBERS, NUMBERS),
+        max_size=5,
+    ),
+    st.sampled_from(["\n", "\r\n", "\n\n", "\r", "\n ", ",\n"]),
+    st.booleans(),
+)
+def test_measurements_of_any_fields(
+    rows: list[tuple[str, str, str]], newline: str, ended: bool
+) -> None:
+    text = HEADER + newline.join(map(",".join, rows)) + (newline if ended else "")
+    check_alone_and_together([LINES.encode(), text.encode(), LINES.encode()])
+
+
+def check_alone_and_together(bodies: list[bytes]) -> None:
+    """Asserts that files give the same rows and errors together as alone, and right ones."""
+    texts = [Text(number, f"{number}.csv", body) for number, body in enumerate(bodies)]
+    together = parse_measurements(texts)
+    rows = [] if together.table is None else together.table.to_pylist()
+    malformed = {error.path: error.reason for error in together.malformed}
+    for text in texts:
+        alone = parse_measurements([text])
+        assert [error.reason for error in alone.malformed] == [
+            reason for path, reason in malformed.items() if path == text.path
+        ]
+        own = [row for row in rows if row["trial_id"] == text.trial_id]
+        assert len(own) == alone.rows.get(text.trial_id, 0)
+        if text.path not in malformed:
+            expected = read_slowly(text.body)
+            assert str([(row["step"], *values(row)) for row in own]) == str(expected)
+
+
+def values(row: dict[str, Any]) -> list[float | None]:
+    """The metrics of a row that are there, in the order of `read_slowly`."""
+    others = dict(row.get("other_metrics") or ())
+    known = {name: value for name, value in row.items() if name.count("_") > 1}
+    return [value for _, value in sorted((known | others).items()) if value is not None]
+
+
+def read_slowly(body: bytes) -> list[tuple[int | float | None, ...]]:
+    """The rows of a sound file, read without the code under test; missing values left out."""
+    lines = [
+        line
+        for line in csv.reader(io.StringIO(body.decode("utf-8-sig"), newline=""))
+        if any(field.strip() for field in line) or len(line) > 1
+    ]
+    if not lines:
+        return []
+    names = [re.sub("^(train|val|test)/", r"\1_", name.strip()) for name in lines[0]]
+    at = names.index("step")
+    rows: list[tuple[int | float | None, ...]] = []
+    for line in lines[1:]:
+        cells = [cell.strip().removeprefix("\ufeff") for cell in line]
+        metrics = sorted(
+            (name, cell) for n, (name, cell) in enumerate(zip(names, cells, strict=True)) if n != at
+        )
+        step = int(float(cells[at])) if not cells[at].lstrip("+-").isdigit() else int(cells[at])
+        rows.append((step, *(float(cell) for _, cell in metrics if cell)))
+    return sorted(rows, key=lambda row: row[0] or 0)
+
+
+@FUZZ
+@given(st.data())
+def test_a_damaged_archive_does_no_harm(tmp_path: Path, data: st.DataObject) -> None:
+    database, path = tmp_path / "db", tmp_path / "a.tar"
+    if not database.exists():
+        write_tar(path, small_study(LINES, study="a/b/c/1"))
+        imported(path, database)
+        write_tar(path, small_study(LINES, LINES, HEADER))
+        (tmp_path / "whole").write_bytes(path.read_bytes())
+    before = query(database, "SELECT * FROM measurements WHERE workload = 'a/b/c' ORDER BY step")
+    body = bytearray((tmp_path / "whole").read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        body[data.draw(st.integers(0, 8000))] = data.draw(st.integers(0, 255))
+    path.write_bytes(body[: data.draw(st.integers(1, len(body)))])
+    report = imported(path, database)
+    assert all("\n" not in str(error) for error in report.malformed)
+    after = query(database, "SELECT * FROM measurements WHERE workload = 'a/b/c' ORDER BY step")
+    assert after == before
+    assert {each.name for each in tmp_path.iterdir()} == {"a.tar", "db", "whole"}
+
+
+@FUZZ
+@given(
+    st.lists(
+        st.tuples(
+            st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+            | st.sampled_from(
+                [f"{STUDY}/1/metadata.json", f"../{STUDY}/study.json", "//study.json", "a//b/./1"]
+            ),
+            st.binary(max_size=40),
+            st.sampled_from([tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.CHRTYPE]),
+        ),
+        max_size=4,
+    )
+)
+def test_members_of_any_name(tmp_path: Path, members: list[tuple[str, bytes, bytes]]) -> None:
+    path = tmp_path / "a.tar"
+    with tarfile.open(path, "w") as archive:
+        for name, body, kind in members:
+            add(archive, name, body if kind == tarfile.REGTYPE else b"", type=kind)
+        for name, body in small_study(LINES).items():
+            add(archive, f"batch_science/{name}", body)
+    report = imported(path, tmp_path / "db")
+    assert report.failure is None
+    assert {each.name for each in tmp_path.iterdir()} <= {"a.tar", "db", "db.wal"}
+    assert str(tmp_path) not in str(report.malformed)
+
+
+def test_any_order_of_odd_and_bad_files_gives_the_same(tmp_path: Path) -> None:
+    files = small_study(LINES, "", HEADER + "x,1,1\n", HEADER + "3,nan,\n3,1,1\n1,1,1\n")
+    files[f"{STUDY}/9/metadata.json"] = b"?"
+    files["a/b/c/2/study.json"] = study_json(2)
+    pairs = list(files.items())
+    imported(write_tar(tmp_path / "a.tar", pairs), tmp_path / "a.db")
+    imported(write_tar(tmp_path / "b.tar", pairs[::-1]), tmp_path / "b.db")
+    assert contents(tmp_path / "a.db") == contents(tmp_path / "b.db")
+    [(count,)] = query(tmp_path / "a.db", "SELECT count(*) FROM measurements")
+    assert count == 5
+    assert math.isnan(
+        query(
+            tmp_path / "a.db",
+            "SELECT max(train_cross_entropy_error) FROM measurements WHERE step = 3",
+        )[0][0]
+    )

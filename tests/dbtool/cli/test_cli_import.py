@@ -1,0 +1,108 @@
+"""`dbtool import`: what it prints, how it exits, and its bar on a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from replica import published_plans, write_archive
+from support.archives import HEADER, LINES, STUDY, small_study, write_folder, write_tar
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .conftest import Call
+
+
+def test_import_twice(call: Call, tmp_path: Path) -> None:
+    files = small_study(LINES, HEADER + "0,nan,\n0,inf,1\n", "")
+    path = str(write_tar(tmp_path / "a.tar.bz2", files, "w:bz2"))
+    database = str(tmp_path / "new" / "own.duckdb")
+    first = call("import", path, "--db", database, "--release", "own")
+    assert (first.code, first.output) == (0, "")
+    assert first.errors == (
+        "added 1 studies with 3 trials and 4 measurements to own; 0 trials were already there\n"
+        "kept as they are: 1 missing values, 1 nan, 1 infinite values, 1 repeated steps, "
+        "1 empty files\n"
+    )
+    second = call("import", path, "--db", database, "--release", "own")
+    assert (second.code, second.errors) == (
+        0,
+        "added 0 studies with 0 trials and 0 measurements to own; 3 trials were already there\n",
+    )
+    found = call("sql", "SELECT count(*) AS n FROM measurements", "--db", database)
+    assert found.output.split()[-1] == "4"
+
+
+def test_what_is_left_out_is_listed(call: Call, tmp_path: Path) -> None:
+    files = small_study(LINES, HEADER + "0,x,1\n")
+    folder = str(write_folder(tmp_path, files))
+    outcome = call("import", folder, "--db", str(tmp_path / "db"))
+    assert (outcome.code, outcome.output) == (1, "")
+    refused, added, *_, sentence = outcome.errors.splitlines()
+    assert refused == (
+        f"left out {STUDY}/2/measurements.csv: its line 2 has 'x', which is not a number"
+    )
+    assert added.startswith("added 1 studies with 1 trials and 2 measurements to published")
+    assert sentence.startswith("dbtool: 1 malformed files are listed above and 1 trials were left")
+    strict = call("import", folder, "--db", str(tmp_path / "strict"), "--strict")
+    assert (strict.code, strict.errors.splitlines()) == (
+        1,
+        [f"dbtool: {STUDY}/2/measurements.csv: its line 2 has 'x', which is not a number"],
+    )
+
+
+def test_the_report_holds_the_published_table_against_it(call: Call, tmp_path: Path) -> None:
+    plans = [plan for plan in published_plans(1.0, evaluations=24) if plan.batch_size == 65536][:1]
+    write_archive(tmp_path / "a.tar", studies=plans, layout="tar")
+    outcome = call("import", str(tmp_path / "a.tar"), "--db", str(tmp_path / "db"))
+    assert outcome.code == 0
+    assert re.search(r"^studies +1 of 454 of the published table$", outcome.errors, re.MULTILINE)
+    assert re.search(r"^COMPLETE +\d+ of 108,194 trials$", outcome.errors, re.MULTILINE)
+    assert "the database lacks 453 studies: " in outcome.errors
+    assert "COMPLETE trials, and" not in outcome.errors
+
+
+@pytest.mark.parametrize("words", [["none.tar"], [], ["a", "b"], [".", "--release", " "]])
+def test_wrong_words(call: Call, words: list[str]) -> None:
+    outcome = call("import", *words)
+    assert (outcome.code, outcome.output) == (2, "")
+    assert outcome.errors.count("\n") == 1
+
+
+def test_an_archive_that_cannot_be_read_on(call: Call, tmp_path: Path) -> None:
+    path = write_tar(tmp_path / "a.tar.bz2", small_study(*[LINES] * 50), "w:bz2")
+    path.write_bytes(path.read_bytes()[:-100])
+    outcome = call("import", str(path), "--db", str(tmp_path / "db"))
+    assert outcome.code == 1
+    assert outcome.errors.splitlines()[-1].startswith(f"dbtool: {path}: it is damaged or cut short")
+
+
+def test_a_bar_with_rate_and_time_left_on_a_terminal(tmp_path: Path) -> None:
+    path = write_tar(tmp_path / "a.tar", small_study(*[LINES] * 30))
+    terminal, end = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "dbtool", "import", str(path), "--db", str(tmp_path / "db")],
+        env=os.environ | {"COLUMNS": "120", "TERM": "xterm"},
+        stdin=end,
+        stdout=end,
+        stderr=end,
+    ) as process:
+        os.close(end)
+        printed = b""
+        try:
+            while more := os.read(terminal, 65536):
+                printed += more
+        except OSError:  # Linux tells the end of a terminal this way
+            pass
+    os.close(terminal)
+    assert process.returncode == 0
+    text = printed.decode()
+    assert "importing" in text
+    assert "MB/s" in text
+    assert "added 1 studies with 30 trials" in text
