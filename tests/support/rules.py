@@ -53,7 +53,8 @@ def steps_to_result(
     """Smallest step strictly past the goal and its trial; None where no trial got there."""
     rows = _values(study, metric, _complete(study, first, taken))
     limit = Decimal(goal)
-    rows = rows[[value > limit if maximize else value < limit for value in rows["value"]]]
+    past = [value > limit if maximize else value < limit for value in rows["value"]]
+    rows = rows[pd.Series(past, index=rows.index, dtype=bool)]
     if most_steps is not None:
         rows = rows[rows["step"] <= most_steps]
     if rows.empty:
