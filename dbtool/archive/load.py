@@ -86,6 +86,8 @@ def import_archive(
         with _settings(connection), Gatherer(database.parent, _expected()) as gatherer:
             work = _Import(connection, gatherer, release, strict=strict)
             work.run(path, on_progress or (lambda _: None))
+            # Closing would do it too, but under settings that merge and so write twice.
+            connection.execute("CHECKPOINT")
             return work.report()
     except (duckdb.Error, OSError) as error:
         raise writing_failed(database, error, "dbtool import") from error

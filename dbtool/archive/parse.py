@@ -100,7 +100,7 @@ def _object(path: str, body: bytes) -> dict[str, Any]:
         ArchiveError: it holds none, or one with text that is not Unicode.
     """
     try:
-        value = json.loads(body)
+        value = json.loads(body.decode().removeprefix("\ufeff"))
         if b"\\u" in body:
             # Half of a surrogate pair is read as text, and can be stored nowhere.
             json.dumps(value, ensure_ascii=False).encode()
