@@ -59,10 +59,10 @@ def command(
 
     Example: dbtool fetch --dest downloads/
     """
-    from dbtool.archive.fetch import fetch
+    from dbtool.archive.download.fetch import fetch
+    from dbtool.archive.download.source import find_source
+    from dbtool.archive.download.watch import Patience
     from dbtool.archive.published import LICENCE, SHA256
-    from dbtool.archive.source import find_source
-    from dbtool.archive.watch import Patience
     from dbtool.cli.fetch_progress import fetch_watch
 
     source = find_source(url, tuple(mirror or ()), sha256)

@@ -6,7 +6,7 @@ import contextlib
 import sys
 from typing import TYPE_CHECKING
 
-from dbtool.archive.watch import Watch
+from dbtool.archive.download.watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

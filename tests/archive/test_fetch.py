@@ -9,8 +9,8 @@ import pytest
 from support.fetching import failure, fetched, other_than, part_of
 from support.file_server import Answer, serving
 
-from dbtool.archive.fetch import Fetched
-from dbtool.archive.watch import Watch
+from dbtool.archive.download.fetch import Fetched
+from dbtool.archive.download.watch import Watch
 from dbtool.errors import DbtoolError, UsageError
 
 if TYPE_CHECKING:

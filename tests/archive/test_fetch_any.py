@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from support.fetching import fetched, part_of
 from support.file_server import SOUND_DATE, SOUND_ETAG, Answer
 
-from dbtool.archive.fetch import fetch
-from dbtool.archive.source import find_source
-from dbtool.archive.watch import Patience
+from dbtool.archive.download.fetch import fetch
+from dbtool.archive.download.source import find_source
+from dbtool.archive.download.watch import Patience
 from dbtool.errors import DbtoolError
 
 if TYPE_CHECKING:

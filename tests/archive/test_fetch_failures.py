@@ -9,7 +9,7 @@ import pytest
 from support.fetching import failure, fetched, part_of
 from support.file_server import SOUND_ETAG, Answer, serving
 
-from dbtool.archive.watch import Patience, Watch
+from dbtool.archive.download.watch import Patience, Watch
 
 if TYPE_CHECKING:
     from pathlib import Path

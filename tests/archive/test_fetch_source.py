@@ -11,9 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from support.fetching import QUICK, failure, fetched, part_of
 
-from dbtool.archive.fetch import fetch
+from dbtool.archive.download.fetch import fetch
+from dbtool.archive.download.source import Source, find_source, parse_address
 from dbtool.archive.published import SHA256, URL
-from dbtool.archive.source import Source, find_source, parse_address
 from dbtool.errors import DbtoolError, UsageError
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import pytest
 from support.fetching import QUICK, failure, fetched, other_than, part_of
 from support.file_server import SOUND_ETAG, Answer, serving
 
-from dbtool.archive.fetch import fetch
-from dbtool.archive.source import find_source
+from dbtool.archive.download.fetch import fetch
+from dbtool.archive.download.source import find_source
 from dbtool.errors import DbtoolError
 
 if TYPE_CHECKING:

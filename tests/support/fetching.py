@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dbtool.archive.fetch import Fetched, fetch
-from dbtool.archive.source import find_source
-from dbtool.archive.watch import Patience, Watch
+from dbtool.archive.download.fetch import Fetched, fetch
+from dbtool.archive.download.source import find_source
+from dbtool.archive.download.watch import Patience, Watch
 from dbtool.errors import DbtoolError
 
 if TYPE_CHECKING:

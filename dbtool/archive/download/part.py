@@ -9,14 +9,14 @@ import os
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from dbtool.archive.digest import write_whole
+from dbtool.archive.download.digest import write_whole
 from dbtool.errors import DbtoolError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from dbtool.archive.source import Address, Source
+    from dbtool.archive.download.source import Address, Source
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,17 @@ import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dbtool.archive.digest import remember_sha256, remembered_sha256, sha256_of
-from dbtool.archive.part import open_part
-from dbtool.archive.watch import CHECKING, Patience, Watch
+from dbtool.archive.download.digest import remember_sha256, remembered_sha256, sha256_of
+from dbtool.archive.download.part import open_part
+from dbtool.archive.download.watch import CHECKING, Patience, Watch
 from dbtool.errors import DbtoolError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dbtool.archive.part import Part
-    from dbtool.archive.source import Source
-    from dbtool.archive.transfer import Transfer
+    from dbtool.archive.download.part import Part
+    from dbtool.archive.download.source import Source
+    from dbtool.archive.download.transfer import Transfer
 
 
 _UNWATCHED = Watch()
@@ -105,8 +105,8 @@ def _bring(part: Part, source: Source, watch: Watch, patience: Patience) -> None
         DbtoolError: none does.
     """
     # These bring httpx, which a file that is there does not need.
-    from dbtool.archive.replies import PermanentError, http_client
-    from dbtool.archive.transfer import Transfer, megabytes
+    from dbtool.archive.download.replies import PermanentError, http_client
+    from dbtool.archive.download.transfer import Transfer, megabytes
 
     failures = []
     with http_client(patience.timeout) as client:
@@ -132,7 +132,7 @@ def _bring_from(transfer: Transfer) -> None:
     Raises:
         PermanentError: the address does not give it.
     """
-    from dbtool.archive.replies import PermanentError
+    from dbtool.archive.download.replies import PermanentError
 
     part, source = transfer.part, transfer.source
     tried_anew = False

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 import httpx
 
 from dbtool import __version__
-from dbtool.archive.part import Version, plain_header
-from dbtool.archive.source import parse_address
+from dbtool.archive.download.part import Version, plain_header
+from dbtool.archive.download.source import parse_address
 from dbtool.errors import DbtoolError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from dbtool.archive.source import Address
+    from dbtool.archive.download.source import Address
 
 _CHUNK_BYTES = 1 << 18
 _RANGE = re.compile(r"bytes ([0-9]{1,18})-[0-9]{1,18}/([0-9]{1,18}|\*)")

@@ -6,18 +6,18 @@ import shutil
 import time
 from typing import TYPE_CHECKING
 
-from dbtool.archive.part import Version
-from dbtool.archive.replies import PermanentError, StartOverError, TemporaryError, ask
-from dbtool.archive.watch import FETCHING
+from dbtool.archive.download.part import Version
+from dbtool.archive.download.replies import PermanentError, StartOverError, TemporaryError, ask
+from dbtool.archive.download.watch import FETCHING
 from dbtool.errors import DbtoolError
 
 if TYPE_CHECKING:
     import httpx
 
-    from dbtool.archive.part import Part
-    from dbtool.archive.replies import Reply
-    from dbtool.archive.source import Address, Source
-    from dbtool.archive.watch import Patience, Watch
+    from dbtool.archive.download.part import Part
+    from dbtool.archive.download.replies import Reply
+    from dbtool.archive.download.source import Address, Source
+    from dbtool.archive.download.watch import Patience, Watch
 
 # A server whose file is another one at every try never gives it whole.
 _MOST_CHANGES = 3
