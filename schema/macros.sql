@@ -170,8 +170,8 @@ taken AS MATERIALIZED (
 taken_trials AS MATERIALIZED (
     SELECT study_id, trial_id, metric, goal FROM taken
 ),
-best_of_trials AS (
-    SELECT study_id, trial_id, if(metric LIKE '%average_precision', max(value), min(value)) AS value
+best_of_trials AS MATERIALIZED (
+    SELECT study_id, trial_id, metric, if(metric LIKE '%average_precision', max(value), min(value)) AS value
     FROM metric_values('taken_trials')
     JOIN stored.study USING (study_id)
     WHERE isfinite(value)
@@ -180,13 +180,22 @@ best_of_trials AS (
     GROUP BY study_id, trial_id, metric
 ),
 best_trials AS MATERIALIZED (
-    SELECT *
+    SELECT study_id, trial_id, metric, metaparameter_value, value AS goal
     FROM taken
-    JOIN best_of_trials USING (study_id, trial_id)
+    JOIN best_of_trials USING (study_id, trial_id, metric)
     QUALIFY rank() OVER (
         PARTITION BY study_id, metaparameter_value
         ORDER BY if(metric LIKE '%average_precision', -value, value)
     ) = 1
+    -- More than there can be; it tells DuckDB that these are few, and so which side of the join below to keep.
+    LIMIT 1_000_000
+),
+-- The best value stands for the goal here, so that its first step is found without a second join of measurements.
+best_steps AS MATERIALIZED (
+    SELECT study_id, trial_id, value, min(step) AS step
+    FROM metric_values('best_trials')
+    WHERE value = goal
+    GROUP BY study_id, trial_id, value
 ),
 best AS (
     SELECT
@@ -194,7 +203,7 @@ best AS (
         metaparameter_value,
         arg_min({'trial_id': trial_id, 'step': step, 'value': value}, (step, trial_id)) AS first
     FROM best_trials
-    JOIN metric_values('best_trials') USING (study_id, trial_id, metric, value)
+    JOIN best_steps USING (study_id, trial_id)
     GROUP BY study_id, metaparameter_value
 ),
 groups AS (
@@ -230,7 +239,8 @@ FROM best_measurements_by(
 );
 
 -- What became of every COMPLETE and INFEASIBLE trial of a workload within most_steps steps (which may be NULL), as the
--- scatter plots class them: goal achieved, goal not achieved, infeasible. steps are those to the goal; best is the trial
+-- scatter plots class them: goal achieved, goal not achieved, infeasible. steps are those to the goal; best is the
+-- trial
 -- of each study that achieved it first, ties going to the smaller trial id.
 CREATE MACRO trial_outcomes(release_name, workload_name, metric_name, goal_value, most_steps) AS TABLE
 WITH taken_trials AS MATERIALIZED (
