@@ -20,7 +20,7 @@ _MOMENTUM = ("momentum", Range(0.9, 0.9999, "REVERSE_LOG_SCALE"))
 # the best trial needs at each batch size, and the narrowest network needs the most.
 _FULLY_CONNECTED_BUDGET = StepBudget(fewest=1_000, examples=150_000)
 _NARROW_BUDGET = StepBudget(fewest=1_200, examples=250_000)
-_CONVOLUTIONAL_BUDGET = StepBudget(fewest=500, examples=120_000)
+_CONVOLUTIONAL_BUDGET = StepBudget(fewest=500, examples=300_000)
 
 # Chosen so that evaluation takes about a tenth of the time of a fully connected network
 # (benchmarks/training.py measures it), and about a third of a convolutional one's.

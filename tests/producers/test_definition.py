@@ -112,7 +112,7 @@ def test_definition_holds_every_setting() -> None:
     assert definition["workload"] == "mnist/simple_cnn_base/momentum"
     assert definition["collection"] is None
     assert definition["sparsity"] == 0.0
-    assert definition["budget"] == {"fewest": 500, "examples": 120_000}
+    assert definition["budget"] == {"fewest": 500, "examples": 300_000}
     assert definition["evaluation"] == {
         "validation_per_doubling": 4,
         "other_splits_every": 4,
