@@ -17,6 +17,7 @@ from producers.devices import configure_devices
 from producers.plan import StudyPlan, plan_studies
 from producers.search import Range
 from producers.sweep import SweepEvents, SweepOptions, run_sweep
+from producers.workloads.definition import EvaluationRule
 from producers.workloads.registry import WORKLOADS
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ def small_study(
         learning_rates: the ends of another range than the registered workload's.
         shared_batches: whether the trials take the same batches.
     """
-    workload = WORKLOADS[WORKLOAD]
+    rule = EvaluationRule(4, other_splits_every=3, examples_between=3 * BATCH_SIZE)
+    workload = replace(WORKLOADS[WORKLOAD], evaluation=rule)
     if learning_rates is not None:
         space = (("learning_rate", Range(*learning_rates, "LOG_SCALE")),)
         workload = replace(workload, search_space=space)
