@@ -238,10 +238,9 @@ FROM best_measurements_by(
     NULL, release_name, workload_name, metric_name, most_steps, most_examples, trial_count
 );
 
--- What became of every COMPLETE and INFEASIBLE trial of a workload within most_steps steps (which may be NULL), as the
--- scatter plots class them: goal achieved, goal not achieved, infeasible. steps are those to the goal; best is the
--- trial
--- of each study that achieved it first, ties going to the smaller trial id.
+-- What became of every COMPLETE and INFEASIBLE trial of the workloads asked for within most_steps steps (which may be
+-- NULL), as the scatter plots class them: goal achieved, goal not achieved, infeasible. steps are those to the goal;
+-- best is the trial of each study that achieved it first, ties going to the smaller trial id.
 CREATE MACRO trial_outcomes(release_name, workload_name, metric_name, goal_value, most_steps) AS TABLE
 WITH taken_trials AS MATERIALIZED (
     SELECT study_id, trial_id, metric, goal

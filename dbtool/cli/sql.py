@@ -1,5 +1,6 @@
 """The command that runs a query of the user's own."""
 
+import contextlib
 import re
 import sys
 from pathlib import Path
@@ -129,14 +130,12 @@ def _run(
             "that only read, and `dbtool ingest` adds rows"
         )
     _check_parameters(statement.named_parameters, values)
-    if sys.stdout.isatty():
-        with watched(connection):
-            result = connection.execute(statement, values)
-        _print(result, statement.type, output_format, limit)
-        return
-    # Rows that go to a file or a pipe leave the terminal to the progress, also while they stream.
-    with watched(connection):
+    with contextlib.ExitStack() as progress:
+        progress.enter_context(watched(connection))
         result = connection.execute(statement, values)
+        if sys.stdout.isatty():
+            # Rows on the terminal take the place of the progress; a file or a pipe leaves it there.
+            progress.close()
         _print(result, statement.type, output_format, limit)
 
 
