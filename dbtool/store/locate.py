@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import fcntl
 import hashlib
 import os
 import shutil
@@ -16,6 +15,7 @@ import duckdb
 import platformdirs
 
 from dbtool.errors import DbtoolError, UsageError
+from dbtool.locks import lock
 from dbtool.resources import bundled_release, schema_folder
 from dbtool.store.database import open_for_writing, publish, writing_failed
 
@@ -137,40 +137,33 @@ def _folder_to_build_in(cache: Path) -> Iterator[Path]:
         OSError: the cache cannot be written.
     """
     for left in cache.glob(f"{_UNFINISHED}*"):
-        with _locked(left) as locked:
-            if locked:
-                shutil.rmtree(left, ignore_errors=True)
+        with contextlib.suppress(OSError), _locked(left):
+            shutil.rmtree(left, ignore_errors=True)
     with contextlib.ExitStack() as stack:
         made = False
         while not made:
             folder = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=cache))
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
-            # Another process may have taken it for abandoned before it was locked.
-            made = stack.enter_context(_locked(folder)) is not False and folder.is_dir()
+            try:
+                stack.enter_context(_locked(folder))
+                made = True
+            except OSError as error:
+                # Another process may have taken it for abandoned before it was locked; where the
+                # file system has no locks, nobody takes it.
+                made = not isinstance(error, BlockingIOError | FileNotFoundError)
         yield folder
 
 
 @contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[bool | None]:
-    """Locks a folder while the block runs, and tells whether it is.
+def _locked(folder: Path) -> Iterator[None]:
+    """Locks a folder while the block runs.
 
-    False where another process holds it or it is gone, None where it cannot be locked, as on a
-    file system that has no locks.
+    Raises:
+        OSError: as `lock`.
     """
+    descriptor = lock(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError as error:
-        yield False if isinstance(error, FileNotFoundError) else None
-        return
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        locked = True
-    except BlockingIOError:
-        locked = False
-    except OSError:
-        locked = None
-    try:
-        yield locked
+        yield
     finally:
         os.close(descriptor)
 

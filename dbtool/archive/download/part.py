@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 from dataclasses import asdict, dataclass
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from dbtool.archive.download.digest import write_whole
 from dbtool.errors import DbtoolError
+from dbtool.locks import lies_at, lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -146,7 +146,7 @@ class Part:
     def discard_if_empty(self) -> None:
         """Removes a part in which nothing is."""
         with contextlib.suppress(OSError):
-            if self.size == 0 and _lies_at(self._descriptor, self.path):
+            if self.size == 0 and lies_at(self._descriptor, self.path):
                 self.path.unlink()
                 self._note_path.unlink(missing_ok=True)
 
@@ -190,7 +190,7 @@ def open_part(target: Path, source: Source) -> Iterator[Part]:
     """
     path = _part_path(target)
     try:
-        descriptor = _held(path)
+        descriptor = lock(path, os.O_RDWR | os.O_CREAT)
     except BlockingIOError as error:
         raise DbtoolError(
             f"another process is fetching {target}; wait for it or choose another place with --dest"
@@ -207,33 +207,6 @@ def open_part(target: Path, source: Source) -> Iterator[Part]:
             part.discard_if_empty()
     finally:
         os.close(descriptor)
-
-
-def _held(path: Path) -> int:
-    """The descriptor of the file that lies there, locked; it is made where it is not there.
-
-    Raises:
-        BlockingIOError: another process holds it.
-    """
-    while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _lies_at(descriptor, path):
-                return descriptor
-        except OSError:
-            os.close(descriptor)
-            raise
-        # It got its final name, or was removed, by the process that held it before.
-        os.close(descriptor)
-
-
-def _lies_at(descriptor: int, path: Path) -> bool:
-    """Whether the open file is the one of that name."""
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    except FileNotFoundError:
-        return False
 
 
 def _part_path(target: Path) -> Path:
