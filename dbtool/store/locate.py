@@ -15,6 +15,7 @@ import duckdb
 import platformdirs
 
 from dbtool.errors import DbtoolError, UsageError
+from dbtool.folders import make_parent
 from dbtool.locks import lock
 from dbtool.resources import bundled_release, schema_folder
 from dbtool.store.database import open_for_writing, publish, writing_failed
@@ -79,13 +80,7 @@ def database_to_write(option: Path | None) -> Path:
     path = named[0] if named else _own_database()
     if path.is_dir():
         raise UsageError(f"{path} is a folder: name the database's file, such as {path / 'my.db'}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DbtoolError(
-            f"cannot make the folder {path.parent} of the database: {error.strerror}; "
-            "name another file with --db"
-        ) from error
+    make_parent(path, "name another file with --db", of="the database")
     return path
 
 

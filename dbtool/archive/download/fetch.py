@@ -10,6 +10,7 @@ from dbtool.archive.download.digest import remember_sha256, remembered_sha256, s
 from dbtool.archive.download.part import open_part
 from dbtool.archive.download.watch import CHECKING, Patience, Watch
 from dbtool.errors import DbtoolError, UsageError
+from dbtool.folders import make_parent
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,13 +64,7 @@ def fetch(
     # Without a lock, so that it can be found where nobody may write.
     if remembered_sha256(target) == source.sha256:
         return Fetched(target, target.stat().st_size, was_there=True)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DbtoolError(
-            f"cannot make the folder {target.parent}: {error.strerror}; "
-            "choose another place with --dest"
-        ) from error
+    make_parent(target, "choose another place with --dest")
     with open_part(target, source) as part:
         was_there = _is_there(target, source, watch)
         if was_there:
