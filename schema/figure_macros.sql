@@ -1,6 +1,8 @@
--- Shared logic of the figures' queries. A query lists its curves in a common table expression named "curves":
--- panel_order, panel, series_order, series, workload, metric, goal, trials (normalised ones also normalise_at),
--- and passes that name; release_name, goal_value and trial_count may be NULL: then the lists' own values hold.
+-- Shared logic of the figures' queries. A query lists its curves in a common table expression named "curves" and passes
+-- that name. Its columns: panel_order, panel, series_order, series, workload, metric, trials; and, where a figure needs
+-- them, goal, goal_text, normalise_at, label_smoothing, most_steps, most_examples. release_name (several joined by
+-- commas: each curve then has rows of every one), goal_value and trial_count may be NULL: then the release with the most
+-- studies is drawn, and the lists' own values hold.
 
 -- The release a figure is drawn from: the one asked for, else the one with the most studies of these workloads.
 CREATE MACRO figure_release(release_name, workload_names) AS coalesce(release_name, (
@@ -13,6 +15,19 @@ CREATE MACRO figure_release(release_name, workload_names) AS coalesce(release_na
     ORDER BY count(*) DESC, release_id
     LIMIT 1
 ));
+
+-- The releases a figure is drawn from, each once, with its place in the list.
+CREATE MACRO figure_releases(release_name, workload_names) AS TABLE
+SELECT release, min(place) AS release_order
+FROM (
+    SELECT trim(unnest(names)) AS release, generate_subscripts(names, 1) AS place
+    FROM (SELECT string_split(release_name, ',') AS names)
+    WHERE release_name IS NOT NULL
+    UNION ALL
+    SELECT figure_release(NULL, workload_names), 1
+    WHERE release_name IS NULL
+)
+GROUP BY release;
 
 -- A goal as a reader says it: val_classification_error, 0.01 -> validation error < 0.01.
 CREATE MACRO goal_text(metric, goal) AS concat(
@@ -30,10 +45,22 @@ CREATE MACRO goal_text(metric, goal) AS concat(
     goal
 );
 
--- Steps to result of every study behind a figure's curves, by the rules of steps_to_result, a row a curve and batch
--- size. A curve whose workload the release lacks has one row without batch size.
-CREATE MACRO curve_steps(curves, release_name, goal_value, trial_count) AS TABLE
-WITH asked AS (
+-- The studies behind a figure's curves, a row a curve, release and batch size, with the columns of the list that were
+-- left out as NULL. A curve whose workload the release lacks has one row without study.
+CREATE MACRO curve_studies(curves, release_name, goal_value, trial_count) AS TABLE
+WITH listed AS (
+    SELECT
+        NULL::DOUBLE AS goal,
+        NULL::VARCHAR AS goal_text,
+        NULL::BIGINT AS normalise_at,
+        NULL::DOUBLE AS label_smoothing,
+        NULL::BIGINT AS most_steps,
+        NULL::DOUBLE AS most_examples
+    WHERE false
+    UNION ALL BY NAME
+    SELECT * FROM query_table(curves)
+),
+asked AS (
     SELECT
         panel_order,
         panel,
@@ -42,56 +69,88 @@ WITH asked AS (
         workload,
         metric,
         coalesce(goal_value, goal)::DOUBLE AS goal,
-        coalesce(trial_count, trials)::BIGINT AS asked_trials
-    FROM query_table(curves)
+        coalesce(goal_text, goal_text(metric, coalesce(goal_value, goal)::DOUBLE)) AS goal_text,
+        coalesce(trial_count, trials)::BIGINT AS asked_trials,
+        normalise_at,
+        label_smoothing,
+        most_steps,
+        most_examples
+    FROM listed
 ),
-chosen AS (
-    SELECT asked.*, release_name_chosen.release, study_id, batch_size, search_space
-    FROM asked
-    CROSS JOIN (
-        SELECT figure_release(release_name, (SELECT list(workload) FROM asked)) AS release
-    ) AS release_name_chosen
-    LEFT JOIN (
-        SELECT release, workload, study_id, batch_size, search_space
-        FROM stored.study
-        JOIN stored.workload USING (workload_id)
-        JOIN stored.release USING (release_id)
-    ) AS held ON held.release = release_name_chosen.release AND held.workload = asked.workload
+held AS (
+    SELECT release, workload, study_id, batch_size, train_steps, search_space
+    FROM stored.study
+    JOIN stored.workload USING (workload_id)
+    JOIN stored.release USING (release_id)
+)
+SELECT asked.*, releases.release, release_order, study_id, batch_size, train_steps, search_space
+FROM asked
+CROSS JOIN figure_releases(release_name, (SELECT list(workload) FROM asked)) AS releases
+LEFT JOIN held ON held.release = releases.release AND held.workload = asked.workload;
+
+-- The trials that count for each of some studies' curves, which the common table expression named "chosen" holds as
+-- curve_studies returns them: of each study the first asked_trials COMPLETE ones. in_group tells those of the curve's
+-- label smoothing, which is looked at after the first trials have been taken.
+CREATE MACRO curve_trials(chosen) AS TABLE
+WITH asked AS (
+    SELECT panel_order, series_order, study_id, metric, goal, asked_trials, label_smoothing
+    FROM query_table(chosen)
 ),
 complete AS (
-    SELECT study_id, trial_id, row_number() OVER (PARTITION BY study_id ORDER BY trial_id) AS place
+    SELECT
+        study_id,
+        trial_id,
+        metaparameters['label_smoothing'] AS own_smoothing,
+        row_number() OVER (PARTITION BY study_id ORDER BY trial_id) AS place
     FROM stored.trial
-    WHERE status = 'COMPLETE'
+    WHERE status = 'COMPLETE' AND study_id IN (SELECT study_id FROM asked)
+)
+SELECT
+    panel_order,
+    series_order,
+    study_id,
+    trial_id,
+    metric,
+    goal,
+    label_smoothing IS NULL OR coalesce(own_smoothing = label_smoothing, false) AS in_group
+FROM asked
+JOIN complete USING (study_id)
+WHERE place <= asked_trials;
+
+-- Steps to result of every study behind a figure's curves, by the rules of steps_to_result, a row a curve, release and
+-- batch size. trials counts those that were taken of the study, group_trials those of the curve's label smoothing.
+CREATE MACRO curve_steps(curves, release_name, goal_value, trial_count) AS TABLE
+WITH chosen AS MATERIALIZED (
+    SELECT * FROM curve_studies(curves, release_name, goal_value, trial_count)
 ),
-taken AS (
-    SELECT panel_order, series_order, study_id, trial_id, metric, goal
-    FROM chosen
-    JOIN complete USING (study_id)
-    WHERE place <= asked_trials
+taken AS MATERIALIZED (
+    SELECT * FROM curve_trials('chosen')
 ),
 counted AS (
-    SELECT panel_order, series_order, study_id, count(*) AS trials
+    SELECT panel_order, series_order, study_id, count(*) AS trials, count_if(in_group) AS group_trials
     FROM taken
     GROUP BY ALL
 ),
 taken_trials AS MATERIALIZED (
     SELECT DISTINCT study_id, trial_id, metric, goal
     FROM taken
+    WHERE in_group
 ),
 reached AS (
     SELECT panel_order, series_order, study_id, arg_min({'trial_id': trial_id, 'step': step}, (step, trial_id)) AS first
     FROM taken
     JOIN first_past_goal('taken_trials') USING (study_id, trial_id, metric, goal)
+    WHERE in_group
     GROUP BY ALL
 )
 SELECT
-    chosen.* EXCLUDE (study_id, search_space),
+    chosen.* EXCLUDE (study_id, train_steps, label_smoothing, most_steps, most_examples),
     first.step AS steps,
     first.trial_id AS trial_id,
     CASE WHEN study_id IS NOT NULL THEN coalesce(trials, 0) END AS trials,
+    CASE WHEN study_id IS NOT NULL THEN coalesce(group_trials, 0) END AS group_trials,
     metaparameters['learning_rate'] AS learning_rate,
-    metaparameters['momentum'] AS momentum,
-    search_space
+    metaparameters['momentum'] AS momentum
 FROM chosen
 LEFT JOIN counted USING (panel_order, series_order, study_id)
 LEFT JOIN reached USING (panel_order, series_order, study_id)
@@ -107,49 +166,80 @@ SELECT
     steps AS y,
     panel_order,
     series_order,
-    arg_min(steps * batch_size, batch_size) OVER (PARTITION BY panel_order, series_order) / batch_size AS perfect,
-    steps,
-    trials,
-    asked_trials,
-    trial_id,
-    learning_rate,
-    momentum,
-    metric,
-    goal,
-    goal_text(metric, goal) AS goal_text,
+    'steps_to_result' AS kind,
+    release,
     workload,
-    release
-FROM curve_steps(curves, release_name, goal_value, trial_count)
-ORDER BY panel_order, series_order, x;
-
--- The points of a normalised figure: y is the steps divided by the curve's own steps at the batch size normalise_at,
--- NULL where either is missing or the latter is 0; perfect is the line of perfect scaling, which is 1 at that batch size.
-CREATE MACRO normalised_points(curves, release_name, goal_value, trial_count) AS TABLE
-SELECT
-    panel,
-    series,
-    x,
-    steps / nullif(max(steps) FILTER (x = normalise_at) OVER (PARTITION BY panel_order, series_order), 0) AS y,
-    panel_order,
-    series_order,
-    normalise_at / x AS perfect,
-    steps,
-    trials,
-    asked_trials,
-    trial_id,
-    learning_rate,
-    momentum,
     metric,
     goal,
     goal_text,
-    workload,
+    trials,
+    asked_trials,
+    group_trials,
+    release_order,
+    arg_min(steps * batch_size, batch_size) OVER (PARTITION BY panel_order, series_order, release_order) / batch_size AS perfect,
+    steps,
+    trial_id,
+    learning_rate,
+    momentum
+FROM curve_steps(curves, release_name, goal_value, trial_count)
+ORDER BY panel_order, series_order, release_order, x;
+
+-- The points of a normalised figure: y is the steps divided by the curve's own steps at the batch size normalise_at,
+-- NULL where either is missing or the latter is 0; perfect is the line of perfect scaling, which is 1 at that batch size.
+-- Where the list has no normalise_at, it is the smallest batch size at which all of the panel's curves reached the goal
+-- that reached it anywhere.
+CREATE MACRO normalised_points(curves, release_name, goal_value, trial_count) AS TABLE
+WITH found AS MATERIALIZED (
+    SELECT *, steps > 0 AS divides FROM curve_steps(curves, release_name, goal_value, trial_count)
+),
+shared AS (
+    SELECT panel_order, min(batch_size) AS shared_at
+    FROM (
+        SELECT panel_order, batch_size, count(*) AS curves_there
+        FROM found
+        WHERE divides
+        GROUP BY panel_order, batch_size
+    )
+    JOIN (
+        SELECT panel_order, count(DISTINCT (series_order, release_order)) AS curves_in_all
+        FROM found
+        WHERE divides
+        GROUP BY panel_order
+    ) USING (panel_order)
+    WHERE curves_there = curves_in_all
+    GROUP BY panel_order
+),
+placed AS (
+    SELECT * REPLACE (coalesce(normalise_at, shared_at) AS normalise_at)
+    FROM found
+    LEFT JOIN shared USING (panel_order)
+)
+SELECT
+    panel,
+    series,
+    batch_size AS x,
+    steps / max(steps) FILTER (batch_size = normalise_at AND divides)
+        OVER (PARTITION BY panel_order, series_order, release_order) AS y,
+    panel_order,
+    series_order,
+    'normalised' AS kind,
     release,
-    normalise_at
-FROM steps_points(curves, release_name, goal_value, trial_count)
-JOIN (
-    SELECT panel_order, series_order, normalise_at FROM query_table(curves)
-) USING (panel_order, series_order)
-ORDER BY panel_order, series_order, x;
+    workload,
+    metric,
+    goal,
+    goal_text,
+    trials,
+    asked_trials,
+    group_trials,
+    release_order,
+    normalise_at / batch_size AS perfect,
+    steps,
+    normalise_at,
+    trial_id,
+    learning_rate,
+    momentum
+FROM placed
+ORDER BY panel_order, series_order, release_order, x;
 
 -- Where a value lies in its range of the search space, from 0 at the lower border to 1 at the upper one, measured on
 -- the scale that was searched; NULL where the range is a list of points or one value wide.
@@ -160,44 +250,140 @@ CREATE MACRO place_in_range(value, low, high, scale) AS CASE
     ELSE (value - low) / (high - low)
 END;
 
--- The points of a figure of optimal learning rates: y is the learning rate of the trial that reached the goal first;
--- linear and square_root are the two scaling rules through the curve's first point; at_border tells a best trial within
--- a twentieth of the border of its range, which a wider search might beat.
-CREATE MACRO learning_rate_points(curves, release_name, goal_value, trial_count) AS TABLE
-WITH ranged AS (
+-- Whether a value lies within a twentieth of a border of its range, which a wider search might beat. space is the
+-- metaparameter's part of the search space.
+CREATE MACRO at_border(value, space) AS coalesce(
+    place_in_range(
+        value, (space->>'min_value')::DOUBLE, (space->>'max_value')::DOUBLE, space->>'scale'
+    ) NOT BETWEEN 0.05 AND 0.95,
+    false
+);
+
+-- The points of a figure of optimal metaparameters, of the trial that reached the goal first: y is its learning_rate,
+-- its effective_learning_rate (learning rate / (1 - momentum)), or 1 - momentum, as metaparameter_name says. linear and
+-- square_root are the two scaling rules of learning rates through the curve's first point. low and high are the searched
+-- range of y; at_border tells a trial near a border of it, where y is of two metaparameters near one of either's.
+CREATE MACRO metaparameter_points(curves, release_name, goal_value, trial_count, metaparameter_name) AS TABLE
+WITH valued AS (
     SELECT
         *,
-        (search_space->'learning_rate'->>'min_value')::DOUBLE AS low,
-        (search_space->'learning_rate'->>'max_value')::DOUBLE AS high,
-        search_space->'learning_rate'->>'scale' AS scale,
-        arg_min({'x': batch_size, 'y': learning_rate}, batch_size)
-            FILTER (learning_rate IS NOT NULL)
-            OVER (PARTITION BY panel_order, series_order) AS first
+        learning_rate / nullif(1 - coalesce(momentum, 0), 0) AS effective_learning_rate,
+        CASE metaparameter_name
+            WHEN 'learning_rate' THEN learning_rate
+            WHEN 'effective_learning_rate' THEN effective_learning_rate
+            WHEN 'momentum' THEN 1 - momentum
+        END AS y,
+        CASE metaparameter_name
+            WHEN 'learning_rate' THEN (search_space->'learning_rate'->>'min_value')::DOUBLE
+            WHEN 'momentum' THEN 1 - (search_space->'momentum'->>'max_value')::DOUBLE
+        END AS low,
+        CASE metaparameter_name
+            WHEN 'learning_rate' THEN (search_space->'learning_rate'->>'max_value')::DOUBLE
+            WHEN 'momentum' THEN 1 - (search_space->'momentum'->>'min_value')::DOUBLE
+        END AS high,
+        metaparameter_name <> 'momentum' AND at_border(learning_rate, search_space->'learning_rate')
+            OR metaparameter_name <> 'learning_rate' AND at_border(momentum, search_space->'momentum') AS at_border
     FROM curve_steps(curves, release_name, goal_value, trial_count)
+),
+scaled AS (
+    SELECT
+        *,
+        arg_min({'x': batch_size, 'y': y}, batch_size) FILTER (y IS NOT NULL AND metaparameter_name <> 'momentum')
+            OVER (PARTITION BY panel_order, series_order, release_order) AS first
+    FROM valued
 )
 SELECT
     panel,
     series,
     batch_size AS x,
-    learning_rate AS y,
+    y,
     panel_order,
     series_order,
+    'metaparameter' AS kind,
+    release,
+    workload,
+    metric,
+    goal,
+    goal_text,
+    trials,
+    asked_trials,
+    group_trials,
+    release_order,
     first.y * batch_size / first.x AS linear,
     first.y * sqrt(batch_size / first.x) AS square_root,
     low,
     high,
-    coalesce(place_in_range(learning_rate, low, high, scale) NOT BETWEEN 0.05 AND 0.95, false) AS at_border,
+    at_border,
     steps,
-    trials,
-    asked_trials,
     trial_id,
     learning_rate,
     momentum,
-    learning_rate / (1 - coalesce(momentum, 0)) AS effective_learning_rate,
+    effective_learning_rate
+FROM scaled
+ORDER BY panel_order, series_order, release_order, x;
+
+-- The curves of the figures that draw any workloads: those named, all in one panel, or, where workload_names is NULL,
+-- those of the releases with a panel for those that share data set, optimizer and goal; a panel each where apart is
+-- true. Each has its own goal (of several releases: the first one's) unless goal_value is given; a workload without
+-- goal is left out. A curve is named by what tells it from the others of its panel, the panel by what they share.
+CREATE MACRO workload_curves(release_name, workload_names, goal_value, apart) AS TABLE
+WITH chosen AS (
+    SELECT
+        workloads.* REPLACE (coalesce(goal_value, goal)::DOUBLE AS goal),
+        concat_ws('/', collection, dataset) AS place,
+        regexp_replace(model, '\d+', '', 'g') AS family,
+        regexp_extract_all(model, '\d+')::INTEGER[] AS sizes
+    FROM workloads
+    JOIN figure_releases(release_name, workload_names) USING (release)
+    WHERE (workload_names IS NULL OR list_contains(workload_names, workload))
+    AND coalesce(goal_value, goal) IS NOT NULL
+    AND studies > 0
+    QUALIFY row_number() OVER (PARTITION BY workload ORDER BY release_order) = 1
+),
+panelled AS (
+    SELECT
+        *,
+        CASE
+            WHEN apart THEN row_number() OVER (ORDER BY collection NULLS FIRST, dataset, optimizer, family, sizes, workload)
+            WHEN workload_names IS NOT NULL THEN 1
+            ELSE dense_rank() OVER (ORDER BY collection NULLS FIRST, dataset, optimizer, metric, goal)
+        END AS panel_order
+    FROM chosen
+),
+ordered AS (
+    SELECT
+        *,
+        row_number() OVER (PARTITION BY panel_order ORDER BY dataset, family, sizes, optimizer, workload) AS series_order,
+        min(place) OVER panel <> max(place) OVER panel AS datasets_differ,
+        min(model) OVER panel <> max(model) OVER panel AS models_differ,
+        min(optimizer) OVER panel <> max(optimizer) OVER panel AS optimizers_differ
+    FROM panelled
+    WINDOW panel AS (PARTITION BY panel_order)
+)
+SELECT
+    panel_order,
+    CASE
+        WHEN apart THEN concat(model, ' on ', place, ' with ', optimizer)
+        ELSE concat_ws(
+            ' ',
+            CASE WHEN NOT models_differ THEN model END,
+            CASE WHEN NOT models_differ AND NOT datasets_differ THEN 'on' END,
+            CASE WHEN NOT datasets_differ THEN place END,
+            CASE WHEN NOT optimizers_differ THEN concat('with ', optimizer) END
+        )
+    END AS panel,
+    series_order,
+    coalesce(
+        nullif(concat_ws(
+            ' ',
+            CASE WHEN models_differ OR NOT datasets_differ AND NOT optimizers_differ THEN model END,
+            CASE WHEN datasets_differ THEN place END,
+            CASE WHEN optimizers_differ THEN optimizer END
+        ), ''),
+        workload
+    ) AS series,
+    workload,
     metric,
     goal,
-    goal_text(metric, goal) AS goal_text,
-    workload,
-    release
-FROM ranged
-ORDER BY panel_order, series_order, x;
+    optimizer
+FROM ordered;

@@ -1,7 +1,8 @@
 /*
 Figure 1: how do the steps to result depend on the batch size?
 Nine workloads, one a panel; y is the fewest steps to get strictly past the goal.
-Change a goal or a number of trials below; the parameters goal and trials replace them all, release names the release.
+Change a goal or a number of trials below; the parameters goal and trials replace them all, release names the release,
+or several joined by commas.
 */
 WITH curves(panel_order, panel, series_order, series, workload, metric, goal, trials) AS (
     VALUES

@@ -1,7 +1,8 @@
 /*
 Figure 3: how does the model change the effect of the batch size?
 Six panels, one curve a model; y is the steps to result divided by the curve's own at the batch size normalise_at.
-Change a goal or a number of trials below; the parameters goal and trials replace them all, release names the release.
+Change a goal or a number of trials below; the parameters goal and trials replace them all, release names the release,
+or several joined by commas.
 */
 WITH curves(panel_order, panel, series_order, series, workload, metric, goal, trials, normalise_at) AS (
     VALUES

@@ -1,7 +1,8 @@
 /*
 Figure 4: how far do momentum and Nesterov momentum extend the range of useful batch sizes?
 Three workloads, one curve an optimizer; y is the fewest steps to get strictly past the goal.
-Change a goal or a number of trials below; the parameters goal and trials replace them all, release names the release.
+Change a goal or a number of trials below; the parameters goal and trials replace them all, release names the release,
+or several joined by commas.
 */
 WITH curves(panel_order, panel, series_order, series, workload, metric, goal, trials) AS (
     VALUES
