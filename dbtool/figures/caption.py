@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from dbtool import __version__
-from dbtool.figures.style import readable
+from dbtool.figures import gaps
+from dbtool.figures.names import readable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,14 +38,7 @@ def caption_of(points: Points, spec: FigureSpec) -> list[str]:
 
 def left_out_names(points: Points) -> list[str]:
     """What the release has no data of: whole panels by their titles, else "PANEL (CURVE, …)"."""
-    drawn = set(points.rows["panel"])
-    missing: dict[str, list[str]] = {}
-    for panel, series, _ in points.left_out.iter_rows():
-        missing.setdefault(panel, []).append(readable(series))
-    return [
-        f"{readable(panel)} ({', '.join(curves)})" if panel in drawn else readable(panel)
-        for panel, curves in missing.items()
-    ]
+    return gaps.left_out_names(points.rows, points.left_out)
 
 
 def _range(numbers: Sequence[int]) -> str:

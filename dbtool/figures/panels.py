@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dbtool.figures.style import colours, readable
+from dbtool.figures.names import readable
+from dbtool.figures.style import colours
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 GUIDES: Mapping[Kind, Mapping[str, str]] = {
     "steps_to_result": {"perfect": "perfect scaling"},
     "normalised": {"perfect": "perfect scaling"},
-    "learning_rates": {"linear": "linear scaling", "square_root": "square-root scaling"},
+    "metaparameter": {"linear": "linear scaling", "square_root": "square-root scaling"},
 }
 
 
@@ -107,7 +108,7 @@ def _curve(part: pl.DataFrame, colour_of: Mapping[str, str], kind: Kind) -> Curv
     name = part.item(0, "series")
     none = [False] * part.height
     low, high = (
-        (part.item(0, "low"), part.item(0, "high")) if kind == "learning_rates" else (None, None)
+        (part.item(0, "low"), part.item(0, "high")) if kind == "metaparameter" else (None, None)
     )
     return Curve(
         name=name,
@@ -117,7 +118,7 @@ def _curve(part: pl.DataFrame, colour_of: Mapping[str, str], kind: Kind) -> Curv
         y=part["y"].to_list(),
         reached=part["steps"].is_not_null().to_list(),
         fewer=(part["trials"] < part["asked_trials"]).to_list(),
-        at_border=part["at_border"].to_list() if kind == "learning_rates" else none,
+        at_border=part["at_border"].to_list() if kind == "metaparameter" else none,
         guides={column: part[column].to_list() for column in GUIDES[kind]},
         range=None if low is None or high is None else (low, high),
     )

@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import polars as pl
 
-from dbtool.errors import DbtoolError, UsageError
+from dbtool.errors import UsageError
+from dbtool.figures.gaps import NoDataError, no_data
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dbtool.figures.specs import FigureSpec
 
+__all__ = ["NoDataError", "Points", "Request", "as_points", "filled_query", "read_points"]
+
 _PARAMETER = re.compile(r"\$([a-z_]+)\b")
-
-
-class NoDataError(DbtoolError):
-    """The database holds no rows of the figure."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,8 @@ class Request:
     """What a figure is drawn with; None means: as the figure's query says.
 
     Attributes:
-        release: the release to draw from; None: the one with the most studies of the figure.
+        release: the release to draw from, or several joined by commas, which are drawn over each
+            other; None: the one with the most studies of the figure.
         trials: the first trials of each study to use.
         goal: the goal of every curve, in place of the query's own.
         workloads: the workloads of the figures that take any.
@@ -39,27 +39,38 @@ class Request:
     goal: float | None = None
     workloads: tuple[str, ...] | None = None
 
+    @property
+    def releases(self) -> tuple[str, ...]:
+        """The releases that are named, in their order."""
+        return tuple(dict.fromkeys((self.release or "").split(","))) if self.release else ()
+
 
 @dataclass(frozen=True)
 class Points:
     """What a query returned.
 
     Attributes:
-        rows: a row a curve and batch size, sorted by panel, curve, x. Columns of every figure:
-            panel, series, x (batch size), y (null where no trial reached the goal), panel_order,
-            series_order, trials, asked_trials, goal_text, workload, release.
-        left_out: (panel, series, workload) of the curves that the release has no study of.
-        release: the release the rows are from.
+        rows: a row a point, sorted by panel, series, release, x. Columns of every figure: panel,
+            series, x, y (null where there is no point), panel_order, series_order, kind, release,
+            release_order, workload, metric, goal, goal_text, trials, asked_trials; a panel's kind
+            says which others there are.
+        left_out: the rows of the curves that a release has no data of; x is null.
+        releases: those the request names, or the one the rows are from; in their order.
         sql: the query with its parameters filled in; it runs as it is.
     """
 
     rows: pl.DataFrame
     left_out: pl.DataFrame
-    release: str
+    releases: Sequence[str]
     sql: str
 
+    @property
+    def release(self) -> str:
+        """The releases, joined by commas."""
+        return ",".join(self.releases)
+
     def csv(self) -> str:
-        """The rows as CSV: one line a point, an empty y where no trial reached the goal."""
+        """The rows as CSV: one line a point, an empty y where there is no point."""
         return self.rows.write_csv()
 
 
@@ -89,11 +100,23 @@ def read_points(
     frame = connection.execute(
         text, {name: values[name] for name in statement.named_parameters}
     ).pl()
+    points = as_points(frame, spec, request)
+    if points.rows.is_empty():
+        held = connection.execute("SELECT release FROM releases").fetchall()
+        releases = request.releases or tuple(name for (name,) in held)
+        raise no_data(spec.name, releases, points.left_out, request.workloads)
+    return points
+
+
+def as_points(frame: pl.DataFrame, spec: FigureSpec, request: Request) -> Points:
+    """A query's rows as points: those to draw apart from those that name what is left out."""
+    for column, value in (("kind", spec.kind), ("release_order", 1)):
+        if column not in frame.columns:
+            frame = frame.with_columns(pl.lit(value).alias(column))
     held = frame.filter(pl.col("x").is_not_null())
-    left_out = frame.filter(pl.col("x").is_null()).select("panel", "series", "workload")
-    if held.is_empty():
-        raise _no_data(connection, spec, request, left_out)
-    return Points(held, left_out, held.item(0, "release"), filled_query(spec, request))
+    releases = request.releases or tuple(held["release"].unique(maintain_order=True))
+    left_out = frame.filter(pl.col("x").is_null())
+    return Points(held, left_out, releases, filled_query(spec, request))
 
 
 def _values(spec: FigureSpec, request: Request) -> Mapping[str, Any]:
@@ -125,30 +148,3 @@ def _literal(value: object) -> str:
         escaped = value.replace("'", "''")
         return f"'{escaped}'"
     return repr(value)
-
-
-def _no_data(
-    connection: duckdb.DuckDBPyConnection,
-    spec: FigureSpec,
-    request: Request,
-    left_out: pl.DataFrame,
-) -> NoDataError:
-    """The error for a figure without a single row: what would fill it."""
-    if request.workloads is not None:
-        return NoDataError(
-            f"no goal is known for {', '.join(request.workloads)}; give one with --goal"
-        )
-    releases = [name for (name,) in connection.execute("SELECT release FROM releases").fetchall()]
-    where = request.release or ", ".join(releases)
-    if left_out.is_empty():
-        held = f"release {where}" if where else "the database"
-        return NoDataError(
-            f"{held} has no workload with a goal for {spec.name}; "
-            "load shards with `dbtool ingest PATH` or train with `dbtool produce WORKLOAD`"
-        )
-    first = left_out.item(0, "workload")
-    held = f"release {where}" if where else "the database, which holds no release,"
-    return NoDataError(
-        f"{held} has no rows of {spec.name}; the published release would fill it, "
-        f"or a measured one with `dbtool produce {first}`"
-    )

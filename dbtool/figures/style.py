@@ -56,31 +56,6 @@ COLOURS: Mapping[str, str] = MappingProxyType(
 # For names that no paper fixed, in the order they occur in a panel.
 OTHER_COLOURS = ("#1565a9", "#d8572a", "#12806a", "#b93170", "#e8a202", "#4d3aa0", "#6cc3a0")
 
-_WORDS: Mapping[str, str] = MappingProxyType(
-    {
-        "simple_cnn_base": "Simple CNN",
-        "simple_cnn_narrow": "Simple CNN, narrow",
-        "simple_cnn_wide": "Simple CNN, wide",
-        "resnet_8": "ResNet-8",
-        "resnet_50": "ResNet-50",
-        "vgg_11": "VGG-11",
-        "transformer_base": "Transformer",
-        "transformer_wide": "Transformer, wide",
-        "transformer_shallow": "Transformer, shallow",
-        "transformer_narrow_and_shallow": "Transformer, narrow shallow",
-        "lstm": "LSTM",
-        "sgd": "SGD",
-        "nesterov_momentum": "Nesterov momentum",
-        "mnist": "MNIST",
-        "fashion_mnist": "Fashion MNIST",
-        "cifar_10": "CIFAR-10",
-        "imagenet": "ImageNet",
-        "open_images_v4": "Open Images",
-        "lm1b": "LM1B",
-        "common_crawl": "Common Crawl",
-    }
-)
-
 # Points; a figure is 7 inches wide, the width of two columns of print.
 TITLE = 10.5
 PANEL_TITLE = 8.5
@@ -132,19 +107,6 @@ RC: Mapping[Any, Any] = MappingProxyType(
         "pdf.fonttype": 42,
     }
 )
-
-
-def readable(text: str) -> str:
-    """The text with the database's names replaced by what people call them."""
-    return " ".join(_readable_word(word) for word in text.split(" "))
-
-
-def _readable_word(word: str) -> str:
-    if word in _WORDS:
-        return _WORDS[word]
-    if word.startswith("fc_"):
-        return f"FC {word.removeprefix('fc_').replace('_', '-')}"
-    return word
 
 
 def colours(names: list[str]) -> dict[str, str]:

@@ -8,9 +8,11 @@ from dbtool.figures.caption import caption_of
 from dbtool.figures.files import write_figure
 from dbtool.figures.points import Request, read_points
 from dbtool.figures.render import draw
-from dbtool.figures.specs import FIGURES, FORMATS, find_figure
+from dbtool.figures.specs import FORMATS, find_figure
 
 CNN = "mnist/simple_cnn_base/nesterov_momentum"
+# Figures that the small database has rows of.
+FILLED = ["figure_01", "figure_03", "figure_04", "steps", "learning-rates"]
 
 
 @pytest.fixture
@@ -18,8 +20,9 @@ def points(connection):
     return read_points(connection, find_figure("1"), Request())
 
 
-@pytest.mark.parametrize("spec", FIGURES, ids=lambda spec: spec.name)
-def test_the_same_points_give_the_same_bytes(connection, tmp_path, spec):
+@pytest.mark.parametrize("name", FILLED)
+def test_the_same_points_give_the_same_bytes(connection, tmp_path, name):
+    spec = find_figure(name)
     points = read_points(connection, spec, Request())
     first = write_figure(points, spec, tmp_path / "a", FORMATS)
     second = write_figure(points, spec, tmp_path / "b", FORMATS)
@@ -100,8 +103,9 @@ def test_a_goal_passed_before_the_first_step_is_told_and_not_drawn(connection):
     assert "Goal passed before step 1" in " ".join(caption_of(points, spec))
 
 
-@pytest.mark.parametrize("spec", FIGURES, ids=lambda spec: spec.name)
-def test_no_words_overlap_or_leave_the_page(connection, spec):
+@pytest.mark.parametrize("name", FILLED)
+def test_no_words_overlap_or_leave_the_page(connection, name):
+    spec = find_figure(name)
     figure = draw(read_points(connection, spec, Request()), spec)
     figure.draw_without_rendering()
     boxes = [text.get_window_extent() for text in figure.texts]

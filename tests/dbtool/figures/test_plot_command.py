@@ -8,6 +8,7 @@ from io import StringIO
 import pytest
 
 from dbtool.cli.main import run
+from dbtool.figures.specs import FIGURES
 
 MEDIUM = "mnist/fc_128_128_128/sgd"
 SMALL = "mnist/fc_64_64_64/sgd"
@@ -114,10 +115,4 @@ def test_mistakes_are_one_sentence(dbtool, words, code, sentence):
 
 def test_the_list_names_every_figure(dbtool):
     lines = dbtool("plot", "--list").stdout.splitlines()
-    assert [line.split()[0] for line in lines] == [
-        "figure_01",
-        "figure_03",
-        "figure_04",
-        "steps",
-        "learning-rates",
-    ]
+    assert [line.split()[0] for line in lines] == [spec.name for spec in FIGURES]

@@ -8,7 +8,7 @@ import pytest
 
 from dbtool.errors import UsageError
 from dbtool.figures.points import NoDataError, Request, filled_query, read_points
-from dbtool.figures.specs import FIGURES, find_figure
+from dbtool.figures.specs import find_figure
 from dbtool.store.database import open_for_reading, open_for_writing
 from dbtool.store.ingest import ingest
 from tests.support.made_up import write_shard
@@ -16,6 +16,8 @@ from tests.support.made_up import write_shard
 CNN = "mnist/simple_cnn_base/nesterov_momentum"
 MEDIUM = "mnist/fc_128_128_128/sgd"
 SMALL = "mnist/fc_64_64_64/sgd"
+# Figures that the small database has rows of.
+FILLED = ["figure_01", "figure_03", "figure_04", "steps", "learning-rates"]
 
 
 def rows(connection, figure, **request):
@@ -126,14 +128,16 @@ def test_csv_has_panel_series_x_y_first_and_an_empty_y(connection):
     assert [line[2:4] for line in lines] == [["64", "20"], ["128", "10"], ["256", ""]]
 
 
-@pytest.mark.parametrize("spec", FIGURES, ids=lambda spec: spec.name)
-def test_the_filled_query_returns_the_figure_s_points(connection, spec):
+@pytest.mark.parametrize("name", FILLED)
+def test_the_filled_query_returns_the_figure_s_points(connection, name):
+    spec = find_figure(name)
     workloads = (SMALL, CNN) if spec.takes_workloads else None
     points = read_points(connection, spec, Request("made-up", 50, 0.4, workloads))
     filled = filled_query(spec, Request("made-up", 50, 0.4, workloads))
     assert points.sql == filled
     frame = connection.execute(filled).pl()
-    assert frame.filter(frame["x"].is_not_null()).equals(points.rows)
+    held = frame.filter(frame["x"].is_not_null())
+    assert held.equals(points.rows.select(frame.columns))
 
 
 def test_text_in_a_query_is_quoted():

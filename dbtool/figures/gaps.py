@@ -1,0 +1,89 @@
+"""What a figure lacks, in words: which panels and curves, in which release, and what fills them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dbtool.errors import DbtoolError
+from dbtool.figures.names import readable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import polars as pl
+
+FETCH = "`dbtool fetch` and `dbtool import batch_science_data.tar.bz2`"
+PUBLISHED = "published"
+# More commands than this would fill the page; the rest are like them.
+MOST_COMMANDS = 3
+
+
+class NoDataError(DbtoolError):
+    """The database holds no rows of the figure."""
+
+
+def left_out_names(rows: pl.DataFrame, left_out: pl.DataFrame) -> list[str]:
+    """What a release has no data of: whole panels by their titles, else "PANEL (CURVE, …)".
+
+    Args:
+        rows: what the release has data of; columns panel and series.
+        left_out: what it has none of; the same columns.
+    """
+    drawn = set(rows["panel"])
+    missing: dict[str, dict[str, None]] = {}
+    for panel, series in left_out.select("panel", "series").iter_rows():
+        missing.setdefault(panel, {})[readable(series)] = None
+    return [
+        f"{readable(panel)} ({', '.join(curves)})" if panel in drawn else readable(panel)
+        for panel, curves in missing.items()
+    ]
+
+
+def what_fills(workloads: Iterable[str], releases: Sequence[str]) -> str:
+    """The commands that bring data of these workloads, as the end of a sentence; "" if none do.
+
+    Args:
+        workloads: that the figure lacks.
+        releases: that have been looked in; what they lack they will not bring.
+    """
+    from dbtool.archive.table import published_studies
+    from producers.workloads.registry import WORKLOADS
+
+    names = list(dict.fromkeys(workloads))
+    in_published = {study.workload for study in published_studies()}
+    ways = []
+    if PUBLISHED not in releases and any(name in in_published for name in names):
+        ways.append(f"the published release ({FETCH})")
+    producible = [name for name in names if name in WORKLOADS]
+    commands = [f"`dbtool produce {name}`" for name in producible[:MOST_COMMANDS]]
+    if commands:
+        more = len(producible) - len(commands)
+        ways.append(" ".join(commands) + (f" and {more} more like these" if more else ""))
+    return " or ".join(ways)
+
+
+def no_data(
+    figure: str,
+    releases: Sequence[str],
+    left_out: pl.DataFrame,
+    workloads: Sequence[str] | None,
+) -> NoDataError:
+    """The error for a figure without a single row: what would fill it.
+
+    Args:
+        figure: its name.
+        releases: that were looked in.
+        left_out: the rows that name the figure's curves.
+        workloads: those that the request names.
+    """
+    if workloads is not None:
+        return NoDataError(f"no goal is known for {', '.join(workloads)}; give one with --goal")
+    held = f"release {', '.join(releases)}" if releases else "the database, which holds no release,"
+    if left_out.is_empty():
+        return NoDataError(
+            f"{held} has no workload with a goal for {figure}; "
+            "load shards with `dbtool ingest PATH` or train with `dbtool produce WORKLOAD`"
+        )
+    filled = what_fills(left_out["workload"].drop_nulls(), releases)
+    way = f"{filled} would fill it" if filled else "no release or producer of dbtool has them"
+    return NoDataError(f"{held} has no rows of {figure}; {way}")
