@@ -57,17 +57,14 @@ def command(
         names = matching_workloads(connection, workload, release)
         check_batch_sizes(connection, names, release, batch_size or [])
         check_metric(connection, metric)
-        connection.execute(query("create_steps"))
         chosen = {"workloads": names, "release": release}
         goals = connection.execute(query("goals"), chosen).fetchall()
-        for position, (held_release, name, own_metric, own_goal) in enumerate(goals):
+        for name, own_metric, own_goal in goals:
             if goal is None and (own_goal is None or metric not in {None, own_metric}):
                 raise UsageError(
                     f"workload {name!r} has no goal of its own for {metric or own_metric}; "
                     "give one with `--goal X`"
                 )
-            values = {"release": held_release, "workload": name, "metric": metric}
-            values |= {"position": position, "goal": goal, "trials": trials}
-            connection.execute(query("insert_steps"), values)
-        steps = connection.execute(query("steps"), {"batch_sizes": batch_size})
+        values = {"metric": metric, "goal": goal, "trials": trials, "batch_sizes": batch_size}
+        steps = connection.execute(query("steps"), chosen | values)
         print_rows(steps, output_format, limit)

@@ -8,10 +8,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.made_up import curve, write_shard
 
 from .conftest import DIGITS, LETTERS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from .conftest import Call
 
 
@@ -111,3 +114,31 @@ def test_steps_come_in_the_order_of_asking(call: Call) -> None:
     words = ["steps", "letters/*", "digits/*", "--goal", "0.85", "--format", "csv"]
     rows = list(csv.DictReader(io.StringIO(call(*words).output)))
     assert [row["workload"] for row in rows] == [LETTERS, DIGITS, DIGITS]
+
+
+def test_steps_of_two_releases_have_each_its_own_goal(tmp_path: Path, call: Call) -> None:
+    sgd = {"learning_rate": 0.1}
+    for release, goal in (("second", 0.3), ("first", 0.6)):
+        for batch_size in (8, 4):
+            trials = [(0, "COMPLETE", sgd, curve([0.9, 0.5, 0.2]))]
+            write_shard(
+                tmp_path / release,
+                release=release,
+                workload=DIGITS,
+                batch_size=batch_size,
+                trials=trials,
+                goal=goal,
+            )
+    database = ["--db", str(tmp_path / "db")]
+    for release in ("second", "first"):
+        assert call("ingest", str(tmp_path / release), *database).code == 0
+    rows = _rows(call, "steps", "*", *database)
+    found = [(row["release"], row["batch_size"], row["goal"], row["steps"]) for row in rows]
+    # Releases in the order of their loading.
+    assert found == [
+        ("second", 4, 0.3, 20),
+        ("second", 8, 0.3, 20),
+        ("first", 4, 0.6, 10),
+        ("first", 8, 0.6, 10),
+    ]
+    assert _rows(call, "steps", DIGITS, "--release", "first", *database) == rows[2:]
