@@ -1,0 +1,137 @@
+"""Commands that fill a database and are killed, interrupted or out of disk: what holds for all."""
+
+from __future__ import annotations
+
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Undisturbed:
+    """A command that fills a database, and what it does when nothing disturbs it.
+
+    Attributes:
+        words: the command, without --db.
+        contents: what a database holds; equal where it is the same.
+        seconds: how long the command takes.
+        expected: the contents that it leaves.
+        errors: what it printed on standard error.
+    """
+
+    words: tuple[str, ...]
+    contents: Callable[[Path], Any]
+    seconds: float
+    expected: Any
+    errors: str
+
+
+def run_undisturbed(
+    words: tuple[str, ...], contents: Callable[[Path], Any], database: Path
+) -> Undisturbed:
+    """Runs a command to its end."""
+    started = time.monotonic()
+    code, errors = _finished(_start(words, database))
+    assert code == 0, errors
+    return Undisturbed(words, contents, time.monotonic() - started, contents(database), errors)
+
+
+def kill_and_repeat(
+    undisturbed: Undisturbed,
+    database: Path,
+    kills: int,
+    seed: int,
+    check: Callable[[Path], None],
+) -> None:
+    """Kills the command at random moments, checks what it left, and lets the last one end.
+
+    Args:
+        undisturbed: the command.
+        database: a path at which nothing is.
+        kills: how often it is killed.
+        seed: of the moments.
+        check: what holds of the database after every kill.
+    """
+    seconds = undisturbed.seconds
+    chance = random.Random(seed)
+    struck = 0
+    while struck < kills:
+        process = _start(undisturbed.words, database)
+        time.sleep(chance.uniform(0.2, 1.0) * seconds)
+        process.send_signal(signal.SIGKILL)
+        if _finished(process)[0] == 0:
+            # The machine is quicker than it was: start over and strike earlier.
+            seconds *= 0.7
+            database.unlink()
+            continue
+        struck += 1
+        if database.exists():
+            check(database)
+    _assert_goes_on(undisturbed, database)
+
+
+def interrupt_and_repeat(undisturbed: Undisturbed, database: Path) -> None:
+    """Ctrl-C ends the command in one line, and the next one goes on."""
+    process = _start(undisturbed.words, database)
+    time.sleep(undisturbed.seconds * 0.7)
+    process.send_signal(signal.SIGINT)
+    code, errors = _finished(process)
+    if code != 0:  # a fast machine may have finished
+        assert code == 130, errors
+        assert errors == "dbtool: interrupted\n"
+    _assert_goes_on(undisturbed, database)
+
+
+def fill_the_disk_and_repeat(
+    undisturbed: Undisturbed, database: Path, check: Callable[[Path], None]
+) -> str:
+    """A full disk ends the command in one sentence, which is returned, and the next one goes on.
+
+    Args:
+        undisturbed: the command, which writes more than a megabyte.
+        database: a path at which nothing is.
+        check: what holds of the database while the disk is full.
+    """
+
+    def at_most_a_megabyte() -> None:
+        # Writing past the limit then fails as it does on a full disk.
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+
+    code, errors = _finished(_start(undisturbed.words, database, preexec_fn=at_most_a_megabyte))
+    assert code == 1, errors
+    assert errors.count("\n") == 1, errors
+    assert "what it held is unharmed" in errors
+    check(database)
+    _assert_goes_on(undisturbed, database)
+    return errors
+
+
+def _assert_goes_on(undisturbed: Undisturbed, database: Path) -> None:
+    code, errors = _finished(_start(undisturbed.words, database))
+    assert code == 0, errors
+    assert undisturbed.contents(database) == undisturbed.expected
+
+
+def _start(words: tuple[str, ...], database: Path, **options: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "dbtool", *words, "--db", str(database)],
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+def _finished(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """The exit code, and what was printed on standard error."""
+    _, errors = process.communicate()
+    return process.returncode, errors
