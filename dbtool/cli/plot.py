@@ -2,23 +2,23 @@
 
 import math
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dbtool.cli.completion import figures, held_workloads
-from dbtool.cli.options import Database, Release
+from dbtool.cli.completion import figures, held_releases, held_workloads
+from dbtool.cli.options import Database
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import duckdb
+    from collections.abc import Mapping, Sequence
 
     from dbtool.figures.points import Request
     from dbtool.figures.specs import FigureSpec
 
-ALL = "all"
+DEFAULT_FORMAT = "png"
+DEFAULT_FOLDER = Path("figures")
 
 
 def command(
@@ -26,7 +26,7 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="FIGURE...|all",
-            help="Names or numbers of figures, such as figure_01, 3 or steps; "
+            help="Names or numbers of figures, such as figure_01, 9a or steps; "
             "see `dbtool plot --list`.",
             autocompletion=figures,
             show_default=False,
@@ -38,8 +38,8 @@ def command(
         typer.Option(
             "--workload",
             metavar="W",
-            help="For steps and learning-rates: only this workload, or a pattern in quotes such as "
-            "'mnist/fc_*'; may be given more than once.",
+            help="For the figures of any workloads, such as steps: only this workload, or a "
+            "pattern in quotes such as 'mnist/fc_*'; may be given more than once.",
             autocompletion=held_workloads,
             show_default=False,
         ),
@@ -64,20 +64,61 @@ def command(
         ),
     ] = None,
     output_format: Annotated[
-        str,
-        typer.Option("--format", metavar="png,pdf,svg", help="Kinds of file, joined by commas."),
-    ] = "png",
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="png,pdf,svg",
+            help=f"Kinds of file, joined by commas; without it {DEFAULT_FORMAT}.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="The folder for the files.")
-    ] = Path("figures"),
-    sql: Annotated[
-        bool, typer.Option("--sql", help="Print the figure's query and draw nothing.")
-    ] = False,
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help=f"The folder for the files; without it {DEFAULT_FOLDER}.",
+            show_default=False,
+        ),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html",
+            metavar="DIR",
+            help="Write DIR/index.html instead: every figure with its query and its points, on "
+            "one page that needs no network and no server.",
+            show_default=False,
+        ),
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data",
+            metavar="csv,json,parquet",
+            help="Write the points alone, in these kinds of file, joined by commas.",
+            show_default=False,
+        ),
+    ] = None,
+    sql: Annotated[bool, typer.Option("--sql", help="Print the figures' queries instead.")] = False,
     list_figures: Annotated[
-        bool, typer.Option("--list", help="List the figures and draw nothing.")
+        bool,
+        typer.Option(
+            "--list", help="List the figures instead, and how many panels have data here."
+        ),
     ] = False,
     db: Database = None,
-    release: Release = None,
+    release: Annotated[
+        str | None,
+        typer.Option(
+            "--release",
+            metavar="NAME[,NAME...]",
+            help="Only rows of this release; several joined by commas are drawn over each other. "
+            "See `dbtool releases`.",
+            autocompletion=held_releases,
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Draw figures, and write their points as CSV beside them.
 
@@ -89,138 +130,104 @@ def command(
     from dbtool.errors import UsageError
     from dbtool.figures.points import Request
 
-    if list_figures:
-        _print_list()
-        return
-    if not figure:
-        raise UsageError("name a figure, or `all` (list them with `dbtool plot --list`)")
     if goal is not None and not math.isfinite(goal):
         raise UsageError(f"--goal {goal} is not a finite number, such as --goal 0.03")
-    specs = _specs(figure)
-    if workload and ALL in figure:
-        specs = [spec for spec in specs if spec.takes_workloads]
+    _check_together(
+        {"--list": list_figures, "--sql": sql, "--data": data, "--html": html},
+        {"--format": output_format, "--out": out},
+    )
     request = Request(release, trials, goal, tuple(workload) if workload else None)
-    formats = _formats(output_format)
-    if sql:
-        _print_queries(specs, request, db)
+    if list_figures:
+        _print_list(request, db)
+    elif sql:
+        _print_queries(_specs(figure, request), request, db)
     else:
-        _draw_all(specs, request, formats, out, db, skip_empty=ALL in figure)
+        _write(figure or [], request, db, _Target(output_format, out, html, data))
+
+
+@dataclass(frozen=True)
+class _Target:
+    """What is written and where: the options of these names, None where they are not given."""
+
+    formats: str | None
+    out: Path | None
+    html: Path | None
+    data: str | None
+
+
+def _check_together(outputs: "Mapping[str, object]", details: "Mapping[str, object]") -> None:
+    """Refuses options that contradict each other.
+
+    Args:
+        outputs: options that each ask for something else than pictures in files, by name.
+        details: options about files of pictures.
+
+    Raises:
+        UsageError: two outputs are asked for, or an output and a detail it has no use for.
+    """
+    from dbtool.errors import UsageError
+
+    asked = [name for name, value in outputs.items() if value]
+    if len(asked) > 1:
+        raise UsageError(f"{asked[0]} and {asked[1]} ask for different things; give one of them")
+    of_use = {"--out"} if asked == ["--data"] else set()
+    for name, value in details.items():
+        if asked and value is not None and name not in of_use:
+            raise UsageError(f"{name} plays no part with {asked[0]}; leave one of them out")
+
+
+def _specs(words: "list[str] | None", request: "Request") -> "list[FigureSpec]":
+    """The figures that the words name; with workloads, of all those that take any."""
+    from dbtool.cli.plotting.request import ALL, chosen_specs
+
+    specs = chosen_specs(words or [])
+    if request.workloads is not None and ALL in (words or []):
+        return [spec for spec in specs if spec.takes_workloads]
+    return specs
+
+
+def _print_list(request: "Request", db: Path | None) -> None:
+    from dbtool.cli.database import reading
+    from dbtool.cli.plotting.listing import print_list
+    from dbtool.cli.plotting.request import checked
+
+    with reading(db) as connection:
+        print_list(connection, checked(connection, request))
 
 
 def _print_queries(specs: "Sequence[FigureSpec]", request: "Request", db: Path | None) -> None:
     """Prints the figures' queries; the database is opened only to match names of workloads."""
     from dbtool.cli.database import reading
+    from dbtool.cli.plotting.request import checked
     from dbtool.figures.points import filled_query
 
     if request.workloads is not None:
         with reading(db) as connection:
-            request = _with_matching_workloads(connection, request)
+            request = checked(connection, request)
     for spec in specs:
         sys.stdout.write(filled_query(spec, request))
 
 
-def _print_list() -> None:
-    """Prints a line a figure: its name and what it answers."""
-    from dbtool.figures.specs import FIGURES
-
-    width = max(len(spec.name) for spec in FIGURES)
-    for spec in FIGURES:
-        sys.stdout.write(f"{spec.name:<{width}}  {spec.question}\n")
-
-
-def _specs(words: "Sequence[str]") -> "list[FigureSpec]":
-    """The figures that the words name, each once; every figure for the word "all"."""
-    from dbtool.figures.specs import FIGURES, find_figure
-
-    if ALL in words:
-        return list(FIGURES)
-    return list(dict.fromkeys(find_figure(word) for word in words))
-
-
-def _formats(word: str) -> list[str]:
-    """The kinds of file that a list joined by commas names, each once.
-
-    Raises:
-        UsageError: one of them is not known.
-    """
-    from dbtool.errors import unknown
+def _write(words: "list[str]", request: "Request", db: Path | None, target: _Target) -> None:
+    """Draws the figures, or writes their points or their page."""
+    from dbtool.cli.plotting.data import DATA_FORMATS
+    from dbtool.cli.plotting.request import ALL, checked, chosen_formats
     from dbtool.figures.specs import FORMATS
 
-    names = list(dict.fromkeys(name.strip().lower() for name in word.split(",")))
-    for name in names:
-        if name not in FORMATS:
-            raise unknown("format", name, FORMATS, "dbtool plot --help")
-    return names
-
-
-def _draw_all(
-    specs: "Sequence[FigureSpec]",
-    request: "Request",
-    formats: "Sequence[str]",
-    out: Path,
-    db: Path | None,
-    *,
-    skip_empty: bool,
-) -> None:
-    """Draws the figures, and tells which had no data.
-
-    Raises:
-        NoDataError: none was drawn, or one that was named has no data.
-    """
+    specs = _specs(words, request)
+    folder = target.out or DEFAULT_FOLDER
+    if target.data is None:
+        formats = chosen_formats("format", target.formats or DEFAULT_FORMAT, FORMATS)
+    else:
+        formats = chosen_formats("kind of data", target.data, DATA_FORMATS)
     from dbtool.cli.database import reading
-    from dbtool.errors import DbtoolError
-    from dbtool.figures.points import NoDataError
+    from dbtool.cli.plotting import drawing
 
-    empty: list[NoDataError] = []
     with reading(db) as connection:
-        request = _with_matching_workloads(connection, request)
-        for spec in specs:
-            try:
-                _draw_one(connection, spec, request, formats, out)
-            except NoDataError as error:
-                empty.append(error)
-            except OSError as error:
-                reason = error.strerror or str(error)
-                raise DbtoolError(f"cannot write to {str(out)!r}: {reason}") from error
-    reported = empty if skip_empty and len(empty) < len(specs) else empty[:-1]
-    for each in reported:
-        sys.stderr.write(f"left out: {each}\n")
-    if len(reported) < len(empty):
-        raise empty[-1]
-
-
-def _draw_one(
-    connection: "duckdb.DuckDBPyConnection",
-    spec: "FigureSpec",
-    request: "Request",
-    formats: "Sequence[str]",
-    out: Path,
-) -> None:
-    """Draws one figure, prints the names of its files, and tells which parts had no data."""
-    from dbtool.figures.caption import left_out_names
-    from dbtool.figures.files import write_figure
-    from dbtool.figures.points import read_points
-
-    points = read_points(connection, spec, request)
-    for path in write_figure(points, spec, out, formats):
-        sys.stdout.write(f"{path}\n")
-    missing = left_out_names(points)
-    if missing:
-        sys.stderr.write(
-            f"{spec.name}: no data in release {points.release}: {'; '.join(missing)}\n"
-        )
-
-
-def _with_matching_workloads(
-    connection: "duckdb.DuckDBPyConnection", request: "Request"
-) -> "Request":
-    """The request with its patterns of workloads replaced by the names that match."""
-    from dataclasses import replace
-
-    from dbtool.cli.names import check_release, matching_workloads
-
-    if request.workloads is None:
-        check_release(connection, request.release)
-        return request
-    names = matching_workloads(connection, request.workloads, request.release)
-    return replace(request, workloads=tuple(names))
+        job = drawing.Job(connection, specs, checked(connection, request), skip_empty=ALL in words)
+        if target.html is not None:
+            drawing.write_gallery(job, target.html)
+        elif target.data is not None:
+            drawing.write_rows(job, folder, formats)
+        else:
+            drawing.draw_files(job, folder, formats)

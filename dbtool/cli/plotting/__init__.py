@@ -1,0 +1,1 @@
+"""What the command that draws figures does, a module for each kind of output."""

@@ -1,0 +1,85 @@
+"""A figure as a picture that a page carries inside."""
+
+from __future__ import annotations
+
+import base64
+import re
+import struct
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dbtool.figures.files import write_figure
+from dbtool.figures.style import DOTS_PER_INCH
+
+if TYPE_CHECKING:
+    from dbtool.figures.points import Points
+    from dbtool.figures.specs import FigureSpec
+
+CSS_PIXELS = 96
+POINTS_PER_INCH = 72
+# A page is read from further away than print.
+ENLARGED = 1.3
+# Beyond this many bytes the same figure as dots may be smaller than as shapes.
+LARGE = 400_000
+_SVG_SIZE = re.compile(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"')
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture.
+
+    Attributes:
+        suffix: svg or png.
+        data: the file's bytes.
+        width: in CSS pixels, where there is room.
+        height: likewise.
+    """
+
+    suffix: str
+    data: bytes
+    width: int
+    height: int
+
+    def data_uri(self) -> str:
+        """An address that holds the picture itself."""
+        kind = "svg+xml" if self.suffix == "svg" else self.suffix
+        return f"data:image/{kind};base64,{base64.b64encode(self.data).decode()}"
+
+
+def picture_of(points: Points, spec: FigureSpec) -> Picture:
+    """Draws a figure: as SVG, or as PNG where that is far smaller.
+
+    Raises:
+        OSError: the folder for temporary files cannot be written to.
+    """
+    svg = _drawn(points, spec, "svg")
+    if len(svg) <= LARGE:
+        return svg_picture(svg)
+    png = _drawn(points, spec, "png")
+    return png_picture(png) if len(png) < len(svg) else svg_picture(svg)
+
+
+def _drawn(points: Points, spec: FigureSpec, suffix: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        write_figure(points, spec, Path(folder), [suffix])
+        return Path(folder, f"{spec.name}.{suffix}").read_bytes()
+
+
+def svg_picture(data: bytes) -> Picture:
+    """A picture from the SVG that Matplotlib writes, whose box is in points."""
+    found = _SVG_SIZE.search(data)
+    if found is None:
+        raise ValueError("the SVG does not say how large it is")
+    width, height = (
+        round(ENLARGED * float(size) / POINTS_PER_INCH * CSS_PIXELS) for size in found.groups()
+    )
+    return Picture("svg", data, width, height)
+
+
+def png_picture(data: bytes) -> Picture:
+    """A picture from a PNG, whose header holds its width and height in dots."""
+    dots = struct.unpack(">II", data[16:24])
+    width, height = (round(ENLARGED * size / DOTS_PER_INCH * CSS_PIXELS) for size in dots)
+    return Picture("png", data, width, height)
