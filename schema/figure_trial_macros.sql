@@ -20,62 +20,71 @@ CREATE MACRO near_batch_size(wanted_batch_size, release_name, workload_names) AS
 -- The workloads of a figure that draws any: those named; where workload_names is NULL the one with the most trials, of
 -- those that search the momentum if there are such, because a panel a study of every workload would be hundreds.
 CREATE MACRO named_or_largest(release_name, workload_names, goal_value) AS TABLE
+WITH held AS (
+    SELECT workload, sum(trials) AS trials
+    FROM workloads
+    JOIN figure_releases(release_name, workload_names) USING (release)
+    GROUP BY workload
+),
+ranked AS (
+    SELECT *, row_number() OVER (ORDER BY optimizer = 'sgd', trials DESC, workload) AS place
+    FROM workload_curves(release_name, workload_names, goal_value, true)
+    JOIN held USING (workload)
+)
 SELECT
     row_number() OVER (ORDER BY panel_order) AS panel_order,
     CASE WHEN count(*) OVER () > 1 THEN panel END AS panel,
     workload,
     metric,
     goal
-FROM workload_curves(release_name, workload_names, goal_value, true)
-QUALIFY workload_names IS NOT NULL OR row_number() OVER (
-    ORDER BY
-        optimizer = 'sgd',
-        (
-            SELECT sum(trials)
-            FROM workloads
-            JOIN figure_releases(release_name, workload_names) USING (release)
-            WHERE workloads.workload = workload_curves.workload
-        ) DESC,
-        workload
-) = 1;
+FROM ranked
+WHERE workload_names IS NOT NULL OR place = 1;
 
--- Every COMPLETE and INFEASIBLE trial of the studies behind a figure's panels, and what became of it; trial_count NULL
--- takes all of them. The list has panel_order, panel, workload, batch_size (NULL: every one), metric, goal, most_steps
--- (the budget; NULL: none). outcome is goal achieved, goal not achieved or infeasible, whatever an infeasible trial
--- measured before it diverged; steps are those to the goal; best is the trial of its study that reached the goal first,
--- ties going to the smaller trial id. A panel whose study a release lacks has one row without trial.
-CREATE MACRO panel_outcomes(panels, release_name, goal_value, trial_count) AS TABLE
+-- The studies behind a figure's panels or curves, a row each. The list has panel_order, workload, batch_size (NULL: every
+-- one), metric, goal, perhaps trials, and what else a figure needs, which is passed on. What a release lacks has one row
+-- without study. asked_trials is NULL where neither the list nor trial_count says a number.
+CREATE MACRO listed_studies(panels, release_name, goal_value, trial_count) AS TABLE
 WITH listed AS (
-    SELECT * REPLACE (coalesce(goal_value, goal)::DOUBLE AS goal)
-    FROM query_table(panels)
+    SELECT NULL::BIGINT AS trials WHERE false
+    UNION ALL BY NAME
+    SELECT * REPLACE (coalesce(goal_value, goal)::DOUBLE AS goal) FROM query_table(panels)
 ),
 held AS (
     SELECT release, workload, study_id, batch_size, search_space
     FROM stored.study
     JOIN stored.workload USING (workload_id)
     JOIN stored.release USING (release_id)
-),
-chosen AS MATERIALIZED (
-    SELECT
-        listed.* REPLACE (coalesce(held.batch_size, listed.batch_size) AS batch_size),
-        releases.release,
-        release_order,
-        study_id,
-        search_space
-    FROM listed
-    CROSS JOIN figure_releases(release_name, (SELECT list(workload) FROM listed)) AS releases
-    LEFT JOIN held
-        ON held.release = releases.release
-        AND held.workload = listed.workload
-        AND (listed.batch_size IS NULL OR held.batch_size = listed.batch_size)
+)
+SELECT
+    listed.* EXCLUDE (trials) REPLACE (coalesce(held.batch_size, listed.batch_size) AS batch_size),
+    goal_text(metric, listed.goal) AS goal_text,
+    coalesce(trial_count, trials)::BIGINT AS asked_trials,
+    releases.release,
+    release_order,
+    study_id,
+    search_space
+FROM listed
+CROSS JOIN figure_releases(release_name, (SELECT list(workload) FROM listed)) AS releases
+LEFT JOIN held
+    ON held.release = releases.release
+    AND held.workload = listed.workload
+    AND (listed.batch_size IS NULL OR held.batch_size = listed.batch_size);
+
+-- Every COMPLETE and INFEASIBLE trial of the studies behind a figure's panels, and what became of it; trial_count NULL
+-- takes all of them. The list is that of listed_studies with most_steps (the budget; NULL: none). outcome is goal
+-- achieved, goal not achieved or infeasible, whatever an infeasible trial measured before it diverged; steps are those
+-- to the goal; best is the trial of its study that reached the goal first, ties going to the smaller trial id.
+CREATE MACRO panel_outcomes(panels, release_name, goal_value, trial_count) AS TABLE
+WITH chosen AS MATERIALIZED (
+    SELECT * FROM listed_studies(panels, release_name, goal_value, trial_count)
 ),
 taken AS MATERIALIZED (
     SELECT panel_order, study_id, trial_id, status, metric, goal, metaparameters
     FROM chosen
     JOIN stored.trial USING (study_id)
     WHERE status IN ('COMPLETE', 'INFEASIBLE')
-    QUALIFY trial_count IS NULL
-        OR row_number() OVER (PARTITION BY panel_order, study_id ORDER BY trial_id) <= trial_count
+    QUALIFY asked_trials IS NULL
+        OR row_number() OVER (PARTITION BY panel_order, study_id ORDER BY trial_id) <= asked_trials
 ),
 complete_trials AS MATERIALIZED (
     SELECT DISTINCT study_id, trial_id, metric, goal
@@ -107,15 +116,13 @@ classed AS (
 )
 SELECT
     chosen.*,
-    goal_text(metric, goal) AS goal_text,
     trial_id,
     metaparameters,
     coalesce(outcome, 'goal achieved') AS outcome,
     CASE outcome WHEN 'goal not achieved' THEN 2 WHEN 'infeasible' THEN 3 ELSE 1 END AS outcome_order,
     steps,
     coalesce(best, false) AS best,
-    CASE WHEN study_id IS NOT NULL THEN coalesce(trials, 0) END AS trials,
-    trial_count::BIGINT AS asked_trials
+    CASE WHEN study_id IS NOT NULL THEN coalesce(trials, 0) END AS trials
 FROM chosen
 LEFT JOIN classed USING (panel_order, study_id);
 
@@ -248,45 +255,80 @@ QUALIFY read_off
     OR (row_number() OVER curve_by_step - 1) % ceil(count(*) OVER (PARTITION BY curve) / most_points)::BIGINT = 0
     OR lead(step) OVER curve_by_step IS NULL;
 
--- The studies behind some curves as curve_studies finds them, of the batch size that the list says (NULL: every one). A
--- curve whose study a release lacks has one row without study.
-CREATE MACRO curve_studies_at(curves, release_name, goal_value, trial_count) AS TABLE
-SELECT found.* EXCLUDE (wanted, fits) REPLACE (if(fits, study_id, NULL) AS study_id, if(fits, batch_size, wanted) AS batch_size)
-FROM (
-    SELECT
-        studies.*,
-        listed.batch_size AS wanted,
-        coalesce(listed.batch_size IS NULL OR listed.batch_size = studies.batch_size, false) AS fits
-    FROM curve_studies(curves, release_name, goal_value, trial_count) AS studies
-    JOIN (
-        SELECT panel_order, series_order, batch_size FROM query_table(curves)
-    ) AS listed USING (panel_order, series_order)
-) AS found
-WINDOW
-    curve AS (PARTITION BY panel_order, series_order, release_order),
-    curve_by_batch_size AS (PARTITION BY panel_order, series_order, release_order ORDER BY batch_size)
-QUALIFY fits OR (NOT bool_or(fits) OVER curve AND row_number() OVER curve_by_batch_size = 1);
-
--- The trial that stands for each study behind some curves: the one that reached the goal first; where none did, the one
--- with the best value of the goal's metric (ties: the smaller step, then the smaller trial id). The list is the one of
--- curve_studies_at. trial_id is NULL where there is no such study or trial, steps where no trial reached the goal.
-CREATE MACRO best_trials(curves, release_name, goal_value, trial_count) AS TABLE
-WITH chosen AS MATERIALIZED (
-    SELECT * FROM curve_studies_at(curves, release_name, goal_value, trial_count)
+-- Of the studies that the common table expression named "chosen" holds as listed_studies returns them, the trials that
+-- count: the first asked_trials COMPLETE ones. steps are those to the goal, best tells the trial that reached it first,
+-- ties going to the smaller trial id; trials counts them.
+CREATE MACRO counted_trials(chosen) AS TABLE
+WITH asked AS (
+    SELECT DISTINCT study_id, metric, goal, asked_trials FROM query_table(chosen)
 ),
-taken AS MATERIALIZED (
-    SELECT * FROM curve_trials('chosen')
+first_complete AS (
+    SELECT study_id, trial_id, row_number() OVER (PARTITION BY study_id ORDER BY trial_id) AS place
+    FROM stored.trial
+    WHERE status = 'COMPLETE' AND study_id IN (SELECT study_id FROM asked)
 ),
 taken_trials AS MATERIALIZED (
-    SELECT DISTINCT study_id, trial_id, metric, goal FROM taken
+    SELECT study_id, trial_id, metric, goal
+    FROM asked
+    JOIN first_complete USING (study_id)
+    WHERE place <= coalesce(asked_trials, place)
+)
+SELECT
+    taken_trials.*,
+    step AS steps,
+    step IS NOT NULL AND row_number() OVER (PARTITION BY study_id, metric, goal ORDER BY step, trial_id) = 1 AS best,
+    count(*) OVER (PARTITION BY study_id, metric, goal) AS trials
+FROM taken_trials
+LEFT JOIN first_past_goal('taken_trials') USING (study_id, trial_id, metric, goal);
+
+-- The finite values of the metrics of a few trials, which the common table expression named "few" holds: study_id,
+-- trial_id, metric. Unlike metric_values it reads all columns of the trials' row groups at once, and no other ones: where
+-- trials are few, a branch a metric would spend its time on looking for rows of the metrics that nobody asked for.
+CREATE MACRO finite_values(few) AS TABLE
+WITH limited AS MATERIALIZED (
+    SELECT DISTINCT study_id, trial_id, metric
+    FROM query_table(few)
+    -- More than there can be; it tells DuckDB that these are few, and so which side of the join below to keep.
+    LIMIT 1_000_000
+)
+SELECT
+    study_id,
+    trial_id,
+    metric,
+    step,
+    CASE metric
+        WHEN 'train_cross_entropy_error' THEN train_cross_entropy_error
+        WHEN 'train_classification_error' THEN train_classification_error
+        WHEN 'train_average_precision' THEN train_average_precision
+        WHEN 'val_cross_entropy_error' THEN val_cross_entropy_error
+        WHEN 'val_classification_error' THEN val_classification_error
+        WHEN 'val_average_precision' THEN val_average_precision
+        WHEN 'test_cross_entropy_error' THEN test_cross_entropy_error
+        WHEN 'test_classification_error' THEN test_classification_error
+        WHEN 'test_average_precision' THEN test_average_precision
+        WHEN 'batch_cross_entropy_error' THEN batch_cross_entropy_error
+    END AS value
+FROM stored.measurement
+JOIN limited USING (study_id, trial_id)
+WHERE isfinite(value);
+
+-- The trial that stands for each study behind some curves: the one that reached the goal first; where none did, the one
+-- with the best value of the goal's metric (ties: the smaller step, then the smaller trial id). The list is that of
+-- listed_studies. trial_id is NULL where there is no such study or trial, steps where no trial reached the goal.
+CREATE MACRO best_trials(curves, release_name, goal_value, trial_count) AS TABLE
+WITH chosen AS MATERIALIZED (
+    SELECT * FROM listed_studies(curves, release_name, goal_value, trial_count)
+),
+counted AS MATERIALIZED (
+    SELECT * FROM counted_trials('chosen')
 ),
 reached AS MATERIALIZED (
-    SELECT study_id, metric, goal, arg_min({'trial_id': trial_id, 'step': step}, (step, trial_id)) AS first
-    FROM first_past_goal('taken_trials')
-    GROUP BY study_id, metric, goal
+    SELECT * FROM counted WHERE best
 ),
 unreached_trials AS MATERIALIZED (
-    SELECT taken_trials.* FROM taken_trials ANTI JOIN reached USING (study_id, metric, goal)
+    SELECT study_id, trial_id, metric, goal
+    FROM counted
+    ANTI JOIN reached USING (study_id, metric, goal)
 ),
 nearest AS (
     SELECT
@@ -294,20 +336,20 @@ nearest AS (
         metric,
         goal,
         arg_min(trial_id, (if(metric LIKE '%average_precision', -value, value), step, trial_id)) AS trial_id
-    FROM metric_values('unreached_trials')
-    WHERE isfinite(value)
+    FROM finite_values('unreached_trials')
+    JOIN (SELECT DISTINCT study_id, metric, goal FROM unreached_trials) USING (study_id, metric)
     GROUP BY study_id, metric, goal
 ),
-counted AS (
-    SELECT panel_order, series_order, study_id, count(*) AS trials FROM taken GROUP BY ALL
+sizes AS (
+    SELECT study_id, metric, goal, count(*) AS trials FROM counted GROUP BY ALL
 )
 SELECT
     chosen.*,
-    coalesce(first.trial_id, nearest.trial_id) AS trial_id,
-    first.step AS steps,
-    CASE WHEN study_id IS NOT NULL THEN coalesce(trials, 0) END AS trials
+    coalesce(reached.trial_id, nearest.trial_id) AS trial_id,
+    steps,
+    CASE WHEN chosen.study_id IS NOT NULL THEN coalesce(sizes.trials, 0) END AS trials
 FROM chosen
-LEFT JOIN counted USING (panel_order, series_order, study_id)
+LEFT JOIN sizes USING (study_id, metric, goal)
 LEFT JOIN reached USING (study_id, metric, goal)
 LEFT JOIN nearest USING (study_id, metric, goal);
 
@@ -338,9 +380,6 @@ axes(axis_order, axis) AS (
 split_curves AS MATERIALIZED (
     SELECT *, concat(split, '_', measure) AS metric FROM best CROSS JOIN splits
 ),
-wanted AS MATERIALIZED (
-    SELECT DISTINCT study_id, trial_id, metric, NULL::DOUBLE AS goal FROM split_curves WHERE trial_id IS NOT NULL
-),
 measured AS (
     SELECT
         (panel_order, split_order, study_id) AS curve,
@@ -349,8 +388,8 @@ measured AS (
         value,
         coalesce(metric = goal_metric AND step = steps, false) AS read_off
     FROM split_curves
-    JOIN (SELECT * EXCLUDE (goal) FROM metric_values('wanted')) USING (study_id, trial_id, metric)
-    WHERE isfinite(value) AND (step > 0 OR metric = goal_metric AND step = steps)
+    JOIN finite_values('split_curves') USING (study_id, trial_id, metric)
+    WHERE step > 0 OR metric = goal_metric AND step = steps
 ),
 points AS MATERIALIZED (
     SELECT panel_order, split_order, study_id, step, value, read_off
@@ -407,47 +446,25 @@ ORDER BY 6 * (split_curves.panel_order - 1) + 2 * split_order + axis_order, seri
 
 -- The points of the figures that show how steps to result are read off: the curves of the trials that count of one study
 -- a panel, x being the step and y the value of the goal's metric; best tells the curve of the trial that reached the
--- goal first, read_off the measurement on it. The list is the one of curve_studies_at, with a batch size. Values that
--- are no finite numbers and step 0 are left out, and a curve is thinned to 200 points.
+-- goal first, read_off the measurement on it. The list is that of listed_studies. Values that are no finite numbers and
+-- step 0 are left out, and a curve is thinned to 200 points.
 CREATE MACRO reading_points(curves, release_name, goal_value, trial_count) AS TABLE
 WITH chosen AS MATERIALIZED (
-    SELECT * FROM curve_studies_at(curves, release_name, goal_value, trial_count)
+    SELECT * FROM listed_studies(curves, release_name, goal_value, trial_count)
 ),
-taken AS MATERIALIZED (
-    SELECT * FROM curve_trials('chosen')
-),
-taken_trials AS MATERIALIZED (
-    SELECT DISTINCT study_id, trial_id, metric, goal FROM taken
-),
-reached AS MATERIALIZED (
-    SELECT study_id, metric, goal, arg_min({'trial_id': trial_id, 'step': step}, (step, trial_id)) AS first
-    FROM first_past_goal('taken_trials')
-    GROUP BY study_id, metric, goal
-),
-curves_of_trials AS (
-    SELECT
-        taken.*,
-        first.step AS steps,
-        coalesce(trial_id = first.trial_id, false) AS best,
-        count(*) OVER (PARTITION BY panel_order, study_id) AS trials
-    FROM taken
-    LEFT JOIN reached USING (study_id, metric, goal)
+counted AS MATERIALIZED (
+    SELECT * FROM counted_trials('chosen')
 ),
 measured AS (
     SELECT
-        (panel_order, study_id, trial_id) AS curve,
-        panel_order,
-        study_id,
-        trial_id,
-        steps,
-        best,
-        trials,
+        (study_id, trial_id, metric, goal) AS curve,
+        counted.*,
         step,
         value,
         best AND step = steps AS read_off
-    FROM curves_of_trials
-    JOIN metric_values('taken_trials') USING (study_id, trial_id, metric, goal)
-    WHERE isfinite(value) AND (step > 0 OR best AND step = steps)
+    FROM counted
+    JOIN finite_values('counted') USING (study_id, trial_id, metric)
+    WHERE step > 0 OR best AND step = steps
 ),
 points AS (
     SELECT * FROM thinned('measured', 200)
@@ -476,5 +493,5 @@ SELECT
     'log2' AS x_scale,
     'log10' AS y_scale
 FROM chosen
-LEFT JOIN points USING (panel_order, study_id)
+LEFT JOIN points USING (study_id, metric, goal)
 ORDER BY panel_order, series_order, release_order, x;

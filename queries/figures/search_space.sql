@@ -1,0 +1,44 @@
+/*
+Was the search space wide enough?
+A panel a metaparameter of a workload; a point is a COMPLETE or INFEASIBLE trial, x its study's batch size, y the
+metaparameter's value, the series what became of it; best marks the trial of the study that reached the goal first. One
+that lies at a border of the range (low, high) tells that a wider search might have found a better one. Where a range is
+another one at every batch size and not logarithmic, y is divided by the highest value that the study searched.
+The parameter workloads holds names of workloads; NULL: the one with the most trials, if possible one that searches the
+momentum. Each has its own goal unless the parameter goal is given; a workload without goal is left out. The parameter
+trials takes the first so many trials of each study instead of all, release names the release, or several joined by
+commas.
+*/
+WITH chosen AS (
+    SELECT * FROM named_or_largest($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)
+),
+metaparameters AS (
+    SELECT
+        workload,
+        metaparameter,
+        count(DISTINCT search_space->metaparameter->>'max_value') > 1
+            AND NOT bool_or(search_space->metaparameter->>'scale' LIKE '%LOG%') AS relative
+    FROM (
+        SELECT workload, search_space, unnest(json_keys(search_space)) AS metaparameter
+        FROM studies
+        JOIN figure_releases($release::VARCHAR, $workloads::VARCHAR[]) USING (release)
+        WHERE workload IN (SELECT workload FROM chosen)
+    )
+    GROUP BY workload, metaparameter
+),
+panels AS (
+    SELECT
+        row_number() OVER (
+            ORDER BY panel_order, metaparameter <> 'learning_rate', metaparameter <> 'momentum', metaparameter
+        ) AS panel_order,
+        concat_ws(': ', panel, upper(metaparameter[1]) || replace(metaparameter[2:], '_', ' ')) AS panel,
+        workload,
+        metric,
+        goal,
+        metaparameter,
+        coalesce(relative, false) AS relative
+    FROM chosen
+    JOIN metaparameters USING (workload)
+)
+SELECT *
+FROM grid_points('panels', $release::VARCHAR, NULL, $trials::BIGINT);
