@@ -7,10 +7,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import polars as pl
+from polars import selectors
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import polars as pl
 
     from dbtool.figures.points import Points
 
@@ -52,5 +53,7 @@ def _contents(points: Points, kind: str) -> bytes:
 
 def _json(rows: pl.DataFrame) -> str:
     """The rows as a list of objects, one a line; numbers that are not finite become null."""
-    lines = rows.write_ndjson().removesuffix("\n").split("\n")
+    # A decimal number would become text, and a count of DuckDB's may come as one.
+    plain = rows.with_columns(selectors.decimal().cast(pl.Float64))
+    lines = plain.write_ndjson().removesuffix("\n").split("\n")
     return "[\n" + ",\n".join(lines) + "\n]\n"

@@ -66,9 +66,13 @@ def filling_of(
     connection: duckdb.DuckDBPyConnection, spec: FigureSpec, request: Request
 ) -> Filling:
     """Counts a figure's panels by its own query, without a trial and so without measurements."""
-    query = filled_query(spec, replace(request, trials=0))
-    counted = f"SELECT count(*) FILTER (held), count(*) FROM (SELECT panel, bool_or(x IS NOT NULL) AS held FROM (\n{query.rstrip().rstrip(';')}\n) GROUP BY panel)"  # noqa: S608, E501 (a query of ours)
-    found = connection.execute(counted).fetchone()
+    query = filled_query(spec, replace(request, trials=0)).rstrip().removesuffix(";")
+    # Without trials a study that is there leaves a row that counts 0 of them; a missing one, NULL.
+    found = connection.execute(
+        "SELECT count(*) FILTER (held), count(*) FROM ("  # noqa: S608 (a query of ours)
+        "SELECT panel, bool_or(x IS NOT NULL OR trials IS NOT NULL) AS held "
+        f"FROM (\n{query}\n) GROUP BY panel)"
+    ).fetchone()
     filled, panels = found or (0, 0)
     return Filling(spec, filled, panels)
 

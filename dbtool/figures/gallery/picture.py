@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbtool.figures.files import write_figure
-from dbtool.figures.style import DOTS_PER_INCH
 
 if TYPE_CHECKING:
     from dbtool.figures.points import Points
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
 CSS_PIXELS = 96
 POINTS_PER_INCH = 72
+METRES_PER_INCH = 0.0254
 # A page is read from further away than print.
 ENLARGED = 1.3
 # Beyond this many bytes the same figure as dots may be smaller than as shapes.
@@ -48,14 +48,19 @@ class Picture:
         return f"data:image/{kind};base64,{base64.b64encode(self.data).decode()}"
 
 
-def picture_of(points: Points, spec: FigureSpec) -> Picture:
-    """Draws a figure: as SVG, or as PNG where that is far smaller.
+def picture_of(points: Points, spec: FigureSpec, *, large: int = LARGE) -> Picture:
+    """Draws a figure: as SVG, or as PNG where the SVG is large and the PNG smaller.
+
+    Args:
+        points: what the figure's query returned.
+        spec: the figure.
+        large: the bytes from which on an SVG is large.
 
     Raises:
         OSError: the folder for temporary files cannot be written to.
     """
     svg = _drawn(points, spec, "svg")
-    if len(svg) <= LARGE:
+    if len(svg) <= large:
         return svg_picture(svg)
     png = _drawn(points, spec, "png")
     return png_picture(png) if len(png) < len(svg) else svg_picture(svg)
@@ -79,7 +84,12 @@ def svg_picture(data: bytes) -> Picture:
 
 
 def png_picture(data: bytes) -> Picture:
-    """A picture from a PNG, whose header holds its width and height in dots."""
+    """A picture from the PNG that Matplotlib writes, which says how many dots a metre has."""
     dots = struct.unpack(">II", data[16:24])
-    width, height = (round(ENLARGED * size / DOTS_PER_INCH * CSS_PIXELS) for size in dots)
+    start = data.index(b"pHYs") + 4
+    per_metre = struct.unpack(">II", data[start : start + 8])
+    width, height = (
+        round(ENLARGED * dot / density / METRES_PER_INCH * CSS_PIXELS)
+        for dot, density in zip(dots, per_metre, strict=True)
+    )
     return Picture("png", data, width, height)
