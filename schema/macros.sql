@@ -72,10 +72,43 @@ FROM stored.measurement
 JOIN query_table(taken) USING (study_id, trial_id)
 WHERE metric = 'batch_cross_entropy_error' AND batch_cross_entropy_error IS NOT NULL;
 
+-- Of the values that metric_values returns for the COMPLETE trials in the common table expression named "taken", those
+-- that can be the first past a goal or the first of the best within a budget. Of the workload's own metric these are the
+-- improvements, of which there are far fewer than measurements; of other metrics they are all values.
+CREATE MACRO improving_values(taken) AS TABLE
+WITH asked AS MATERIALIZED (
+    SELECT
+        study_id,
+        trial_id,
+        asked.metric AS metric,
+        asked.goal AS goal,
+        -- Batch losses compare as 32-bit numbers, which improvements are not.
+        asked.metric = workload.metric AND asked.metric <> 'batch_cross_entropy_error' AS own,
+        asked.metric LIKE '%average_precision' AS higher
+    FROM query_table(taken) AS asked
+    JOIN stored.study USING (study_id)
+    JOIN stored.workload AS workload USING (workload_id)
+),
+asked_others AS MATERIALIZED (
+    SELECT study_id, trial_id, metric, goal FROM asked WHERE NOT own
+)
+SELECT study_id, trial_id, metric, goal, step, value, value < goal AS past
+FROM stored.improvement
+JOIN asked USING (study_id, trial_id)
+WHERE own AND NOT higher
+UNION ALL
+SELECT study_id, trial_id, metric, goal, step, value, value > goal AND value < 'infinity' AS past
+FROM stored.improvement
+JOIN asked USING (study_id, trial_id)
+WHERE own AND higher
+UNION ALL
+SELECT study_id, trial_id, metric, goal, step, value, past
+FROM metric_values('asked_others');
+
 -- The first measurement of each trial that is strictly past its goal; trials that did not reach it have no row.
 CREATE MACRO first_past_goal(taken) AS TABLE
 SELECT study_id, trial_id, metric, goal, min(step) AS step, arg_min(value, step) AS value
-FROM metric_values(taken)
+FROM improving_values(taken)
 WHERE past
 GROUP BY study_id, trial_id, metric, goal;
 
@@ -172,7 +205,7 @@ taken_trials AS MATERIALIZED (
 ),
 best_of_trials AS MATERIALIZED (
     SELECT study_id, trial_id, metric, if(metric LIKE '%average_precision', max(value), min(value)) AS value
-    FROM metric_values('taken_trials')
+    FROM improving_values('taken_trials')
     JOIN stored.study USING (study_id)
     WHERE isfinite(value)
     AND (most_steps IS NULL OR step <= most_steps)
@@ -193,7 +226,7 @@ best_trials AS MATERIALIZED (
 -- The best value stands for the goal here, so that its first step is found without a second join of measurements.
 best_steps AS MATERIALIZED (
     SELECT study_id, trial_id, value, min(step) AS step
-    FROM metric_values('best_trials')
+    FROM improving_values('best_trials')
     WHERE value = goal
     GROUP BY study_id, trial_id, value
 ),

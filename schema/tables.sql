@@ -83,3 +83,12 @@ CREATE TABLE stored.measurement (
     test_average_precision DOUBLE,
     other_metrics MAP(VARCHAR, DOUBLE) -- metrics that the columns above do not name, under the archive's names
 );
+
+-- Of the measurements of COMPLETE trials, those whose value of the workload's own metric is strictly better than every
+-- finite one that the trial has before, in the order of the measurements. Questions about that metric read them alone.
+CREATE TABLE stored.improvement (
+    study_id SMALLINT NOT NULL,
+    trial_id INTEGER NOT NULL,
+    step BIGINT NOT NULL,
+    value DOUBLE NOT NULL
+);

@@ -16,6 +16,7 @@ from dbtool.archive.published import LICENCE, RELEASE
 from dbtool.archive.table import catalog as published_workloads
 from dbtool.store import catalog
 from dbtool.store.database import transaction
+from dbtool.store.improvements import improvements, store_improvements
 from dbtool.store.sql import statement
 
 if TYPE_CHECKING:
@@ -120,13 +121,13 @@ def store_study(
             trials = f"; its {outcome.left_out:,} trials are left out" if outcome.left_out else ""
             note(ArchiveError(error.path, error.reason + trials))
             return outcome
-        study_id = stored.study_id
-        if study_id is None:
+        study_id, definition = stored.study_id, cast("Definition | None", stored.workload)
+        if study_id is None or definition is None:
             outcome.is_new = True
-            definition = _definition(workload, _columns(gathered, read))
+            definition = definition or _definition(workload, _columns(gathered, read))
             whole = _whole(study, definition, description)
             study_id = catalog.add_study(connection, stored, whole, produced=False)
-        _Trials(connection, study_id, outcome, note).store(gathered, read)
+        _Trials(connection, study_id, definition["metric"], outcome, note).store(gathered, read)
     return outcome
 
 
@@ -137,11 +138,13 @@ class _Trials:
         self,
         connection: duckdb.DuckDBPyConnection,
         study_id: int,
+        metric: str,
         outcome: StoredStudy,
         note: Note,
     ) -> None:
         self._connection = connection
         self._study_id = study_id
+        self._metric = metric
         self._outcome = outcome
         self._note = note
 
@@ -213,18 +216,24 @@ class _Trials:
         }
         taken = [trial for trial in chunk if trial.description.trial_id in rows]
         if parsed.table is not None:
-            self._connection.register("incoming_rows", parsed.table)
-            try:
-                self._connection.execute(
-                    statement("append_measurements"), {"study_id": self._study_id}
-                )
-            finally:
-                self._connection.unregister("incoming_rows")
+            self._store_rows(parsed.table, taken)
         if taken:
             catalog.insert_trials(self._connection, self._study_id, _table(taken, rows))
         self._outcome.trials += len(taken)
         self._outcome.measurements += sum(rows.values())
         self._outcome.oddities += parsed.oddities + Oddities(no_file=len(chunk) - len(texts))
+
+    def _store_rows(self, rows: pa.Table, trials: list[_Trial]) -> None:
+        """Stores measurements of trials, and which of them are improvements."""
+        self._connection.register("incoming_rows", rows)
+        try:
+            self._connection.execute(statement("append_measurements"), {"study_id": self._study_id})
+        finally:
+            self._connection.unregister("incoming_rows")
+        described = [trial.description for trial in trials]
+        complete = [trial.trial_id for trial in described if trial.status == "COMPLETE"]
+        found = improvements(rows, self._metric, complete)
+        store_improvements(self._connection, self._study_id, found)
 
     def _leave_out(self, error: ArchiveError) -> None:
         self._outcome.left_out += 1

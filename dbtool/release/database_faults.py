@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from dbtool.errors import DbtoolError
+from dbtool.release.improvement_faults import improvement_faults
 from dbtool.resources import queries_folder
 from dbtool.store.database import open_for_reading
 
@@ -46,7 +47,7 @@ def database_faults(path: Path) -> DatabaseFaults:
     try:
         with open_for_reading(path) as connection:
             rows = connection.execute(query).fetchall()
-            key_reasons = _faults_of_keys(connection)
+            other_reasons = _faults_of_keys(connection) + improvement_faults(connection)
     except duckdb.OutOfMemoryException as error:
         raise DbtoolError(
             f"too little memory is free to check {path}: end other programs and check it again"
@@ -59,7 +60,7 @@ def database_faults(path: Path) -> DatabaseFaults:
         raise
     reasons = [reason for reason, *_ in rows if reason]
     measurements = sum(count for reason, count, _ in rows if reason is None)
-    return DatabaseFaults((*reasons, *key_reasons), measurements)
+    return DatabaseFaults((*reasons, *other_reasons), measurements)
 
 
 def _faults_of_keys(connection: duckdb.DuckDBPyConnection) -> list[str]:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from dbtool.errors import UsageError
 from dbtool.store import catalog
 from dbtool.store.contract import parse_shard_name, shard_schema
 from dbtool.store.database import file_of, transaction, writing_failed
+from dbtool.store.improvements import improvements, store_improvements
 from dbtool.store.shards import Shard, ShardError, read_rows, read_shard, read_study
 from dbtool.store.sql import statement
 
@@ -233,3 +235,15 @@ def _store(connection: duckdb.DuckDBPyConnection, shards: Sequence[Shard]) -> No
         connection.execute(statement("add_measurements"), {"study_id": study_id})
     finally:
         connection.unregister("incoming_rows")
+    store_improvements(connection, study_id, _improvements(shards))
+
+
+def _improvements(shards: Sequence[Shard]) -> pa.Table:
+    """The improvements of shards of one study, in the order in which its rows are stored."""
+    metric = shards[0].study["workload"]["metric"]
+    found = []
+    for shard in shards:
+        trials = [trial["trial_id"] for trial in shard.trials if trial["status"] == "COMPLETE"]
+        rows = pq.read_table(shard.path, columns=["trial_id", "step", metric])
+        found.append(improvements(rows, metric, trials))
+    return pa.concat_tables(found).sort_by([("trial_id", "ascending"), ("step", "ascending")])

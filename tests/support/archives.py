@@ -21,7 +21,7 @@ WORKLOAD = "made_up/simple_cnn_base/sgd"
 STUDY = f"{WORKLOAD}/32"
 HEADER = "step,train/cross_entropy_error,val/classification_error\n"
 LINES = HEADER + "0,2.302585,0.9\n10,1.5,0.01\n"
-TABLES = ("measurement", "trial", "study", "workload", "release")
+TABLES = ("measurement", "improvement", "trial", "study", "workload", "release")
 
 
 def study_json(batch_size: int = 32, /, **changes: Any) -> bytes:

@@ -90,6 +90,32 @@ def test_shards_that_do_not_add_up_are_found(database: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("statement", "trials"),
+    [
+        ("DELETE FROM stored.improvement WHERE study_id = 2 AND trial_id = 1 AND step = 20", [1]),
+        ("UPDATE stored.improvement SET step = 21 WHERE study_id = 2 AND step = 20", [0, 1]),
+        ("UPDATE stored.improvement SET value = 0.31 WHERE study_id = 2 AND step = 20", [0, 1]),
+        ("INSERT INTO stored.improvement VALUES (2, 7, 0, 0.9)", [7]),
+        ("INSERT INTO stored.improvement VALUES (2, 0, 40, 0.1)", [0]),
+        ("UPDATE stored.trial SET status = 'INFEASIBLE' WHERE study_id = 2 AND trial_id = 0", [0]),
+    ],
+)
+def test_improvements_that_do_not_follow_are_found(
+    database: Path, statement: str, trials: list[int]
+) -> None:
+    change(database, statement)
+    assert reasons(database) == [
+        f"the improvements of trial {trial} of study 2 are not those of its rows"
+        for trial in trials
+    ]
+
+
+def test_improvements_of_no_study_are_found(database: Path) -> None:
+    change(database, "INSERT INTO stored.improvement VALUES (9, 7, 0, 0.9)")
+    assert reasons(database) == ["the improvements of trial 7 of study 9 are not those of its rows"]
+
+
 def reorder(path: Path, order: str) -> None:
     """Stores all measurements anew in another order."""
     change(

@@ -19,7 +19,7 @@ from dbtool.store.database import open_for_reading
 if TYPE_CHECKING:
     from pathlib import Path
 
-TABLES = ("measurement", "trial", "study", "workload", "release")
+TABLES = ("measurement", "improvement", "trial", "study", "workload", "release")
 KILLS = 6
 
 
