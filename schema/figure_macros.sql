@@ -46,7 +46,8 @@ CREATE MACRO goal_text(metric, goal) AS concat(
 );
 
 -- The studies behind a figure's curves, a row a curve, release and batch size, with the columns of the list that were
--- left out as NULL. A curve whose workload the release lacks has one row without study.
+-- left out as NULL. A curve whose workload the release lacks has one row without study. question is the same for curves
+-- that look at the same metric, with the same goal, of the same trials of a study.
 CREATE MACRO curve_studies(curves, release_name, goal_value, trial_count) AS TABLE
 WITH listed AS (
     SELECT
@@ -83,36 +84,39 @@ held AS (
     JOIN stored.workload USING (workload_id)
     JOIN stored.release USING (release_id)
 )
-SELECT asked.*, releases.release, release_order, study_id, batch_size, train_steps, search_space
+SELECT
+    asked.*,
+    releases.release,
+    release_order,
+    study_id,
+    batch_size,
+    train_steps,
+    search_space,
+    dense_rank() OVER (ORDER BY study_id, metric, asked.goal, asked_trials, label_smoothing) AS question
 FROM asked
 CROSS JOIN figure_releases(release_name, (SELECT list(workload) FROM asked)) AS releases
 LEFT JOIN held ON held.release = releases.release AND held.workload = asked.workload;
 
--- The trials that count for each of some studies' curves, which the common table expression named "chosen" holds as
+-- The trials that count for each question to some studies, which the common table expression named "chosen" holds as
 -- curve_studies returns them: of each study the first asked_trials COMPLETE ones. in_group tells those of the curve's
 -- label smoothing, which is looked at after the first trials have been taken.
 CREATE MACRO curve_trials(chosen) AS TABLE
 WITH asked AS (
-    SELECT panel_order, series_order, study_id, metric, goal, asked_trials, label_smoothing
+    SELECT DISTINCT question, study_id, metric, goal, asked_trials, label_smoothing
     FROM query_table(chosen)
 ),
 complete AS (
-    SELECT
-        study_id,
-        trial_id,
-        metaparameters['label_smoothing'] AS own_smoothing,
-        row_number() OVER (PARTITION BY study_id ORDER BY trial_id) AS place
+    SELECT study_id, trial_id, metaparameters, row_number() OVER (PARTITION BY study_id ORDER BY trial_id) AS place
     FROM stored.trial
     WHERE status = 'COMPLETE' AND study_id IN (SELECT study_id FROM asked)
 )
 SELECT
-    panel_order,
-    series_order,
+    question,
     study_id,
     trial_id,
     metric,
     goal,
-    label_smoothing IS NULL OR coalesce(own_smoothing = label_smoothing, false) AS in_group
+    label_smoothing IS NULL OR coalesce(metaparameters['label_smoothing'] = label_smoothing, false) AS in_group
 FROM asked
 JOIN complete USING (study_id)
 WHERE place <= asked_trials;
@@ -127,33 +131,35 @@ taken AS MATERIALIZED (
     SELECT * FROM curve_trials('chosen')
 ),
 counted AS (
-    SELECT panel_order, series_order, study_id, count(*) AS trials, count_if(in_group) AS group_trials
+    SELECT question, count(*) AS trials, count_if(in_group) AS group_trials
     FROM taken
-    GROUP BY ALL
+    GROUP BY question
 ),
 taken_trials AS MATERIALIZED (
     SELECT DISTINCT study_id, trial_id, metric, goal
     FROM taken
     WHERE in_group
+    -- More than there can be; it tells DuckDB that these are fewer than the measurements, which it else reads first.
+    LIMIT 5_000_000
 ),
 reached AS (
-    SELECT panel_order, series_order, study_id, arg_min({'trial_id': trial_id, 'step': step}, (step, trial_id)) AS first
+    SELECT question, arg_min({'trial_id': trial_id, 'step': step}, (step, trial_id)) AS first
     FROM taken
     JOIN first_past_goal('taken_trials') USING (study_id, trial_id, metric, goal)
     WHERE in_group
-    GROUP BY ALL
+    GROUP BY question
 )
 SELECT
-    chosen.* EXCLUDE (study_id, train_steps, label_smoothing, most_steps, most_examples),
+    chosen.* EXCLUDE (study_id, train_steps, label_smoothing, most_steps, most_examples, question),
     first.step AS steps,
     first.trial_id AS trial_id,
-    CASE WHEN study_id IS NOT NULL THEN coalesce(trials, 0) END AS trials,
-    CASE WHEN study_id IS NOT NULL THEN coalesce(group_trials, 0) END AS group_trials,
+    CASE WHEN chosen.study_id IS NOT NULL THEN coalesce(trials, 0) END AS trials,
+    CASE WHEN chosen.study_id IS NOT NULL THEN coalesce(group_trials, 0) END AS group_trials,
     metaparameters['learning_rate'] AS learning_rate,
     metaparameters['momentum'] AS momentum
 FROM chosen
-LEFT JOIN counted USING (panel_order, series_order, study_id)
-LEFT JOIN reached USING (panel_order, series_order, study_id)
+LEFT JOIN counted USING (question)
+LEFT JOIN reached USING (question)
 LEFT JOIN stored.trial AS best ON best.study_id = chosen.study_id AND best.trial_id = first.trial_id;
 
 -- The points of a figure of steps to result: y is the steps, NULL where no trial reached the goal; perfect is the line
@@ -321,69 +327,3 @@ SELECT
     effective_learning_rate
 FROM scaled
 ORDER BY panel_order, series_order, release_order, x;
-
--- The curves of the figures that draw any workloads: those named, all in one panel, or, where workload_names is NULL,
--- those of the releases with a panel for those that share data set, optimizer and goal; a panel each where apart is
--- true. Each has its own goal (of several releases: the first one's) unless goal_value is given; a workload without
--- goal is left out. A curve is named by what tells it from the others of its panel, the panel by what they share.
-CREATE MACRO workload_curves(release_name, workload_names, goal_value, apart) AS TABLE
-WITH chosen AS (
-    SELECT
-        workloads.* REPLACE (coalesce(goal_value, goal)::DOUBLE AS goal),
-        concat_ws('/', collection, dataset) AS place,
-        regexp_replace(model, '\d+', '', 'g') AS family,
-        regexp_extract_all(model, '\d+')::INTEGER[] AS sizes
-    FROM workloads
-    JOIN figure_releases(release_name, workload_names) USING (release)
-    WHERE (workload_names IS NULL OR list_contains(workload_names, workload))
-    AND coalesce(goal_value, goal) IS NOT NULL
-    AND studies > 0
-    QUALIFY row_number() OVER (PARTITION BY workload ORDER BY release_order) = 1
-),
-panelled AS (
-    SELECT
-        *,
-        CASE
-            WHEN apart THEN row_number() OVER (ORDER BY collection NULLS FIRST, dataset, optimizer, family, sizes, workload)
-            WHEN workload_names IS NOT NULL THEN 1
-            ELSE dense_rank() OVER (ORDER BY collection NULLS FIRST, dataset, optimizer, metric, goal)
-        END AS panel_order
-    FROM chosen
-),
-ordered AS (
-    SELECT
-        *,
-        row_number() OVER (PARTITION BY panel_order ORDER BY dataset, family, sizes, optimizer, workload) AS series_order,
-        min(place) OVER panel <> max(place) OVER panel AS datasets_differ,
-        min(model) OVER panel <> max(model) OVER panel AS models_differ,
-        min(optimizer) OVER panel <> max(optimizer) OVER panel AS optimizers_differ
-    FROM panelled
-    WINDOW panel AS (PARTITION BY panel_order)
-)
-SELECT
-    panel_order,
-    CASE
-        WHEN apart THEN concat(model, ' on ', place, ' with ', optimizer)
-        ELSE concat_ws(
-            ' ',
-            CASE WHEN NOT models_differ THEN model END,
-            CASE WHEN NOT models_differ AND NOT datasets_differ THEN 'on' END,
-            CASE WHEN NOT datasets_differ THEN place END,
-            CASE WHEN NOT optimizers_differ THEN concat('with ', optimizer) END
-        )
-    END AS panel,
-    series_order,
-    coalesce(
-        nullif(concat_ws(
-            ' ',
-            CASE WHEN models_differ OR NOT datasets_differ AND NOT optimizers_differ THEN model END,
-            CASE WHEN datasets_differ THEN place END,
-            CASE WHEN optimizers_differ THEN optimizer END
-        ), ''),
-        workload
-    ) AS series,
-    workload,
-    metric,
-    goal,
-    optimizer
-FROM ordered;

@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_SCHEMA = ("tables", "views", "macros", "figure_macros", "figure_trial_macros")
+_SCHEMA = (
+    "tables",
+    "views",
+    "macros",
+    "figure_macros",
+    "figure_best_macros",
+    "figure_list_macros",
+    "figure_trial_macros",
+)
 # Loading needs far less; the bound leaves room for the rest of the machine.
 _WRITER_MEMORY = "2GB"
 # Python objects must not pass for tables: a mistyped table name would find a variable of ours.

@@ -1,0 +1,65 @@
+/*
+The best measurement of each batch size within a budget of steps, and within one of epochs, for any workloads.
+The parameter workloads holds their names, two panels each; NULL: the workload with the most trials. Drawn as figure 11 is:
+one curve a budget; a study counts where its train_steps reach the budget; an epoch is train_examples / batch size steps.
+Of the budgets below those are drawn that at least two studies reach, the seven largest. The parameter trials replaces the
+100 below, release names the release, or several joined by commas.
+*/
+WITH chosen AS (
+    -- No goal is needed here, so that any number stands for one.
+    SELECT panel_order, panel, workload, metric, max(train_examples) AS train_examples
+    FROM named_or_largest($release::VARCHAR, $workloads::VARCHAR[], 0)
+    JOIN workloads USING (workload, metric)
+    JOIN figure_releases($release::VARCHAR, $workloads::VARCHAR[]) USING (release)
+    GROUP BY ALL
+),
+budgets(budget) AS (
+    SELECT (first * power(10, exponent))::DECIMAL(18, 1)
+    FROM (VALUES (1), (2), (5)) AS firsts(first)
+    CROSS JOIN range(-1, 8) AS exponents(exponent)
+),
+limits AS (
+    SELECT chosen.*, 'steps' AS unit, budget, budget::BIGINT AS most_steps, NULL::DOUBLE AS most_examples
+    FROM chosen
+    CROSS JOIN budgets
+    WHERE budget >= 100
+    UNION ALL
+    SELECT chosen.*, 'epochs', budget, NULL, (budget * train_examples)::DOUBLE
+    FROM chosen
+    CROSS JOIN budgets
+    WHERE train_examples IS NOT NULL
+),
+reached AS (
+    SELECT limits.*
+    FROM limits
+    JOIN studies USING (workload)
+    JOIN figure_releases($release::VARCHAR, $workloads::VARCHAR[]) USING (release)
+    WHERE train_steps >= most_steps OR train_steps >= most_examples / batch_size
+    GROUP BY ALL
+    HAVING count(*) > 1
+),
+largest AS (
+    SELECT *
+    FROM reached
+    QUALIFY row_number() OVER (PARTITION BY panel_order, unit ORDER BY budget DESC) <= 7
+),
+curves AS (
+    SELECT
+        2 * panel_order - if(unit = 'steps', 1, 0) AS panel_order,
+        concat(coalesce(panel, workload), ', budgets of ', unit) AS panel,
+        row_number() OVER (PARTITION BY workload, unit ORDER BY budget) AS series_order,
+        CASE
+            WHEN unit = 'epochs' THEN format('{:g} {}', budget::DOUBLE, if(budget = 1, 'epoch', 'epochs'))
+            WHEN budget >= 1_000_000 THEN format('{:g}M steps', budget / 1_000_000)
+            WHEN budget >= 1_000 THEN format('{:g}k steps', budget / 1_000)
+            ELSE format('{:g} steps', budget::DOUBLE)
+        END AS series,
+        workload,
+        metric,
+        most_steps,
+        most_examples,
+        100 AS trials
+    FROM largest
+)
+SELECT *
+FROM best_points('curves', $release::VARCHAR, $trials::BIGINT);

@@ -1,0 +1,66 @@
+/*
+Sparsity study: how much longer does a pruned network train?
+Three networks with three optimizers, one curve a batch size; x is the sparsity (the share of weights pruned before
+training) in percent, y the fewest steps to reach the goal. A curve without data has one row without x.
+The goal is reached at it, not only past it. Goals are as stated for MNIST and for Nesterov momentum on CIFAR-10, chosen
+for the others. Change a goal or a number of trials below; the parameters goal and trials replace them all, release names
+the release, or several joined by commas.
+*/
+WITH networks(panel_order, panel, dataset, model, optimizer, metric, goal, trials) AS (
+    VALUES
+        (1, 'Simple CNN on MNIST, SGD', 'mnist', 'simple_cnn_base', 'sgd', 'val_classification_error', 0.02, 100),
+        (2, 'Simple CNN on MNIST, momentum', 'mnist', 'simple_cnn_base', 'momentum', 'val_classification_error', 0.02, 100),
+        (3, 'Simple CNN on MNIST, Nesterov momentum', 'mnist', 'simple_cnn_base', 'nesterov_momentum', 'val_classification_error', 0.02, 100),
+        (4, 'Simple CNN on Fashion MNIST, SGD', 'fashion_mnist', 'simple_cnn_base', 'sgd', 'val_classification_error', 0.12, 100),
+        (5, 'Simple CNN on Fashion MNIST, momentum', 'fashion_mnist', 'simple_cnn_base', 'momentum', 'val_classification_error', 0.12, 100),
+        (6, 'Simple CNN on Fashion MNIST, Nesterov momentum', 'fashion_mnist', 'simple_cnn_base', 'nesterov_momentum', 'val_classification_error', 0.12, 100),
+        (7, 'ResNet-8 on CIFAR-10, SGD', 'cifar_10', 'resnet_8', 'sgd', 'val_classification_error', 0.4, 100),
+        (8, 'ResNet-8 on CIFAR-10, momentum', 'cifar_10', 'resnet_8', 'momentum', 'val_classification_error', 0.4, 100),
+        (9, 'ResNet-8 on CIFAR-10, Nesterov momentum', 'cifar_10', 'resnet_8', 'nesterov_momentum', 'val_classification_error', 0.4, 100)
+),
+sparsities(series_order, series, sparsity) AS (
+    VALUES (1, 'dense', 0.0), (2, '50 % sparse', 0.5), (3, '70 % sparse', 0.7), (4, '90 % sparse', 0.9)
+),
+batch_sizes(series_order, batch_size) AS (
+    VALUES (1, 16), (2, 64), (3, 256), (4, 1024), (5, 4096)
+),
+curves AS (
+    SELECT * FROM sparse_curves('networks', 'sparsities', $goal::DOUBLE)
+),
+points AS (
+    SELECT points.*, 100 * sparsity::DOUBLE AS percent
+    FROM steps_points('curves', $release::VARCHAR, NULL, $trials::BIGINT) AS points
+    JOIN sparsities USING (series_order)
+),
+lines AS (
+    SELECT DISTINCT ON (panel_order, release_order, batch_size)
+        panel_order, panel, release_order, release, workload, metric, goal, goal_text, asked_trials, batch_sizes.*
+    FROM points
+    CROSS JOIN batch_sizes
+    ORDER BY points.series_order
+)
+SELECT
+    lines.panel,
+    format('batch size {:,}', batch_size) AS series,
+    percent AS x,
+    y,
+    panel_order,
+    lines.series_order,
+    'against' AS kind,
+    lines.release,
+    coalesce(points.workload, lines.workload) AS workload,
+    lines.metric,
+    lines.goal,
+    lines.goal_text,
+    trials,
+    lines.asked_trials,
+    release_order,
+    steps,
+    trial_id,
+    learning_rate,
+    momentum,
+    batch_size
+FROM lines
+LEFT JOIN (SELECT * EXCLUDE (panel_order, release_order), panel_order AS own_panel, release_order AS own_release FROM points) AS points
+    ON own_panel = panel_order AND own_release = release_order AND points.x = batch_size
+ORDER BY panel_order, series_order, release_order, percent;
