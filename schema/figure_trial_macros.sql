@@ -41,11 +41,11 @@ FROM ranked
 WHERE workload_names IS NOT NULL OR place = 1;
 
 -- The studies behind a figure's panels or curves, a row each. The list has panel_order, workload, batch_size (NULL: every
--- one), metric, goal, perhaps trials, and what else a figure needs, which is passed on. What a release lacks has one row
--- without study. asked_trials is NULL where neither the list nor trial_count says a number.
+-- one), metric, goal, perhaps goal_text and trials, and what else a figure needs, which is passed on. What a release
+-- lacks has one row without study. asked_trials is NULL where neither the list nor trial_count says a number.
 CREATE MACRO listed_studies(panels, release_name, goal_value, trial_count) AS TABLE
 WITH listed AS (
-    SELECT NULL::BIGINT AS trials WHERE false
+    SELECT NULL::BIGINT AS trials, NULL::VARCHAR AS goal_text WHERE false
     UNION ALL BY NAME
     SELECT * REPLACE (coalesce(goal_value, goal)::DOUBLE AS goal) FROM query_table(panels)
 ),
@@ -56,8 +56,10 @@ held AS (
     JOIN stored.release USING (release_id)
 )
 SELECT
-    listed.* EXCLUDE (trials) REPLACE (coalesce(held.batch_size, listed.batch_size) AS batch_size),
-    goal_text(metric, listed.goal) AS goal_text,
+    listed.* EXCLUDE (trials) REPLACE (
+        coalesce(held.batch_size, listed.batch_size) AS batch_size,
+        coalesce(goal_text, goal_text(metric, listed.goal)) AS goal_text
+    ),
     coalesce(trial_count, trials)::BIGINT AS asked_trials,
     releases.release,
     release_order,
@@ -133,7 +135,7 @@ SELECT
     panel,
     outcome AS series,
     metaparameters['learning_rate'] AS x,
-    1 - coalesce(metaparameters['momentum'], 0) AS y,
+    CASE WHEN trial_id IS NOT NULL THEN 1 - coalesce(metaparameters['momentum'], 0) END AS y,
     panel_order,
     outcome_order AS series_order,
     'scatter' AS kind,
@@ -159,8 +161,8 @@ SELECT
 FROM panel_outcomes(panels, release_name, goal_value, trial_count)
 ORDER BY panel_order, series_order, release_order, x, trial_id;
 
--- The points of a grid of a search space, a panel a metaparameter: x is a study's batch size, y the value of each of its
--- trials, the series the trial's outcome. The list has panel_order, panel, workload, metric, goal, metaparameter (its
+-- The points of a grid of a search space, a panel a metaparameter: x is a study's batch size, y the value of each of
+-- its trials, the series the trial's outcome. The list has panel_order, panel, workload, metric, goal, metaparameter (its
 -- name) and relative: whether y is divided by the highest value that the study searched, for a range that is another
 -- one at every batch size. low and high are the borders of the range, scale how it was searched; of a reverse
 -- logarithmic one y, low and high are 1 - the value. A metaparameter that a release has no value of has one row.
@@ -235,8 +237,7 @@ SELECT
     scale,
     CASE
         WHEN scale = 'reverse_log' THEN concat('1 − ', replace(metaparameter, '_', ' '))
-        WHEN relative THEN concat(replace(metaparameter, '_', ' '), ' / most searched')
-        ELSE replace(metaparameter, '_', ' ')
+        ELSE concat(upper(metaparameter[1]), replace(metaparameter[2:], '_', ' '), if(relative, ' / most searched', ''))
     END AS y_label
 FROM ranges
 QUALIFY value IS NOT NULL OR row_number() OVER (
@@ -406,7 +407,7 @@ SELECT
             CASE WHEN axis = 'epochs' AND train_examples IS NULL THEN 'examples' ELSE axis END
         )
     ) AS panel,
-    coalesce(concat('Batch size ', format('{:,}', batch_size)), workload) AS series,
+    coalesce('Batch size ' || format('{:,}', batch_size), workload) AS series,
     CASE axis
         WHEN 'steps' THEN step
         ELSE step::DOUBLE * batch_size / coalesce(train_examples, 1)
@@ -471,7 +472,7 @@ points AS (
 )
 SELECT
     concat(panel, ', batch size ' || format('{:,}', batch_size)) AS panel,
-    coalesce(concat('Trial ', trial_id), workload) AS series,
+    coalesce('Trial ' || trial_id, workload) AS series,
     step AS x,
     value AS y,
     panel_order,
@@ -494,4 +495,57 @@ SELECT
     'log10' AS y_scale
 FROM chosen
 LEFT JOIN points USING (study_id, metric, goal)
+ORDER BY panel_order, series_order, release_order, x;
+
+-- The points of curves of a metric that has no column of its own, of the best trial (see best_trials) behind each curve
+-- of the list: x is the step, y the value. Values that are no finite numbers and step 0 are left out, and a curve is
+-- thinned to 500 points. A curve without values has one row without x.
+CREATE MACRO other_metric_points(curves, release_name, goal_value, trial_count, metric_name, metric_label) AS TABLE
+WITH best AS MATERIALIZED (
+    SELECT * FROM best_trials(curves, release_name, goal_value, trial_count)
+),
+few AS MATERIALIZED (
+    SELECT DISTINCT study_id, trial_id FROM best WHERE trial_id IS NOT NULL LIMIT 1_000_000
+),
+measured AS (
+    SELECT
+        (study_id, trial_id) AS curve,
+        study_id,
+        trial_id,
+        step,
+        other_metrics[metric_name] AS value,
+        false AS read_off
+    FROM stored.measurement
+    JOIN few USING (study_id, trial_id)
+    WHERE step > 0 AND isfinite(other_metrics[metric_name])
+),
+points AS (
+    SELECT * FROM thinned('measured', 500)
+)
+SELECT
+    panel,
+    series,
+    step AS x,
+    value AS y,
+    panel_order,
+    series_order,
+    'curves' AS kind,
+    release,
+    workload,
+    metric_name AS metric,
+    NULL::DOUBLE AS goal,
+    goal_text,
+    trials,
+    asked_trials,
+    release_order,
+    batch_size,
+    trial_id,
+    steps,
+    false AS read_off,
+    'Step' AS x_label,
+    metric_label AS y_label,
+    'log2' AS x_scale,
+    'log10' AS y_scale
+FROM best
+LEFT JOIN points USING (study_id, trial_id)
 ORDER BY panel_order, series_order, release_order, x;

@@ -1,0 +1,48 @@
+/*
+Sparsity study: which metaparameters reach the goal when the network is pruned?
+A panel a sparsity (the share of weights pruned before training) of the simple CNN on MNIST with momentum; a point is a
+COMPLETE or INFEASIBLE trial, x its learning rate, y its 1 - momentum, the series what became of it within the budget; best
+marks the trial that reached the goal first. The batch size is the one nearest to 256 that most of the sparsities share.
+The goal is reached at it, not only past it; goal and budget are as stated for MNIST, optimizer and batch size are chosen.
+Change them below; the parameter goal replaces the goal, trials takes the first so many trials of each study instead of
+all, release names the release, or several joined by commas.
+*/
+WITH networks AS (
+    SELECT
+        1 AS panel_order,
+        'Simple CNN on MNIST, momentum' AS panel,
+        'mnist' AS dataset,
+        'simple_cnn_base' AS model,
+        'momentum' AS optimizer,
+        'val_classification_error' AS metric,
+        0.02 AS goal,
+        256 AS wanted_batch_size,
+        40_000 AS most_steps,
+        NULL::BIGINT AS trials
+),
+sparsities(series_order, series, sparsity) AS (
+    VALUES (1, 'Dense', 0.0), (2, '50 % sparse', 0.5), (3, '70 % sparse', 0.7), (4, '90 % sparse', 0.9)
+),
+curves AS (
+    SELECT * FROM sparse_curves('networks', 'sparsities', $goal::DOUBLE)
+),
+panels AS (
+    SELECT
+        series_order AS panel_order,
+        concat(series, ', batch size ' || format('{:,}', batch_size)) AS panel,
+        workload,
+        metric,
+        goal,
+        goal_text,
+        batch_size,
+        most_steps
+    FROM curves
+    CROSS JOIN (
+        SELECT
+            near_batch_size(wanted_batch_size, $release::VARCHAR, (SELECT list(workload) FROM curves)) AS batch_size,
+            most_steps
+        FROM networks
+    )
+)
+SELECT *
+FROM scatter_points('panels', $release::VARCHAR, NULL, $trials::BIGINT);
