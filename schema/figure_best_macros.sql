@@ -26,16 +26,14 @@ taken_trials AS MATERIALIZED (
     SELECT DISTINCT study_id, trial_id, metric, goal
     FROM taken
     WHERE in_group
-    -- More than there can be; it tells DuckDB that these are fewer than the measurements, which it else reads first.
-    LIMIT 5_000_000
 ),
--- Higher is worse from here on. The filter is one of both sides of the join, because DuckDB would take one of the values
--- alone for very selective, and read every metric to find out that nobody asked for it.
+-- Higher is worse from here on. Finite values are asked for by comparisons, with which DuckDB skips the parts of the
+-- measurements that lack a metric, unlike with isfinite.
 seen AS (
     SELECT question, step, if(metric LIKE '%average_precision', -value, value) AS value, min(trial_id) AS trial_id
     FROM taken
-    JOIN metric_values('taken_trials') USING (study_id, trial_id, metric)
-    WHERE if(in_group, isfinite(value), false)
+    JOIN improving_values('taken_trials') USING (study_id, trial_id, metric)
+    WHERE in_group AND value > '-infinity' AND value < 'infinity'
     GROUP BY ALL
 ),
 best_of_steps AS (

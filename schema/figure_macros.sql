@@ -139,8 +139,6 @@ taken_trials AS MATERIALIZED (
     SELECT DISTINCT study_id, trial_id, metric, goal
     FROM taken
     WHERE in_group
-    -- More than there can be; it tells DuckDB that these are fewer than the measurements, which it else reads first.
-    LIMIT 5_000_000
 ),
 reached AS (
     SELECT question, arg_min({'trial_id': trial_id, 'step': step}, (step, trial_id)) AS first
