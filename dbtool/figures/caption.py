@@ -1,4 +1,4 @@
-"""The words under a figure: where its points come from, what is marked, and what is missing."""
+"""The words under a figure: what a point is, where it comes from, what is marked and missing."""
 
 from __future__ import annotations
 
@@ -8,89 +8,110 @@ import polars as pl
 
 from dbtool import __version__
 from dbtool.figures import gaps
-from dbtool.figures.names import readable
+from dbtool.figures.kinds import RENDERERS
+from dbtool.figures.legend import key_of
+from dbtool.figures.panels import panels_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dbtool.figures.panels import Panel
     from dbtool.figures.points import Points
     from dbtool.figures.specs import FigureSpec
 
 
 def caption_of(points: Points, spec: FigureSpec) -> list[str]:
-    """The caption's paragraphs: release, trials, goal, version; then what is absent."""
+    """The caption's paragraphs, which can be read without the picture.
+
+    They say what a point is; the release, goal, trials and version; what is marked and how; what
+    could not be drawn, what is missing, and the command that would fill it.
+    """
+    panels = panels_of(points, spec)
+    marks = "; ".join(f"{entry.shape}: {entry.text}" for entry in key_of(panels))
+    point, facts, *rest = facts_and_gaps(points, panels)
+    marked = f"{marks[0].upper()}{marks[1:]}." if marks else ""
+    return [part for part in (f"{spec.question} {point}", marked, facts, *rest) if part]
+
+
+def facts_and_gaps(points: Points, panels: Sequence[Panel]) -> list[str]:
+    """The caption's paragraphs under a picture, whose key tells the marks."""
     rows = points.rows
+    kinds = dict.fromkeys(panel.kind for panel in panels)
     facts = [
-        f"Release: {points.release}",
+        f"Release: {', '.join(points.releases)}" if points.releases else "",
         _trials(rows),
         _goals(rows),
         f"dbtool\N{NO-BREAK SPACE}{__version__}",
     ]
-    sentences = [
-        " · ".join(facts),
-        _not_reached(rows),
-        _at_the_start(rows),
-        _not_normalised(rows) if spec.kind == "normalised" else "",
-        _left_out(points),
+    notes = [
+        note
+        for kind in kinds
+        for note in RENDERERS[kind].notes(rows.filter(pl.col("kind") == kind))
     ]
-    return [sentence for sentence in sentences if sentence]
+    told = " · ".join(fact for fact in facts if fact)
+    return [_points(panels), told, *dict.fromkeys(notes), *_left_out(points)]
+
+
+def _points(panels: Sequence[Panel]) -> str:
+    """What a point is; where panels are of several kinds, for each kind."""
+    kinds = dict.fromkeys(panel.kind for panel in panels)
+    if len(kinds) == 1:
+        return _point(panels)
+    told = []
+    for kind in kinds:
+        those = [panel for panel in panels if panel.kind == kind]
+        point = _point(those)
+        titles = ", ".join(
+            f"\N{LEFT DOUBLE QUOTATION MARK}{p.title}\N{RIGHT DOUBLE QUOTATION MARK}" for p in those
+        )
+        told.append(f"In {titles}, {point[0].lower()}{point[1:]}")
+    return " ".join(told)
+
+
+def _point(panels: Sequence[Panel]) -> str:
+    """What a point is in panels of one kind."""
+    if all(panel.first("workload") is None for panel in panels):
+        return "The curves follow from formulas; no trial is drawn."
+    return RENDERERS[panels[0].kind].point
 
 
 def left_out_names(points: Points) -> list[str]:
-    """What the release has no data of: whole panels by their titles, else "PANEL (CURVE, …)"."""
+    """What no release has data of: whole panels by their titles, else "PANEL (CURVE, …)"."""
     return gaps.left_out_names(points.rows, points.left_out)
 
 
-def _range(numbers: Sequence[int]) -> str:
-    low, high = min(numbers), max(numbers)
+def _range(numbers: pl.Series) -> str:
+    low, high = (int(str(number)) for number in (numbers.min(), numbers.max()))
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _trials(rows: pl.DataFrame) -> str:
-    used = _range(rows["trials"].to_list())
-    asked = _range(rows["asked_trials"].to_list())
-    fewer = bool((rows["trials"] < rows["asked_trials"]).any())
+    """How many trials count, of how many that are asked for; "" where no study is drawn."""
+    counted = rows.filter(pl.col("trials").is_not_null())
+    if counted.is_empty():
+        return ""
+    used = _range(counted["trials"])
+    fewer = counted.filter(pl.col("trials") < pl.col("asked_trials"))
     noun = "trial" if used == "1" else "trials"
-    return f"{used} {noun} a study" + (f" of the {asked} asked for" if fewer else "")
+    asked = "" if fewer.is_empty() else f" of the {_range(fewer['asked_trials'])} asked for"
+    return f"{used} {noun} a study{asked}"
 
 
 def _goals(rows: pl.DataFrame) -> str:
-    goals = rows["goal_text"].unique(maintain_order=True).to_list()
+    goals = rows["goal_text"].drop_nulls().unique(maintain_order=True).to_list()
+    goals = [goal for goal in goals if goal]
+    if not goals:
+        return ""
     return f"goal: {goals[0]}" if len(goals) == 1 else "goals as in the panels"
 
 
-def _sizes_by_curve(rows: pl.DataFrame) -> str:
-    """The rows as "CURVE at 1, 2 (PANEL); …", without curves that the panel's title names."""
-    grouped = rows.group_by("panel", "series", maintain_order=True).agg("x")
-    parts = []
-    for panel, series, sizes in grouped.iter_rows():
-        title, curve = readable(panel), readable(series)
-        name = title if curve in title else f"{curve} ({title})"
-        parts.append(f"{name} at batch size {', '.join(map(str, sizes))}")
-    return "; ".join(parts)
-
-
-def _not_reached(rows: pl.DataFrame) -> str:
-    missing = rows.filter(pl.col("steps").is_null())
-    return "" if missing.is_empty() else f"Goal not reached: {_sizes_by_curve(missing)}."
-
-
-def _at_the_start(rows: pl.DataFrame) -> str:
-    missing = rows.filter(pl.col("steps") == 0)
-    return "" if missing.is_empty() else f"Goal passed before step 1: {_sizes_by_curve(missing)}."
-
-
-def _not_normalised(rows: pl.DataFrame) -> str:
-    missing = rows.filter(pl.col("y").is_null() & (pl.col("steps") > 0))
-    if missing.is_empty():
-        return ""
-    names = missing["series"].unique(maintain_order=True).to_list()
-    return (
-        "Not drawn, for want of steps at the batch size to divide by: "
-        f"{', '.join(readable(name) for name in names)}."
-    )
-
-
-def _left_out(points: Points) -> str:
-    names = left_out_names(points)
-    return f"No data in this release: {'; '.join(names)}." if names else ""
+def _left_out(points: Points) -> list[str]:
+    """What each release lacks, a paragraph each, and the commands that would fill it."""
+    paragraphs = []
+    for (release,), missing in points.left_out.group_by("release", maintain_order=True):
+        held = points.rows.filter(pl.col("release") == release)
+        names = gaps.left_out_names(held, missing)
+        commands = gaps.what_fills(missing["workload"].drop_nulls(), [str(release)])
+        ways = f" To fill: {commands}." if commands else ""
+        paragraphs.append(f"No data in release {release}: {'; '.join(names)}.{ways}")
+    return paragraphs

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from matplotlib import rc_context
 
 from dbtool import __version__
+from dbtool.figures.look import Look
 from dbtool.figures.render import draw
-from dbtool.figures.style import DOTS_PER_INCH, RC
+from dbtool.figures.style import DOTS_PER_INCH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +21,11 @@ if TYPE_CHECKING:
 
 
 def write_figure(
-    points: Points, spec: FigureSpec, folder: Path, formats: Sequence[str]
+    points: Points,
+    spec: FigureSpec,
+    folder: Path,
+    formats: Sequence[str],
+    look: Look | None = None,
 ) -> list[Path]:
     """Writes the points as CSV and the figure in each format; the same points give the same bytes.
 
@@ -29,6 +34,7 @@ def write_figure(
         spec: the figure.
         folder: where the files go; made where it is not there.
         formats: of specs.FORMATS.
+        look: the figure's width and style; None: as for print, as wide as suits it.
 
     Returns:
         The files, the figure's first, the CSV last.
@@ -37,12 +43,13 @@ def write_figure(
         OSError: the folder cannot be written to.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    figure = draw(points, spec)
+    look = look or Look()
+    figure = draw(points, spec, look)
     written = [folder / f"{spec.name}.{name}" for name in (*formats, "csv")]
     # Beside their targets, because only a rename within one file system is atomic.
     with tempfile.TemporaryDirectory(dir=folder, prefix=f".{spec.name}-") as scratch:
         for name in formats:
-            with rc_context(dict(RC)):
+            with rc_context(look.rc()):
                 figure.savefig(
                     Path(scratch, name),
                     format=name,

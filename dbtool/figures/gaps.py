@@ -58,7 +58,7 @@ def what_fills(workloads: Iterable[str], releases: Sequence[str]) -> str:
     commands = [f"`dbtool produce {name}`" for name in producible[:MOST_COMMANDS]]
     if commands:
         more = len(producible) - len(commands)
-        ways.append(" ".join(commands) + (f" and {more} more like these" if more else ""))
+        ways.append(", ".join(commands) + (f" and {more} more like these" if more else ""))
     return " or ".join(ways)
 
 

@@ -98,3 +98,50 @@ def spread(wanted: Sequence[float], gap: float) -> list[float]:
         member: low + gap * place for members, low in groups for place, member in enumerate(members)
     }
     return [places[index] for index in range(len(wanted))]
+
+
+def linear_ticks(span: Span, room: int) -> tuple[list[float], list[str]]:
+    """Round numbers to mark along a linear stretch, about `room` of them, and their words."""
+    rough = span.length / max(room, 1)
+    magnitude = 10.0 ** math.floor(math.log10(rough))
+    step = next(s * magnitude for s in (1, 2, 2.5, 5, 10) if s * magnitude >= rough * (1 - 1e-9))
+    first = math.ceil(span.low / step - 1e-9)
+    marks = [index * step for index in range(first, math.floor(span.high / step + 1e-9) + 1)]
+    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+    if round(step * 10**decimals, 6) % 1:
+        decimals += 1
+    return marks, [
+        # Adding 0 turns a negative zero into a plain one.
+        f"{round(mark, decimals) + 0.0:,.{decimals}f}".replace("-", "\N{MINUS SIGN}")
+        for mark in marks
+    ]
+
+
+def round_numbers(span: Span, room: int) -> tuple[list[float], list[str]]:
+    """Numbers to mark along a stretch in decades that holds too few powers of ten.
+
+    Args:
+        span: in decades.
+        room: how many marks fit.
+    """
+    decades = range(math.floor(span.low), math.ceil(span.high) + 1)
+    fitting = []
+    for digits in (range(1, 10), (1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,)):
+        fitting = [
+            (digit, decade)
+            for decade in decades
+            for digit in digits
+            if span.low <= math.log10(digit) + decade <= span.high
+        ]
+        if len(fitting) <= room:
+            break
+    return [digit * 10.0**decade for digit, decade in fitting], [
+        _number(digit, decade) for digit, decade in fitting
+    ]
+
+
+def _number(digit: int, decade: int) -> str:
+    """A number with one digit that counts, as one reads it."""
+    if -4 <= decade <= 4:
+        return f"{digit * 10.0**decade:,.{max(0, -decade)}f}"
+    return f"${digit}{{\\times}}10^{{{decade}}}$"

@@ -1,32 +1,40 @@
-"""How a figure is laid out, in inches from its lower left corner."""
+"""How a figure is laid out, in inches from its lower left corner, before scaling."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from dbtool.figures.style import CAPTION, LABEL, PANEL_TITLE, SMALL
+from dbtool.figures.kinds import RENDERERS
+from dbtool.figures.legend import names_of, needs_names
+from dbtool.figures.style import CAPTION, LABEL, PANEL_TITLE, SMALL, TITLE
 from dbtool.figures.text import balanced_lines, lines_of, shortened, width_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dbtool.figures.kinds import KeyEntry
+    from dbtool.figures.look import Look
     from dbtool.figures.panels import Panel
 
 LEFT, RIGHT, GAP = 0.62, 0.14, 0.46
-TICK_LABELS, AXIS_LABEL = 0.2, 0.19
+TICK_LABELS, AXIS_LABEL, Y_LABEL = 0.2, 0.19, 0.18
 ROW_GAP = 0.14
-TITLE_HEIGHT = 0.36
-# Height of the axes by width, by the number of columns.
-HEIGHTS = {1: 0.76, 2: 0.82}
+TITLE_LINE, TITLE_GAP, TOP = 0.19, 0.12, 0.09
 KEY_LINE, CAPTION_LINE = 0.17, 0.135
-TITLE_LINE, SUBTITLE_LINE, NAME_LINE = 0.155, 0.13, 0.145
-HEAD_GAP = 0.07
-FOOT_GAP = 0.12
+PANEL_TITLE_LINE, SUBTITLE_LINE, NAME_LINE = 0.155, 0.13, 0.145
+HEAD_GAP, NAMES_GAP, LEGEND_GAP, FOOT_GAP, KEY_GAP = 0.07, 0.04, 0.08, 0.12, 0.05
 BOTTOM = 0.1
 SWATCH, ITEM_GAP = 0.26, 0.14
 LABEL_GUTTER = 0.16
+# Words along an axis may be so much longer than it.
+Y_LABEL_OVERHANG = 0.3
+# Panels narrower than this go below each other.
+NARROWEST_PANEL = 1.45
+# The widths that suit figures by their number of columns; that of one column is its kind's.
+PAGES = {2: 7.0, 3: 7.0, 4: 9.2}
+END_LABELLED = frozenset({"steps_to_result", "normalised", "metaparameter", "best", "against"})
 
 
 @dataclass(frozen=True)
@@ -49,33 +57,40 @@ class Head:
     @property
     def height(self) -> float:
         """Inches from the axes to the top of the title."""
-        name_lines = 1 + max((item.line for item in self.names), default=-1)
         return (
-            len(self.title) * TITLE_LINE
+            len(self.title) * PANEL_TITLE_LINE
             + len(self.subtitle) * SUBTITLE_LINE
-            + name_lines * NAME_LINE
+            + self.names_height
             + HEAD_GAP
         )
+
+    @property
+    def names_height(self) -> float:
+        """Inches that the curves' names take, with the room above them."""
+        return line_count(self.names) * NAME_LINE + (NAMES_GAP if self.names else 0.0)
 
 
 @dataclass(frozen=True)
 class Box:
-    """The axes of one panel, in inches, and whether they carry the axes' words."""
+    """The axes of one panel, in inches, and the words along them; "" where others carry those."""
 
     left: float
     bottom: float
     width: float
     height: float
-    has_x_label: bool
-    has_y_label: bool
+    x_label: str
+    y_label: str
 
 
 @dataclass(frozen=True)
 class Layout:
-    """A whole figure: its size, a box and a head a panel, and the lines of key and caption."""
+    """A whole figure: its size, a box and a head a panel, and the lines of words around them."""
 
     width: float
     height: float
+    title: Sequence[str]
+    subtitle: Sequence[str]
+    legend: Sequence[Item]
     boxes: Sequence[Box]
     heads: Sequence[Head]
     key: Sequence[Item]
@@ -85,91 +100,198 @@ class Layout:
 
 
 def lay_out(
-    panels: Sequence[Panel], most_columns: int, key: Sequence[str], caption: Sequence[str]
+    panels: Sequence[Panel],
+    title: str,
+    subtitle: str,
+    most_columns: int,
+    legend: Sequence[KeyEntry],
+    key: Sequence[KeyEntry],
+    caption: Sequence[str],
+    look: Look,
+    *,
+    names_shared: bool,
 ) -> Layout:
     """Places the panels row by row, as wide as the page lets them be.
 
     Args:
         panels: in order.
+        title: the figure's.
+        subtitle: what all panels have in common.
         most_columns: panels side by side where there are enough.
-        key: the words of the marks explained once for all panels.
+        legend: what is named over the panels.
+        key: the marks that are explained under them.
         caption: the text under the figure, a paragraph each.
+        look: the width of the page and the scale.
+        names_shared: whether the legend names the curves, so that the panels need not.
     """
-    columns = _columns(len(panels), most_columns)
-    width = {1: 5.4, 4: 9.2}.get(columns, 7.0)
-    end_labels = columns == 1 and _end_together(panels[0])
-    names = [curve.label for curve in panels[0].curves]
-    gutter = LABEL_GUTTER + max(width_of(name, LABEL) for name in names) if end_labels else 0.0
-    room = width - LEFT - RIGHT - gutter - GAP * (columns - 1)
-    panel_width = room / columns
-    panel_height = panel_width * HEIGHTS.get(columns, 0.9)
-    heads = [
-        _head(panel, panel_width, names=_needs_names(panel) and not end_labels) for panel in panels
+    columns, gap = _columns(panels, most_columns, look)
+    width = look.room(_page(panels, columns))
+    end_labels = columns == 1 and not names_shared and _end_together(panels)
+    gutter = 0.0
+    if end_labels:
+        gutter = LABEL_GUTTER + max(width_of(name, LABEL) for name in panels[0].series())
+        end_labels = gutter < width / 3
+        gutter = gutter if end_labels else 0.0
+    panel_width = (width - LEFT - RIGHT - gutter - gap * (columns - 1)) / columns
+    panel_height = panel_width * max(RENDERERS[panel.kind].aspect(columns) for panel in panels)
+    heads = _heads(panels, title, columns, panel_width, names=not (names_shared or end_labels))
+    tops = [
+        max(head.height for head in heads[start : start + columns])
+        for start in range(0, len(heads), columns)
     ]
-    rows = [heads[start : start + columns] for start in range(0, len(heads), columns)]
-    tops = [max(head.height for head in row) for row in rows]
     text_width = width - LEFT - RIGHT
-    key_items = flow(key, text_width, SMALL)
+    titles = balanced_lines(title, text_width, TITLE, bold=True)
+    subtitles = lines_of(subtitle, text_width, LABEL) if subtitle else []
+    legend_items = flow([entry.text for entry in legend], text_width, SMALL)
+    key_items = flow([entry.text for entry in key], text_width, SMALL)
     lines = [line for part in caption for line in lines_of(part, text_width, CAPTION)]
-    key_lines = 1 + max((item.line for item in key_items), default=-1)
-    foot = BOTTOM + CAPTION_LINE * len(lines) + KEY_LINE * key_lines + FOOT_GAP
-    between = panel_height + TICK_LABELS + ROW_GAP
-    height = foot + AXIS_LABEL + sum(tops) + between * len(rows) - ROW_GAP + TITLE_HEIGHT
-    boxes = []
-    top = height - TITLE_HEIGHT
-    for index in range(len(panels)):
-        row, column = divmod(index, columns)
-        bottom = top - sum(tops[: row + 1]) - between * row - panel_height
-        boxes.append(
-            Box(
-                left=LEFT + column * (panel_width + GAP),
-                bottom=bottom,
-                width=panel_width,
-                height=panel_height,
-                has_x_label=index + columns >= len(panels),
-                has_y_label=column == 0,
-            )
+    key_height = KEY_LINE * line_count(key_items) + (KEY_GAP if key_items else 0.0)
+    foot = BOTTOM + CAPTION_LINE * len(lines) + key_height + FOOT_GAP
+    x_words = AXIS_LABEL if _differ_below(panels, columns) else 0.0
+    between = panel_height + TICK_LABELS + ROW_GAP + x_words
+    top_words = TOP + TITLE_LINE * len(titles) + SUBTITLE_LINE * len(subtitles) + TITLE_GAP
+    if legend_items:
+        top_words += KEY_LINE * line_count(legend_items) + LEGEND_GAP
+    height = foot + AXIS_LABEL - x_words + sum(tops) + between * len(tops) - ROW_GAP + top_words
+    boxes = [
+        Box(
+            left=LEFT + (index % columns) * (panel_width + gap),
+            bottom=height
+            - top_words
+            - sum(tops[: index // columns + 1])
+            - between * (index // columns)
+            - panel_height,
+            width=panel_width,
+            height=panel_height,
+            x_label=_x_label(panels, index, columns),
+            y_label=_y_label(panels, index, columns, panel_height),
         )
-    key_top = foot - FOOT_GAP
-    return Layout(width, height, boxes, heads, key_items, key_top, lines, end_labels)
+        for index in range(len(panels))
+    ]
+    return Layout(
+        width=width,
+        height=height,
+        title=titles,
+        subtitle=subtitles,
+        legend=legend_items,
+        boxes=boxes,
+        heads=heads,
+        key=key_items,
+        key_top=foot - FOOT_GAP,
+        caption=lines,
+        end_labels=end_labels,
+    )
 
 
 def flow(texts: Sequence[str], room: float, size: float) -> list[Item]:
-    """Swatches with words, one after the other, in as many lines of `room` inches as they need."""
-    items: list[Item] = []
-    left, line = 0.0, 0
-    for whole in texts:
-        text = shortened(whole, room - SWATCH, size)
-        width = SWATCH + width_of(text, size)
-        if items and left + width > room:
-            left, line = 0.0, line + 1
-        items.append(Item(text, left, line))
-        left += width + ITEM_GAP
-    return items
+    """Swatches with words in lines of `room` inches: one line, or as many columns as there fit."""
+    short = [shortened(text, room - SWATCH, size) for text in texts]
+    widths = [SWATCH + width_of(text, size) for text in short]
+    if sum(widths) + ITEM_GAP * (len(widths) - 1) <= room:
+        starts = [sum(widths[:index]) + ITEM_GAP * index for index in range(len(widths))]
+        return [Item(text, start, 0) for text, start in zip(short, starts, strict=True)]
+    for columns in range(len(short), 0, -1):
+        tracks = [max(widths[column::columns]) for column in range(columns)]
+        if columns == 1 or sum(tracks) + ITEM_GAP * (columns - 1) <= room:
+            break
+    starts = [sum(tracks[:column]) + ITEM_GAP * column for column in range(columns)]
+    return [
+        Item(text, starts[index % columns], index // columns) for index, text in enumerate(short)
+    ]
 
 
-def _columns(panels: int, most: int) -> int:
-    if panels > 9:
-        return 4
-    if panels == 4:
-        return 2
-    return min(panels, most)
+def line_count(items: Sequence[Item]) -> int:
+    """How many lines the items take."""
+    return 1 + max((item.line for item in items), default=-1)
 
 
-def _needs_names(panel: Panel) -> bool:
-    """Whether the panel's title does not say which curve it shows."""
-    return any(curve.label not in panel.title for curve in panel.curves) or len(panel.curves) > 1
+def _page(panels: Sequence[Panel], columns: int) -> float:
+    """The width that suits the figure, in inches."""
+    return PAGES.get(columns) or max(RENDERERS[panel.kind].page for panel in panels)
 
 
-def _end_together(panel: Panel) -> bool:
-    """Whether there are several curves and all have their last point at the same batch size."""
-    ends = [curve.points()[-1][0] if curve.points() else math.nan for curve in panel.curves]
-    return len(ends) > 1 and len(set(ends)) == 1
+def _columns(panels: Sequence[Panel], most: int, look: Look) -> tuple[int, float]:
+    """Panels side by side, fewer on a narrow page; and the room between them."""
+    columns = min(len(panels), most)
+    if most == 3 and len(panels) > 9:
+        columns = 4
+    if most == 3 and len(panels) == 4:
+        columns = 2
+    while True:
+        gap = GAP + (Y_LABEL if _differ_beside(panels, columns) else 0.0)
+        room = look.room(_page(panels, columns)) - LEFT - RIGHT - gap * (columns - 1)
+        if columns == 1 or room / columns >= NARROWEST_PANEL:
+            return columns, gap
+        columns -= 1
 
 
-def _head(panel: Panel, width: float, *, names: bool) -> Head:
-    return Head(
-        title=balanced_lines(panel.title, width, PANEL_TITLE, bold=True),
-        subtitle=lines_of(panel.subtitle, width, SMALL),
-        names=flow([curve.label for curve in panel.curves], width, SMALL) if names else [],
+def _differ_beside(panels: Sequence[Panel], columns: int) -> bool:
+    """Whether two panels of a row have other words along the vertical axis."""
+    return any(
+        panel.y_label != panels[index - index % columns].y_label
+        for index, panel in enumerate(panels)
     )
+
+
+def _differ_below(panels: Sequence[Panel], columns: int) -> bool:
+    """Whether a panel has other words along the horizontal axis than the one below it."""
+    pairs = zip(panels, panels[columns:], strict=False)
+    return any(upper.x_label != lower.x_label for upper, lower in pairs)
+
+
+def _x_label(panels: Sequence[Panel], index: int, columns: int) -> str:
+    """The words along the horizontal axis, unless the panel below has the same."""
+    words = panels[index].x_label
+    lower = index + columns
+    return "" if lower < len(panels) and panels[lower].x_label == words else words
+
+
+def _y_label(panels: Sequence[Panel], index: int, columns: int, height: float) -> str:
+    """The words along the vertical axis, unless the first panel of the row says them for all."""
+    if index % columns and not _differ_beside(panels, columns):
+        return ""
+    return shortened(panels[index].y_label, height + Y_LABEL_OVERHANG, LABEL)
+
+
+def _end_together(panels: Sequence[Panel]) -> bool:
+    """Whether all curves of the only panel have their last point at the same x."""
+    if len(panels) > 1 or panels[0].releases > 1 or panels[0].kind not in END_LABELLED:
+        return False
+    ends = []
+    for curve in panels[0].curves:
+        xs = [x for x, y in zip(curve.column("x"), curve.column("y"), strict=True) if y]
+        ends.append(xs[-1] if xs else None)
+    return len(ends) > 1 and None not in ends and all(a == b for a, b in pairwise(ends))
+
+
+def _heads(
+    panels: Sequence[Panel], title: str, columns: int, width: float, *, names: bool
+) -> list[Head]:
+    """What stands above the panels; what the title or the panel above says is not said again."""
+    heads = []
+    for index, panel in enumerate(panels):
+        entries = names_of(panel) if names and needs_names(panel) else []
+        above = index - columns
+        if above >= 0 and _same_names(panels[above], panel):
+            entries = []
+        own_title = balanced_lines(panel.title, width, PANEL_TITLE, bold=True)
+        if panel.title == title:
+            own_title = []
+        remark = RENDERERS[panel.kind].remark(panel)
+        subtitle = "; ".join(part for part in (panel.subtitle, remark) if part)
+        heads.append(
+            Head(
+                title=own_title,
+                subtitle=lines_of(subtitle, width, SMALL) if subtitle else [],
+                names=flow([entry.text for entry in entries], width, SMALL),
+            )
+        )
+    return heads
+
+
+def _same_names(upper: Panel, lower: Panel) -> bool:
+    """Whether two panels have the same curves in the same colours."""
+    first, second = (
+        {label: curve.colour for label, curve in panel.series().items()} for panel in (upper, lower)
+    )
+    return len(first) > 1 and first == second

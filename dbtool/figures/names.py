@@ -1,18 +1,20 @@
-"""What people call the names that the database uses."""
+"""What people call the names that the database uses, and names that form a sequence."""
 
 from __future__ import annotations
 
+import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _WORDS: Mapping[str, str] = MappingProxyType(
     {
         "simple_cnn_base": "Simple CNN",
         "simple_cnn_narrow": "Simple CNN, narrow",
         "simple_cnn_wide": "Simple CNN, wide",
+        "simple_cnn": "Simple CNN",
         "resnet_8": "ResNet-8",
         "resnet_50": "ResNet-50",
         "vgg_11": "VGG-11",
@@ -27,21 +29,42 @@ _WORDS: Mapping[str, str] = MappingProxyType(
         "fashion_mnist": "Fashion MNIST",
         "cifar_10": "CIFAR-10",
         "imagenet": "ImageNet",
+        "imagenet_half_images": "ImageNet, half the images",
+        "imagenet_half_classes": "ImageNet, half the classes",
         "open_images_v4": "Open Images",
         "lm1b": "LM1B",
         "common_crawl": "Common Crawl",
     }
 )
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+_SUBSET = re.compile(r"mnist_(\d+)")
+_NUMBER = re.compile(r"\d[\d.,]*(?:e[+-]?\d+)?\s*[kM]?(?![a-z])")
 
 
 def readable(text: str) -> str:
     """The text with the database's names replaced by what people call them."""
-    return " ".join(_readable_word(word) for word in text.split(" "))
+    return " ".join(_readable_word(word) for word in one_line(text).split(" "))
+
+
+def one_line(text: str) -> str:
+    """The text with a space in place of line breaks and characters that no font has."""
+    return _UNPRINTABLE.sub(" ", text)
 
 
 def _readable_word(word: str) -> str:
+    *folders, name = word.split("/")
+    if folders and (name in _WORDS or _SUBSET.fullmatch(name)):
+        return _readable_word(name)
     if word in _WORDS:
         return _WORDS[word]
     if word.startswith("fc_"):
         return f"FC {word.removeprefix('fc_').replace('_', '-')}"
+    if subset := _SUBSET.fullmatch(word):
+        return f"MNIST, {int(subset[1]):,} images"
     return word
+
+
+def form_a_sequence(names: Sequence[str]) -> bool:
+    """Whether names differ in a number alone, as goals, budgets and batch sizes do."""
+    patterns = {_NUMBER.sub("#", name).removesuffix("s") for name in names}
+    return len(names) > 1 and len(patterns) == 1 and "#" in next(iter(patterns))

@@ -114,7 +114,7 @@ def as_points(frame: pl.DataFrame, spec: FigureSpec, request: Request) -> Points
         if column not in frame.columns:
             frame = frame.with_columns(pl.lit(value).alias(column))
     held = frame.filter(pl.col("x").is_not_null())
-    releases = request.releases or tuple(held["release"].unique(maintain_order=True))
+    releases = request.releases or tuple(held["release"].drop_nulls().unique(maintain_order=True))
     left_out = frame.filter(pl.col("x").is_null())
     return Points(held, left_out, releases, filled_query(spec, request))
 

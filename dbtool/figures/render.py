@@ -1,161 +1,178 @@
-"""From points to a Matplotlib figure: panels, their headings, the key and the caption."""
+"""From points to a Matplotlib figure: panels, their headings, legend, key and caption."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from matplotlib import rc_context
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from dbtool.figures.axes import DASHES, MARKER, UNREACHED, draw_end_labels, draw_panel
-from dbtool.figures.caption import caption_of
+from dbtool.figures.canvas import Canvas
+from dbtool.figures.caption import facts_and_gaps
+from dbtool.figures.geometry import spread
+from dbtool.figures.kinds import RENDERERS
 from dbtool.figures.layout import (
     CAPTION_LINE,
     HEAD_GAP,
+    KEY_GAP,
     KEY_LINE,
     LEFT,
     NAME_LINE,
+    PANEL_TITLE_LINE,
     SUBTITLE_LINE,
-    SWATCH,
+    TITLE_GAP,
     TITLE_LINE,
-    Box,
-    Head,
+    TOP,
+    Layout,
     lay_out,
+    line_count,
 )
-from dbtool.figures.panels import GUIDES, Panel, panels_of
-from dbtool.figures.style import (
-    CAPTION,
-    INK,
-    LABEL,
-    PANEL_TITLE,
-    PERFECT,
-    QUIET,
-    RC,
-    SMALL,
-    TITLE,
-)
+from dbtool.figures.legend import key_of, names_of, releases_of, shared_names
+from dbtool.figures.look import Look, Pen
+from dbtool.figures.panels import panels_of
+from dbtool.figures.style import CAPTION, INK, LABEL, PANEL_TITLE, QUIET, SMALL, TITLE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
+    from collections.abc import Sequence
 
+    from matplotlib.axes import Axes
+
+    from dbtool.figures.kinds import KeyEntry
+    from dbtool.figures.layout import Box, Head
+    from dbtool.figures.panels import Panel
     from dbtool.figures.points import Points
     from dbtool.figures.specs import FigureSpec
 
+LABEL_DISTANCE = 0.14
+LABEL_INDENT = 0.12
+# From the axes to the words along the vertical one.
+Y_LABEL_DISTANCE = 0.42
 
-def draw(points: Points, spec: FigureSpec) -> Figure:
-    """The figure of the points; nothing is drawn that the points do not say."""
-    panels = panels_of(points, spec.kind)
-    key = _key(panels, spec)
-    layout = lay_out(panels, spec.columns, [text for text, _ in key], caption_of(points, spec))
-    with rc_context(dict(RC)):
-        figure = Figure(figsize=(layout.width, layout.height))
-        canvas = _Canvas(figure, layout.width, layout.height)
-        canvas.words(LEFT, layout.height - 0.24, spec.title, TITLE, INK, bold=True)
+
+def draw(points: Points, spec: FigureSpec, look: Look | None = None) -> Figure:
+    """The figure of the points; nothing is drawn that the points do not say.
+
+    Args:
+        points: what the figure's query returned.
+        spec: the figure.
+        look: its width and style; None: as for print, as wide as suits it.
+    """
+    look = look or Look()
+    panels = panels_of(points, spec)
+    names, key = shared_names(panels), key_of(panels)
+    legend = releases_of(panels) + names
+    shared, panels = _shared_subtitle(panels)
+    layout = lay_out(
+        panels,
+        spec.title,
+        shared,
+        spec.columns,
+        legend,
+        key,
+        facts_and_gaps(points, panels),
+        look,
+        names_shared=bool(names),
+    )
+    scale = look.scale
+    with rc_context(look.rc()):
+        figure = Figure(figsize=(layout.width * scale, layout.height * scale))
+        canvas = Canvas(figure, layout.width, layout.height, scale)
+        _write_top(canvas, layout, legend)
         for panel, box, head in zip(panels, layout.boxes, layout.heads, strict=True):
             axes = figure.add_axes(canvas.rectangle(box))
-            draw_panel(axes, panel, box.width, box.height)
-            if box.has_x_label:
-                axes.set_xlabel(spec.x_label, fontsize=LABEL, labelpad=2.5)
-            if box.has_y_label:
-                axes.set_ylabel(spec.y_label, fontsize=LABEL)
-                axes.yaxis.set_label_coords(-0.42 / box.width, 0.5)
+            pen = Pen(box.width, box.height, scale)
+            RENDERERS[panel.kind].draw(axes, panel, pen)
+            _label_axes(axes, box, pen)
             if layout.end_labels:
-                draw_end_labels(axes, panel, box.width, box.height)
+                _draw_end_labels(axes, panel, pen)
             _write_head(canvas, panel, box, head)
-        for item, (_, look) in zip(layout.key, key, strict=True):
-            height = layout.key_top - KEY_LINE * (item.line + 0.6)
-            canvas.swatch(LEFT + item.left, height, item.text, look)
-        first = layout.key_top - KEY_LINE * (1 + max((i.line for i in layout.key), default=-1))
-        for line, text in enumerate(layout.caption):
-            height = first - CAPTION_LINE * (line + 0.8)
-            canvas.words(LEFT, height, text, CAPTION, QUIET)
+        _write_foot(canvas, layout, key)
     return figure
 
 
-class _Canvas:
-    """Puts words and swatches on a figure by inches from its lower left corner."""
-
-    def __init__(self, figure: Figure, width: float, height: float) -> None:
-        self._figure = figure
-        self._width = width
-        self._height = height
-
-    def rectangle(self, box: Box) -> tuple[float, float, float, float]:
-        """The box as fractions of the figure."""
-        return (
-            box.left / self._width,
-            box.bottom / self._height,
-            box.width / self._width,
-            box.height / self._height,
-        )
-
-    def words(
-        self, left: float, base: float, text: str, size: float, colour: str, *, bold: bool = False
-    ) -> None:
-        """One line of text from `left`, standing on `base`."""
-        self._figure.text(
-            left / self._width,
-            base / self._height,
-            text,
-            fontsize=size,
-            color=colour,
-            fontweight="bold" if bold else "normal",
-            parse_math=False,
-        )
-
-    def swatch(self, left: float, base: float, text: str, look: Mapping[str, Any]) -> None:
-        """A sample of a line or a mark, and the words that say what it means."""
-        middle = base + 0.035
-        ends = [left, left + SWATCH - 0.06]
-        middle_x = sum(ends) / 2
-        xs = [middle_x] if look.get("linestyle") == "none" else [ends[0], middle_x, ends[1]]
-        self._figure.add_artist(
-            Line2D(
-                [x / self._width for x in xs],
-                [middle / self._height] * len(xs),
-                **look,
-            )
-        )
-        self.words(left + SWATCH, base, text, SMALL, INK)
+def _shared_subtitle(panels: Sequence[Panel]) -> tuple[str, list[Panel]]:
+    """The goal that all panels have, and the panels without it; else "" and the panels."""
+    goals = {panel.subtitle for panel in panels}
+    if len(panels) == 1 or len(goals) > 1:
+        return "", list(panels)
+    return goals.pop(), [replace(panel, subtitle="") for panel in panels]
 
 
-def _write_head(canvas: _Canvas, panel: Panel, box: Box, head: Head) -> None:
+def _write_top(canvas: Canvas, layout: Layout, legend: Sequence[KeyEntry]) -> None:
+    """Writes the title and the legend that all panels share."""
+    top = layout.height - TOP
+    for line, text in enumerate(layout.title):
+        canvas.words(LEFT, top - TITLE_LINE * (line + 0.8), text, TITLE, INK, bold=True)
+    top -= TITLE_LINE * len(layout.title)
+    for line, text in enumerate(layout.subtitle):
+        canvas.words(LEFT, top - SUBTITLE_LINE * (line + 0.8), text, LABEL, QUIET)
+    top -= SUBTITLE_LINE * len(layout.subtitle) + TITLE_GAP / 2
+    for item, entry in zip(layout.legend, legend, strict=True):
+        canvas.row(item, LEFT, top, KEY_LINE, entry.look)
+
+
+def _write_foot(canvas: Canvas, layout: Layout, key: Sequence[KeyEntry]) -> None:
+    """Writes the key and the caption."""
+    for item, entry in zip(layout.key, key, strict=True):
+        canvas.row(item, LEFT, layout.key_top, KEY_LINE, entry.look)
+    first = layout.key_top - KEY_LINE * line_count(layout.key) - (KEY_GAP if layout.key else 0.0)
+    for line, text in enumerate(layout.caption):
+        canvas.words(LEFT, first - CAPTION_LINE * (line + 0.8), text, CAPTION, QUIET)
+
+
+def _write_head(canvas: Canvas, panel: Panel, box: Box, head: Head) -> None:
     """Writes title, subtitle and the curves' names from the axes upwards."""
     height = box.bottom + box.height + HEAD_GAP
-    name_lines = 1 + max((item.line for item in head.names), default=-1)
-    for item, curve in zip(head.names, panel.curves, strict=False):
-        base = height + NAME_LINE * (name_lines - 1 - item.line)
-        look = {"color": curve.colour, "marker": MARKER, "markevery": [1]}
-        canvas.swatch(box.left + item.left, base, item.text, look)
-    height += NAME_LINE * name_lines
+    top = height + NAME_LINE * line_count(head.names)
+    for item, entry in zip(head.names, names_of(panel), strict=False):
+        canvas.row(item, box.left, top, NAME_LINE, entry.look)
+    top += head.names_height - NAME_LINE * line_count(head.names)
     for text in reversed(head.subtitle):
-        canvas.words(box.left, height, text, SMALL, QUIET)
-        height += SUBTITLE_LINE
+        canvas.words(box.left, top, text, SMALL, QUIET)
+        top += SUBTITLE_LINE
     for text in reversed(head.title):
-        canvas.words(box.left, height, text, PANEL_TITLE, INK, bold=True)
-        height += TITLE_LINE
+        canvas.words(box.left, top, text, PANEL_TITLE, INK, bold=True)
+        top += PANEL_TITLE_LINE
 
 
-def _key(panels: Sequence[Panel], spec: FigureSpec) -> list[tuple[str, Mapping[str, Any]]]:
-    """The marks that occur in the figure, each with its words and its look."""
-    curves = [curve for panel in panels for curve in panel.curves]
-    mark = {"linestyle": "none", "color": QUIET}
-    key: list[tuple[str, Mapping[str, Any]]] = [
-        (words, {"linestyle": DASHES[name], "color": PERFECT, "linewidth": 1.0})
-        for name, words in GUIDES[spec.kind].items()
-        if any(sum(y is not None for y in curve.guides[name]) > 1 for curve in curves)
+def _label_axes(axes: Axes, box: Box, pen: Pen) -> None:
+    """Writes the words along the axes, of those that carry them."""
+    if box.x_label:
+        axes.set_xlabel(box.x_label, fontsize=pen.pt(LABEL), labelpad=pen.pt(2.5))
+    if box.y_label:
+        axes.set_ylabel(box.y_label, fontsize=pen.pt(LABEL))
+        axes.yaxis.set_label_coords(-Y_LABEL_DISTANCE / box.width, 0.5)
+
+
+def _draw_end_labels(axes: Axes, panel: Panel, pen: Pen) -> None:
+    """Names each curve beside its last point, right of the axes; labels keep a line's distance."""
+    to_axes = axes.transData + axes.transAxes.inverted()
+    ends = [
+        [(x, y) for x, y in zip(c.column("x"), c.column("y"), strict=True) if y][-1]
+        for c in panel.curves
     ]
-    if any(fewer for curve in curves for _, _, fewer, _ in curve.points()):
-        key.append(
-            ("fewer trials than asked for", {**mark, "marker": MARKER, "markerfacecolor": "white"})
+    wanted = [float(to_axes.transform(end)[1]) * pen.height for end in ends]
+    places = spread(wanted, LABEL_DISTANCE)
+    lift = max(0.0, -min(places)) - max(0.0, max(places) - pen.height)
+    for curve, end, place in zip(panel.curves, ends, places, strict=True):
+        axes.annotate(
+            curve.label,
+            xy=end,
+            xytext=(1 + LABEL_INDENT / pen.width, (place + lift) / pen.height),
+            textcoords="axes fraction",
+            fontsize=pen.pt(LABEL),
+            color=INK,
+            ha="left",
+            va="center",
+            annotation_clip=False,
+            parse_math=False,
+            arrowprops={
+                "arrowstyle": "-",
+                "relpos": (0, 0.5),
+                "color": curve.colour,
+                "lw": pen.pt(0.9),
+                "shrinkA": pen.pt(2),
+                "shrinkB": pen.pt(4),
+            },
         )
-    if any(curve.unreached() for curve in curves):
-        key.append(
-            ("no trial reached the goal", {**mark, "marker": UNREACHED, "markeredgewidth": 1.2})
-        )
-    if any(border for curve in curves for _, _, _, border in curve.points()):
-        look = {**mark, "marker": "o", "markersize": 8, "markerfacecolor": "none"}
-        key.append(("within 5 % of the border of the searched range (shaded beyond)", look))
-    return key

@@ -7,11 +7,14 @@ can be told apart with any colour vision and in grey; beyond that every curve ca
 
 from __future__ import annotations
 
+import itertools
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from dbtool.figures.names import form_a_sequence
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 INK = "#1f2328"
 QUIET = "#5c6470"
@@ -50,17 +53,29 @@ COLOURS: Mapping[str, str] = MappingProxyType(
         "open_images_v4": "#e8a202",
         "lm1b": "#b93170",
         "common_crawl": "#5f1747",
+        "goal achieved": "#1565a9",
+        "goal not achieved": "#9aa3af",
+        "infeasible": "#d8572a",
     }
 )
 
 # For names that no paper fixed, in the order they occur in a panel.
 OTHER_COLOURS = ("#1565a9", "#d8572a", "#12806a", "#b93170", "#e8a202", "#4d3aa0", "#6cc3a0")
 
+# For names that differ in a number: from light to dark, so that more is darker in grey as well.
+SEQUENCE = ("#eeb12f", "#e8762c", "#cc3f5c", "#8f3487", "#4d3aa0", "#16164f")
+
+STAR = "#f2b01e"
+RING = "#b3261e"
+BAND = "#eef0f3"
+ACCENT = "#1565a9"
+
 # Points; a figure is 7 inches wide, the width of two columns of print.
 TITLE = 10.5
 PANEL_TITLE = 8.5
 LABEL = 8.0
 SMALL = 7.0
+TINY = 6.0
 CAPTION = 6.8
 
 DOTS_PER_INCH = 200
@@ -84,6 +99,7 @@ RC: Mapping[Any, Any] = MappingProxyType(
         "ytick.color": QUIET,
         "xtick.labelcolor": INK,
         "ytick.labelcolor": INK,
+        "font.size": LABEL,
         "xtick.labelsize": SMALL,
         "ytick.labelsize": SMALL,
         "xtick.major.size": 3.0,
@@ -109,7 +125,31 @@ RC: Mapping[Any, Any] = MappingProxyType(
 )
 
 
-def colours(names: list[str]) -> dict[str, str]:
+SCALED = frozenset(name for name, value in RC.items() if isinstance(value, float))
+
+
+def colours(names: Sequence[str]) -> dict[str, str]:
     """A colour for each name of a panel, given in the order of its curves."""
-    others = iter(OTHER_COLOURS * len(names))
+    if form_a_sequence(names) and not all(name in COLOURS for name in names):
+        return dict(zip(names, sequence(len(names)), strict=True))
+    taken = {COLOURS[name] for name in names if name in COLOURS}
+    free = [colour for colour in OTHER_COLOURS if colour not in taken] or OTHER_COLOURS
+    others = itertools.cycle(free)
     return {name: COLOURS.get(name) or next(others) for name in names}
+
+
+def sequence(count: int) -> list[str]:
+    """So many colours from light to dark, as far from each other as SEQUENCE lets them be."""
+    if count == 1:
+        return [SEQUENCE[len(SEQUENCE) // 2]]
+    places = [place * (len(SEQUENCE) - 1) / (count - 1) for place in range(count)]
+    return [_between(place) for place in places]
+
+
+def _between(place: float) -> str:
+    """The colour at a place in SEQUENCE, mixed of its two neighbours."""
+    index = min(int(place), len(SEQUENCE) - 2)
+    low, high = (bytes.fromhex(SEQUENCE[i][1:]) for i in (index, index + 1))
+    share = place - index
+    mixed = (round(a + share * (b - a)) for a, b in zip(low, high, strict=True))
+    return f"#{bytes(mixed).hex()}"

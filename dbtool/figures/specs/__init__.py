@@ -15,10 +15,11 @@ __all__ = ["FIGURES", "FORMATS", "FigureSpec", "Kind", "find_figure"]
 
 FORMATS = ("png", "pdf", "svg")
 
-FIGURES: tuple[FigureSpec, ...] = tuple(
-    spec
-    for spec in (*PAPER_FIGURES, *APPENDIX_FIGURES, *SPARSITY_FIGURES, *GENERAL_FIGURES)
-    if spec.query_path.is_file()
+FIGURES: tuple[FigureSpec, ...] = (
+    *PAPER_FIGURES,
+    *APPENDIX_FIGURES,
+    *SPARSITY_FIGURES,
+    *GENERAL_FIGURES,
 )
 
 _NUMBER = re.compile(r"(?:fig(?:ure)?\.?[ _-]?)?0*([1-9][0-9]*[a-z]?)", re.IGNORECASE)

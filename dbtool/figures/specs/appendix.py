@@ -98,6 +98,7 @@ APPENDIX_FIGURES: tuple[FigureSpec, ...] = (
         kind="curves",
         x_label="Step",
         y_label="Error",
+        columns=2,
     ),
     FigureSpec(
         name="schedule-shapes",

@@ -86,6 +86,7 @@ GENERAL_FIGURES: tuple[FigureSpec, ...] = (
         kind="curves",
         x_label="Step",
         y_label="Value",
+        columns=2,
         takes_workloads=True,
     ),
     FigureSpec(

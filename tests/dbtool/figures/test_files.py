@@ -61,32 +61,6 @@ def test_a_pdf_says_what_it_was_made_from(points, tmp_path):
     assert b"CreationDate" not in contents
 
 
-def test_the_caption_tells_sources_and_gaps(points):
-    facts, unreached, missing = caption_of(points, find_figure("1"))
-    assert facts.startswith("Release: made-up · 1 to 3 trials a study of the 100 asked for · goal:")
-    assert unreached == "Goal not reached: Simple CNN on MNIST at batch size 256."
-    assert missing.startswith("No data in this release: Simple CNN on Fashion MNIST; ResNet-8")
-
-
-def test_the_caption_tells_which_curve_could_not_be_normalised(connection):
-    spec = find_figure("3")
-    caption = caption_of(read_points(connection, spec, Request()), spec)
-    assert any(part.endswith("to divide by: FC 1024.") for part in caption)
-
-
-def test_studies_with_fewer_trials_are_hollow(connection):
-    spec = find_figure("1")
-    request = Request(trials=2)
-    axes = draw(read_points(connection, spec, request), spec).axes[0]
-    faces = {
-        tuple(line.get_xdata()): line.get_markerfacecolor()
-        for line in axes.lines
-        if line.get_marker() == "^"
-    }
-    # The unreached batch size has no triangle, and an infeasible trial does not count.
-    assert {xs: face for xs, face in faces.items() if xs} == {(64,): "#12806a", (128,): "white"}
-
-
 def test_a_goal_that_nothing_reached_still_gives_a_figure(connection, tmp_path):
     spec = find_figure("steps")
     points = read_points(connection, spec, Request(goal=0.001, workloads=(CNN,)))
@@ -101,17 +75,3 @@ def test_a_goal_passed_before_the_first_step_is_told_and_not_drawn(connection):
     assert points.rows["y"].to_list() == [0, 0, 0]
     assert draw(points, spec).axes
     assert "Goal passed before step 1" in " ".join(caption_of(points, spec))
-
-
-@pytest.mark.parametrize("name", FILLED)
-def test_no_words_overlap_or_leave_the_page(connection, name):
-    spec = find_figure(name)
-    figure = draw(read_points(connection, spec, Request()), spec)
-    figure.draw_without_rendering()
-    boxes = [text.get_window_extent() for text in figure.texts]
-    for number, box in enumerate(boxes):
-        assert box.x0 >= 0
-        assert box.y0 >= 0
-        assert box.x1 <= figure.bbox.x1
-        assert box.y1 <= figure.bbox.y1
-        assert not any(box.overlaps(other) for other in boxes[number + 1 :])

@@ -1,0 +1,197 @@
+"""Points made up by hand, a few of every kind, with each kind of gap."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from dbtool.figures.points import Points, Request, as_points
+from dbtool.figures.specs import find_figure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dbtool.figures.specs import Kind
+
+# A figure of each kind, whose words the points are drawn with.
+FIGURE_OF: dict[Kind, str] = {
+    "steps_to_result": "figure_01",
+    "normalised": "figure_03",
+    "metaparameter": "figure_08",
+    "best": "figure_11",
+    "against": "sparsity-against",
+    "scatter": "figure_09a",
+    "grid": "search-space-transformer",
+    "curves": "learning-curves",
+}
+
+
+def point(kind: Kind, x: float | None, y: float | None, **more: Any) -> dict[str, Any]:
+    """A row with the columns of every figure; `more` replaces and adds."""
+    return {
+        "panel": "Simple CNN on MNIST",
+        "series": "simple_cnn_base",
+        "x": x,
+        "y": y,
+        "panel_order": 1,
+        "series_order": 1,
+        "kind": kind,
+        "release": "made-up",
+        "release_order": 1,
+        "workload": "mnist/simple_cnn_base/nesterov_momentum",
+        "metric": "val_classification_error",
+        "goal": 0.01,
+        "goal_text": "validation error < 0.01",
+        "trials": 100,
+        "asked_trials": 100,
+    } | more
+
+
+def _steps(x: int, y: float | None, **more: Any) -> dict[str, Any]:
+    return point("steps_to_result", x, y, steps=y, perfect=640 / x, **more)
+
+
+def steps_rows(**more: Any) -> list[dict[str, Any]]:
+    """Batch size 4 has fewer trials than asked for, and at 16 no trial reached the goal."""
+    return [
+        _steps(1, 640, **more),
+        _steps(2, 320, **more),
+        _steps(4, 200, **more | {"trials": 7}),
+        _steps(8, 180, **more),
+        _steps(16, None, **more),
+    ]
+
+
+def normalised_rows() -> list[dict[str, Any]]:
+    """Two models, relative to batch size 2."""
+    return [
+        point(
+            "normalised", x, y, series=series, series_order=order, steps=round(100 * y),
+            perfect=2 / x, normalise_at=2,
+        )
+        for order, (series, ys) in enumerate(
+            {"fc_1024": (2.0, 1.0, 0.5), "simple_cnn_base": (1.9, 1.0, 0.8)}.items(), start=1
+        )
+        for x, y in zip((1, 2, 4), ys, strict=True)
+    ]  # fmt: skip
+
+
+def metaparameter_rows() -> list[dict[str, Any]]:
+    """Batch size 4's learning rate lies at the border of its range, which ends at 10."""
+    return [
+        point(
+            "metaparameter", x, y, steps=None if y is None else 10, linear=0.1 * x,
+            square_root=0.1 * x**0.5, low=1e-4, high=10.0, at_border=x == 4,
+        )
+        for x, y in ((1, 0.1), (2, 0.3), (4, 9.0), (8, None))
+    ]  # fmt: skip
+
+
+def best_rows() -> list[dict[str, Any]]:
+    """Two budgets; the larger one has no finite value at batch size 8."""
+    return [
+        point(
+            "best", x, y, series=series, series_order=order, most_steps=10**order * 1000,
+            goal=None, goal_text=None,
+        )
+        for order, (series, ys) in enumerate(
+            {"10k steps": (0.02, 0.03, 0.05), "100k steps": (0.01, 0.01, None)}.items(), start=1
+        )
+        for x, y in zip((2, 4, 8), ys, strict=True)
+    ]  # fmt: skip
+
+
+def against_rows() -> list[dict[str, Any]]:
+    """Two batch sizes at three sparsities; nothing reached the goal at 90 % with the larger one."""
+    return [
+        point("against", x, y, series=f"batch size {size}", series_order=order, steps=y)
+        for order, (size, ys) in enumerate({16: (400, 500, 900), 256: (50, 60, None)}.items(), 1)
+        for x, y in zip((0, 50, 90), ys, strict=True)
+    ]
+
+
+def _trial(kind: Kind, outcome: str, x: float, y: float, **more: Any) -> dict[str, Any]:
+    order = ["goal achieved", "goal not achieved", "infeasible"].index(outcome) + 1
+    named = {"series": outcome, "series_order": order, "best": False, "trials": 5}
+    return point(kind, x, y, **named | {"asked_trials": None} | more)
+
+
+def scatter_rows(**more: Any) -> list[dict[str, Any]]:
+    """Five trials in the space of learning rates to 10 and momenta from 0.9."""
+    space = {"x_low": 1e-4, "x_high": 10.0, "y_low": 1e-4, "y_high": 0.1, "most_steps": 2000}
+    return [
+        _trial("scatter", outcome, x, y, **space | {"best": best} | more)
+        for outcome, x, y, best in (
+            ("goal achieved", 0.1, 0.01, True),
+            ("goal achieved", 0.2, 0.05, False),
+            ("goal not achieved", 1e-3, 0.02, False),
+            ("infeasible", 5.0, 1e-3, False),
+            ("infeasible", 8.0, 2e-4, False),
+        )
+    ]
+
+
+def grid_rows() -> list[dict[str, Any]]:
+    """Learning rates and momenta of four trials at two batch sizes."""
+    rows = []
+    for order, (name, scale, low, high) in enumerate(
+        (("learning rate", "log", 1e-4, 10.0), ("1 - momentum", "reverse_log", 1e-4, 0.1)), start=1
+    ):
+        shared = {
+            "panel": name, "panel_order": order, "y_label": name, "scale": scale,
+            "low": low, "high": high,
+        }  # fmt: skip
+        rows += [
+            _trial("grid", "goal achieved", 64, 0.05, **shared | {"best": True}),
+            _trial("grid", "goal achieved", 128, 0.02, **shared | {"best": True}),
+            _trial("grid", "goal not achieved", 64, 0.001, **shared),
+            _trial("grid", "infeasible", 128, 0.08, **shared),
+        ]
+    return sorted(rows, key=lambda row: (row["panel_order"], row["series_order"]))
+
+
+def curve_rows() -> list[dict[str, Any]]:
+    """Two batch sizes' curves; each is read off at its last point."""
+    return [
+        point(
+            "curves", x, y, series=f"Batch size {size}", series_order=order, x_scale="log2",
+            y_scale="log10", read_off=y < 0.01, x_label="Step", y_label="Validation error",
+        )
+        for order, (size, ys) in enumerate(
+            {64: (0.5, 0.1, 0.009), 256: (0.4, 0.05, 0.008)}.items(), start=1
+        )
+        for x, y in zip((1, 16, 256), ys, strict=True)
+    ]  # fmt: skip
+
+
+def study_rows() -> list[dict[str, Any]]:
+    """Three trials of a study; the second reached the goal first."""
+    return [
+        point(
+            "curves", x, y, series=f"Trial {trial}", series_order=trial, x_scale="log2",
+            y_scale="log10", read_off=trial == 2 and x == 16, best=trial == 2,
+        )
+        for trial, ys in {1: (0.5, 0.1), 2: (0.4, 0.009), 3: (0.9, 0.3)}.items()
+        for x, y in zip((1, 16), ys, strict=True)
+    ]  # fmt: skip
+
+
+ROWS_OF = {
+    "steps_to_result": steps_rows(),
+    "normalised": normalised_rows(),
+    "metaparameter": metaparameter_rows(),
+    "best": best_rows(),
+    "against": against_rows(),
+    "scatter": scatter_rows(),
+    "grid": grid_rows(),
+    "curves": curve_rows(),
+}
+
+
+def points_of(
+    rows: Sequence[dict[str, Any]], kind: Kind | None = None, release: str | None = None
+) -> Points:
+    """The rows as a figure's query would return them."""
+    spec = find_figure(FIGURE_OF[kind or rows[0]["kind"]])
+    return as_points(pl.DataFrame(rows, infer_schema_length=None), spec, Request(release))

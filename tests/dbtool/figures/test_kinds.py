@@ -1,0 +1,219 @@
+import math
+
+import pytest
+from matplotlib.colors import to_hex
+
+from dbtool.figures.render import draw
+from dbtool.figures.specs import find_figure
+from dbtool.figures.style import COLOURS
+from tests.dbtool.figures import made_points
+from tests.dbtool.figures.made_points import FIGURE_OF, points_of
+
+
+def drawn(rows, release=None):
+    """The axes of the figure of these rows."""
+    points = points_of(rows, release=release)
+    return draw(points, find_figure(FIGURE_OF[rows[0]["kind"]])).axes
+
+
+def marks(axes, label):
+    """The points of the artists of that name."""
+    return [
+        (float(x), float(y))
+        for line in axes.lines
+        if line.get_label() == label
+        for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)
+    ]
+
+
+def look(axes, label):
+    (line,) = [line for line in axes.lines if line.get_label() == label]
+    return line
+
+
+def words(axes):
+    figure = axes.figure
+    return {text.get_text() for text in (*figure.texts, *axes.texts)}
+
+
+def test_steps_are_triangles_hollow_where_trials_are_missing():
+    (axes,) = drawn(made_points.steps_rows())
+    assert marks(axes, "full: simple_cnn_base") == [(1, 640), (2, 320), (8, 180)]
+    assert marks(axes, "hollow: simple_cnn_base") == [(4, 200)]
+    assert look(axes, "hollow: simple_cnn_base").get_markerfacecolor() == "white"
+    assert look(axes, "full: simple_cnn_base").get_marker() == "^"
+    assert "fewer trials than asked for" in words(axes)
+
+
+def test_the_line_breaks_where_no_trial_reached_the_goal_and_a_cross_says_so():
+    (axes,) = drawn(made_points.steps_rows())
+    assert math.isnan(marks(axes, "line: simple_cnn_base")[-1][1])
+    ((x, height),) = marks(axes, "unreached: simple_cnn_base")
+    assert x == 16
+    # In the uppermost twentieth of the axes, over every point.
+    assert height > 0.95
+    top_point = axes.transAxes.inverted().transform(axes.transData.transform((1, 640)))[1]
+    assert top_point < height - 0.02
+    assert "no trial reached the goal" in words(axes)
+
+
+def test_perfect_scaling_is_dashed_and_named():
+    (axes,) = drawn(made_points.steps_rows())
+    assert marks(axes, "perfect: simple_cnn_base")[:2] == [(1, 640), (2, 320)]
+    assert look(axes, "perfect: simple_cnn_base").is_dashed()
+    assert "perfect scaling" in words(axes)
+
+
+def test_normalised_curves_have_the_colours_of_their_models():
+    (axes,) = drawn(made_points.normalised_rows())
+    for name in ("fc_1024", "simple_cnn_base"):
+        assert look(axes, f"line: {name}").get_color() == COLOURS[name]
+    # The line of perfect scaling is the same for both, and drawn once.
+    assert sum(line.get_label().startswith("perfect") for line in axes.lines) == 1
+    assert any("relative to batch size 2" in word for word in words(axes))
+
+
+def test_a_metaparameter_at_a_border_is_ringed_and_shaded():
+    (axes,) = drawn(made_points.metaparameter_rows())
+    assert marks(axes, "ring: simple_cnn_base") == [(4, 9.0)]
+    assert marks(axes, "unreached: simple_cnn_base")[0][0] == 8
+    shaded = [path for part in axes.collections for path in part.get_paths()]
+    assert any(10.0 in path.vertices[:, 1] for path in shaded)
+    assert axes.get_ylim()[1] > 10
+    assert {"linear scaling", "square-root scaling"} <= words(axes)
+    assert "within 5 % of the border of the searched range (shaded beyond)" in words(axes)
+
+
+def test_learning_rates_are_marked_at_powers_of_ten():
+    (axes,) = drawn(made_points.metaparameter_rows())
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert labels
+    assert all(label.startswith("$10^{") for label in labels)
+    assert axes.get_xticklabels()[0].get_text() == "$2^{0}$"
+
+
+def test_budgets_take_colours_from_light_to_dark():
+    (axes,) = drawn(made_points.best_rows())
+    light, dark = (
+        sum(int(to_hex(look(axes, f"line: {name}").get_color())[i : i + 2], 16) for i in (1, 3, 5))
+        for name in ("10k steps", "100k steps")
+    )
+    assert light > dark
+    assert marks(axes, "full: 100k steps") == [(2, 0.01), (4, 0.01)]
+    assert axes.get_yscale() == "linear"
+
+
+def test_zoomed_axes_end_where_the_rows_say():
+    rows = [row | {"y_low": 0.005, "y_high": 0.025} for row in made_points.best_rows()]
+    (axes,) = drawn(rows)
+    assert axes.get_ylim() == (0.005, 0.025)
+    assert "2 points lie beyond the vertical axes (see the CSV)." in " ".join(
+        text.get_text() for text in axes.figure.texts
+    )
+
+
+def test_steps_against_sparsity_span_the_whole():
+    (axes,) = drawn(made_points.against_rows())
+    assert axes.get_xscale() == "linear"
+    low, high = axes.get_xlim()
+    assert low < 0
+    assert high > 100
+    assert marks(axes, "full: batch size 16") == [(0, 400), (50, 500), (90, 900)]
+    assert marks(axes, "unreached: batch size 256")[0][0] == 90
+
+
+def test_scatter_has_a_dot_a_trial_and_a_star_on_the_best():
+    (axes,) = drawn(made_points.scatter_rows())
+    assert marks(axes, "trials: goal achieved") == [(0.1, 0.01), (0.2, 0.05)]
+    assert marks(axes, "trials: goal not achieved") == [(0.001, 0.02)]
+    assert look(axes, "trials: infeasible").get_marker() == "x"
+    assert len(marks(axes, "trials: infeasible")) == 2
+    assert marks(axes, "best: made-up") == [(0.1, 0.01)]
+    assert "the trial that reached the goal first" in words(axes)
+
+
+def test_contours_join_equal_effective_learning_rates():
+    (axes,) = drawn(made_points.scatter_rows())
+    (contours,) = [part for part in axes.collections if part.get_label() == "contours"]
+    rates = []
+    for line in contours.get_segments():
+        ratios = {round(math.log10(x / y), 6) for x, y in line}
+        assert len(ratios) == 1
+        rates.append(ratios.pop())
+    assert rates == [round(rate) for rate in rates]
+    named = {text.get_text() for text in axes.texts}
+    assert named <= {f"$10^{{{round(rate)}}}$" for rate in rates}
+    assert named
+
+
+def test_a_search_without_momentum_has_no_contours():
+    (axes,) = drawn([row | {"y": 1.0} for row in made_points.scatter_rows()])
+    assert not axes.collections
+
+
+def test_the_grid_stands_outcomes_side_by_side_in_a_column_a_batch_size():
+    rates, momenta = drawn(made_points.grid_rows())
+    achieved = [x for x, _ in marks(rates, "trials: goal achieved")]
+    (missed,) = [x for x, _ in marks(rates, "trials: goal not achieved")]
+    (broken,) = [x for x, _ in marks(rates, "trials: infeasible")]
+    assert missed == 64
+    for x, size in ((achieved[0], 64), (achieved[1], 128), (broken, 128)):
+        assert x != size
+        assert abs(math.log2(x / size)) < 0.5
+    assert [y for _, y in marks(momenta, "best: made-up")] == [0.05, 0.02]
+    (bands,) = [part for part in rates.collections if part.get_label() == "searched range"]
+    assert len(bands.get_paths()) == 2
+    assert {y for path in bands.get_paths() for y in path.vertices[:, 1]} == {1e-4, 10.0}
+
+
+def test_curves_show_the_goal_and_what_is_read_off():
+    (axes,) = drawn(made_points.curve_rows())
+    assert marks(axes, "line: Batch size 64") == [(1, 0.5), (16, 0.1), (256, 0.009)]
+    assert marks(axes, "read off: Batch size 256") == [(256, 0.008)]
+    assert {y for _, y in marks(axes, "goal")} == {0.01}
+    assert {"goal", "where steps to result are read off"} <= words(axes)
+
+
+def test_of_a_whole_study_the_trial_that_was_first_stands_out():
+    (axes,) = drawn(made_points.study_rows())
+    assert marks(axes, "line: Trial 2") == [(1, 0.4), (16, 0.009)]
+    (others,) = [part for part in axes.collections if part.get_label() == "trials"]
+    assert len(others.get_segments()) == 2
+    assert "Trial 1" not in words(axes)
+
+
+def test_two_releases_share_a_colour_and_differ_in_marker_and_line():
+    second = {"release": "other", "release_order": 2}
+    rows = [*made_points.steps_rows(), *made_points.steps_rows(**second)]
+    (axes,) = drawn(rows, release="made-up,other")
+    first, second = [line for line in axes.lines if line.get_label() == "line: simple_cnn_base"]
+    assert first.get_color() == second.get_color()
+    assert not first.is_dashed()
+    assert second.is_dashed()
+    markers = [line.get_marker() for line in axes.lines if line.get_label().startswith("full")]
+    assert markers == ["^", "o"]
+    assert {"release made-up", "release other"} <= words(axes)
+
+
+def test_two_releases_of_trials_differ_in_marker():
+    second = {"release": "other", "release_order": 2}
+    rows = [*made_points.scatter_rows(), *made_points.scatter_rows(**second)]
+    rows.sort(key=lambda row: (row["series_order"], row["release_order"]))
+    (axes,) = drawn(rows, release="made-up,other")
+    shapes = {line.get_marker() for line in axes.lines if line.get_label().startswith("trials")}
+    assert shapes == {"o", "s", "x", "+"}
+    assert "the trial that reached the goal first (other)" in words(axes)
+
+
+def test_a_panel_that_nothing_reached_says_so():
+    rows = [row | {"y": None, "steps": None, "perfect": None} for row in made_points.steps_rows()]
+    (axes,) = drawn(rows)
+    assert "no trial reached the goal" in {text.get_text() for text in axes.texts}
+
+
+@pytest.mark.parametrize("kind", ["steps_to_result", "metaparameter", "against"])
+def test_a_figure_may_mix_kinds(kind):
+    mixed = [row | {"panel_order": 2, "panel": "Other"} for row in made_points.ROWS_OF[kind]]
+    first, second = drawn([*made_points.best_rows(), *mixed])
+    assert first.get_yscale() == "linear"
+    assert second.get_yscale() == "log"
