@@ -56,13 +56,21 @@ def _as_matrix_products(inputs: jax.Array, kernel: jax.Array) -> jax.Array:
     """The convolution by the way that copies fewer numbers."""
     rows, columns, channels, features = kernel.shape
     if rows * columns * channels <= rows * channels + columns * features:
-        return _over_whole_windows(inputs, kernel)
+        return over_whole_windows(inputs, kernel)
     convolved: jax.Array = _over_columns_of_windows(inputs, kernel)
     return convolved
 
 
-def _over_whole_windows(inputs: jax.Array, kernel: jax.Array) -> jax.Array:
-    """One product over the flattened window of every position: best for few channels."""
+def over_whole_windows(inputs: jax.Array, kernel: jax.Array) -> jax.Array:
+    """One product over the flattened window of every position: best for few channels.
+
+    Args:
+        inputs: [batch, height, width, channels].
+        kernel: [kernel height, kernel width, channels, features], both sides odd.
+
+    Returns:
+        [batch, height, width, features].
+    """
     rows, columns, _, features = kernel.shape
     height, width = inputs.shape[1:3]
     padded = _padded(inputs, rows, columns)

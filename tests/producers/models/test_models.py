@@ -8,8 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 
 from producers.models.convolution import conv_general_dilated
+from producers.models.simple_cnn import SimpleCNN
 from producers.training.step import trainer
 
 if TYPE_CHECKING:
@@ -41,6 +43,25 @@ def test_logits_of_a_batch(model: str) -> None:
     logits = functions.logits(parameters, jnp.zeros((3, 28, 28), jnp.uint8))
     assert logits.shape == (3, 10)
     assert logits.dtype == jnp.float32
+
+
+def test_convolutional_logits_are_those_of_the_library_s_layers() -> None:
+    """With pooling over moving windows after ReLU, as the network is usually written."""
+    model: Any = SimpleCNN(8, (4, 6), 5, 3, rngs=nnx.Rngs(0))
+    images = _normal(2, 8, 8)
+
+    def layer(images: jax.Array, convolution: Any) -> jax.Array:
+        convolved = _library_s(images, convolution.kernel[...]) + convolution.bias[...]
+        square = (1, 2, 2, 1)
+        activations = jax.nn.relu(convolved)
+        pooled: jax.Array = jax.lax.reduce_window(
+            activations, -jnp.inf, jax.lax.max, square, square, "VALID"
+        )
+        return pooled
+
+    pooled = layer(layer(images[..., None], model.first), model.second)
+    expected = model.logits(jax.nn.relu(model.dense(pooled.reshape(2, -1))))
+    _assert_same([model(images)], [expected])
 
 
 # Shapes of inputs and of the kernel: with many channels and with few, kernels of unequal sides, one
