@@ -18,7 +18,8 @@ CREATE MACRO near_batch_size(wanted_batch_size, release_name, workload_names) AS
 );
 
 -- The workloads of a figure that draws any: those named; where workload_names is NULL the one with the most trials, of
--- those that search the momentum if there are such, because a panel a study of every workload would be hundreds.
+-- those that search the momentum if there are such, because a panel a study of every workload would be hundreds. panel
+-- is NULL where there is but one, title never.
 CREATE MACRO named_or_largest(release_name, workload_names, goal_value) AS TABLE
 WITH held AS (
     SELECT workload, sum(trials) AS trials
@@ -34,6 +35,7 @@ ranked AS (
 SELECT
     row_number() OVER (ORDER BY panel_order) AS panel_order,
     CASE WHEN count(*) OVER () > 1 THEN panel END AS panel,
+    panel AS title,
     workload,
     metric,
     goal
@@ -354,6 +356,21 @@ LEFT JOIN sizes USING (study_id, metric, goal)
 LEFT JOIN reached USING (study_id, metric, goal)
 LEFT JOIN nearest USING (study_id, metric, goal);
 
+-- A metric as an axis says it: val_classification_error -> Validation error.
+CREATE MACRO metric_label(metric) AS concat(
+    CASE split_part(metric, '_', 1)
+        WHEN 'train' THEN 'Training '
+        WHEN 'val' THEN 'Validation '
+        WHEN 'test' THEN 'Test '
+        WHEN 'batch' THEN 'Batch '
+    END,
+    CASE
+        WHEN metric LIKE '%cross_entropy_error' THEN 'cross entropy'
+        WHEN metric LIKE '%classification_error' THEN 'error'
+        ELSE 'average precision'
+    END
+);
+
 -- The points of learning curves of the best trial (see best_trials) at each batch size: for each curve of the list,
 -- which is a workload, six panels: the goal's metric on the training, validation and test split, against steps and
 -- against epochs (examples, where the size of the training set is not known). A series is a batch size. The goal is that
@@ -372,8 +389,8 @@ WITH best AS MATERIALIZED (
         SELECT workload, max(train_examples) AS examples FROM stored.workload GROUP BY workload
     ) USING (workload)
 ),
-splits(split_order, split, split_name) AS (
-    VALUES (0, 'train', 'training'), (1, 'val', 'validation'), (2, 'test', 'test')
+splits(split_order, split) AS (
+    VALUES (0, 'train'), (1, 'val'), (2, 'test')
 ),
 axes(axis_order, axis) AS (
     VALUES (1, 'steps'), (2, 'epochs')
@@ -401,8 +418,7 @@ SELECT
         ': ',
         panel,
         concat(
-            upper(split_name[1]), split_name[2:], ' ',
-            CASE measure WHEN 'classification_error' THEN 'error' ELSE replace(replace(measure, '_error', ''), '_', ' ') END,
+            metric_label(metric),
             ' against ',
             CASE WHEN axis = 'epochs' AND train_examples IS NULL THEN 'examples' ELSE axis END
         )
@@ -434,10 +450,7 @@ SELECT
         WHEN train_examples IS NULL THEN 'Examples'
         ELSE 'Epoch'
     END AS x_label,
-    concat(
-        upper(split_name[1]), split_name[2:], ' ',
-        CASE measure WHEN 'classification_error' THEN 'error' ELSE replace(replace(measure, '_error', ''), '_', ' ') END
-    ) AS y_label,
+    metric_label(metric) AS y_label,
     'log2' AS x_scale,
     'log10' AS y_scale
 FROM split_curves
@@ -491,6 +504,8 @@ SELECT
     steps,
     best,
     coalesce(read_off, false) AS read_off,
+    'Step' AS x_label,
+    metric_label(metric) AS y_label,
     'log2' AS x_scale,
     'log10' AS y_scale
 FROM chosen

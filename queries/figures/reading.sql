@@ -11,7 +11,7 @@ trials replaces the 100 below, release names the release, or several joined by c
 WITH curves AS (
     SELECT
         panel_order,
-        coalesce(panel, workload) AS panel,
+        title AS panel,
         1 AS series_order,
         workload AS series,
         workload,
