@@ -81,6 +81,25 @@ def command(
             show_default=False,
         ),
     ] = None,
+    width: Annotated[
+        float | None,
+        typer.Option(
+            "--width",
+            metavar="INCHES",
+            help="How wide the picture is, such as 3.5 for a column of print; without it as wide "
+            "as suits its panels.",
+            show_default=False,
+        ),
+    ] = None,
+    style: Annotated[
+        str | None,
+        typer.Option(
+            "--style",
+            metavar="print|screen",
+            help="For a page of print, or larger type for slides and web pages; without it print.",
+            show_default=False,
+        ),
+    ] = None,
     html: Annotated[
         Path | None,
         typer.Option(
@@ -134,7 +153,7 @@ def command(
         raise UsageError(f"--goal {goal} is not a finite number, such as --goal 0.03")
     _check_together(
         {"--list": list_figures, "--sql": sql, "--data": data, "--html": html},
-        {"--format": output_format, "--out": out},
+        {"--format": output_format, "--out": out, "--width": width, "--style": style},
     )
     request = Request(release, trials, goal, tuple(workload) if workload else None)
     if list_figures:
@@ -142,7 +161,7 @@ def command(
     elif sql:
         _print_queries(_specs(figure, request), request, db)
     else:
-        _write(figure or [], request, db, _Target(output_format, out, html, data))
+        _write(figure or [], request, db, _Target(output_format, out, width, style, html, data))
 
 
 @dataclass(frozen=True)
@@ -151,6 +170,8 @@ class _Target:
 
     formats: str | None
     out: Path | None
+    width: float | None
+    style: str | None
     html: Path | None
     data: str | None
 
@@ -210,19 +231,19 @@ def _print_queries(specs: "Sequence[FigureSpec]", request: "Request", db: Path |
 
 def _write(words: "list[str]", request: "Request", db: Path | None, target: _Target) -> None:
     """Draws the figures, or writes their points or their page."""
+    from dbtool.cli.database import reading
+    from dbtool.cli.plotting import drawing
     from dbtool.cli.plotting.data import DATA_FORMATS
-    from dbtool.cli.plotting.request import ALL, checked, chosen_formats
+    from dbtool.cli.plotting.request import ALL, checked, chosen_formats, chosen_look
     from dbtool.figures.specs import FORMATS
 
     specs = _specs(words, request)
+    look = chosen_look(target.width, target.style)
     folder = target.out or DEFAULT_FOLDER
     if target.data is None:
         formats = chosen_formats("format", target.formats or DEFAULT_FORMAT, FORMATS)
     else:
         formats = chosen_formats("kind of data", target.data, DATA_FORMATS)
-    from dbtool.cli.database import reading
-    from dbtool.cli.plotting import drawing
-
     with reading(db) as connection:
         job = drawing.Job(connection, specs, checked(connection, request), skip_empty=ALL in words)
         if target.html is not None:
@@ -230,4 +251,4 @@ def _write(words: "list[str]", request: "Request", db: Path | None, target: _Tar
         elif target.data is not None:
             drawing.write_rows(job, folder, formats)
         else:
-            drawing.draw_files(job, folder, formats)
+            drawing.draw_files(job, folder, formats, look)

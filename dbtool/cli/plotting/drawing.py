@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from dbtool.figures.look import Look
     from dbtool.figures.points import Points, Request
     from dbtool.figures.specs import FigureSpec
 
@@ -43,14 +44,14 @@ class Job:
     skip_empty: bool
 
 
-def draw_files(job: Job, folder: Path, formats: Sequence[str]) -> None:
+def draw_files(job: Job, folder: Path, formats: Sequence[str], look: Look) -> None:
     """Draws the figures, writes their points beside them, and prints the files' names.
 
     Raises:
         NoDataError: none was drawn, or one that was named has no data.
         DbtoolError: the folder cannot be written to.
     """
-    _print_files(job, folder, partial(_draw, folder=folder, formats=formats))
+    _print_files(job, folder, partial(_draw, folder=folder, formats=formats, look=look))
 
 
 def write_rows(job: Job, folder: Path, formats: Sequence[str]) -> None:
@@ -89,11 +90,11 @@ def write_gallery(job: Job, folder: Path) -> None:
 
 
 def _draw(
-    points: Points, spec: FigureSpec, *, folder: Path, formats: Sequence[str]
+    points: Points, spec: FigureSpec, *, folder: Path, formats: Sequence[str], look: Look
 ) -> tuple[list[Path], str]:
     from dbtool.figures.files import write_figure
 
-    return write_figure(points, spec, folder, formats), _absent(points, spec)
+    return write_figure(points, spec, folder, formats, look), _absent(points, spec)
 
 
 def _write_rows(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dbtool.cli.names import check_release, matching_workloads
 from dbtool.errors import UsageError, unknown
+from dbtool.figures.look import STYLES, Look
 from dbtool.figures.specs import FIGURES, find_figure
 
 if TYPE_CHECKING:
@@ -50,6 +51,18 @@ def chosen_formats(kind: str, words: str, known: Sequence[str]) -> list[str]:
         if name not in known:
             raise unknown(kind, name, known, "dbtool plot --help")
     return names
+
+
+def chosen_look(width: float | None, style: str | None) -> Look:
+    """How large figures are drawn.
+
+    Raises:
+        UsageError: there is no such style, or the width is out of bounds.
+    """
+    chosen = [known for known in STYLES if style in (known, None)]
+    if not chosen:
+        raise unknown("style", str(style), STYLES, "dbtool plot --help")
+    return Look(width, chosen[0])
 
 
 def checked(connection: duckdb.DuckDBPyConnection, request: Request) -> Request:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from dbtool.figures.caption import caption_of
 from dbtool.figures.gallery.page import Drawn, Missing, ReleaseFacts, page_of
 from dbtool.figures.gallery.picture import picture_of
+from dbtool.figures.look import Look
 from dbtool.resources import queries_folder
 
 if TYPE_CHECKING:
@@ -20,11 +21,12 @@ if TYPE_CHECKING:
     from dbtool.figures.specs import FigureSpec
 
 PAGE = "index.html"
+LOOK = Look(style="screen")
 
 
 def drawn_of(points: Points, spec: FigureSpec) -> Drawn:
     """A figure with its picture, for the page."""
-    return Drawn(spec, points, caption_of(points, spec), picture_of(points, spec))
+    return Drawn(spec, points, caption_of(points, spec), picture_of(points, spec, LOOK))
 
 
 def release_facts(

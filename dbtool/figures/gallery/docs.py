@@ -17,9 +17,10 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from dbtool.figures.gallery.headings import heading_of, label_of
+from dbtool.figures.gallery.headings import command_of, full_name, heading_of
 from dbtool.figures.gallery.page import alternative_text
 from dbtool.figures.gallery.picture import picture_of
+from dbtool.figures.look import Look
 from dbtool.figures.points import NoDataError, Request, read_points
 from dbtool.figures.specs import FIGURES
 from dbtool.store.database import open_for_reading
@@ -104,17 +105,13 @@ def _document(entries: Sequence[Entry]) -> str:
         for entry in group:
             parts.append(entry.text)
             without = "" if entry.picture else " (no data in the measured release)"
-            links.append(f"- [{_heading(entry.spec)}](#{entry.spec.name}){without}")
+            links.append(f"- [{full_name(entry.spec)}](#{entry.spec.name}){without}")
     return _template("document.md").substitute(
         count=len(entries),
         drawn=sum(entry.picture is not None for entry in entries),
         contents="\n".join(links).strip(),
         figures="\n".join(parts),
     )
-
-
-def _heading(spec: FigureSpec) -> str:
-    return f"{label_of(spec)}: {spec.title}"
 
 
 def _entry(connection: duckdb.DuckDBPyConnection, spec: FigureSpec) -> Entry:
@@ -125,15 +122,15 @@ def _entry(connection: duckdb.DuckDBPyConnection, spec: FigureSpec) -> Entry:
     except NoDataError as error:
         shown = f"Not drawn here: {error}."
     else:
-        drawn = picture_of(points, spec, large=LARGE_PICTURE)
+        drawn = picture_of(points, spec, Look(), large=LARGE_PICTURE)
         picture = (f"{spec.name}.{drawn.suffix}", drawn.data)
         shown = f"![{alternative_text(points, spec)}]({PICTURES}/{picture[0]})"
     text = _template("document_figure.md").substitute(
         name=spec.name,
-        heading=_heading(spec),
+        heading=full_name(spec),
         question=spec.question,
         source=spec.source,
-        command=f"dbtool plot {spec.number or spec.name}",
+        command=command_of(spec),
         file=f"queries/figures/{spec.query}",
         shown=shown,
         sql=spec.query_path.read_text(encoding="utf-8").strip(),

@@ -21,3 +21,13 @@ def heading_of(spec: FigureSpec) -> str:
 def label_of(spec: FigureSpec) -> str:
     """The figure's number in its source, or its name."""
     return f"Figure {spec.number}" if spec.number else spec.name
+
+
+def full_name(spec: FigureSpec) -> str:
+    """The figure's title, after its number where it has one."""
+    return f"Figure {spec.number}: {spec.title}" if spec.number else spec.title
+
+
+def command_of(spec: FigureSpec) -> str:
+    """The command that draws the figure."""
+    return f"dbtool plot {spec.number or spec.name}"

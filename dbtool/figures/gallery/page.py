@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from dbtool import __version__
-from dbtool.figures.gallery.headings import heading_of, label_of
+from dbtool.figures.gallery.headings import command_of, full_name, heading_of, label_of
 from dbtool.figures.names import readable
 
 if TYPE_CHECKING:
@@ -166,8 +166,8 @@ def _section(each: Drawn) -> str:
     return _template("figure.html").substitute(
         name=escape(spec.name),
         label=escape(label_of(spec)),
-        title=escape(spec.title),
-        question=escape(spec.question),
+        heading=escape(full_name(spec)),
+        command=escape(command_of(spec)),
         picture=each.picture.data_uri(),
         alt=escape(alternative_text(each.points, spec)),
         width=each.picture.width,
@@ -206,9 +206,7 @@ def _missing(missing: Sequence[Missing]) -> str:
     if not missing:
         return ""
     lines = "\n".join(
-        f"<dt>{escape(label_of(each.spec))}: {escape(each.spec.title)}</dt>"
-        f"<dd>{escape(each.reason)}</dd>"
-        for each in missing
+        f"<dt>{escape(full_name(each.spec))}</dt><dd>{escape(each.reason)}</dd>" for each in missing
     )
     return (
         '<section class="missing" aria-labelledby="without-data">\n'

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 from dbtool.figures.files import write_figure
 
 if TYPE_CHECKING:
+    from dbtool.figures.look import Look
     from dbtool.figures.points import Points
     from dbtool.figures.specs import FigureSpec
 
 CSS_PIXELS = 96
 POINTS_PER_INCH = 72
 METRES_PER_INCH = 0.0254
-# A page is read from further away than print.
-ENLARGED = 1.3
 # Beyond this many bytes the same figure as dots may be smaller than as shapes.
 LARGE = 400_000
 _SVG_SIZE = re.compile(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"')
@@ -48,27 +47,28 @@ class Picture:
         return f"data:image/{kind};base64,{base64.b64encode(self.data).decode()}"
 
 
-def picture_of(points: Points, spec: FigureSpec, *, large: int = LARGE) -> Picture:
+def picture_of(points: Points, spec: FigureSpec, look: Look, *, large: int = LARGE) -> Picture:
     """Draws a figure: as SVG, or as PNG where the SVG is large and the PNG smaller.
 
     Args:
         points: what the figure's query returned.
         spec: the figure.
+        look: its width and style.
         large: the bytes from which on an SVG is large.
 
     Raises:
         OSError: the folder for temporary files cannot be written to.
     """
-    svg = _drawn(points, spec, "svg")
+    svg = _drawn(points, spec, look, "svg")
     if len(svg) <= large:
         return svg_picture(svg)
-    png = _drawn(points, spec, "png")
+    png = _drawn(points, spec, look, "png")
     return png_picture(png) if len(png) < len(svg) else svg_picture(svg)
 
 
-def _drawn(points: Points, spec: FigureSpec, suffix: str) -> bytes:
+def _drawn(points: Points, spec: FigureSpec, look: Look, suffix: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        write_figure(points, spec, Path(folder), [suffix])
+        write_figure(points, spec, Path(folder), [suffix], look)
         return Path(folder, f"{spec.name}.{suffix}").read_bytes()
 
 
@@ -77,9 +77,7 @@ def svg_picture(data: bytes) -> Picture:
     found = _SVG_SIZE.search(data)
     if found is None:
         raise ValueError("the SVG does not say how large it is")
-    width, height = (
-        round(ENLARGED * float(size) / POINTS_PER_INCH * CSS_PIXELS) for size in found.groups()
-    )
+    width, height = (round(float(size) / POINTS_PER_INCH * CSS_PIXELS) for size in found.groups())
     return Picture("svg", data, width, height)
 
 
@@ -89,7 +87,7 @@ def png_picture(data: bytes) -> Picture:
     start = data.index(b"pHYs") + 4
     per_metre = struct.unpack(">II", data[start : start + 8])
     width, height = (
-        round(ENLARGED * dot / density / METRES_PER_INCH * CSS_PIXELS)
+        round(dot / density / METRES_PER_INCH * CSS_PIXELS)
         for dot, density in zip(dots, per_metre, strict=True)
     )
     return Picture("png", data, width, height)

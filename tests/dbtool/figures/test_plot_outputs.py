@@ -109,6 +109,17 @@ def test_a_page_of_named_figures_holds_these_alone_in_the_same_bytes(dbtool, tmp
     assert re.findall(r'<section class="figure" id="(\w+)"', pages[0]) == ["figure_01", "steps"]
 
 
+def test_width_and_style_change_the_picture(dbtool, tmp_path):
+    def size(folder, *words):
+        dbtool("steps", "--format", "svg", "--out", folder, *words)
+        drawn = (tmp_path / folder / "steps.svg").read_text()
+        return float(re.search(r'viewBox="0 0 ([\d.]+) ', drawn)[1]) / 72
+
+    assert size("narrow", "--width", "3.5") == pytest.approx(3.5, abs=0.01)
+    usual = size("usual")
+    assert size("screen", "--style", "screen") > usual
+
+
 def test_several_releases_are_named_with_commas(database, tmp_path):
     other = tmp_path / "other.duckdb"
     other.write_bytes(database.read_bytes())
@@ -155,6 +166,10 @@ def test_several_releases_are_named_with_commas(database, tmp_path):
         (["--list", "--release", "made-down"], 2, "closest: made-up"),
         (["all", "--html", "/dev/null/x"], 1, "cannot write to '/dev/null/x'"),
         (["1", "--data", "csv", "--out", "/dev/null/x"], 1, "cannot write to '/dev/null/x'"),
+        (["1", "--style", "poster"], 2, "unknown style 'poster'; closest: print"),
+        (["1", "--width", "0"], 2, "a width of 0 inches is not between"),
+        (["1", "--width", "nan"], 2, "a width of nan inches is not between"),
+        (["all", "--html", "x", "--width", "5"], 2, "--width plays no part with --html"),
         (["9a"], 1, "release made-up has no rows of figure_09a; the published release"),
         (["9a", "--html", "x"], 1, "`dbtool import batch_science_data.tar.bz2`"),
     ],
