@@ -26,6 +26,7 @@ _SCHEMA = (
     "figure_best_macros",
     "figure_list_macros",
     "figure_trial_macros",
+    "figure_measurement_macros",
 )
 # Loading needs far less; the bound leaves room for the rest of the machine.
 _WRITER_MEMORY = "2GB"
