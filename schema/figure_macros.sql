@@ -190,27 +190,20 @@ ORDER BY panel_order, series_order, release_order, x;
 
 -- The points of a normalised figure: y is the steps divided by the curve's own steps at the batch size normalise_at,
 -- NULL where either is missing or the latter is 0; perfect is the line of perfect scaling, which is 1 at that batch size.
--- Where the list has no normalise_at, it is the smallest batch size at which all of the panel's curves reached the goal
--- that reached it anywhere.
+-- Where the list has no normalise_at, it is the batch size at which most of the panel's curves reached the goal, of
+-- several the smallest.
 CREATE MACRO normalised_points(curves, release_name, goal_value, trial_count) AS TABLE
 WITH found AS MATERIALIZED (
     SELECT *, steps > 0 AS divides FROM curve_steps(curves, release_name, goal_value, trial_count)
 ),
 shared AS (
-    SELECT panel_order, min(batch_size) AS shared_at
+    SELECT panel_order, arg_max(batch_size, (curves_there, -batch_size)) AS shared_at
     FROM (
         SELECT panel_order, batch_size, count(*) AS curves_there
         FROM found
         WHERE divides
         GROUP BY panel_order, batch_size
     )
-    JOIN (
-        SELECT panel_order, count(DISTINCT (series_order, release_order)) AS curves_in_all
-        FROM found
-        WHERE divides
-        GROUP BY panel_order
-    ) USING (panel_order)
-    WHERE curves_there = curves_in_all
     GROUP BY panel_order
 ),
 placed AS (

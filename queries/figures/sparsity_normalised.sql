@@ -1,7 +1,8 @@
 /*
 Sparsity study: do the curves of all sparsities have one shape?
 Three networks with three optimizers, one curve a sparsity (the share of weights pruned before training); y is the steps
-to result divided by the curve's own at the smallest batch size at which all curves of the panel reached the goal.
+to result divided by the curve's own at the batch size at which most curves of the panel reached the goal, of several the
+smallest.
 The goal is reached at it, not only past it. Goals are as stated for MNIST and for Nesterov momentum on CIFAR-10, chosen
 for the others. Change a goal or a number of trials below; the parameters goal and trials replace them all, release names
 the release, or several joined by commas.

@@ -63,7 +63,13 @@ def steps_to_result(
     return int(earliest["step"]), int(earliest["trial_id"])
 
 
-def best_measurement(
+def best_measurement(study: StudyFrames, metric: str, **asked: Any) -> Decimal | None:
+    """The best value within the budgets, asked for as of `best_row`; None where there is none."""
+    found = best_row(study, metric, **asked)
+    return None if found is None else found[0]
+
+
+def best_row(
     study: StudyFrames,
     metric: str,
     *,
@@ -71,9 +77,9 @@ def best_measurement(
     first: int = 100,
     taken: Callable[[dict[str, float]], bool] = lambda _: True,
     most_steps: int | None = None,
-    most_examples: int | None = None,
-) -> Decimal | None:
-    """The best value within the budgets; None where there is none."""
+    most_examples: float | None = None,
+) -> tuple[Decimal, int, int] | None:
+    """The best value within the budgets, its first step, and the first trial that had it there."""
     rows = _values(study, metric, _complete(study, first, taken))
     if most_steps is not None:
         rows = rows[rows["step"] <= most_steps]
@@ -82,11 +88,12 @@ def best_measurement(
     if rows.empty:
         return None
     best: Decimal = max(rows["value"]) if maximize else min(rows["value"])
-    return best
+    earliest = rows[rows["value"] == best].sort_values(["step", "trial_id"]).iloc[0]
+    return best, int(earliest["step"]), int(earliest["trial_id"])
 
 
 def counts_towards(
-    study: StudyFrames, *, most_steps: int | None = None, most_examples: int | None = None
+    study: StudyFrames, *, most_steps: int | None = None, most_examples: float | None = None
 ) -> bool:
     """Whether the study trains long enough to count toward a budget's curve."""
     steps = study.study["train_steps"]
