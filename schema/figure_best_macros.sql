@@ -23,17 +23,21 @@ counted AS (
     GROUP BY question
 ),
 taken_trials AS MATERIALIZED (
-    SELECT DISTINCT study_id, trial_id, metric, goal
+    SELECT DISTINCT
+        study_id,
+        trial_id,
+        metric,
+        if(metric LIKE '%average_precision', '-infinity', 'infinity')::DOUBLE AS goal
     FROM taken
     WHERE in_group
 ),
--- Higher is worse from here on. Finite values are asked for by comparisons, with which DuckDB skips the parts of the
--- measurements that lack a metric, unlike with isfinite.
+-- Higher is worse from here on. That every finite value is past the goal above lets DuckDB skip the measurements that
+-- lack a metric; a filter of the values alone would have it look for the first one of every metric.
 seen AS (
     SELECT question, step, if(metric LIKE '%average_precision', -value, value) AS value, min(trial_id) AS trial_id
     FROM taken
     JOIN improving_values('taken_trials') USING (study_id, trial_id, metric)
-    WHERE in_group AND value > '-infinity' AND value < 'infinity'
+    WHERE past AND if(in_group, isfinite(value), false)
     GROUP BY ALL
 ),
 best_of_steps AS (
