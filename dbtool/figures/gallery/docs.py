@@ -7,6 +7,7 @@ measured release alone. The same release gives the same bytes.
 from __future__ import annotations
 
 import argparse
+import io
 import itertools
 import shutil
 import tempfile
@@ -17,9 +18,11 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
+from PIL import Image
+
 from dbtool.figures.gallery.headings import command_of, full_name, heading_of
 from dbtool.figures.gallery.page import alternative_text
-from dbtool.figures.gallery.picture import picture_of
+from dbtool.figures.gallery.picture import drawn_as
 from dbtool.figures.look import Look
 from dbtool.figures.points import NoDataError, Request, read_points
 from dbtool.figures.specs import FIGURES
@@ -30,13 +33,15 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from dbtool.figures.points import Points
     from dbtool.figures.specs import FigureSpec
 
 PAGE = "figures.md"
 PICTURES = "figures"
 # A clone of the repository carries every version of every picture.
 MOST_BYTES = 2_000_000
-LARGE_PICTURE = 120_000
+LARGE_PICTURE = 100_000
+COLOURS = 128
 
 
 @dataclass(frozen=True)
@@ -122,8 +127,7 @@ def _entry(connection: duckdb.DuckDBPyConnection, spec: FigureSpec) -> Entry:
     except NoDataError as error:
         shown = f"Not drawn here: {error}."
     else:
-        drawn = picture_of(points, spec, Look(), large=LARGE_PICTURE)
-        picture = (f"{spec.name}.{drawn.suffix}", drawn.data)
+        picture = _small_picture(points, spec)
         shown = f"![{alternative_text(points, spec)}]({PICTURES}/{picture[0]})"
     text = _template("document_figure.md").substitute(
         name=spec.name,
@@ -136,6 +140,17 @@ def _entry(connection: duckdb.DuckDBPyConnection, spec: FigureSpec) -> Entry:
         sql=spec.query_path.read_text(encoding="utf-8").strip(),
     )
     return Entry(spec, text, picture)
+
+
+def _small_picture(points: Points, spec: FigureSpec) -> tuple[str, bytes]:
+    """A picture's file name and bytes: shapes where they are few, else dots of few colours."""
+    svg = drawn_as(points, spec, Look(), "svg")
+    if len(svg) <= LARGE_PICTURE:
+        return f"{spec.name}.svg", svg
+    png = io.BytesIO()
+    with Image.open(io.BytesIO(drawn_as(points, spec, Look(), "png"))) as image:
+        image.convert("RGB").quantize(COLOURS).save(png, format="png", optimize=True)
+    return f"{spec.name}.png", png.getvalue()
 
 
 if __name__ == "__main__":

@@ -47,26 +47,30 @@ class Picture:
         return f"data:image/{kind};base64,{base64.b64encode(self.data).decode()}"
 
 
-def picture_of(points: Points, spec: FigureSpec, look: Look, *, large: int = LARGE) -> Picture:
+def picture_of(points: Points, spec: FigureSpec, look: Look) -> Picture:
     """Draws a figure: as SVG, or as PNG where the SVG is large and the PNG smaller.
 
     Args:
         points: what the figure's query returned.
         spec: the figure.
         look: its width and style.
-        large: the bytes from which on an SVG is large.
 
     Raises:
         OSError: the folder for temporary files cannot be written to.
     """
-    svg = _drawn(points, spec, look, "svg")
-    if len(svg) <= large:
+    svg = drawn_as(points, spec, look, "svg")
+    if len(svg) <= LARGE:
         return svg_picture(svg)
-    png = _drawn(points, spec, look, "png")
+    png = drawn_as(points, spec, look, "png")
     return png_picture(png) if len(png) < len(svg) else svg_picture(svg)
 
 
-def _drawn(points: Points, spec: FigureSpec, look: Look, suffix: str) -> bytes:
+def drawn_as(points: Points, spec: FigureSpec, look: Look, suffix: str) -> bytes:
+    """The bytes of a figure's file, of the kind that the suffix names.
+
+    Raises:
+        OSError: the folder for temporary files cannot be written to.
+    """
     with tempfile.TemporaryDirectory() as folder:
         write_figure(points, spec, Path(folder), [suffix], look)
         return Path(folder, f"{spec.name}.{suffix}").read_bytes()
