@@ -6,13 +6,16 @@ PYTHON ?=
 DATABASE := build/measured.duckdb
 
 .DEFAULT_GOAL := help
-.PHONY: help figures test test-slow lint wheel clean
+.PHONY: help figures docs test test-slow lint wheel clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 figures: $(VENV)/installed $(DATABASE) ## draw every figure from the data in this repository into figures/
 	$(BIN)/dbtool plot all --db $(DATABASE) --out figures
+
+docs: $(VENV)/installed $(DATABASE) ## write docs/figures.md and its pictures anew
+	$(BIN)/python -m dbtool.figures.gallery.docs --db $(DATABASE) --out docs
 
 test: $(VENV)/installed-dev ## run the quick tests
 	$(BIN)/python -m pytest
