@@ -28,17 +28,18 @@ def caption_of(points: Points, spec: FigureSpec) -> list[str]:
     """
     panels = panels_of(points, spec)
     marks = "; ".join(f"{entry.shape}: {entry.text}" for entry in key_of(panels))
-    point, facts, *rest = facts_and_gaps(points, panels)
+    point, facts, *rest = facts_and_gaps(points, panels, spec)
     marked = f"{marks[0].upper()}{marks[1:]}." if marks else ""
     return [part for part in (f"{spec.question} {point}", marked, facts, *rest) if part]
 
 
-def facts_and_gaps(points: Points, panels: Sequence[Panel]) -> list[str]:
+def facts_and_gaps(points: Points, panels: Sequence[Panel], spec: FigureSpec) -> list[str]:
     """The caption's paragraphs under a picture, whose key tells the marks."""
     rows = points.rows
     kinds = dict.fromkeys(panel.kind for panel in panels)
     facts = [
         f"Release: {', '.join(points.releases)}" if points.releases else "",
+        _workload(rows),
         _trials(rows),
         _goals(rows),
         f"dbtool\N{NO-BREAK SPACE}{__version__}",
@@ -49,7 +50,7 @@ def facts_and_gaps(points: Points, panels: Sequence[Panel]) -> list[str]:
         for note in RENDERERS[kind].notes(rows.filter(pl.col("kind") == kind))
     ]
     told = " · ".join(fact for fact in facts if fact)
-    return [_points(panels), told, *dict.fromkeys(notes), *_left_out(points)]
+    return [_points(panels), told, *dict.fromkeys(notes), *_left_out(points, spec)]
 
 
 def _points(panels: Sequence[Panel]) -> str:
@@ -85,6 +86,12 @@ def _range(numbers: pl.Series) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
+def _workload(rows: pl.DataFrame) -> str:
+    """The workload, where there is but one."""
+    names = rows["workload"].drop_nulls().unique()
+    return f"workload: {names.item(0)}" if names.len() == 1 else ""
+
+
 def _trials(rows: pl.DataFrame) -> str:
     """How many trials count, of how many that are asked for; "" where no study is drawn."""
     counted = rows.filter(pl.col("trials").is_not_null())
@@ -105,13 +112,16 @@ def _goals(rows: pl.DataFrame) -> str:
     return f"goal: {goals[0]}" if len(goals) == 1 else "goals as in the panels"
 
 
-def _left_out(points: Points) -> list[str]:
+def _left_out(points: Points, spec: FigureSpec) -> list[str]:
     """What each release lacks, a paragraph each, and the commands that would fill it."""
     paragraphs = []
     for (release,), missing in points.left_out.group_by("release", maintain_order=True):
         held = points.rows.filter(pl.col("release") == release)
         names = gaps.left_out_names(held, missing)
-        commands = gaps.what_fills(missing["workload"].drop_nulls(), [str(release)])
+        commands = gaps.what_fills(
+            missing["workload"].drop_nulls(), [str(release)], in_published=spec.in_published
+        )
         ways = f" To fill: {commands}." if commands else ""
-        paragraphs.append(f"No data in release {release}: {'; '.join(names)}.{ways}")
+        told = gaps.few_of(names)
+        paragraphs.append(f"No data in release {release}: {told}.{ways}")
     return paragraphs

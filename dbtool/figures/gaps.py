@@ -12,10 +12,14 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from dbtool.figures.specs import FigureSpec
+
 FETCH = "`dbtool fetch` and `dbtool import batch_science_data.tar.bz2`"
 PUBLISHED = "published"
 # More commands than this would fill the page; the rest are like them.
 MOST_COMMANDS = 3
+# The same of panels; the CSV of points and `dbtool plot --list` tell the others.
+MOST_NAMED = 10
 
 
 class NoDataError(DbtoolError):
@@ -39,20 +43,29 @@ def left_out_names(rows: pl.DataFrame, left_out: pl.DataFrame) -> list[str]:
     ]
 
 
-def what_fills(workloads: Iterable[str], releases: Sequence[str]) -> str:
+def few_of(names: Sequence[str]) -> str:
+    """The names, joined; of very many the first, and how many more there are."""
+    more = len(names) - MOST_NAMED
+    return "; ".join(names[:MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
+
+
+def what_fills(
+    workloads: Iterable[str], releases: Sequence[str], *, in_published: bool = True
+) -> str:
     """The commands that bring data of these workloads, as the end of a sentence; "" if none do.
 
     Args:
         workloads: that the figure lacks.
         releases: that have been looked in; what they lack they will not bring.
+        in_published: whether the published release has what the figure is about.
     """
     from dbtool.archive.table import published_studies
     from producers.workloads.registry import WORKLOADS
 
     names = list(dict.fromkeys(workloads))
-    in_published = {study.workload for study in published_studies()}
+    published = {study.workload for study in published_studies()}
     ways = []
-    if PUBLISHED not in releases and any(name in in_published for name in names):
+    if in_published and PUBLISHED not in releases and published.intersection(names):
         ways.append(f"the published release ({FETCH})")
     producible = [name for name in names if name in WORKLOADS]
     commands = [f"`dbtool produce {name}`" for name in producible[:MOST_COMMANDS]]
@@ -63,7 +76,7 @@ def what_fills(workloads: Iterable[str], releases: Sequence[str]) -> str:
 
 
 def no_data(
-    figure: str,
+    spec: FigureSpec,
     releases: Sequence[str],
     left_out: pl.DataFrame,
     workloads: Sequence[str] | None,
@@ -71,7 +84,7 @@ def no_data(
     """The error for a figure without a single row: what would fill it.
 
     Args:
-        figure: its name.
+        spec: the figure.
         releases: that were looked in.
         left_out: the rows that name the figure's curves.
         workloads: those that the request names.
@@ -81,9 +94,9 @@ def no_data(
     held = f"release {', '.join(releases)}" if releases else "the database, which holds no release,"
     if left_out.is_empty():
         return NoDataError(
-            f"{held} has no workload with a goal for {figure}; "
+            f"{held} has no workload with a goal for {spec.name}; "
             "load shards with `dbtool ingest PATH` or train with `dbtool produce WORKLOAD`"
         )
-    filled = what_fills(left_out["workload"].drop_nulls(), releases)
+    filled = what_fills(left_out["workload"].drop_nulls(), releases, in_published=spec.in_published)
     way = f"{filled} would fill it" if filled else "no release or producer of dbtool has them"
-    return NoDataError(f"{held} has no rows of {figure}; {way}")
+    return NoDataError(f"{held} has no rows of {spec.name}; {way}")

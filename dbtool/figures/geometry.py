@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+# From digits to raised ones.
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 TICK_STEPS = (1, 2, 4, 8, 16, 32)
 # Beyond this an axis would be mostly empty, and the octaves differ instead.
 MOST_WIDENING = 2.0
@@ -144,4 +146,4 @@ def _number(digit: int, decade: int) -> str:
     """A number with one digit that counts, as one reads it."""
     if -4 <= decade <= 4:
         return f"{digit * 10.0**decade:,.{max(0, -decade)}f}"
-    return f"${digit}{{\\times}}10^{{{decade}}}$"
+    return f"{digit}\N{MULTIPLICATION SIGN}10{str(decade).translate(SUPERSCRIPTS)}"

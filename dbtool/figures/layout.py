@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from dbtool.figures.kinds import RENDERERS
 from dbtool.figures.legend import names_of, needs_names
+from dbtool.figures.page import RIGHT, differ_below, set_page
 from dbtool.figures.style import CAPTION, LABEL, PANEL_TITLE, SMALL, TITLE
 from dbtool.figures.text import balanced_lines, lines_of, shortened, width_of
 
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from dbtool.figures.look import Look
     from dbtool.figures.panels import Panel
 
-LEFT, RIGHT, GAP = 0.62, 0.14, 0.46
-TICK_LABELS, AXIS_LABEL, Y_LABEL = 0.2, 0.19, 0.18
+TICK_LABELS, AXIS_LABEL = 0.2, 0.19
 ROW_GAP = 0.14
 TITLE_LINE, TITLE_GAP, TOP = 0.19, 0.12, 0.09
 KEY_LINE, CAPTION_LINE = 0.17, 0.135
@@ -27,14 +26,6 @@ PANEL_TITLE_LINE, SUBTITLE_LINE, NAME_LINE = 0.155, 0.13, 0.145
 HEAD_GAP, NAMES_GAP, LEGEND_GAP, FOOT_GAP, KEY_GAP = 0.07, 0.04, 0.08, 0.12, 0.05
 BOTTOM = 0.1
 SWATCH, ITEM_GAP = 0.26, 0.14
-LABEL_GUTTER = 0.16
-# Words along an axis may be so much longer than it.
-Y_LABEL_OVERHANG = 0.3
-# Panels narrower than this go below each other.
-NARROWEST_PANEL = 1.45
-# The widths that suit figures by their number of columns; that of one column is its kind's.
-PAGES = {2: 7.0, 3: 7.0, 4: 9.2}
-END_LABELLED = frozenset({"steps_to_result", "normalised", "metaparameter", "best", "against"})
 
 
 @dataclass(frozen=True)
@@ -88,6 +79,7 @@ class Layout:
 
     width: float
     height: float
+    left: float
     title: Sequence[str]
     subtitle: Sequence[str]
     legend: Sequence[Item]
@@ -124,22 +116,14 @@ def lay_out(
         look: the width of the page and the scale.
         names_shared: whether the legend names the curves, so that the panels need not.
     """
-    columns, gap = _columns(panels, most_columns, look)
-    width = look.room(_page(panels, columns))
-    end_labels = columns == 1 and not names_shared and _end_together(panels)
-    gutter = 0.0
-    if end_labels:
-        gutter = LABEL_GUTTER + max(width_of(name, LABEL) for name in panels[0].series())
-        end_labels = gutter < width / 3
-        gutter = gutter if end_labels else 0.0
-    panel_width = (width - LEFT - RIGHT - gutter - gap * (columns - 1)) / columns
-    panel_height = panel_width * max(RENDERERS[panel.kind].aspect(columns) for panel in panels)
-    heads = _heads(panels, title, columns, panel_width, names=not (names_shared or end_labels))
+    page = set_page(panels, most_columns, look, names_shared=names_shared)
+    names = not (names_shared or page.end_labels)
+    heads = _heads(panels, title, page.columns, page.panel_width, names=names)
     tops = [
-        max(head.height for head in heads[start : start + columns])
-        for start in range(0, len(heads), columns)
+        max(head.height for head in heads[start : start + page.columns])
+        for start in range(0, len(heads), page.columns)
     ]
-    text_width = width - LEFT - RIGHT
+    text_width = page.width - page.left - RIGHT
     titles = balanced_lines(title, text_width, TITLE, bold=True)
     subtitles = lines_of(subtitle, text_width, LABEL) if subtitle else []
     legend_items = flow([entry.text for entry in legend], text_width, SMALL)
@@ -147,30 +131,31 @@ def lay_out(
     lines = [line for part in caption for line in lines_of(part, text_width, CAPTION)]
     key_height = KEY_LINE * line_count(key_items) + (KEY_GAP if key_items else 0.0)
     foot = BOTTOM + CAPTION_LINE * len(lines) + key_height + FOOT_GAP
-    x_words = AXIS_LABEL if _differ_below(panels, columns) else 0.0
-    between = panel_height + TICK_LABELS + ROW_GAP + x_words
+    # Where panels of a column differ, each has its words; else the last one has them for all.
+    x_words = AXIS_LABEL if differ_below(panels, page.columns) else 0.0
+    between = page.panel_height + TICK_LABELS + ROW_GAP + x_words
     top_words = TOP + TITLE_LINE * len(titles) + SUBTITLE_LINE * len(subtitles) + TITLE_GAP
     if legend_items:
         top_words += KEY_LINE * line_count(legend_items) + LEGEND_GAP
     height = foot + AXIS_LABEL - x_words + sum(tops) + between * len(tops) - ROW_GAP + top_words
-    boxes = [
-        Box(
-            left=LEFT + (index % columns) * (panel_width + gap),
-            bottom=height
-            - top_words
-            - sum(tops[: index // columns + 1])
-            - between * (index // columns)
-            - panel_height,
-            width=panel_width,
-            height=panel_height,
-            x_label=_x_label(panels, index, columns),
-            y_label=_y_label(panels, index, columns, panel_height),
+    boxes = []
+    for index in range(len(panels)):
+        row, column = divmod(index, page.columns)
+        over = top_words + sum(tops[: row + 1]) + between * row
+        boxes.append(
+            Box(
+                left=page.left + column * (page.panel_width + page.gap),
+                bottom=height - over - page.panel_height,
+                width=page.panel_width,
+                height=page.panel_height,
+                x_label=page.x_labels[index],
+                y_label=page.y_labels[index],
+            )
         )
-        for index in range(len(panels))
-    ]
     return Layout(
-        width=width,
+        width=page.width,
         height=height,
+        left=page.left,
         title=titles,
         subtitle=subtitles,
         legend=legend_items,
@@ -179,7 +164,7 @@ def lay_out(
         key=key_items,
         key_top=foot - FOOT_GAP,
         caption=lines,
-        end_labels=end_labels,
+        end_labels=page.end_labels,
     )
 
 
@@ -203,65 +188,6 @@ def flow(texts: Sequence[str], room: float, size: float) -> list[Item]:
 def line_count(items: Sequence[Item]) -> int:
     """How many lines the items take."""
     return 1 + max((item.line for item in items), default=-1)
-
-
-def _page(panels: Sequence[Panel], columns: int) -> float:
-    """The width that suits the figure, in inches."""
-    return PAGES.get(columns) or max(RENDERERS[panel.kind].page for panel in panels)
-
-
-def _columns(panels: Sequence[Panel], most: int, look: Look) -> tuple[int, float]:
-    """Panels side by side, fewer on a narrow page; and the room between them."""
-    columns = min(len(panels), most)
-    if most == 3 and len(panels) > 9:
-        columns = 4
-    if most == 3 and len(panels) == 4:
-        columns = 2
-    while True:
-        gap = GAP + (Y_LABEL if _differ_beside(panels, columns) else 0.0)
-        room = look.room(_page(panels, columns)) - LEFT - RIGHT - gap * (columns - 1)
-        if columns == 1 or room / columns >= NARROWEST_PANEL:
-            return columns, gap
-        columns -= 1
-
-
-def _differ_beside(panels: Sequence[Panel], columns: int) -> bool:
-    """Whether two panels of a row have other words along the vertical axis."""
-    return any(
-        panel.y_label != panels[index - index % columns].y_label
-        for index, panel in enumerate(panels)
-    )
-
-
-def _differ_below(panels: Sequence[Panel], columns: int) -> bool:
-    """Whether a panel has other words along the horizontal axis than the one below it."""
-    pairs = zip(panels, panels[columns:], strict=False)
-    return any(upper.x_label != lower.x_label for upper, lower in pairs)
-
-
-def _x_label(panels: Sequence[Panel], index: int, columns: int) -> str:
-    """The words along the horizontal axis, unless the panel below has the same."""
-    words = panels[index].x_label
-    lower = index + columns
-    return "" if lower < len(panels) and panels[lower].x_label == words else words
-
-
-def _y_label(panels: Sequence[Panel], index: int, columns: int, height: float) -> str:
-    """The words along the vertical axis, unless the first panel of the row says them for all."""
-    if index % columns and not _differ_beside(panels, columns):
-        return ""
-    return shortened(panels[index].y_label, height + Y_LABEL_OVERHANG, LABEL)
-
-
-def _end_together(panels: Sequence[Panel]) -> bool:
-    """Whether all curves of the only panel have their last point at the same x."""
-    if len(panels) > 1 or panels[0].releases > 1 or panels[0].kind not in END_LABELLED:
-        return False
-    ends = []
-    for curve in panels[0].curves:
-        xs = [x for x, y in zip(curve.column("x"), curve.column("y"), strict=True) if y]
-        ends.append(xs[-1] if xs else None)
-    return len(ends) > 1 and None not in ends and all(a == b for a, b in pairwise(ends))
 
 
 def _heads(

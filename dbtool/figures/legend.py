@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 def needs_names(panel: Panel) -> bool:
     """Whether the panel's title does not say which curves it shows."""
     series = panel.series()
-    told = len(series) == 1 and next(iter(series)) in panel.title
+    told = len(series) == 1 and _words(next(iter(series))) <= _words(panel.title)
     return not told and RENDERERS[panel.kind].names_curves(panel)
+
+
+def _words(text: str) -> set[str]:
+    return set(text.casefold().replace(",", "").split())
 
 
 def names_of(panel: Panel) -> list[KeyEntry]:

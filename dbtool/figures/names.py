@@ -36,6 +36,8 @@ _WORDS: Mapping[str, str] = MappingProxyType(
         "common_crawl": "Common Crawl",
     }
 )
+_OPTIMIZERS = frozenset({"sgd", "momentum", "nesterov_momentum"})
+_PUNCTUATION = frozenset(",;:")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _SUBSET = re.compile(r"mnist_(\d+)")
 _NUMBER = re.compile(r"\d[\d.,]*(?:e[+-]?\d+)?\s*[kM]?(?![a-z])")
@@ -52,16 +54,26 @@ def one_line(text: str) -> str:
 
 
 def _readable_word(word: str) -> str:
-    *folders, name = word.split("/")
-    if folders and (name in _WORDS or _SUBSET.fullmatch(name)):
-        return _readable_word(name)
-    if word in _WORDS:
-        return _WORDS[word]
+    if word[-1:] in _PUNCTUATION:
+        return _readable_word(word[:-1]) + word[-1]
+    if "/" in word:
+        return _readable_path(word)
     if word.startswith("fc_"):
         return f"FC {word.removeprefix('fc_').replace('_', '-')}"
     if subset := _SUBSET.fullmatch(word):
         return f"MNIST, {int(subset[1]):,} images"
-    return word
+    return _WORDS.get(word, word)
+
+
+def _readable_path(path: str) -> str:
+    """A workload, or a data set in its collection; a path that says more stays as it is."""
+    *folders, name = path.split("/")
+    if name in _OPTIMIZERS and len(folders) == 2:
+        dataset, model = folders
+        return f"{_readable_word(model)} on {_readable_word(dataset)}, {_readable_word(name)}"
+    if len(folders) == 1 and (name in _WORDS or _SUBSET.fullmatch(name)):
+        return _readable_word(name)
+    return path
 
 
 def form_a_sequence(names: Sequence[str]) -> bool:

@@ -11,7 +11,7 @@ from dbtool.figures.names import readable
 from dbtool.figures.style import colours
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import polars as pl
 
@@ -118,9 +118,7 @@ def panels_of(points: Points, spec: FigureSpec) -> list[Panel]:
             names.setdefault(panel, {})[series] = order
     panels = []
     for frame in points.rows.partition_by("panel_order", maintain_order=True):
-        # Curves that are left out keep their colours, so that two releases' figures agree.
-        known = names[frame.item(0, "panel_order")]
-        colour_of = colours(sorted(known, key=lambda name: known[name]))
+        colour_of = _colours(frame.item(0, "panel_order"), names)
         curves = [
             Curve(
                 name=part.item(0, "series"),
@@ -144,6 +142,20 @@ def panels_of(points: Points, spec: FigureSpec) -> list[Panel]:
             )
         )
     return panels
+
+
+def _colours(panel: int, names: Mapping[int, Mapping[str, int]]) -> dict[str, str]:
+    """The colours of a panel's series.
+
+    Curves that are left out keep their colours, so that two releases' figures agree; and where
+    another panel has all of its series and more, those of that panel hold.
+
+    Args:
+        panel: its place.
+        names: by place, the series of every panel with their places.
+    """
+    known = max((other for other in names.values() if names[panel].keys() <= other.keys()), key=len)
+    return colours(sorted(known, key=lambda name: known[name]))
 
 
 def _word(frame: pl.DataFrame, column: str) -> str | None:

@@ -104,7 +104,7 @@ def read_points(
     if points.rows.is_empty():
         held = connection.execute("SELECT release FROM releases").fetchall()
         releases = request.releases or tuple(name for (name,) in held)
-        raise no_data(spec.name, releases, points.left_out, request.workloads)
+        raise no_data(spec, releases, points.left_out, request.workloads)
     return points
 
 

@@ -17,7 +17,6 @@ from dbtool.figures.layout import (
     HEAD_GAP,
     KEY_GAP,
     KEY_LINE,
-    LEFT,
     NAME_LINE,
     PANEL_TITLE_LINE,
     SUBTITLE_LINE,
@@ -70,7 +69,7 @@ def draw(points: Points, spec: FigureSpec, look: Look | None = None) -> Figure:
         spec.columns,
         legend,
         key,
-        facts_and_gaps(points, panels),
+        facts_and_gaps(points, panels, spec),
         look,
         names_shared=bool(names),
     )
@@ -103,22 +102,22 @@ def _write_top(canvas: Canvas, layout: Layout, legend: Sequence[KeyEntry]) -> No
     """Writes the title and the legend that all panels share."""
     top = layout.height - TOP
     for line, text in enumerate(layout.title):
-        canvas.words(LEFT, top - TITLE_LINE * (line + 0.8), text, TITLE, INK, bold=True)
+        canvas.words(layout.left, top - TITLE_LINE * (line + 0.8), text, TITLE, INK, bold=True)
     top -= TITLE_LINE * len(layout.title)
     for line, text in enumerate(layout.subtitle):
-        canvas.words(LEFT, top - SUBTITLE_LINE * (line + 0.8), text, LABEL, QUIET)
+        canvas.words(layout.left, top - SUBTITLE_LINE * (line + 0.8), text, LABEL, QUIET)
     top -= SUBTITLE_LINE * len(layout.subtitle) + TITLE_GAP / 2
     for item, entry in zip(layout.legend, legend, strict=True):
-        canvas.row(item, LEFT, top, KEY_LINE, entry.look)
+        canvas.row(item, layout.left, top, KEY_LINE, entry.look)
 
 
 def _write_foot(canvas: Canvas, layout: Layout, key: Sequence[KeyEntry]) -> None:
     """Writes the key and the caption."""
     for item, entry in zip(layout.key, key, strict=True):
-        canvas.row(item, LEFT, layout.key_top, KEY_LINE, entry.look)
+        canvas.row(item, layout.left, layout.key_top, KEY_LINE, entry.look)
     first = layout.key_top - KEY_LINE * line_count(layout.key) - (KEY_GAP if layout.key else 0.0)
     for line, text in enumerate(layout.caption):
-        canvas.words(LEFT, first - CAPTION_LINE * (line + 0.8), text, CAPTION, QUIET)
+        canvas.words(layout.left, first - CAPTION_LINE * (line + 0.8), text, CAPTION, QUIET)
 
 
 def _write_head(canvas: Canvas, panel: Panel, box: Box, head: Head) -> None:

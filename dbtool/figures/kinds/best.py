@@ -32,7 +32,7 @@ class BestRenderer:
     point: str = "A point is the best value measured by any trial of the search at one batch size."
     page: float = 5.4
 
-    def aspect(self, columns: int) -> float:
+    def aspect(self, panel: Panel, columns: int) -> float:  # noqa: ARG002 (the protocol's)
         """Wider than high, as the curves are flat."""
         return {1: 0.62, 2: 0.64}.get(columns, 0.8)
 

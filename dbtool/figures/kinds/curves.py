@@ -41,7 +41,7 @@ class CurvesRenderer:
     point: str = "A curve is one trial during training."
     page: float = 5.8
 
-    def aspect(self, columns: int) -> float:
+    def aspect(self, panel: Panel, columns: int) -> float:  # noqa: ARG002 (the protocol's)
         """Wider than high."""
         return {1: 0.66, 2: 0.66}.get(columns, 0.85)
 

@@ -44,7 +44,7 @@ class GridRenderer:
     )
     page: float = 7.0
 
-    def aspect(self, columns: int) -> float:
+    def aspect(self, panel: Panel, columns: int) -> float:  # noqa: ARG002 (the protocol's)
         """Wide and low."""
         return {1: 0.25, 2: 0.45}.get(columns, 0.7)
 

@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 MARKERS = ("^", "o", "s", "D", "v")
 DASHES: tuple[Any, ...] = (
     "-",
-    (0, (4.5, 1.6)),
-    (0, (1.4, 1.2)),
+    (0, (2.6, 1.1)),
+    (0, (1.0, 1.0)),
     (0, (5, 1.2, 1, 1.2)),
     (0, (8, 2)),
 )
 MARKER_SIZE, LINE_WIDTH = 4.6, 1.4
-CROSS = "x"
+# By the place of a release, too.
+CROSSES = ("x", "+", "1", "2", "3")
 CROSS_SIZE, CROSS_WIDTH = 4.2, 1.2
 # The dashes of lines to compare with; the guides' names are the columns that hold them.
 GUIDE_DASHES: Mapping[str, Any] = {
@@ -162,7 +163,7 @@ def draw_unreached(axes: Axes, panel: Panel, pen: Pen) -> None:
             axes,
             [(x, CROSS_TOP - step * row) for x in curve.unreached()],
             transform=axes.get_xaxis_transform(),
-            marker=CROSS,
+            marker=CROSSES[curve.place % len(CROSSES)],
             color=curve.colour,
             markersize=pen.pt(CROSS_SIZE),
             markeredgewidth=pen.pt(CROSS_WIDTH),
@@ -220,7 +221,7 @@ def gap_entries(panels: Sequence[Panel]) -> list[KeyEntry]:
         look = mark(marker=MARKERS[0], markerfacecolor="white", markersize=MARKER_SIZE)
         entries.append(KeyEntry("fewer trials than asked for", "hollow marker", look))
     if any("steps" in curve.rows.columns and curve.unreached() for curve in curves):
-        look = mark(marker=CROSS, markersize=CROSS_SIZE, markeredgewidth=CROSS_WIDTH)
+        look = mark(marker=CROSSES[0], markersize=CROSS_SIZE, markeredgewidth=CROSS_WIDTH)
         entries.append(KeyEntry("no trial reached the goal", "cross at the top", look))
     return entries
 

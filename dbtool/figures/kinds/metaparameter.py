@@ -43,7 +43,7 @@ class MetaparameterRenderer:
     )
     page: float = 5.4
 
-    def aspect(self, columns: int) -> float:
+    def aspect(self, panel: Panel, columns: int) -> float:  # noqa: ARG002 (the protocol's)
         """Nearly square."""
         return {1: 0.76, 2: 0.82}.get(columns, 0.9)
 

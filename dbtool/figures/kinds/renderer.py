@@ -44,8 +44,8 @@ class Renderer(Protocol):
     def names_curves(self, panel: Panel) -> bool:
         """Whether a legend names the curves; where not, the key tells them apart."""
 
-    def aspect(self, columns: int) -> float:
-        """Height of the axes by their width, where so many panels are side by side."""
+    def aspect(self, panel: Panel, columns: int) -> float:
+        """Height of the panel's axes by their width, where so many are side by side."""
 
     def remark(self, panel: Panel) -> str:
         """What the panel's subtitle says besides the goal; "" for nothing."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 from matplotlib.lines import Line2D
 from matplotlib.markers import TICKDOWN, TICKLEFT, MarkerStyle
 
-from dbtool.figures.geometry import Span, linear_ticks, powers, round_numbers
+from dbtool.figures.geometry import SUPERSCRIPTS, Span, linear_ticks, powers, round_numbers
 from dbtool.figures.style import QUIET
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def set_scale(axes: Axes, which: Literal["x", "y"], scale: Scale, span: Span, pe
         numbers, words = round_numbers(span, room)
         axis.set_ticks(numbers, labels=words)
     else:
-        axis.set_ticks([base**e for e in marked], labels=[_power(base, e) for e in marked])
+        axis.set_ticks([base**e for e in marked], labels=[power(base, e) for e in marked])
     between = [base**e for e in whole]
     if scale == "log10" and len(whole) < 6:
         decades = range(math.floor(span.low), math.ceil(span.high) + 1)
@@ -98,8 +98,9 @@ def set_scale(axes: Axes, which: Literal["x", "y"], scale: Scale, span: Span, pe
     axis.set_ticks([], minor=True)
 
 
-def _power(base: float, exponent: int) -> str:
-    return f"${base:g}^{{{exponent}}}$"
+def power(base: float, exponent: int) -> str:
+    """A power as one reads it, in characters that every font has: math text takes far longer."""
+    return f"{base:g}{str(exponent).translate(SUPERSCRIPTS)}"
 
 
 def _small_ticks(axes: Axes, which: Literal["x", "y"], marks: Sequence[float], pen: Pen) -> None:

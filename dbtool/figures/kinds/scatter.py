@@ -12,7 +12,8 @@ from matplotlib.patches import Rectangle
 
 from dbtool.figures.kinds.outcomes import draw_best, draw_trials, key_of_best, outcome_sample
 from dbtool.figures.kinds.renderer import KeyEntry
-from dbtool.figures.kinds.scales import set_scale, span_for
+from dbtool.figures.kinds.scales import power, set_scale, span_for
+from dbtool.figures.names import readable
 from dbtool.figures.style import PERFECT, QUIET, TINY
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from dbtool.figures.panels import Panel
 
 FEWEST_DECADES = 1.0
+ASPECT_OF_A_LINE = 0.3
 MARGIN = 0.08
 # More contours than this a panel would be a hatching.
 MOST_CONTOURS = 6
@@ -41,8 +43,10 @@ class ScatterRenderer:
     point: str = "A point is one trial, complete or infeasible, of the search at one batch size."
     page: float = 4.8
 
-    def aspect(self, columns: int) -> float:
-        """Nearly square."""
+    def aspect(self, panel: Panel, columns: int) -> float:
+        """Nearly square; low where there is but one axis to search along."""
+        if not _searches_momentum(panel):
+            return ASPECT_OF_A_LINE
         return {1: 0.76, 2: 0.8}.get(columns, 0.95)
 
     def remark(self, panel: Panel) -> str:
@@ -55,7 +59,8 @@ class ScatterRenderer:
         x_borders = [*panel.values("x_low"), *panel.values("x_high")]
         y_borders = [*panel.values("y_low"), *panel.values("y_high")]
         x = span_for([*panel.values("x"), *x_borders], "log10", FEWEST_DECADES, MARGIN)
-        y = span_for([*panel.values("y"), *y_borders], "log10", FEWEST_DECADES, MARGIN)
+        fewest = FEWEST_DECADES if _searches_momentum(panel) else 0.0
+        y = span_for([*panel.values("y"), *y_borders], "log10", fewest, MARGIN)
         set_scale(axes, "x", "log10", x, pen)
         set_scale(axes, "y", "log10", y, pen)
         axes.grid(visible=False)
@@ -63,6 +68,9 @@ class ScatterRenderer:
             _draw_borders(axes, x_borders, y_borders, pen)
         if _searches_momentum(panel):
             _draw_contours(axes, x, y, pen)
+        else:
+            only = panel.values("y")[0]
+            axes.set_yticks([only], labels=[f"{only:g}"])
         for curve in reversed(panel.curves):
             draw_trials(axes, curve, curve.column("x"), pen)
         for curve in panel.curves:
@@ -92,7 +100,12 @@ class ScatterRenderer:
         reached = rows.group_by("panel", "release", maintain_order=True).agg(
             pl.col("series").eq("goal achieved").any().alias("any")
         )
-        panels = reached.filter(~pl.col("any"))["panel"].unique(maintain_order=True).to_list()
+        several = rows["release"].n_unique() > 1
+        panels = [
+            readable(panel) + (f" in {release}" if several else "")
+            for panel, release, any_reached in reached.iter_rows()
+            if not any_reached
+        ]
         return [f"No trial reached the goal: {'; '.join(panels)}."] if panels else []
 
 
@@ -157,7 +170,7 @@ def _draw_contours(axes: Axes, x: Span, y: Span, pen: Pen) -> None:
         axes.text(
             10 ** (end[0] - inset),
             10 ** (end[1] - inset),
-            f"$10^{{{exponent}}}$",
+            power(10, exponent),
             fontsize=pen.pt(TINY),
             color=QUIET,
             rotation=angle,

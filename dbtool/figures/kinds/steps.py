@@ -50,7 +50,7 @@ class StepsRenderer:
             return f"A point is {what}, divided by those at the batch size named above the panel."
         return f"A point is {what}, which is the search at one batch size."
 
-    def aspect(self, columns: int) -> float:
+    def aspect(self, panel: Panel, columns: int) -> float:  # noqa: ARG002 (the protocol's)
         """Nearly square."""
         return {1: 0.76, 2: 0.82}.get(columns, 0.9)
 

@@ -10,17 +10,17 @@ from dbtool.figures.names import readable
 MOST_LISTED = 12
 
 
-def sizes_by_curve(rows: pl.DataFrame, x: str = "batch size") -> str:
+def sizes_by_curve(rows: pl.DataFrame, x: str = "batch size", *, several: bool = False) -> str:
     """The rows as "CURVE at batch size 1, 2 (PANEL); …", or how many there are of them.
 
     Args:
         rows: with the columns panel, series, x, release.
         x: what x is.
+        several: whether to say which release a curve is from.
     """
     grouped = rows.group_by("panel", "series", "release", maintain_order=True).agg("x")
     if grouped.height > MOST_LISTED:
         return f"at {rows.height} points of {grouped.height} curves (see the CSV)"
-    several = rows["release"].n_unique() > 1
     parts = []
     for panel, series, release, sizes in grouped.iter_rows():
         title, curve = readable(panel), readable(series)
@@ -33,4 +33,7 @@ def sizes_by_curve(rows: pl.DataFrame, x: str = "batch size") -> str:
 def not_reached(rows: pl.DataFrame, x: str = "batch size") -> list[str]:
     """Where no trial reached the goal, at most one sentence."""
     missing = rows.filter(pl.col("steps").is_null())
-    return [] if missing.is_empty() else [f"Goal not reached: {sizes_by_curve(missing, x)}."]
+    if missing.is_empty():
+        return []
+    listed = sizes_by_curve(missing, x, several=rows["release"].n_unique() > 1)
+    return [f"Goal not reached: {listed}."]

@@ -119,5 +119,6 @@ APPENDIX_FIGURES: tuple[FigureSpec, ...] = (
         source=APPENDIX,
         kind="best",
         y_label="Best validation error",
+        in_published=False,
     ),
 )

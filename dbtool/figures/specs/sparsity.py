@@ -50,5 +50,6 @@ SPARSITY_FIGURES: tuple[FigureSpec, ...] = (
         kind="curves",
         x_label="Step",
         y_label="Lipschitz constant",
+        in_published=False,
     ),
 )

@@ -30,7 +30,8 @@ def test_the_caption_stands_without_the_picture(connection):
         "cross at the top: no trial reached the goal."
     )
     assert facts == (
-        "Release: made-up · 1 to 3 trials a study of the 100 asked for · "
+        "Release: made-up · workload: mnist/simple_cnn_base/nesterov_momentum · "
+        "1 to 3 trials a study of the 100 asked for · "
         f"goal: validation error < 0.01 · dbtool\N{NO-BREAK SPACE}{__version__}"
     )
     assert unreached == "Goal not reached: Simple CNN on MNIST at batch size 256."
@@ -76,6 +77,13 @@ def test_a_scatter_without_any_success_says_so():
     rows = [row for row in scatter_rows() if row["series"] != "goal achieved"]
     caption = caption_of(points_of(rows), find_figure("9a"))
     assert "No trial reached the goal: Simple CNN on MNIST." in caption
+
+
+def test_gaps_of_two_releases_say_whose_they_are():
+    second = {"release": "other", "release_order": 2}
+    rows = [*steps_rows(), *steps_rows(**second)[:4]]
+    caption = caption_of(points_of(rows, release="made-up,other"), find_figure("1"))
+    assert "Goal not reached: Simple CNN on MNIST in made-up at batch size 16." in caption
 
 
 def test_long_lists_of_gaps_are_left_to_the_csv():

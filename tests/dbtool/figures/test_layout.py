@@ -102,6 +102,27 @@ def test_a_curve_that_is_left_out_keeps_its_colour():
     assert set(found[1]) < set(found[0])
 
 
+def test_panels_with_a_part_of_a_sequence_have_its_colours():
+    curves = [{"series": f"first {count} trials", "series_order": count} for count in (10, 50, 100)]
+    rows = [row for curve in curves for row in steps_rows(**curve)]
+    rows += [row for curve in curves[:2] for row in steps_rows(**curve, panel_order=2)]
+    whole, part = draw(points_of(rows), find_figure("1")).axes
+    colour_of = [
+        {line.get_label(): line.get_color() for line in axes.lines if "line: " in line.get_label()}
+        for axes in (whole, part)
+    ]
+    assert colour_of[1].items() < colour_of[0].items()
+
+
+def test_long_words_along_an_axis_take_two_lines():
+    rows = [
+        row | {"y_label": "Steps of the learning rate's decay, as a share of the most searched"}
+        for row in ROWS_OF["grid"]
+    ]
+    label = draw(points_of(rows), find_figure(FIGURE_OF["grid"])).axes[0].get_ylabel()
+    assert label.count("\n") == 1
+
+
 def test_names_that_differ_in_a_number_form_a_sequence():
     assert form_a_sequence(["0.2 epochs", "1 epoch", "10 epochs"])
     assert form_a_sequence(["5k steps", "1M steps"])
@@ -128,6 +149,7 @@ def test_a_sequence_darkens_steadily():
 
 def test_names_are_readable_and_on_one_line():
     assert readable("resnet_50 on mnist_subsets/mnist_6875") == "ResNet-50 on MNIST, 6,875 images"
+    assert readable("mnist/fc_1024/sgd, budgets") == "FC 1024 on MNIST, SGD, budgets"
     assert readable("two\nlines") == "two lines"
 
 
