@@ -200,7 +200,10 @@ def _heads(
         above = index - columns
         if above >= 0 and _same_names(panels[above], panel):
             entries = []
-        own_title = balanced_lines(panel.title, width, PANEL_TITLE, bold=True)
+        own_title = [
+            shortened(line, width, PANEL_TITLE, bold=True)
+            for line in balanced_lines(panel.title, width, PANEL_TITLE, bold=True)
+        ]
         if panel.title == title:
             own_title = []
         remark = RENDERERS[panel.kind].remark(panel)

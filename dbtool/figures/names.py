@@ -68,9 +68,12 @@ def _readable_word(word: str) -> str:
 def _readable_path(path: str) -> str:
     """A workload, or a data set in its collection; a path that says more stays as it is."""
     *folders, name = path.split("/")
-    if name in _OPTIMIZERS and len(folders) == 2:
-        dataset, model = folders
-        return f"{_readable_word(model)} on {_readable_word(dataset)}, {_readable_word(name)}"
+    if name in _OPTIMIZERS and len(folders) in {2, 3}:
+        *collection, dataset, model = folders
+        words = f"{_readable_word(model)} on {_readable_word(dataset)}, {_readable_word(name)}"
+        if not collection or collection[0].endswith("_subsets"):
+            return words
+        return f"{words} ({collection[0].replace('_', ' ')})"
     if len(folders) == 1 and (name in _WORDS or _SUBSET.fullmatch(name)):
         return _readable_word(name)
     return path

@@ -77,12 +77,12 @@ def balanced_lines(text: str, width: float, size: float, *, bold: bool = False) 
     return lines
 
 
-def shortened(text: str, width: float, size: float) -> str:
+def shortened(text: str, width: float, size: float, *, bold: bool = False) -> str:
     """The text, its middle replaced by an ellipsis where it is wider than `width` inches."""
     text = one_line(text)
     kept = len(text)
     short = text
-    while width_of(short, size) > width and kept > 2:
+    while width_of(short, size, bold=bold) > width and kept > 2:
         kept -= 1
         short = f"{text[: (kept + 1) // 2]}…{text[len(text) - kept // 2 :]}"
     return short

@@ -109,7 +109,8 @@ class CurvesRenderer:
     def names_curves(self, panel: Panel) -> bool:
         """Unless they are the trials of a whole study."""
         few = len(panel.curves) <= MOST_NAMED * panel.releases
-        return few and panel.first("best") is None
+        trials = panel.first("workload") is not None and panel.first("best") is not None
+        return few and not trials
 
     def sample(self, name: str, place: int) -> Mapping[str, Any]:  # noqa: ARG002 (the protocol's)
         """A line."""

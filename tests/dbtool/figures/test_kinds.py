@@ -183,6 +183,12 @@ def test_of_a_whole_study_the_trial_that_was_first_stands_out():
     assert "Trial 1" not in words(axes)
 
 
+def test_curves_of_no_trial_are_named():
+    rows = [row | {"workload": None, "best": False} for row in made_points.study_rows()]
+    (axes,) = drawn(rows)
+    assert "Trial 1" in words(axes)
+
+
 def test_two_releases_share_a_colour_and_differ_in_marker_and_line():
     second = {"release": "other", "release_order": 2}
     rows = [*made_points.steps_rows(), *made_points.steps_rows(**second)]

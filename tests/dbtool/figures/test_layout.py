@@ -114,6 +114,18 @@ def test_panels_with_a_part_of_a_sequence_have_its_colours():
     assert colour_of[1].items() < colour_of[0].items()
 
 
+def test_a_title_without_spaces_stays_over_its_panel():
+    rows = [
+        row | {"panel": "a/very/long/path/" * 8 + str(place), "panel_order": place}
+        for place in range(2)
+        for row in steps_rows()
+    ]
+    figure = draw(points_of(rows), find_figure("1"))
+    titles = [text for text in figure.texts if "…" in text.get_text()]
+    first, second = (title.get_window_extent() for title in titles)
+    assert not first.overlaps(second)
+
+
 def test_long_words_along_an_axis_take_two_lines():
     rows = [
         row | {"y_label": "Steps of the learning rate's decay, as a share of the most searched"}
@@ -150,6 +162,8 @@ def test_a_sequence_darkens_steadily():
 def test_names_are_readable_and_on_one_line():
     assert readable("resnet_50 on mnist_subsets/mnist_6875") == "ResNet-50 on MNIST, 6,875 images"
     assert readable("mnist/fc_1024/sgd, budgets") == "FC 1024 on MNIST, SGD, budgets"
+    path = "solution_quality/mnist/simple_cnn_base/sgd"
+    assert readable(path) == "Simple CNN on MNIST, SGD (solution quality)"
     assert readable("two\nlines") == "two lines"
 
 
