@@ -108,7 +108,7 @@ class CurvesRenderer:
 
     def names_curves(self, panel: Panel) -> bool:
         """Unless they are the trials of a whole study."""
-        few = len(panel.curves) <= MOST_NAMED * panel.releases
+        few = len(panel.curves) <= MOST_NAMED * max(1, panel.releases)
         trials = panel.first("workload") is not None and panel.first("best") is not None
         return few and not trials
 

@@ -184,7 +184,9 @@ def test_of_a_whole_study_the_trial_that_was_first_stands_out():
 
 
 def test_curves_of_no_trial_are_named():
-    rows = [row | {"workload": None, "best": False} for row in made_points.study_rows()]
+    rows = [
+        row | {"workload": None, "release": None, "best": False} for row in made_points.study_rows()
+    ]
     (axes,) = drawn(rows)
     assert "Trial 1" in words(axes)
 
