@@ -200,20 +200,31 @@ taken AS MATERIALIZED (
     JOIN first_trials(trial_count) USING (study_id)
     JOIN stored.trial USING (study_id, trial_id)
 ),
+-- That every finite value is past the goal here lets DuckDB skip the metrics that nobody asks for; a filter of the
+-- values alone would have it look for the first one of each.
 taken_trials AS MATERIALIZED (
-    SELECT study_id, trial_id, metric, goal FROM taken
+    SELECT
+        study_id,
+        trial_id,
+        metric,
+        if(metric LIKE '%average_precision', '-infinity', 'infinity')::DOUBLE AS goal
+    FROM taken
 ),
 best_of_trials AS MATERIALIZED (
-    SELECT study_id, trial_id, metric, if(metric LIKE '%average_precision', max(value), min(value)) AS value
+    SELECT
+        study_id,
+        trial_id,
+        metric,
+        if(metric LIKE '%average_precision', max(value), min(value) FILTER (value > '-infinity')) AS value
     FROM improving_values('taken_trials')
     JOIN stored.study USING (study_id)
-    WHERE isfinite(value)
+    WHERE past
     AND (most_steps IS NULL OR step <= most_steps)
     AND (most_examples IS NULL OR step * batch_size <= most_examples)
     GROUP BY study_id, trial_id, metric
 ),
 best_trials AS MATERIALIZED (
-    SELECT study_id, trial_id, metric, metaparameter_value, value AS goal
+    SELECT study_id, trial_id, metric, metaparameter_value, value
     FROM taken
     JOIN best_of_trials USING (study_id, trial_id, metric)
     QUALIFY rank() OVER (
@@ -223,20 +234,23 @@ best_trials AS MATERIALIZED (
     -- More than there can be; it tells DuckDB that these are few, and so which side of the join below to keep.
     LIMIT 1_000_000
 ),
--- The best value stands for the goal here, so that its first step is found without a second join of measurements.
+best_trial_values AS MATERIALIZED (
+    SELECT taken_trials.* FROM taken_trials SEMI JOIN best_trials USING (study_id, trial_id)
+),
 best_steps AS MATERIALIZED (
     SELECT study_id, trial_id, value, min(step) AS step
-    FROM improving_values('best_trials')
-    WHERE value = goal
+    FROM improving_values('best_trial_values')
+    JOIN best_trials USING (study_id, trial_id, value)
+    WHERE past
     GROUP BY study_id, trial_id, value
 ),
 best AS (
     SELECT
         study_id,
         metaparameter_value,
-        arg_min({'trial_id': trial_id, 'step': step, 'value': value}, (step, trial_id)) AS first
+        arg_min({'trial_id': trial_id, 'step': step, 'value': best_trials.value}, (step, trial_id)) AS first
     FROM best_trials
-    JOIN best_steps USING (study_id, trial_id)
+    JOIN best_steps USING (study_id, trial_id, value)
     GROUP BY study_id, metaparameter_value
 ),
 groups AS (
