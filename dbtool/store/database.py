@@ -39,8 +39,9 @@ _COMMON: dict[str, str | bool | int | float | list[str]] = {
 }
 _READING = _COMMON | {"enable_external_access": False, "temp_directory": ""}
 # A query that spilled to disk could be told to write elsewhere; `COPY … TO` the open database's own
-# path is let through by enable_external_access alone, and destroys it. A join with up to so many rows
-# (DuckDB's default is 50) filters the scan by their values: some figures take a third of the time.
+# path is let through by enable_external_access alone, and destroys it. A join with up to so many
+# rows (DuckDB's default is 50) filters the scan by their values: some figures take a third of the
+# time.
 _LOCK = """
 SET dynamic_or_filter_threshold = 20000;
 SET enable_progress_bar = true;
