@@ -30,6 +30,9 @@ _SCHEMA = (
 )
 # Loading needs far less; the bound leaves room for the rest of the machine.
 _WRITER_MEMORY = "2GB"
+# Each checkpoint ends a row group early; by the default, 16 MB, a full import takes a tenth longer
+# and its file is 4 % larger. What was committed lies in the write-ahead log meanwhile.
+_CHECKPOINT_EVERY = "256MB"
 # Python objects must not pass for tables: a mistyped table name would find a variable of ours.
 _COMMON: dict[str, str | bool | int | float | list[str]] = {
     "python_enable_replacements": False,
@@ -69,6 +72,7 @@ def open_for_writing(path: Path) -> duckdb.DuckDBPyConnection:
     connection = _connect(path, read_only=False)
     connection.execute("SET enable_progress_bar = false")
     connection.execute(f"SET memory_limit = '{_WRITER_MEMORY}'")
+    connection.execute(f"SET checkpoint_threshold = '{_CHECKPOINT_EVERY}'")
     return connection
 
 
