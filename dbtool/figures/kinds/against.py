@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbtool.figures.kinds import marks
+from dbtool.figures.kinds.renderer import Renderer
 from dbtool.figures.kinds.scales import set_scale, span_for
 from dbtool.figures.kinds.steps import MARGIN, with_room_above
 from dbtool.figures.kinds.words import not_reached
@@ -26,7 +27,7 @@ WHOLE = (0.0, 100.0)
 
 
 @dataclass(frozen=True)
-class AgainstRenderer:
+class AgainstRenderer(Renderer):
     """Markers joined by a line, a linear axis below and octaves upwards."""
 
     point: str = (
@@ -38,10 +39,6 @@ class AgainstRenderer:
     def aspect(self, panel: Panel, columns: int) -> float:  # noqa: ARG002 (the protocol's)
         """Nearly square."""
         return {1: 0.76, 2: 0.82}.get(columns, 0.95)
-
-    def remark(self, panel: Panel) -> str:  # noqa: ARG002 (the protocol's)
-        """Nothing."""
-        return ""
 
     def draw(self, axes: Axes, panel: Panel, pen: Pen) -> None:
         """Draws curves, and crosses where no trial reached the goal."""
@@ -58,10 +55,6 @@ class AgainstRenderer:
         if not ys:
             axes.set_yticks([])
             marks.say_none(axes, "no trial reached the goal", pen)
-
-    def names_curves(self, panel: Panel) -> bool:  # noqa: ARG002 (the protocol's)
-        """Always."""
-        return True
 
     def sample(self, name: str, place: int) -> Mapping[str, Any]:  # noqa: ARG002 (the protocol's)
         """A marker on a line."""

@@ -9,6 +9,7 @@ import polars as pl
 
 from dbtool.figures.geometry import Span
 from dbtool.figures.kinds import marks
+from dbtool.figures.kinds.renderer import Renderer
 from dbtool.figures.kinds.scales import scale_of, set_scale, span_for
 from dbtool.figures.kinds.words import sizes_by_curve
 
@@ -26,7 +27,7 @@ X_MARGIN, Y_MARGIN = 0.05, 0.07
 
 
 @dataclass(frozen=True)
-class BestRenderer:
+class BestRenderer(Renderer):
     """Markers joined by a line; the vertical axis is linear unless the rows say otherwise."""
 
     point: str = "A point is the best value measured by any trial of the search at one batch size."
@@ -35,10 +36,6 @@ class BestRenderer:
     def aspect(self, panel: Panel, columns: int) -> float:  # noqa: ARG002 (the protocol's)
         """Wider than high, as the curves are flat."""
         return {1: 0.62, 2: 0.64}.get(columns, 0.8)
-
-    def remark(self, panel: Panel) -> str:  # noqa: ARG002 (the protocol's)
-        """Nothing."""
-        return ""
 
     def draw(self, axes: Axes, panel: Panel, pen: Pen) -> None:
         """Draws curves, within y_low and y_high where the rows have them."""
@@ -55,10 +52,6 @@ class BestRenderer:
         if not panel.values("y"):
             axes.set_yticks([])
             marks.say_none(axes, "no value within the budget", pen)
-
-    def names_curves(self, panel: Panel) -> bool:  # noqa: ARG002 (the protocol's)
-        """Always."""
-        return True
 
     def sample(self, name: str, place: int) -> Mapping[str, Any]:  # noqa: ARG002 (the protocol's)
         """A marker on a line."""

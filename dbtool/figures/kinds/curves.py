@@ -10,14 +10,13 @@ from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
 
 from dbtool.figures.kinds import marks
-from dbtool.figures.kinds.renderer import KeyEntry
+from dbtool.figures.kinds.renderer import KeyEntry, Renderer
 from dbtool.figures.kinds.scales import scale_of, set_scale, span_for
 from dbtool.figures.style import ACCENT, INK, PERFECT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import polars as pl
     from matplotlib.axes import Axes
 
     from dbtool.figures.look import Pen
@@ -35,7 +34,7 @@ SHORTEST = {"log2": 3.0, "log10": 0.5, "linear": 1e-6}
 
 
 @dataclass(frozen=True)
-class CurvesRenderer:
+class CurvesRenderer(Renderer):
     """Lines without markers; where a panel holds a whole study, one of them stands out."""
 
     point: str = "A curve is one trial during training."
@@ -44,10 +43,6 @@ class CurvesRenderer:
     def aspect(self, panel: Panel, columns: int) -> float:  # noqa: ARG002 (the protocol's)
         """Wider than high."""
         return {1: 0.66, 2: 0.66}.get(columns, 0.85)
-
-    def remark(self, panel: Panel) -> str:  # noqa: ARG002 (the protocol's)
-        """Nothing."""
-        return ""
 
     def draw(self, axes: Axes, panel: Panel, pen: Pen) -> None:
         """Draws the lines, the goal, and the points that steps to result read."""
@@ -135,10 +130,6 @@ class CurvesRenderer:
             look = marks.mark(marker="o", markersize=RING_SIZE, markerfacecolor="white", color=INK)
             entries.append(KeyEntry("where steps to result are read off", "ring", look))
         return entries
-
-    def notes(self, rows: pl.DataFrame) -> list[str]:  # noqa: ARG002 (the protocol's)
-        """Nothing."""
-        return []
 
 
 def _line(curve: Curve, scales: Sequence[str]) -> list[tuple[float, float]]:

@@ -15,7 +15,7 @@ from dbtool.figures.kinds.outcomes import (
     key_of_best,
     outcome_sample,
 )
-from dbtool.figures.kinds.renderer import KeyEntry
+from dbtool.figures.kinds.renderer import KeyEntry, Renderer
 from dbtool.figures.kinds.scales import Scale, set_scale, span_for
 from dbtool.figures.style import BAND
 
@@ -35,7 +35,7 @@ Y_MARGIN = 0.07
 
 
 @dataclass(frozen=True)
-class GridRenderer:
+class GridRenderer(Renderer):
     """A column a batch size, in it a lane an outcome, in it a dot a trial at its value."""
 
     point: str = (
@@ -47,10 +47,6 @@ class GridRenderer:
     def aspect(self, panel: Panel, columns: int) -> float:  # noqa: ARG002 (the protocol's)
         """Wide and low."""
         return {1: 0.25, 2: 0.45}.get(columns, 0.7)
-
-    def remark(self, panel: Panel) -> str:  # noqa: ARG002 (the protocol's)
-        """Nothing."""
-        return ""
 
     def draw(self, axes: Axes, panel: Panel, pen: Pen) -> None:
         """Draws the searched range of each batch size as a band, and the trials over it."""
@@ -68,10 +64,6 @@ class GridRenderer:
             places = [x * lane for x in curve.column("x")]
             draw_trials(axes, curve, places, pen)
             draw_best(axes, curve, places, pen)
-
-    def names_curves(self, panel: Panel) -> bool:  # noqa: ARG002 (the protocol's)
-        """Always."""
-        return True
 
     def sample(self, name: str, place: int) -> Mapping[str, Any]:
         """A dot or a cross."""

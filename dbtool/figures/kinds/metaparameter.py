@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbtool.figures.geometry import Span, equal_octaves
 from dbtool.figures.kinds import marks
-from dbtool.figures.kinds.renderer import KeyEntry
+from dbtool.figures.kinds.renderer import KeyEntry, Renderer
 from dbtool.figures.kinds.scales import set_scale, span_for
 from dbtool.figures.kinds.steps import FEWEST_OCTAVES, MARGIN, from_one, with_room_above
 from dbtool.figures.kinds.words import not_reached
@@ -34,7 +34,7 @@ OCTAVES_A_DECADE = math.log2(10)
 
 
 @dataclass(frozen=True)
-class MetaparameterRenderer:
+class MetaparameterRenderer(Renderer):
     """Markers joined by a line, scaling rules, and rings round trials at a border."""
 
     point: str = (
@@ -46,10 +46,6 @@ class MetaparameterRenderer:
     def aspect(self, panel: Panel, columns: int) -> float:  # noqa: ARG002 (the protocol's)
         """Nearly square."""
         return {1: 0.76, 2: 0.82}.get(columns, 0.9)
-
-    def remark(self, panel: Panel) -> str:  # noqa: ARG002 (the protocol's)
-        """Nothing."""
-        return ""
 
     def draw(self, axes: Axes, panel: Panel, pen: Pen) -> None:
         """Draws curves, scaling rules, rings, and shading beyond a border that was come near."""
@@ -79,10 +75,6 @@ class MetaparameterRenderer:
         if not ys:
             axes.set_yticks([])
             marks.say_none(axes, "no trial reached the goal", pen)
-
-    def names_curves(self, panel: Panel) -> bool:  # noqa: ARG002 (the protocol's)
-        """Always."""
-        return True
 
     def sample(self, name: str, place: int) -> Mapping[str, Any]:  # noqa: ARG002 (the protocol's)
         """A marker on a line."""

@@ -31,7 +31,7 @@ class KeyEntry:
 
 
 class Renderer(Protocol):
-    """Draws the panels of one kind."""
+    """Draws the panels of one kind. What most kinds have in common is here."""
 
     @property
     def point(self) -> str:
@@ -41,14 +41,16 @@ class Renderer(Protocol):
     def page(self) -> float:
         """The width that suits a figure whose panels stand below each other, in inches."""
 
-    def names_curves(self, panel: Panel) -> bool:
+    def names_curves(self, panel: Panel) -> bool:  # noqa: ARG002 (for kinds that look at it)
         """Whether a legend names the curves; where not, the key tells them apart."""
+        return True
 
     def aspect(self, panel: Panel, columns: int) -> float:
         """Height of the panel's axes by their width, where so many are side by side."""
 
-    def remark(self, panel: Panel) -> str:
+    def remark(self, panel: Panel) -> str:  # noqa: ARG002 (for kinds that look at it)
         """What the panel's subtitle says besides the goal; "" for nothing."""
+        return ""
 
     def draw(self, axes: Axes, panel: Panel, pen: Pen) -> None:
         """Draws a panel into empty axes: scales, ticks, and every point."""
@@ -64,5 +66,6 @@ class Renderer(Protocol):
     def key(self, panels: Sequence[Panel]) -> list[KeyEntry]:
         """The marks that occur in these panels."""
 
-    def notes(self, rows: pl.DataFrame) -> list[str]:
+    def notes(self, rows: pl.DataFrame) -> list[str]:  # noqa: ARG002 (for kinds that look at it)
         """Sentences of the caption about points that could not be drawn."""
+        return []

@@ -11,7 +11,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.patches import Rectangle
 
 from dbtool.figures.kinds.outcomes import draw_best, draw_trials, key_of_best, outcome_sample
-from dbtool.figures.kinds.renderer import KeyEntry
+from dbtool.figures.kinds.renderer import KeyEntry, Renderer
 from dbtool.figures.kinds.scales import power, set_scale, span_for
 from dbtool.figures.names import readable
 from dbtool.figures.style import PERFECT, QUIET, TINY
@@ -37,7 +37,7 @@ LEAST_ROOM_FOR_WORDS = 0.3
 
 
 @dataclass(frozen=True)
-class ScatterRenderer:
+class ScatterRenderer(Renderer):
     """Dots on two logarithmic axes over contours of constant effective learning rate."""
 
     point: str = "A point is one trial, complete or infeasible, of the search at one batch size."
@@ -75,10 +75,6 @@ class ScatterRenderer:
             draw_trials(axes, curve, curve.column("x"), pen)
         for curve in panel.curves:
             draw_best(axes, curve, curve.column("x"), pen)
-
-    def names_curves(self, panel: Panel) -> bool:  # noqa: ARG002 (the protocol's)
-        """Always."""
-        return True
 
     def sample(self, name: str, place: int) -> Mapping[str, Any]:
         """A dot or a cross."""

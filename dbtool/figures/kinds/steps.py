@@ -10,6 +10,7 @@ import polars as pl
 
 from dbtool.figures.geometry import Span, equal_octaves
 from dbtool.figures.kinds import marks
+from dbtool.figures.kinds.renderer import Renderer
 from dbtool.figures.kinds.scales import set_scale, span_for
 from dbtool.figures.kinds.words import not_reached, sizes_by_curve
 from dbtool.figures.names import readable
@@ -32,7 +33,7 @@ GUIDES = ("perfect",)
 
 
 @dataclass(frozen=True)
-class StepsRenderer:
+class StepsRenderer(Renderer):
     """Markers joined by a line on two logarithmic axes whose octaves are equally long.
 
     Attributes:
@@ -78,10 +79,6 @@ class StepsRenderer:
         if not ys:
             axes.set_yticks([])
             marks.say_none(axes, "no trial reached the goal", pen)
-
-    def names_curves(self, panel: Panel) -> bool:  # noqa: ARG002 (the protocol's)
-        """Always."""
-        return True
 
     def sample(self, name: str, place: int) -> Mapping[str, Any]:  # noqa: ARG002 (the protocol's)
         """A marker on a line."""
