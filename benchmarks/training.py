@@ -289,7 +289,7 @@ def _one_trial(
     """The step of one trial on the first device, its first state, and the batches."""
     functions = _trainer(_plan(setting, shared=False))
     device = jax.local_devices()[0]
-    images, labels = jax.device_put((training.images, training.labels), device)
+    images, labels = jax.device_put((training.inputs, training.targets), device)
     rates = {"learning_rate": jax.device_put(jnp.float32(LEARNING_RATE), device)}
     start = jax.device_put(functions.start(jnp.uint32(0)), device)
     batches = BatchStream(0, 55_000, setting.batch_size).take(0, 1_000)

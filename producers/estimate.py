@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import jax
 import jax.numpy as jnp
 
-from producers.models.registry import IMAGE_SIZE
 from producers.sweep import finished_trials, missing_trials
 from producers.training.step import trainer
 
@@ -70,9 +69,11 @@ def _operations_an_example(study: StudyPlan) -> float:
     """Floating-point operations of one forward pass, as XLA counts them."""
     workload = study.workload
     functions = trainer(workload.model, workload.optimizer, workload.schedule)
-    parameters = jax.eval_shape(functions.start, jnp.zeros((), jnp.uint32)).parameters
-    image = jax.ShapeDtypeStruct((1, IMAGE_SIZE, IMAGE_SIZE), jnp.uint8)
-    analysis = jax.jit(functions.logits).lower(parameters, image).cost_analysis() or {}
+    state = jax.eval_shape(functions.start, jnp.zeros((), jnp.uint32))
+    form = functions.form
+    example = jax.ShapeDtypeStruct((1, *form.input_shape), form.input_dtype)
+    lowered = jax.jit(functions.logits).lower(state.parameters, state.statistics, example)
+    analysis = lowered.cost_analysis() or {}
     return float(analysis.get("flops", 0.0))
 
 

@@ -15,7 +15,7 @@ import jax
 
 from dbtool.errors import DbtoolError
 from dbtool.store.contract import STUDY_KEY, TRIALS_KEY
-from producers.datasets import load_images
+from producers.datasets import Split, load_images
 from producers.devices import lanes, provenance
 from producers.lock import only_writer
 from producers.models.registry import model_definition
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from producers.datasets import ImageDataset
+    from producers.datasets import Dataset, Examples
     from producers.plan import StudyPlan
     from producers.workloads.definition import Workload
 
@@ -192,15 +192,22 @@ def _program(study: StudyPlan) -> BlockProgram:
     )
 
 
-def _splits(program: BlockProgram, data: ImageDataset, workload: Workload) -> Splits:
-    training = program.put(data.train)
-    subset = data.train.first(min(workload.evaluation.training_subset, workload.train_examples))
+def _splits(program: BlockProgram, data: Dataset, workload: Workload) -> Splits:
+    train = _in_memory(data.train)
+    subset = train.first(min(workload.evaluation.training_subset, workload.train_examples))
     return Splits(
-        training=training,
+        training=program.put(train),
         training_subset=program.put(subset),
-        validation=program.put(data.validation),
-        test=program.put(data.test),
+        validation=program.put(_in_memory(data.validation)),
+        test=program.put(_in_memory(data.test)),
     )
+
+
+def _in_memory(examples: Examples) -> Split:
+    """The examples, of a data set whose loader reads it whole."""
+    if not isinstance(examples, Split):
+        raise NotImplementedError("this sweep trains on data sets in memory alone")
+    return examples
 
 
 @contextlib.contextmanager

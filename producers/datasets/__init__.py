@@ -1,10 +1,9 @@
 """The image data sets that workloads train on: found or fetched, verified, read and split."""
 
+from producers.datasets.forms import Form, ImageForm, TextForm
 from producers.datasets.idx import read_idx
 from producers.datasets.images import (
     VALIDATION_SPLIT_SEED,
-    ImageDataset,
-    Split,
     load_images,
     load_source,
 )
@@ -17,6 +16,7 @@ from producers.datasets.sources import (
     NpmPackage,
     find_source,
 )
+from producers.datasets.split import Dataset, Examples, ExampleSource, Split
 
 __all__ = [
     "DATASETS_VARIABLE",
@@ -24,10 +24,15 @@ __all__ = [
     "VALIDATION_SPLIT_SEED",
     "DataFile",
     "DataSource",
+    "Dataset",
     "DebianPackage",
-    "ImageDataset",
+    "ExampleSource",
+    "Examples",
+    "Form",
+    "ImageForm",
     "NpmPackage",
     "Split",
+    "TextForm",
     "VerifiedFile",
     "find_source",
     "load_images",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dbtool.errors import DbtoolError, UsageError
+from producers.datasets.forms import GREY_28
 from producers.datasets.idx import parse_idx
 from producers.datasets.locate import locate
 from producers.datasets.sources import find_source
+from producers.datasets.split import Dataset, Split
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,51 +26,13 @@ VALIDATION_SPLIT_SEED = 181_103_600
 """Seeds the order of the official training examples: the number of the paper, arXiv:1811.03600."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Split:
-    """Examples of one purpose, in read-only arrays.
-
-    Attributes:
-        images: uint8 [n, 28, 28], 0 is the background and 255 the most ink.
-        labels: uint8 [n], the classes from zero.
-    """
-
-    images: npt.NDArray[np.uint8]
-    labels: npt.NDArray[np.uint8]
-
-    def first(self, count: int) -> Split:
-        """The first examples."""
-        return Split(self.images[:count], self.labels[:count])
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class ImageDataset:
-    """An image data set, split.
-
-    Attributes:
-        name: the data set's name.
-        train: the examples to train on.
-        validation: the official training examples held out.
-        test: the official test examples, in the official order.
-        classes: how many classes the labels name.
-        file_hashes: the MD5 of each file's uncompressed content, in hexadecimal, by official name.
-    """
-
-    name: str
-    train: Split
-    validation: Split
-    test: Split
-    classes: int
-    file_hashes: dict[str, str]
-
-
 def load_images(
     dataset: str,
     *,
     train_examples: int = 55_000,
     datasets_dir: Path | None = None,
     fetch: bool = True,
-) -> ImageDataset:
+) -> Dataset:
     """Loads an image data set, from this machine or fetched.
 
     The 60,000 official training examples are permuted once by a fixed seed: the first 5,000 are
@@ -98,7 +62,7 @@ def load_source(
     datasets_dir: Path | None = None,
     fetch: bool = True,
     cache_dir: Path | None = None,
-) -> ImageDataset:
+) -> Dataset:
     """Loads an image data set that need not be a registered one; see `load_images`.
 
     Args:
@@ -125,18 +89,18 @@ def load_source(
     test = _examples(files[source.test_images.name], files[source.test_labels.name], source.classes)
     held_out = source.validation_examples
     expected = source.train_examples + held_out
-    if len(official.labels) != expected:
+    if len(official.targets) != expected:
         raise DbtoolError(
-            f"{files[source.train_labels.name].path} holds {len(official.labels):,} examples,"
+            f"{files[source.train_labels.name].path} holds {len(official.targets):,} examples,"
             f" not {expected:,}; replace it by the official file"
         )
     order = _permutation(expected)
-    return ImageDataset(
+    return Dataset(
         name=source.name,
+        form=replace(GREY_28, classes=source.classes),
         train=_take(official, order[held_out : held_out + count]),
         validation=_take(official, order[:held_out]),
         test=test,
-        classes=source.classes,
         file_hashes={name: file.md5 for name, file in files.items()},
     )
 
@@ -162,7 +126,7 @@ def _examples(images_file: VerifiedFile, labels_file: VerifiedFile, classes: int
         raise DbtoolError(
             f"{labels_file.path} holds the label {labels.max()}, outside 0 to {classes - 1}"
         )
-    return Split(images=images, labels=labels)
+    return Split(inputs=images, targets=labels)
 
 
 def _permutation(count: int) -> npt.NDArray[np.int64]:
@@ -174,7 +138,7 @@ def _permutation(count: int) -> npt.NDArray[np.int64]:
 
 def _take(split: Split, indices: npt.NDArray[np.int64]) -> Split:
     """The examples at some places, copied to read-only arrays."""
-    images, labels = split.images[indices], split.labels[indices]
+    images, labels = split.inputs[indices], split.targets[indices]
     images.setflags(write=False)
     labels.setflags(write=False)
-    return Split(images=images, labels=labels)
+    return Split(inputs=images, targets=labels)

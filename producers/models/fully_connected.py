@@ -11,6 +11,8 @@ from flax import nnx
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from jax.typing import DTypeLike
+
 
 class FullyConnected(nnx.Module):
     """ReLU layers followed by a linear layer, one logit a class.
@@ -21,24 +23,30 @@ class FullyConnected(nnx.Module):
         inputs: values an image has when flattened.
         widths: width of each hidden layer.
         classes: number of logits.
+        dtype: of the computation; weights are float32.
         rngs: source of the initial weights.
     """
 
-    def __init__(self, inputs: int, widths: Sequence[int], classes: int, *, rngs: nnx.Rngs) -> None:
+    def __init__(
+        self, inputs: int, widths: Sequence[int], classes: int, *, dtype: DTypeLike, rngs: nnx.Rngs
+    ) -> None:
         sizes = [inputs, *widths, classes]
         self.layers = nnx.List(
-            nnx.Linear(fan_in, fan_out, rngs=rngs) for fan_in, fan_out in itertools.pairwise(sizes)
+            nnx.Linear(fan_in, fan_out, dtype=dtype, rngs=rngs)
+            for fan_in, fan_out in itertools.pairwise(sizes)
         )
 
-    def __call__(self, images: jax.Array) -> jax.Array:
+    def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
         """Logits of a batch.
 
         Args:
-            images: float32 [batch, height, width].
+            images: float32 [batch, height, width, channels].
+            train: whether this is a step of training.
 
         Returns:
             float32 [batch, classes].
         """
+        del train  # it makes no difference to this model
         activations = images.reshape(images.shape[0], -1)
         *hidden, last = self.layers
         for layer in hidden:

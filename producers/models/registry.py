@@ -6,15 +6,15 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dbtool.errors import unknown
+from dbtool.errors import UsageError, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flax import nnx
+    from jax.typing import DTypeLike
 
-IMAGE_SIZE = 28
-CLASSES = 10
+    from producers.datasets.forms import Form, ImageForm
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,17 @@ class ModelDefinition:
         certainty: setting to stated, recalled or chosen.
         evaluation_batch: examples evaluated at a time; sets the memory that evaluation takes,
             and suits the cache of a CPU core.
-        build: makes the module; imports flax only when called.
+        build: makes the module for examples of a form, computing in a floating-point type with
+            weights in float32; imports flax only when called. The module is called with float32
+            images [batch, height, width, channels] or int32 tokens [batch, length] and `train`,
+            and returns logits.
     """
 
     name: str
     settings: dict[str, object]
     certainty: dict[str, str]
     evaluation_batch: int
-    build: Callable[[nnx.Rngs], nnx.Module]
+    build: Callable[[Form, DTypeLike, nnx.Rngs], nnx.Module]
 
 
 # Widths of the two convolutions and of the dense layer.
@@ -59,10 +62,12 @@ def model_definition(name: str) -> ModelDefinition:
 
 
 def _fully_connected(name: str, widths: tuple[int, ...]) -> ModelDefinition:
-    def build(rngs: nnx.Rngs) -> nnx.Module:
+    def build(form: Form, dtype: DTypeLike, rngs: nnx.Rngs) -> nnx.Module:
         from producers.models.fully_connected import FullyConnected
 
-        return FullyConnected(IMAGE_SIZE**2, widths, CLASSES, rngs=rngs)
+        images = _images(name, form)
+        inputs = images.height * images.width * images.channels
+        return FullyConnected(inputs, widths, images.classes, dtype=dtype, rngs=rngs)
 
     return ModelDefinition(
         name,
@@ -74,10 +79,13 @@ def _fully_connected(name: str, widths: tuple[int, ...]) -> ModelDefinition:
 
 
 def _simple_cnn(name: str, channels: tuple[int, int], dense: int) -> ModelDefinition:
-    def build(rngs: nnx.Rngs) -> nnx.Module:
+    def build(form: Form, dtype: DTypeLike, rngs: nnx.Rngs) -> nnx.Module:
         from producers.models.simple_cnn import SimpleCNN
 
-        return SimpleCNN(IMAGE_SIZE, channels, dense, CLASSES, rngs=rngs)
+        images = _images(name, form)
+        return SimpleCNN(
+            images.height, images.channels, channels, dense, images.classes, dtype=dtype, rngs=rngs
+        )
 
     return ModelDefinition(
         name,
@@ -102,3 +110,16 @@ def _simple_cnn(name: str, channels: tuple[int, int], dense: int) -> ModelDefini
         evaluation_batch=50,
         build=build,
     )
+
+
+def _images(model: str, form: Form) -> ImageForm:
+    """The form, of images.
+
+    Raises:
+        UsageError: when it is of texts.
+    """
+    from producers.datasets.forms import ImageForm
+
+    if isinstance(form, ImageForm):
+        return form
+    raise UsageError(f"the model {model} takes images, and the data set holds texts")

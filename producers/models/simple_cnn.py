@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import jax
 import jax.numpy as jnp
 from flax import nnx
 
 from producers.models.convolution import conv_general_dilated
+
+if TYPE_CHECKING:
+    from jax.typing import DTypeLike
 
 
 class SimpleCNN(nnx.Module):
@@ -17,41 +22,52 @@ class SimpleCNN(nnx.Module):
 
     Args:
         image_size: height and width of the images, divisible by 4.
+        image_channels: of the images.
         channels: output channels of the two convolutions.
         dense: width of the dense layer.
         classes: number of logits.
+        dtype: of the computation; weights are float32.
         rngs: source of the initial weights.
     """
 
     def __init__(
         self,
         image_size: int,
+        image_channels: int,
         channels: tuple[int, int],
         dense: int,
         classes: int,
         *,
+        dtype: DTypeLike,
         rngs: nnx.Rngs,
     ) -> None:
         first, second = channels
         self.first = nnx.Conv(
-            1, first, (5, 5), conv_general_dilated=conv_general_dilated, rngs=rngs
+            image_channels,
+            first,
+            (5, 5),
+            dtype=dtype,
+            conv_general_dilated=conv_general_dilated,
+            rngs=rngs,
         )
         self.second = nnx.Conv(
-            first, second, (5, 5), conv_general_dilated=conv_general_dilated, rngs=rngs
+            first, second, (5, 5), dtype=dtype, conv_general_dilated=conv_general_dilated, rngs=rngs
         )
-        self.dense = nnx.Linear((image_size // 4) ** 2 * second, dense, rngs=rngs)
-        self.logits = nnx.Linear(dense, classes, rngs=rngs)
+        self.dense = nnx.Linear((image_size // 4) ** 2 * second, dense, dtype=dtype, rngs=rngs)
+        self.logits = nnx.Linear(dense, classes, dtype=dtype, rngs=rngs)
 
-    def __call__(self, images: jax.Array) -> jax.Array:
+    def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
         """Logits of a batch.
 
         Args:
-            images: float32 [batch, height, width].
+            images: float32 [batch, height, width, channels].
+            train: whether this is a step of training.
 
         Returns:
             float32 [batch, classes].
         """
-        activations = images[..., None]
+        del train  # it makes no difference to this model
+        activations = images
         # The largest of a square is the same before ReLU as after it, and ReLU then has less to do.
         activations = jax.nn.relu(_pool(self.first(activations)))
         activations = jax.nn.relu(_pool(self.second(activations)))

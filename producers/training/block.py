@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
-from producers.training.step import TrialState, cross_entropy
+from producers.training.objectives import cross_entropy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from producers.datasets import Split
-    from producers.training.step import Trainer
+    from producers.training.step import Trainer, TrialState
 
     Metaparameters = Mapping[str, jax.Array]
 
@@ -40,10 +40,10 @@ def trial_mesh(devices: Sequence[jax.Device] | None = None) -> jax.sharding.Mesh
 
 @dataclass(frozen=True)
 class SplitArrays:
-    """A split on the devices: uint8 images [examples, height, width], uint8 labels [examples]."""
+    """A split on the devices: see `producers.datasets.Split`."""
 
-    images: jax.Array
-    labels: jax.Array
+    inputs: jax.Array
+    targets: jax.Array
 
 
 class BlockProgram:
@@ -94,7 +94,7 @@ class BlockProgram:
         """Copies a split to every device."""
         everywhere = NamedSharding(self._mesh, EVERYWHERE)
         return SplitArrays(
-            jax.device_put(split.images, everywhere), jax.device_put(split.labels, everywhere)
+            jax.device_put(split.inputs, everywhere), jax.device_put(split.targets, everywhere)
         )
 
     def start(self, seeds: np.ndarray) -> TrialState:
@@ -127,7 +127,7 @@ class BlockProgram:
             the first `steps` steps of a trial that was alive, up to the first that is not finite.
         """
         result: tuple[TrialState, jax.Array] = self._advance(
-            states, metaparameters, alive, batches, steps, training.images, training.labels
+            states, metaparameters, alive, batches, steps, training.inputs, training.targets
         )
         return result
 
@@ -141,7 +141,7 @@ class BlockProgram:
             classified examples (int32 [trials]); zeros for a group without a trial alive.
         """
         result: tuple[jax.Array, jax.Array] = self._evaluate(
-            states.parameters, alive, split.images, split.labels
+            states.parameters, alive, split.inputs, split.targets
         )
         return result
 
@@ -212,7 +212,7 @@ class BlockProgram:
 
         def add_slice(totals: Any, batch: tuple[jax.Array, jax.Array], parameters: Any) -> Any:
             images, labels = batch
-            logits = self._trainer.logits(parameters, images)
+            logits = self._trainer.logits(parameters, {}, images)
             total_loss, wrong = totals
             loss = total_loss + cross_entropy(logits, labels).sum()
             return (loss, wrong + (logits.argmax(-1) != labels).sum(dtype=jnp.int32)), None

@@ -118,7 +118,7 @@ def train_block(
     record = BlockRecord(len(trials.trial_ids), max(evaluations))
     slots = _Slots(len(trials.trial_ids), program.places)
     states = program.start(np.asarray(trials.seeds, np.uint32)[slots.trial])
-    draw = _Draw(trials, splits.training.images.shape[0], batch_size)
+    draw = _Draw(trials, splits.training.inputs.shape[0], batch_size)
     step = 0
     for target, every_split in evaluations.items():
         while step < target and slots.alive.any():
@@ -136,7 +136,7 @@ def train_block(
             break
         for split, arrays in splits.evaluated(every_split).items():
             loss, wrong = program.evaluate(states, slots.alive, arrays)
-            error = _fetched(wrong).astype(np.float64) / arrays.labels.shape[0]
+            error = _fetched(wrong).astype(np.float64) / arrays.targets.shape[0]
             diverged = record.add_evaluation(
                 slots.trial, slots.alive, step, split, _fetched(loss).astype(np.float64), error
             )

@@ -10,13 +10,19 @@ import jax.numpy as jnp
 import optax
 from flax import nnx
 
+from producers.datasets.forms import GREY_28, ImageForm
 from producers.models.registry import model_definition
+from producers.training.objectives import objective_for
 from producers.training.optimizers import optimizer_definition
 from producers.training.schedules import schedule_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from jax.typing import DTypeLike
+
+    from producers.datasets.forms import Form
+    from producers.training.objectives import Objective, Totals
     from producers.training.optimizers import OptimizerDefinition
     from producers.training.schedules import Schedule
 
@@ -28,13 +34,32 @@ class TrialState(NamedTuple):
 
     Attributes:
         parameters: the model's weights, a pytree of float32 arrays.
+        statistics: running statistics of batch normalisation, a pytree; most models have none.
+        masks: bool arrays in the form of the parameters, False where a weight is pruned; None for
+            a dense network.
         optimizer: the optimizer's own state.
         step: int32 scalar, updates made so far.
     """
 
     parameters: Any
+    statistics: Any
+    masks: Any
     optimizer: Any
     step: jax.Array
+
+
+class Gradient(NamedTuple):
+    """The gradient of a batch's mean loss.
+
+    Attributes:
+        loss: float32 scalar, the mean loss before the update, in nats.
+        gradients: in the form of the parameters.
+        statistics: the running statistics after the batch.
+    """
+
+    loss: jax.Array
+    gradients: Any
+    statistics: Any
 
 
 @dataclass(frozen=True)
@@ -43,11 +68,15 @@ class Trainer:
 
     Attributes:
         new_model: makes the model; its weights follow from the rngs.
+        form: what the examples look like.
+        objective: the loss, and the metrics of evaluations.
         optimizer: the update rule.
         schedule: the learning rate at each step.
     """
 
     new_model: Callable[[nnx.Rngs], nnx.Module]
+    form: Form
+    objective: Objective
     optimizer: OptimizerDefinition
     schedule: Schedule
 
@@ -57,80 +86,202 @@ class Trainer:
         Args:
             seed: uint32 scalar, the trial's seed.
         """
-        parameters = nnx.state(self.new_model(nnx.Rngs(jax.random.key(seed))))
+        model = self.new_model(nnx.Rngs(jax.random.key(seed)))
+        parameters, statistics = _split(model)
         # The state's form does not depend on the metaparameters' values.
         zeros = dict.fromkeys(self.optimizer.metaparameters, jnp.zeros(()))
         optimizer = self.optimizer.direction(zeros).init(parameters)
-        return TrialState(parameters, optimizer, jnp.zeros((), jnp.int32))
+        return TrialState(parameters, statistics, None, optimizer, jnp.zeros((), jnp.int32))
 
     def step(
         self,
         state: TrialState,
         metaparameters: Metaparameters,
-        images: jax.Array,
-        labels: jax.Array,
+        inputs: jax.Array,
+        targets: jax.Array,
     ) -> tuple[TrialState, jax.Array]:
         """One update from one batch.
 
         Args:
             state: the trial's state.
             metaparameters: float32 scalars by name.
-            images: uint8 [batch, height, width].
-            labels: uint8 [batch].
+            inputs: of a batch, as `producers.datasets.Split` has them.
+            targets: likewise.
 
         Returns:
-            The next state, and the batch's mean cross entropy before the update (float32, nats).
+            The next state, and the batch's mean loss before the update (float32, nats).
+        """
+        gradient = self.gradient(state, metaparameters, inputs, targets)
+        return self.update(state, metaparameters, gradient), gradient.loss
+
+    def gradient(
+        self,
+        state: TrialState,
+        metaparameters: Metaparameters,
+        inputs: jax.Array,
+        targets: jax.Array,
+    ) -> Gradient:
+        """The gradient of the mean loss of a batch that passes through the model at once."""
+
+        def mean_loss(parameters: Any) -> tuple[jax.Array, Any]:
+            total, weight, statistics = self._loss(
+                parameters, state.statistics, metaparameters, inputs, targets
+            )
+            return total / weight, statistics
+
+        with_gradients = jax.value_and_grad(mean_loss, has_aux=True)
+        (loss, statistics), gradients = with_gradients(state.parameters)
+        return Gradient(loss, gradients, statistics)
+
+    def accumulated_gradient(
+        self,
+        state: TrialState,
+        metaparameters: Metaparameters,
+        inputs: jax.Array,
+        targets: jax.Array,
+    ) -> Gradient:
+        """The gradient of the mean loss of a batch, a micro-batch after the other.
+
+        The running statistics are those of all ghost batches together, as without accumulation: a
+        layer's new average is linear in the batch's, and every micro-batch starts from the same.
+
+        Args:
+            state: the trial's state.
+            metaparameters: float32 scalars by name.
+            inputs: [micro-batches, micro-batch, ...].
+            targets: likewise.
         """
 
-        def batch_loss(parameters: Any) -> jax.Array:
-            return cross_entropy(self.logits(parameters, images), labels).mean()
+        def summed_loss(parameters: Any, inputs: jax.Array, targets: jax.Array) -> Any:
+            total, weight, statistics = self._loss(
+                parameters, state.statistics, metaparameters, inputs, targets
+            )
+            return total, (weight, statistics)
 
-        loss, gradients = jax.value_and_grad(batch_loss)(state.parameters)
+        def add_one(sums: Any, batch: tuple[jax.Array, jax.Array]) -> tuple[Any, None]:
+            with_gradients = jax.value_and_grad(summed_loss, has_aux=True)
+            (total, (weight, statistics)), gradients = with_gradients(state.parameters, *batch)
+            return jax.tree.map(jnp.add, sums, (total, weight, gradients, statistics)), None
+
+        zeros = jax.tree.map(
+            jnp.zeros_like,
+            (jnp.float32(0), jnp.float32(0), state.parameters, state.statistics),
+        )
+        sums, _ = jax.lax.scan(add_one, zeros, (inputs, targets))
+        total, weight, gradients, statistics = sums
+        return Gradient(
+            total / weight,
+            jax.tree.map(lambda gradient: gradient / weight, gradients),
+            jax.tree.map(lambda value: value / inputs.shape[0], statistics),
+        )
+
+    def update(
+        self, state: TrialState, metaparameters: Metaparameters, gradient: Gradient
+    ) -> TrialState:
+        """The state after an update."""
+        gradients = _masked(gradient.gradients, state.masks)
         direction = self.optimizer.direction(metaparameters)
         updates, optimizer = direction.update(gradients, state.optimizer, state.parameters)
         learning_rate = self.schedule(metaparameters, state.step)
         updates = jax.tree.map(lambda update: -learning_rate * update, updates)
-        parameters = optax.apply_updates(state.parameters, updates)
-        return TrialState(parameters, optimizer, state.step + 1), loss
+        parameters = optax.apply_updates(state.parameters, _masked(updates, state.masks))
+        return state._replace(
+            parameters=parameters,
+            statistics=gradient.statistics,
+            optimizer=optimizer,
+            step=state.step + 1,
+        )
 
-    def logits(self, parameters: Any, images: jax.Array) -> jax.Array:
-        """The model's logits.
+    def logits(self, parameters: Any, statistics: Any, inputs: jax.Array) -> jax.Array:
+        """The model's logits at evaluation.
 
         Args:
             parameters: the model's weights.
-            images: uint8 [batch, height, width]; the model sees them scaled to [0, 1].
+            statistics: its running statistics.
+            inputs: of a batch, as `producers.datasets.Split` has them.
 
         Returns:
-            float32 [batch, classes].
+            float32 [batch, classes] or [batch, length, vocabulary].
         """
+        return self._apply(parameters, statistics, inputs, train=False)[0]
+
+    def evaluation_totals(
+        self, parameters: Any, statistics: Any, inputs: jax.Array, targets: jax.Array
+    ) -> Totals:
+        """What the metrics of a split follow from, summed over these examples of it."""
+        return self.objective.totals(self.logits(parameters, statistics, inputs), targets)
+
+    def _loss(
+        self,
+        parameters: Any,
+        statistics: Any,
+        metaparameters: Metaparameters,
+        inputs: jax.Array,
+        targets: jax.Array,
+    ) -> tuple[jax.Array, jax.Array, Any]:
+        """The summed loss, what to divide it by, and the running statistics after the batch."""
+        logits, statistics = self._apply(parameters, statistics, inputs, train=True)
+        return *self.objective.loss(logits, targets, metaparameters), statistics
+
+    def _apply(
+        self, parameters: Any, statistics: Any, inputs: jax.Array, *, train: bool
+    ) -> tuple[jax.Array, Any]:
+        """The logits, and the running statistics that the model holds afterwards."""
         abstract = nnx.eval_shape(lambda: self.new_model(nnx.Rngs(0)))
-        model: Any = nnx.merge(nnx.graphdef(abstract), parameters)
-        logits: jax.Array = model(images.astype(jnp.float32) / 255)
-        return logits
+        model: Any = nnx.merge(nnx.graphdef(abstract), parameters, statistics)
+        logits: jax.Array = model(_model_inputs(inputs, self.form), train=train)
+        return logits.astype(jnp.float32), _split(model)[1]
 
 
-def trainer(model: str, optimizer: str, schedule: str) -> Trainer:
+def trainer(
+    model: str,
+    optimizer: str,
+    schedule: str,
+    form: Form = GREY_28,
+    dtype: DTypeLike = jnp.float32,
+) -> Trainer:
     """The pure functions of a workload.
 
-    Raises:
-        UsageError: when there is no model, optimizer or schedule of that name.
-    """
-    return Trainer(
-        model_definition(model).build, optimizer_definition(optimizer), schedule_named(schedule)
-    )
-
-
-def cross_entropy(logits: jax.Array, labels: jax.Array) -> jax.Array:
-    """Cross entropy of each example, in nats.
-
     Args:
-        logits: float32 [batch, classes].
-        labels: integers [batch].
+        model: its name.
+        optimizer: its name.
+        schedule: of the learning rate, its name.
+        form: of the examples.
+        dtype: what the model computes in; weights and losses are float32.
 
-    Returns:
-        float32 [batch].
+    Raises:
+        UsageError: when there is no model, optimizer or schedule of that name, or the model does
+            not take such examples.
     """
-    losses: jax.Array = optax.losses.softmax_cross_entropy_with_integer_labels(
-        logits, labels.astype(jnp.int32)
+    definition = model_definition(model)
+    return Trainer(
+        lambda rngs: definition.build(form, dtype, rngs),
+        form,
+        objective_for(form),
+        optimizer_definition(optimizer),
+        schedule_named(schedule),
     )
-    return losses
+
+
+def _split(model: nnx.Module) -> tuple[Any, Any]:
+    """The model's parameters, and the rest of its state."""
+    parameters, rest = nnx.state(model, nnx.Param, ...)
+    return parameters, rest
+
+
+def _model_inputs(inputs: jax.Array, form: Form) -> jax.Array:
+    """Images standardised, float32 [batch, height, width, channels]; tokens as they are."""
+    if not isinstance(form, ImageForm):
+        return inputs
+    images = inputs.reshape(*inputs.shape[:3], form.channels).astype(jnp.float32) / 255
+    if form.mean == (0.0,) and form.deviation == (1.0,):
+        return images
+    standardised: jax.Array = (images - jnp.asarray(form.mean)) / jnp.asarray(form.deviation)
+    return standardised
+
+
+def _masked(tree: Any, masks: Any) -> Any:
+    """The tree with zeros where weights are pruned."""
+    if masks is None:
+        return tree
+    return jax.tree.map(lambda array, mask: jnp.where(mask, array, 0), tree, masks)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from conftest import SmallDataset
 
-    from producers.datasets import ImageDataset, Split
+    from producers.datasets import Dataset, Split
 
 
 @pytest.fixture
@@ -28,8 +28,8 @@ def folder(small: SmallDataset, tmp_path: Path) -> Path:
 
 def numbers(split: Split) -> list[int]:
     """The numbers of a small data set's images, which all their pixels show."""
-    assert np.all(split.images == split.images[:, :1, :1])
-    return [int(number) for number in split.images[:, 0, 0]]
+    assert np.all(split.inputs == split.inputs[:, :1, :1])
+    return [int(number) for number in split.inputs[:, 0, 0]]
 
 
 def test_small_data_set_is_split_whole(small: SmallDataset, folder: Path) -> None:
@@ -40,9 +40,9 @@ def test_small_data_set_is_split_whole(small: SmallDataset, folder: Path) -> Non
     assert train + validation != list(range(16))
     assert numbers(data.test) == [100, 101, 102, 103, 104]
     for split in (data.train, data.validation, data.test):
-        assert split.labels.tolist() == [number % 10 for number in numbers(split)]
+        assert split.targets.tolist() == [number % 10 for number in numbers(split)]
     assert data.file_hashes == {file.name: file.md5 for file in small.source.files}
-    assert (data.name, data.classes) == ("small", 10)
+    assert (data.name, data.form.classes) == ("small", 10)
 
 
 def test_smaller_training_sets_nest(small: SmallDataset, folder: Path) -> None:
@@ -56,7 +56,7 @@ def test_smaller_training_sets_nest(small: SmallDataset, folder: Path) -> None:
 def test_arrays_are_read_only_bytes(small: SmallDataset, folder: Path) -> None:
     data = load_source(small.source, datasets_dir=folder)
     for split in (data.train, data.validation, data.test):
-        for array in (split.images, split.labels):
+        for array in (split.inputs, split.targets):
             assert array.dtype == np.uint8
             assert not array.flags.writeable
 
@@ -113,57 +113,57 @@ LABELS_SHA256 = {
 }
 
 
-def test_official_classes_are_all_there(real: dict[str, ImageDataset]) -> None:
+def test_official_classes_are_all_there(real: dict[str, Dataset]) -> None:
     for name, training, test in [
         ("mnist", MNIST_TRAINING_LABELS, MNIST_TEST_LABELS),
         ("fashion_mnist", [6_000] * 10, [1_000] * 10),
     ]:
         data = real[name]
-        held_out = np.bincount(data.validation.labels, minlength=10)
-        assert (np.bincount(data.train.labels) + held_out).tolist() == training
-        assert np.bincount(data.test.labels).tolist() == test
-        assert data.train.images.shape == (55_000, 28, 28)
-        assert data.validation.images.shape == (5_000, 28, 28)
-        assert data.test.images.shape == (10_000, 28, 28)
+        held_out = np.bincount(data.validation.targets, minlength=10)
+        assert (np.bincount(data.train.targets) + held_out).tolist() == training
+        assert np.bincount(data.test.targets).tolist() == test
+        assert data.train.inputs.shape == (55_000, 28, 28)
+        assert data.validation.inputs.shape == (5_000, 28, 28)
+        assert data.test.inputs.shape == (10_000, 28, 28)
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_split_never_changes(real: dict[str, ImageDataset], name: str) -> None:
+def test_split_never_changes(real: dict[str, Dataset], name: str) -> None:
     # Another digest would make every recorded measurement one of another data set.
-    labels = real[name].validation.labels
+    labels = real[name].validation.targets
     assert hashlib.sha256(labels.tobytes()).hexdigest() == LABELS_SHA256[name]
 
 
 def test_training_and_validation_are_the_official_images_once_each(
-    real: dict[str, ImageDataset], real_folder: Path
+    real: dict[str, Dataset], real_folder: Path
 ) -> None:
     official = read_idx(real_folder / "mnist" / "train-images-idx3-ubyte")
     data = real["mnist"]
     expected = Counter(image.tobytes() for image in official)
-    found = Counter(image.tobytes() for image in data.train.images)
-    found.update(image.tobytes() for image in data.validation.images)
+    found = Counter(image.tobytes() for image in data.train.inputs)
+    found.update(image.tobytes() for image in data.validation.inputs)
     assert found == expected
 
 
-def test_images_and_labels_stay_together(real: dict[str, ImageDataset]) -> None:
+def test_images_and_labels_stay_together(real: dict[str, Dataset]) -> None:
     """A zero takes over twice the ink of a one, which no shuffled pairing shows."""
     for split in (real["mnist"].train, real["mnist"].validation, real["mnist"].test):
-        ink = split.images.sum(axis=(1, 2), dtype=np.int64)
-        zero, one = (ink[split.labels == digit].mean() for digit in (0, 1))
+        ink = split.inputs.sum(axis=(1, 2), dtype=np.int64)
+        zero, one = (ink[split.targets == digit].mean() for digit in (0, 1))
         assert 2 < zero / one < 2.5
 
 
-def test_subsets_of_mnist_nest(real: dict[str, ImageDataset], real_folder: Path) -> None:
+def test_subsets_of_mnist_nest(real: dict[str, Dataset], real_folder: Path) -> None:
     whole = real["mnist"]
     for count in (27_500, 13_750, 6_875):
         part = load_images("mnist", train_examples=count, datasets_dir=real_folder)
-        np.testing.assert_array_equal(part.train.images, whole.train.images[:count])
-        np.testing.assert_array_equal(part.train.labels, whole.train.labels[:count])
-        np.testing.assert_array_equal(part.validation.images, whole.validation.images)
+        np.testing.assert_array_equal(part.train.inputs, whole.train.inputs[:count])
+        np.testing.assert_array_equal(part.train.targets, whole.train.targets[:count])
+        np.testing.assert_array_equal(part.validation.inputs, whole.validation.inputs)
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_hashes_are_the_registered_ones(real: dict[str, ImageDataset], name: str) -> None:
+def test_hashes_are_the_registered_ones(real: dict[str, Dataset], name: str) -> None:
     assert real[name].file_hashes == {file.name: file.md5 for file in SOURCES[name].files}
 
 

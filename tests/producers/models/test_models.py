@@ -39,16 +39,16 @@ def test_number_of_parameters(model: str, count: int) -> None:
 @pytest.mark.parametrize("model", ["fc_32", "simple_cnn_narrow"])
 def test_logits_of_a_batch(model: str) -> None:
     functions = trainer(model, "sgd", "constant")
-    parameters = functions.start(jnp.uint32(0)).parameters
-    logits = functions.logits(parameters, jnp.zeros((3, 28, 28), jnp.uint8))
+    state = functions.start(jnp.uint32(0))
+    logits = functions.logits(state.parameters, state.statistics, jnp.zeros((3, 28, 28), jnp.uint8))
     assert logits.shape == (3, 10)
     assert logits.dtype == jnp.float32
 
 
 def test_convolutional_logits_are_those_of_the_library_s_layers() -> None:
     """With pooling over moving windows after ReLU, as the network is usually written."""
-    model: Any = SimpleCNN(8, (4, 6), 5, 3, rngs=nnx.Rngs(0))
-    images = _normal(2, 8, 8)
+    model: Any = SimpleCNN(8, 1, (4, 6), 5, 3, dtype=jnp.float32, rngs=nnx.Rngs(0))
+    images = _normal(2, 8, 8, 1)
 
     def layer(images: jax.Array, convolution: Any) -> jax.Array:
         convolved = _library_s(images, convolution.kernel[...]) + convolution.bias[...]
@@ -59,9 +59,9 @@ def test_convolutional_logits_are_those_of_the_library_s_layers() -> None:
         )
         return pooled
 
-    pooled = layer(layer(images[..., None], model.first), model.second)
+    pooled = layer(layer(images, model.first), model.second)
     expected = model.logits(jax.nn.relu(model.dense(pooled.reshape(2, -1))))
-    _assert_same([model(images)], [expected])
+    _assert_same([model(images, train=True)], [expected])
 
 
 # Shapes of inputs and of the kernel: with many channels and with few, kernels of unequal sides, one

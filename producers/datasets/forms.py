@@ -1,0 +1,74 @@
+"""What the examples of a data set look like, as far as models and objectives depend on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PADDING = 0
+"""The token that fills up a text; it is no part of the loss."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageForm:
+    """Images with class labels.
+
+    Models see `(pixel / 255 - mean) / deviation`, a mean and deviation a channel.
+
+    Attributes:
+        height: in pixels.
+        width: in pixels.
+        channels: 1 for grey, 3 for red, green and blue.
+        classes: how many classes the labels name, from zero.
+        multi_label: whether an image may have any number of classes, each of them known to be there
+            or not, instead of exactly one.
+        mean: subtracted from the scaled pixels of each channel.
+        deviation: what they are then divided by.
+    """
+
+    height: int
+    width: int
+    channels: int
+    classes: int
+    multi_label: bool = False
+    mean: tuple[float, ...] = (0.0,)
+    deviation: tuple[float, ...] = (1.0,)
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """The shape of an example's inputs; grey images have no axis of channels."""
+        size = (self.height, self.width)
+        return size if self.channels == 1 else (*size, self.channels)
+
+    @property
+    def input_dtype(self) -> str:
+        """The type of an example's inputs."""
+        return "uint8"
+
+
+@dataclass(frozen=True, slots=True)
+class TextForm:
+    """Texts as subword tokens, each predicted from those before it.
+
+    Attributes:
+        vocabulary: number of different tokens, PADDING among them.
+        length: tokens of an example; longer texts are cut, shorter ones are padded.
+    """
+
+    vocabulary: int
+    length: int
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """The shape of an example's inputs."""
+        return (self.length,)
+
+    @property
+    def input_dtype(self) -> str:
+        """The type of an example's inputs."""
+        return "int32"
+
+
+Form = ImageForm | TextForm
+
+GREY_28 = ImageForm(height=28, width=28, channels=1, classes=10)
+"""The images of MNIST and Fashion MNIST."""

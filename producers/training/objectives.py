@@ -1,0 +1,191 @@
+"""What training minimises and evaluations measure, for each form of examples.
+
+An evaluation adds up totals over slices of a split; the metrics follow from the sums, so that they
+depend neither on the slices nor on the devices that shared them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from producers.datasets.forms import PADDING, ImageForm
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from producers.datasets.forms import Form
+
+    Metaparameters = Mapping[str, jax.Array]
+    Totals = dict[str, jax.Array]
+
+UNKNOWN_LABEL = 255
+"""Of an image with several labels: whether it has the class is not known."""
+
+_SCORE_BINS = 4096
+
+
+class Objective(Protocol):
+    """A loss and the metrics beside it."""
+
+    def loss(
+        self, logits: jax.Array, targets: jax.Array, metaparameters: Metaparameters
+    ) -> tuple[jax.Array, jax.Array]:
+        """The loss that training minimises, summed over a batch, and what to divide it by.
+
+        Args:
+            logits: float32, as the model returns them.
+            targets: as `producers.datasets.Split` has them.
+            metaparameters: float32 scalars by name.
+        """
+        ...
+
+    def totals(self, logits: jax.Array, targets: jax.Array) -> Totals:
+        """What the metrics of a split follow from, as sums over some of its examples."""
+        ...
+
+    def metrics(self, totals: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The metrics, float64 [trials], from the sums of each trial, [trials, ...]."""
+        ...
+
+
+def objective_for(form: Form) -> Objective:
+    """The objective of examples of that form."""
+    if not isinstance(form, ImageForm):
+        return NextToken()
+    return MultiLabel() if form.multi_label else Classification()
+
+
+@dataclass(frozen=True)
+class Classification:
+    """Cross entropy of the one class of each image, in nats; and the share of wrong classes.
+
+    With the metaparameter label_smoothing, training takes that share of the probability from the
+    class and spreads it over all (Shallue et al., 2018, section 4.6).
+    """
+
+    def loss(
+        self, logits: jax.Array, targets: jax.Array, metaparameters: Metaparameters
+    ) -> tuple[jax.Array, jax.Array]:
+        """The mean over the batch, of logits [batch, classes] and integers [batch]."""
+        losses = cross_entropy(logits, targets)
+        if "label_smoothing" in metaparameters:
+            smoothing = metaparameters["label_smoothing"]
+            uniform = -jax.nn.log_softmax(logits).mean(-1)
+            losses = (1 - smoothing) * losses + smoothing * uniform
+        return losses.sum(), jnp.float32(losses.size)
+
+    def totals(self, logits: jax.Array, targets: jax.Array) -> Totals:
+        """The summed cross entropy, the number of wrong classes and of examples."""
+        wrong = (logits.argmax(-1) != targets).sum(dtype=jnp.int32)
+        loss = cross_entropy(logits, targets).sum()
+        return {"loss": loss, "wrong": wrong, "examples": jnp.int32(targets.shape[0])}
+
+    def metrics(self, totals: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """cross_entropy_error in nats an example, classification_error as a share."""
+        return {
+            "cross_entropy_error": _ratio(totals["loss"], totals["examples"]),
+            "classification_error": totals["wrong"] / totals["examples"],
+        }
+
+
+@dataclass(frozen=True)
+class MultiLabel:
+    """Binary cross entropy of every class that is known to be there or not, and average precision.
+
+    The average precision is of all pairs of an image and a known class, ranked together (micro
+    average, chosen). Scores are counted in bins of equal width of the probability, the pairs of a
+    bin as ties, so that devices can share a split.
+    """
+
+    def loss(
+        self, logits: jax.Array, targets: jax.Array, metaparameters: Metaparameters
+    ) -> tuple[jax.Array, jax.Array]:
+        """The sum over known classes a mean over images, of logits and uint8 [batch, classes]."""
+        del metaparameters
+        return _binary_losses(logits, targets).sum(), jnp.float32(targets.shape[0])
+
+    def totals(self, logits: jax.Array, targets: jax.Array) -> Totals:
+        """The summed loss, the number of images, and how many pairs of each kind a bin has."""
+        scores = jax.nn.sigmoid(logits).ravel()
+        bins = jnp.minimum((scores * _SCORE_BINS).astype(jnp.int32), _SCORE_BINS - 1)
+        empty = jnp.zeros(_SCORE_BINS, jnp.int32)
+        labels = targets.ravel()
+        return {
+            "loss": _binary_losses(logits, targets).sum(),
+            "examples": jnp.int32(targets.shape[0]),
+            "present": empty.at[bins].add((labels == 1).astype(jnp.int32)),
+            "absent": empty.at[bins].add((labels == 0).astype(jnp.int32)),
+        }
+
+    def metrics(self, totals: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """cross_entropy_error in nats an image, average_precision from 0 to 1."""
+        # From the highest scores to the lowest.
+        present = np.cumsum(totals["present"][:, ::-1], axis=-1, dtype=np.float64)
+        absent = np.cumsum(totals["absent"][:, ::-1], axis=-1, dtype=np.float64)
+        precision = present / np.maximum(present + absent, 1)
+        recall = present / np.maximum(present[:, -1:], 1)
+        return {
+            "cross_entropy_error": _ratio(totals["loss"], totals["examples"]),
+            "average_precision": (np.diff(recall, prepend=0.0) * precision).sum(-1),
+        }
+
+
+@dataclass(frozen=True)
+class NextToken:
+    """Cross entropy of each token given those before it, in nats; padding does not count."""
+
+    def loss(
+        self, logits: jax.Array, targets: jax.Array, metaparameters: Metaparameters
+    ) -> tuple[jax.Array, jax.Array]:
+        """The mean over tokens, of logits [batch, length, vocabulary] and integers [batch, length].
+
+        A batch whose texts are all empty has no tokens; its loss is zero.
+        """
+        del metaparameters
+        counted = targets != PADDING
+        loss = jnp.where(counted, cross_entropy(logits, targets), 0.0).sum()
+        return loss, jnp.maximum(counted.sum(), 1).astype(jnp.float32)
+
+    def totals(self, logits: jax.Array, targets: jax.Array) -> Totals:
+        """The summed cross entropy and the number of tokens."""
+        counted = targets != PADDING
+        loss = jnp.where(counted, cross_entropy(logits, targets), 0.0).sum()
+        return {"loss": loss, "tokens": counted.sum(dtype=jnp.int32)}
+
+    def metrics(self, totals: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """cross_entropy_error in nats a token."""
+        return {"cross_entropy_error": _ratio(totals["loss"], totals["tokens"])}
+
+
+def cross_entropy(logits: jax.Array, targets: jax.Array) -> jax.Array:
+    """Cross entropy of each class or token, in nats.
+
+    Args:
+        logits: float32 [..., classes].
+        targets: integers [...].
+
+    Returns:
+        float32 [...].
+    """
+    losses: jax.Array = optax.losses.softmax_cross_entropy_with_integer_labels(
+        logits, targets.astype(jnp.int32)
+    )
+    return losses
+
+
+def _binary_losses(logits: jax.Array, targets: jax.Array) -> jax.Array:
+    """float32 [batch, classes], zero where the label is unknown."""
+    present = (targets == 1).astype(jnp.float32)
+    losses = optax.losses.sigmoid_binary_cross_entropy(logits, present)
+    return jnp.where(targets == UNKNOWN_LABEL, 0.0, losses)
+
+
+def _ratio(total: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """The mean in the precision of the sum, as float64."""
+    return np.asarray(total / count.astype(total.dtype), np.float64)
