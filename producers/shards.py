@@ -9,11 +9,12 @@ import hashlib
 import json
 import os
 import tempfile
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from dbtool.errors import DbtoolError
-from dbtool.store.contract import shard_format, shard_name, shard_schema
+from dbtool.store.contract import OTHER_METRICS, shard_format, shard_name, shard_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -28,6 +29,10 @@ _ENCODINGS = {
     "train_cross_entropy_error": "BYTE_STREAM_SPLIT",
     "val_cross_entropy_error": "BYTE_STREAM_SPLIT",
     "test_cross_entropy_error": "BYTE_STREAM_SPLIT",
+    "train_average_precision": "BYTE_STREAM_SPLIT",
+    "val_average_precision": "BYTE_STREAM_SPLIT",
+    "test_average_precision": "BYTE_STREAM_SPLIT",
+    f"{OTHER_METRICS}.key_value.value": "BYTE_STREAM_SPLIT",
 }
 
 
@@ -50,39 +55,27 @@ def write_shard(
         study: what the metadata key dbtool_study holds.
         trials: what dbtool_trials holds, sorted by trial_id.
         producer: what dbtool_producer holds.
-        tables: the rows, with the columns of the contract, sorted by trial_id, step; each table
-            becomes a row group, so that a large block never lies in memory whole.
+        tables: the rows, sorted by trial_id, step, at least one table; each becomes a row group, so
+            that a large block never lies in memory whole. All have the same columns: those of the
+            contract, and of its optional ones those of which some row has a value.
         compression_level: of zstd, up to 22; None is its default, which costs no time to speak of.
 
     Raises:
         DbtoolError: when the file cannot be written, for instance because the disk is full.
     """
-    import pyarrow.parquet as pq
-
     metadata = {
         "dbtool_shard_format": str(shard_format()),
         "dbtool_study": _json(study),
         "dbtool_trials": _json(trials),
         "dbtool_producer": _json(producer),
     }
-    schema = shard_schema().with_metadata(metadata)
     temporary = None
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=TEMPORARY_PREFIX, suffix=".parquet", dir=folder)
         temporary = Path(name)
         with os.fdopen(handle, "wb") as file:
-            with pq.ParquetWriter(
-                file,
-                schema,
-                compression="zstd",
-                compression_level=compression_level,
-                use_dictionary=[name for name in schema.names if name not in _ENCODINGS],
-                column_encoding=_ENCODINGS,
-                write_page_checksum=True,
-            ) as writer:
-                for table in tables:
-                    writer.write_table(table.cast(schema))
+            _write_tables(file, tables, metadata, compression_level)
             file.flush()
             os.fsync(file.fileno())
         temporary.chmod(0o644)
@@ -102,6 +95,32 @@ def write_shard(
         if temporary is not None:
             temporary.unlink(missing_ok=True)
     return path
+
+
+def _write_tables(
+    file: BinaryIO,
+    tables: Iterable[pa.Table],
+    metadata: Mapping[str, str],
+    compression_level: int | None,
+) -> None:
+    """Writes tables of the same columns as the row groups of a Parquet file."""
+    import pyarrow.parquet as pq
+
+    following = iter(tables)
+    first = next(following)
+    schema = shard_schema(frozenset(first.column_names)).with_metadata(dict(metadata))
+    leaves = [f"{name}.key_value.key" if name == OTHER_METRICS else name for name in schema.names]
+    with pq.ParquetWriter(
+        file,
+        schema,
+        compression="zstd",
+        compression_level=compression_level,
+        use_dictionary=[leaf for leaf in leaves if leaf not in _ENCODINGS],
+        column_encoding=_ENCODINGS,
+        write_page_checksum=True,
+    ) as writer:
+        for table in chain([first], following):
+            writer.write_table(table.cast(schema))
 
 
 def _json(value: object) -> str:

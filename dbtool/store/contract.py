@@ -17,6 +17,7 @@ STUDY_KEY = "dbtool_study"
 TRIALS_KEY = "dbtool_trials"
 PRODUCER_KEY = "dbtool_producer"
 METADATA_KEYS = (FORMAT_KEY, STUDY_KEY, TRIALS_KEY, PRODUCER_KEY)
+OTHER_METRICS = "other_metrics"
 STATUSES = ("COMPLETE", "INCOMPLETE", "INFEASIBLE")
 
 _DIGEST_DIGITS = 16
@@ -45,15 +46,40 @@ def shard_format() -> int:
 
 
 @functools.cache
-def shard_schema() -> pa.Schema:
-    """The columns of a shard in order, without metadata; non-null columns are marked so."""
-    columns = _contract()["column"]
+def shard_schema(optional: frozenset[str] = frozenset()) -> pa.Schema:
+    """The columns of a shard in order, without metadata; non-null columns are marked so.
+
+    Args:
+        optional: the optional columns that it has; other names are passed over.
+    """
     return pa.schema(
         [
-            pa.field(column["name"], pa.type_for_alias(column["type"]), nullable=column["null"])
-            for column in columns
+            pa.field(column["name"], _type(column["type"]), nullable=column["null"])
+            for column in _contract()["column"]
+            if column["name"] in optional or not column.get("optional", False)
         ]
     )
+
+
+@functools.cache
+def optional_columns() -> frozenset[str]:
+    """The names of the columns that a shard may lack."""
+    columns = _contract()["column"]
+    return frozenset(column["name"] for column in columns if column.get("optional", False))
+
+
+@functools.cache
+def metric_columns() -> tuple[str, ...]:
+    """The names of the columns that hold one metric each, in order, optional ones among them."""
+    names = shard_schema(optional_columns()).names
+    return tuple(name for name in names if name not in ("trial_id", "step", OTHER_METRICS))
+
+
+def _type(name: str) -> pa.DataType:
+    """The type that the contract names; `pa.type_for_alias` knows no maps."""
+    if name == "map<string, double>":
+        return pa.map_(pa.string(), pa.float64())
+    return pa.type_for_alias(name)
 
 
 def shard_name(first: int, last: int, sha256: str) -> str:

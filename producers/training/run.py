@@ -2,41 +2,49 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from producers.training.batches import BatchStream, take_all
+from producers.training.block import SplitArrays
+from producers.training.draw import IndexDraw
+from producers.training.mesh import on_host
 from producers.training.records import BlockRecord
+from producers.training.slots import Slots
+from producers.training.stream import StreamedDraw, streamed_slices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import jax
-
-    from producers.training.block import BlockProgram, SplitArrays
+    from producers.datasets import ExampleSource
+    from producers.training.block import BlockProgram
+    from producers.training.checkpoints import Checkpoints
+    from producers.training.draw import Draw
     from producers.training.step import TrialState
 
-# Bounds the memory of the examples' numbers that are drawn ahead of a compiled call.
-_DRAWN_AHEAD = 16_000_000
-_MOST_STEPS_A_CALL = 1_024
-# Python does not see Ctrl-C while JAX waits for a call that may take minutes, but does while it
-# waits for a thread.
-_FETCHER = ThreadPoolExecutor(max_workers=1)
+    PlacedExamples = SplitArrays | ExampleSource
+
+_SLICES_TOGETHER = 8
 
 
 @dataclass(frozen=True)
 class Splits:
-    """The splits on the devices; training_subset stands for the training split at evaluations."""
+    """The splits, on the devices or read when they are needed.
 
-    training: SplitArrays
-    training_subset: SplitArrays
-    validation: SplitArrays
-    test: SplitArrays
+    Attributes:
+        training: what batches are drawn from.
+        training_subset: what stands for the training split at evaluations.
+        validation: the validation split.
+        test: the test split.
+    """
 
-    def evaluated(self, every_split: bool) -> dict[str, SplitArrays]:
+    training: PlacedExamples
+    training_subset: PlacedExamples
+    validation: PlacedExamples
+    test: PlacedExamples
+
+    def evaluated(self, every_split: bool) -> dict[str, PlacedExamples]:
         """The splits of one evaluation, by the first word of their columns."""
         if not every_split:
             return {"val": self.validation}
@@ -59,37 +67,36 @@ class BlockTrials:
     metaparameters: Sequence[dict[str, float]]
     shared_seed: int | None
 
+    @property
+    def batch_seeds(self) -> Sequence[int]:
+        """The seeds of the batch orders: one a trial, or the one that all share."""
+        return self.seeds if self.shared_seed is None else [self.shared_seed]
 
-class _Slots:
-    """Which trial each place of the device arrays holds, and which are still trained.
+    def arrays(self, places: np.ndarray) -> dict[str, np.ndarray]:
+        """The metaparameters of the trials of some places: name to float32 [places]."""
+        return {
+            name: np.array([self.metaparameters[trial][name] for trial in places], np.float32)
+            for name in self.metaparameters[0]
+        }
 
-    The block is filled up with copies of its last trial that are never alive, since all
-    devices hold equally many places.
+
+@dataclass
+class Progress:
+    """How far a block has come.
+
+    Attributes:
+        states: of all places.
+        slots: which trial each place holds.
+        record: the measurements so far.
+        step: updates made.
+        evaluations: how many evaluations are done.
     """
 
-    def __init__(self, trials: int, places: Callable[[int], int]) -> None:
-        self._places = places
-        count = places(trials)
-        self.trial = np.minimum(np.arange(count), trials - 1)
-        self.alive = np.arange(count) < trials
-
-    def stop(self, trials: np.ndarray) -> None:
-        """Marks trials (their numbers in the block) as no longer trained."""
-        self.alive &= ~np.isin(self.trial, trials)
-
-    def wasteful(self) -> bool:
-        """Whether half as many places would do."""
-        alive = int(self.alive.sum())
-        return alive > 0 and self._places(alive) <= len(self.trial) // 2
-
-    def compact(self) -> np.ndarray:
-        """Keeps as few places as hold those alive; returns which places, int [new places]."""
-        kept = np.flatnonzero(self.alive)
-        count = self._places(len(kept))
-        order = np.concatenate([kept, np.full(count - len(kept), kept[-1])])
-        self.trial = self.trial[order]
-        self.alive = np.arange(count) < len(kept)
-        return order
+    states: TrialState
+    slots: Slots
+    record: BlockRecord
+    step: int = 0
+    evaluations: int = 0
 
 
 def train_block(
@@ -99,96 +106,126 @@ def train_block(
     *,
     batch_size: int,
     evaluations: dict[int, bool],
+    sparsity: float = 0.0,
+    checkpoints: Checkpoints | None = None,
     on_steps: Callable[[int], None] = lambda _: None,
 ) -> BlockRecord:
     """Trains a block of trials to the last evaluation step, or to their first loss not finite.
 
     Args:
         program: the compiled functions of the workload.
-        splits: the data set on the devices.
+        splits: the data set.
         trials: what tells the trials apart.
         batch_size: examples a step.
         evaluations: steps in order, each with whether every split is evaluated; the last one is
             the last step of training.
+        sparsity: share of the weights that are pruned before the first step.
+        checkpoints: where to go on from, and to save to now and then.
         on_steps: told of trial-steps as they are done.
 
     Returns:
         Every measurement of the block.
     """
-    record = BlockRecord(len(trials.trial_ids), max(evaluations))
-    slots = _Slots(len(trials.trial_ids), program.places)
-    states = program.start(np.asarray(trials.seeds, np.uint32)[slots.trial])
-    draw = _Draw(trials, splits.training.inputs.shape[0], batch_size)
-    step = 0
-    for target, every_split in evaluations.items():
-        while step < target and slots.alive.any():
-            steps = min(draw.capacity(len(slots.trial)), target - step)
-            batches = draw(slots, step, steps)
-            states, losses = program.advance(
-                states, draw.metaparameters(slots), slots.alive, batches, steps, splits.training
-            )
-            slots.stop(
-                record.add_losses(slots.trial, slots.alive, step, _fetched(losses)[:, :steps])
-            )
+    progress = checkpoints.restored(program, trials, sparsity) if checkpoints else None
+    progress = progress or _begun(program, splits, trials, max(evaluations), sparsity)
+    slots, record = progress.slots, progress.record
+    draw = _draw(program, splits.training, trials, batch_size, list(evaluations), progress.step)
+    for target, every_split in list(evaluations.items())[progress.evaluations :]:
+        while progress.step < target and slots.alive.any():
+            steps = min(draw.capacity(len(slots.trial)), target - progress.step)
+            _advance(program, splits.training, trials, draw, progress, steps)
             on_steps(steps * int(slots.alive.sum()))
-            step += steps
+            if checkpoints:
+                checkpoints.save_when_due(progress)
         if not slots.alive.any():
             break
-        for split, arrays in splits.evaluated(every_split).items():
-            loss, wrong = program.evaluate(states, slots.alive, arrays)
-            error = _fetched(wrong).astype(np.float64) / arrays.targets.shape[0]
-            diverged = record.add_evaluation(
-                slots.trial, slots.alive, step, split, _fetched(loss).astype(np.float64), error
-            )
-            slots.stop(diverged)
+        for split, examples in splits.evaluated(every_split).items():
+            metrics = evaluated(program, progress.states, slots.alive, examples)
+            columns = {f"{split}_{name}": values for name, values in metrics.items()}
+            slots.stop(record.add_evaluation(slots.trial, slots.alive, progress.step, columns))
+        progress.evaluations += 1
         if slots.wasteful():
-            states = _kept(states, slots.compact())
+            progress.states = _kept(progress.states, slots.compact())
     return record
 
 
-class _Draw:
-    """Draws the examples of the next steps for the trials that are alive."""
-
-    def __init__(self, trials: BlockTrials, examples: int, batch_size: int) -> None:
-        self._batch_size = batch_size
-        self._shared = trials.shared_seed is not None
-        seeds = [trials.shared_seed] if trials.shared_seed is not None else trials.seeds
-        self._streams = [BatchStream(seed, examples, batch_size) for seed in seeds]
-        names = trials.metaparameters[0]
-        self._metaparameters = {
-            name: np.array([point[name] for point in trials.metaparameters], np.float32)
-            for name in names
-        }
-
-    def metaparameters(self, slots: _Slots) -> dict[str, np.ndarray]:
-        """Name to float32 [places]."""
-        return {name: values[slots.trial] for name, values in self._metaparameters.items()}
-
-    def capacity(self, places: int) -> int:
-        """Steps that are drawn at a time."""
-        streams = 1 if self._shared else places
-        return max(1, min(_MOST_STEPS_A_CALL, _DRAWN_AHEAD // (streams * self._batch_size)))
-
-    def __call__(self, slots: _Slots, step: int, steps: int) -> np.ndarray:
-        """int32 [places, capacity, batch], or [capacity, batch] where all trials share them."""
-        places = len(slots.trial)
-        capacity = self.capacity(places)
-        streams: list[BatchStream | None]
-        if self._shared:
-            streams = [self._streams[0]]
-        else:
-            streams = [
-                self._streams[trial] if alive else None
-                for trial, alive in zip(slots.trial, slots.alive, strict=True)
-            ]
-        batches = np.zeros((len(streams), capacity, self._batch_size), np.int32)
-        take_all(streams, step, steps, batches)
-        return batches[0] if self._shared else batches
+def evaluated(
+    program: BlockProgram, states: TrialState, alive: np.ndarray, examples: PlacedExamples
+) -> dict[str, np.ndarray]:
+    """The metrics of a split: name, without the split's, to float64 [places]."""
+    if isinstance(examples, SplitArrays):
+        totals = program.evaluate(states, alive, examples)
+        return program.trainer.objective.metrics(
+            {name: on_host(total) for name, total in totals.items()}
+        )
+    size = program.evaluation_batch * _SLICES_TOGETHER
+    sums: dict[str, Any] = {}
+    for inputs, targets in streamed_slices(program, examples, program.trainer.form, size):
+        totals = program.evaluate(states, alive, SplitArrays(inputs, targets))
+        for name, total in totals.items():
+            sums[name] = sums.get(name, 0) + on_host(total)
+    return program.trainer.objective.metrics(sums)
 
 
-def _fetched(array: jax.Array) -> np.ndarray:
-    """The array on the host, once it has been computed."""
-    return _FETCHER.submit(np.asarray, array).result()
+def _begun(
+    program: BlockProgram, splits: Splits, trials: BlockTrials, train_steps: int, sparsity: float
+) -> Progress:
+    """A block before its first step."""
+    count = len(trials.trial_ids)
+    slots = Slots(count, program.places)
+    states = program.start(np.asarray(trials.seeds, np.uint32)[slots.trial])
+    if sparsity:
+        if not isinstance(splits.training, SplitArrays):
+            raise NotImplementedError("pruning needs the training split in memory")
+        states = program.prune(states, sparsity, splits.training)
+    return Progress(states, slots, BlockRecord(count, train_steps))
+
+
+def _draw(
+    program: BlockProgram,
+    training: PlacedExamples,
+    trials: BlockTrials,
+    batch_size: int,
+    targets: Sequence[int],
+    first_step: int,
+) -> Draw:
+    """What gives the calls their batches."""
+    if isinstance(training, SplitArrays):
+        return IndexDraw(program, trials.batch_seeds, len(training), batch_size)
+    return StreamedDraw(
+        program,
+        training,
+        program.trainer.form,
+        trials.batch_seeds,
+        batch_size=batch_size,
+        targets=targets,
+        first_step=first_step,
+    )
+
+
+def _advance(
+    program: BlockProgram,
+    training: PlacedExamples,
+    trials: BlockTrials,
+    draw: Draw,
+    progress: Progress,
+    steps: int,
+) -> None:
+    """Trains for the steps of one call and records the losses."""
+    slots = progress.slots
+    progress.states, losses = program.advance(
+        progress.states,
+        trials.arrays(slots.trial),
+        slots.alive,
+        draw(slots.trial, slots.alive, progress.step, steps),
+        steps,
+        training if isinstance(training, SplitArrays) else None,
+    )
+    ended = progress.record.add_losses(
+        slots.trial, slots.alive, progress.step, on_host(losses)[:, :steps]
+    )
+    slots.stop(ended)
+    progress.step += steps
 
 
 def _kept(states: TrialState, places: np.ndarray) -> TrialState:

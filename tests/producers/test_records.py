@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+import orbax.checkpoint
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dbtool.store.contract import shard_schema
 from producers.training import records
 from producers.training.records import BlockRecord
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 NAN = float("nan")
-EVALUATED = "cross_entropy_error", "classification_error"
 
 
 def table(record: BlockRecord, trial_ids: list[int]) -> pa.Table:
@@ -22,6 +29,13 @@ def losses(*rows: list[float]) -> np.ndarray:
     return np.array(rows, np.float32)
 
 
+def of_split(split: str, loss: list[float], error: list[float]) -> dict[str, np.ndarray]:
+    return {
+        f"{split}_cross_entropy_error": np.array(loss, np.float64),
+        f"{split}_classification_error": np.array(error, np.float64),
+    }
+
+
 def all_alive(count: int) -> np.ndarray:
     return np.ones(count, bool)
 
@@ -30,11 +44,9 @@ def test_rows_by_hand() -> None:
     record = BlockRecord(2, 3)
     both = np.array([0, 1])
     for split in ("train", "val", "test"):
-        record.add_evaluation(
-            both, all_alive(2), 0, split, np.array([2.5, 2.25]), np.array([0.9, 0.8])
-        )
+        record.add_evaluation(both, all_alive(2), 0, of_split(split, [2.5, 2.25], [0.9, 0.8]))
     assert record.add_losses(both, all_alive(2), 0, losses([2.0, 1.5], [1.0, 0.5])).tolist() == []
-    record.add_evaluation(both, all_alive(2), 2, "val", np.array([1.0, 0.75]), np.array([0.5, 0.4]))
+    record.add_evaluation(both, all_alive(2), 2, of_split("val", [1.0, 0.75], [0.5, 0.4]))
     record.add_losses(both, all_alive(2), 2, losses([1.25], [0.25]))
     rows = table(record, [4, 9])
     assert rows.schema.equals(shard_schema())
@@ -76,9 +88,7 @@ def test_evaluation_that_is_not_finite_ends_its_trial() -> None:
     record = BlockRecord(2, 10)
     both = np.array([0, 1])
     record.add_losses(both, all_alive(2), 0, losses([1, 1], [1, 1]))
-    ended = record.add_evaluation(
-        both, all_alive(2), 2, "val", np.array([NAN, 3.0]), np.array([0.9, 0.5])
-    )
+    ended = record.add_evaluation(both, all_alive(2), 2, of_split("val", [NAN, 3.0], [0.9, 0.5]))
     assert ended.tolist() == [0]
     assert [record.status(0), record.steps(0)] == ["INFEASIBLE", 2]
     last = table(record, [0, 1]).slice(2, 1)
@@ -92,9 +102,7 @@ def test_rows_of_places_that_are_not_alive_are_passed_over() -> None:
     places = np.array([1, 0, 0])
     alive = np.array([True, True, False])
     assert record.add_losses(places, alive, 0, losses([5, 6], [1, 2], [NAN, NAN])).size == 0
-    record.add_evaluation(
-        places, alive, 2, "val", np.array([7.0, 3.0, NAN]), np.array([0.7, 0.3, 1])
-    )
+    record.add_evaluation(places, alive, 2, of_split("val", [7.0, 3.0, NAN], [0.7, 0.3, 1]))
     rows = table(record, [0, 1])
     assert rows["batch_cross_entropy_error"].to_pylist() == [None, 1, 2, None, 5, 6]
     assert rows["val_cross_entropy_error"].to_pylist() == [None, None, 3, None, None, 7]
@@ -103,7 +111,7 @@ def test_rows_of_places_that_are_not_alive_are_passed_over() -> None:
 
 def test_trial_that_ends_before_its_first_step_keeps_its_start() -> None:
     record = BlockRecord(1, 5)
-    record.add_evaluation(np.array([0]), all_alive(1), 0, "train", np.array([NAN]), np.array([0.9]))
+    record.add_evaluation(np.array([0]), all_alive(1), 0, of_split("train", [NAN], [0.9]))
     rows = table(record, [7]).to_pylist()
     assert len(rows) == 1
     assert (rows[0]["trial_id"], rows[0]["step"], rows[0]["batch_cross_entropy_error"]) == (
@@ -117,16 +125,15 @@ def test_trial_that_ends_before_its_first_step_keeps_its_start() -> None:
 def test_groups_cut_the_same_rows(group: int, monkeypatch: pytest.MonkeyPatch) -> None:
     record = BlockRecord(3, 6)
     trials = np.array([0, 1, 2])
-    record.add_evaluation(trials, all_alive(3), 0, "val", np.array([2.0, 3, 4]), np.ones(3))
+    record.add_evaluation(trials, all_alive(3), 0, of_split("val", [2.0, 3, 4], [1, 1, 1]))
+    record.add_evaluation(trials, all_alive(3), 1, {"squares": np.array([1.0, NAN, 9.0])})
     record.add_losses(
         trials,
         all_alive(3),
         0,
         losses([1, 2, 3, 4, 5, 6], [7, NAN, 0, 0, 0, 0], [9, 8, 7, 6, 5, 4]),
     )
-    record.add_evaluation(
-        np.array([0, 2]), all_alive(2), 6, "val", np.array([0.5, 0.25]), np.zeros(2)
-    )
+    record.add_evaluation(np.array([0, 2]), all_alive(2), 6, of_split("val", [0.5, 0.25], [0, 0]))
     (whole,) = record.tables([0, 1, 2])
     monkeypatch.setattr(records, "_ROWS_A_GROUP", group)
     groups = list(record.tables([0, 1, 2]))
@@ -139,3 +146,109 @@ def test_groups_cut_the_same_rows(group: int, monkeypatch: pytest.MonkeyPatch) -
         pieces["batch_cross_entropy_error"].to_numpy(),
         whole["batch_cross_entropy_error"].to_numpy(),
     )
+
+
+def test_columns_that_hold_nothing_are_left_out() -> None:
+    record = BlockRecord(2, 4)
+    both = np.array([0, 1])
+    nothing = {"val_average_precision": np.full(2, NAN), "gradient_squared_norm": np.full(2, NAN)}
+    assert record.add_evaluation(both, all_alive(2), 0, nothing).size == 0
+    assert table(record, [0, 1]).schema.equals(shard_schema())
+    record.add_evaluation(both, all_alive(2), 0, {"val_average_precision": np.array([NAN, 0.25])})
+    expected = shard_schema(frozenset({"val_average_precision"}))
+    assert table(record, [0, 1]).schema.equals(expected)
+    assert table(record, [0, 1])["val_average_precision"].to_pylist() == [None, 0.25]
+
+
+def test_metrics_without_a_column_lie_in_a_map_by_hand() -> None:
+    record = BlockRecord(2, 3)
+    both = np.array([0, 1])
+    record.add_losses(both, all_alive(2), 0, losses([1, 1], [1, 1]))
+    moments = {
+        "gradient_squared_norm": np.array([4.0, 9.0]),
+        "gradient_covariance_trace": np.array([0.5, NAN]),
+    }
+    assert record.add_evaluation(both, all_alive(2), 0, moments).size == 0
+    constant = {"gradient_lipschitz_constant": np.array([np.inf, 8.0])}
+    assert record.add_evaluation(both, all_alive(2), 2, constant).size == 0
+    rows = table(record, [3, 5])
+    assert rows.schema.names[-1] == "other_metrics"
+    # In the order of their names; a metric that is NaN ends no trial and is left out.
+    assert rows["other_metrics"].to_pylist() == [
+        [("gradient_covariance_trace", 0.5), ("gradient_squared_norm", 4.0)],
+        None,
+        [("gradient_lipschitz_constant", np.inf)],
+        [("gradient_squared_norm", 9.0)],
+        None,
+        [("gradient_lipschitz_constant", 8.0)],
+    ]
+    assert {record.status(0), record.status(1)} == {"COMPLETE"}
+
+
+def test_a_later_value_of_a_metric_takes_the_place_of_the_earlier() -> None:
+    record = BlockRecord(1, 3)
+    for value in (0.5, 0.25):
+        error = {"val_classification_error": np.array([value])}
+        record.add_evaluation(np.array([0]), all_alive(1), 0, error)
+    assert table(record, [0])["val_classification_error"].to_pylist() == [0.25]
+
+
+NAMES = ("val_cross_entropy_error", "val_average_precision", "gradient_squared_norm", "größe/1")
+
+
+@st.composite
+def records_with_histories(draw: st.DrawFn) -> BlockRecord:
+    """A record that steps and evaluations were added to, some of which ended trials."""
+    trials, train_steps = draw(st.integers(1, 4)), draw(st.integers(1, 6))
+    record = BlockRecord(trials, train_steps)
+    places, alive = np.arange(trials), np.ones(trials, bool)
+    numbers = st.floats(width=32)
+    for step in range(train_steps + 1):
+        metrics = {
+            name: np.array(draw(st.lists(numbers, min_size=trials, max_size=trials)))
+            for name in draw(st.sets(st.sampled_from(NAMES)))
+        }
+        alive &= ~np.isin(places, record.add_evaluation(places, alive, step, metrics))
+        if step == train_steps or not alive.any() or draw(st.booleans()):
+            break
+        batch = draw(st.lists(numbers, min_size=trials, max_size=trials))
+        ended = record.add_losses(places, alive, step, losses(*([loss] for loss in batch)))
+        alive &= ~np.isin(places, ended)
+    return record
+
+
+@given(records_with_histories())
+def test_a_record_is_restored_from_its_arrays(record: BlockRecord) -> None:
+    arrays = record.arrays()
+    assert all(array.size for array in arrays.values())
+    assert {array.dtype.kind for array in arrays.values()} <= {"i", "u", "f"}
+    restored = BlockRecord.from_arrays(arrays)
+    trials = len(arrays["last"])
+    for trial in range(trials):
+        assert restored.status(trial) == record.status(trial)
+        assert restored.steps(trial) == record.steps(trial)
+    assert restored.train_steps == record.train_steps
+    ids = list(range(trials))
+    assert rows_of(restored, ids) == rows_of(record, ids)
+    # Going on with one of them leaves the arrays, and so the other, alone.
+    more = {"gradient_squared_norm": np.ones(trials), "val_cross_entropy_error": np.ones(trials)}
+    for other in (restored, record):
+        other.add_evaluation(np.arange(trials), all_alive(trials), 0, more)
+    assert rows_of(restored, ids) == rows_of(record, ids)
+
+
+def rows_of(record: BlockRecord, trial_ids: list[int]) -> str:
+    """The rows as text, in which NaN equals NaN."""
+    return str(table(record, trial_ids).to_pylist())
+
+
+def test_a_checkpoint_of_orbax_holds_a_record(tmp_path: Path) -> None:
+    record = BlockRecord(2, 5)
+    both = np.array([0, 1])
+    # Beyond what 32 bits tell apart.
+    error = {"val_classification_error": np.array([0.1, 1 / 3]), "größe": np.array([1e300, 2])}
+    record.add_evaluation(both, all_alive(2), 0, error)
+    with orbax.checkpoint.PyTreeCheckpointer() as checkpointer:
+        checkpointer.save(tmp_path / "record", record.arrays())
+        restored = BlockRecord.from_arrays(checkpointer.restore(tmp_path / "record"))
+    assert table(restored, [0, 1]).equals(table(record, [0, 1]))
