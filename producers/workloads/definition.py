@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal
 
+from producers.datasets.forms import GREY_28
 from producers.search import search_space_json
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from producers.datasets.forms import Form
     from producers.search import Metaparameter
+
+BATCH_SIZE_STUDY = "1811.03600"
+SPARSITY_STUDY = "2003.11316"
 
 
 @dataclass(frozen=True)
@@ -20,19 +27,22 @@ class EvaluationRule:
     factor of 2 ** (1 / validation_per_doubling), but not before a step has taken in
     `examples_between` training examples since the last evaluation: evaluating more often than
     that would cost more than the training it watches. The training subset and the test split are
-    evaluated at one in `other_splits_every` of these; all of them at the last step.
+    evaluated at one in `other_splits_every` of these; all of them at the last step. Where `every`
+    is given, the validation split is evaluated every so many steps instead.
 
     Attributes:
         validation_per_doubling: evaluations of the validation split while the steps double.
         other_splits_every: one in so many of these evaluates the other splits as well.
         examples_between: fewest training examples from one evaluation to the next.
         training_subset: how many training examples stand for the training split: the first ones.
+        every: steps from one evaluation of the validation split to the next.
     """
 
     validation_per_doubling: int = 8
     other_splits_every: int = 8
     examples_between: int = 1
     training_subset: int = 5_000
+    every: int | None = None
 
     def schedule(self, train_steps: int, batch_size: int) -> dict[int, bool]:
         """The evaluation steps in order, each with whether every split is evaluated."""
@@ -42,7 +52,10 @@ class EvaluationRule:
         step = 0
         while step < train_steps:
             steps[step] = len(steps) % self.other_splits_every == 0
-            step = max(step + fewest_steps, round(step * factor))
+            if self.every is not None:
+                step += self.every
+            else:
+                step = max(step + fewest_steps, round(step * factor))
         return {**steps, train_steps: True}
 
 
@@ -79,13 +92,22 @@ class Workload:
         schedule: a name that `producers.training.schedules` knows.
         search_space: name and range of each metaparameter.
         metric: the column that the goal is about.
-        goal: steps to result count up to the first value strictly past it.
+        goal: steps to result count up to the first value strictly past it; None where there is
+            none.
         maximize: whether higher values of the metric are better.
         train_examples: size of the training split.
         batch_sizes: those of the published study.
         budget: how long trials train.
         evaluation: at which steps they are evaluated.
         certainty: setting to stated, recalled or chosen: whose choice it is.
+        form: what the examples look like.
+        sparsity: share of the weights that pruning removes before training.
+        pruning: how they are chosen; None where none are removed.
+        goal_inclusive: whether a value equal to the goal has reached it.
+        subset: the part of the source that is trained on, of sources that have named parts.
+        augmentation: whether training images are cropped and flipped at random.
+        replaces: the data set that the examples stand in for; None where they are its own.
+        paper: the arXiv number of the study that the workload is of; None where it is of none.
     """
 
     collection: str | None
@@ -96,13 +118,21 @@ class Workload:
     schedule: str
     search_space: tuple[tuple[str, Metaparameter], ...]
     metric: str
-    goal: float
+    goal: float | None
     maximize: bool
     train_examples: int
     batch_sizes: tuple[int, ...]
     budget: StepBudget
     evaluation: EvaluationRule
     certainty: tuple[tuple[str, str], ...]
+    form: Form = GREY_28
+    sparsity: float = 0.0
+    pruning: Literal["snip"] | None = None
+    goal_inclusive: bool = False
+    subset: Literal["half_classes", "half_images"] | None = None
+    augmentation: bool = False
+    replaces: str | None = None
+    paper: str | None = BATCH_SIZE_STUDY
 
     @property
     def name(self) -> str:
@@ -111,11 +141,37 @@ class Workload:
         return "/".join([*folders, self.dataset, self.model, self.optimizer])
 
     def definition(self) -> dict[str, Any]:
-        """The definition as a shard records it (schema/shard.toml)."""
-        fields = asdict(self)
-        fields["workload"] = self.name
-        fields["sparsity"] = 0.0
-        fields["search_space"] = search_space_json(dict(self.search_space))
-        fields["certainty"] = dict(self.certainty)
-        fields["batch_sizes"] = list(self.batch_sizes)
-        return fields
+        """The definition as a shard records it (schema/shard.toml).
+
+        Settings with a default are left out where they hold it: the definitions in shards of
+        workloads that were trained before there was such a setting stay what they are.
+        """
+        described = _without_defaults(self)
+        described["evaluation"] = _without_defaults(self.evaluation, keep=_FIRST_RULES)
+        described["workload"] = self.name
+        described["sparsity"] = self.sparsity
+        described["search_space"] = search_space_json(dict(self.search_space))
+        described["certainty"] = dict(self.certainty)
+        described["batch_sizes"] = list(self.batch_sizes)
+        return described
+
+
+# Recorded whether or not they hold their defaults.
+_FIRST_RULES = {
+    "validation_per_doubling",
+    "other_splits_every",
+    "examples_between",
+    "training_subset",
+}
+
+
+def _without_defaults(
+    value: Workload | EvaluationRule, keep: Collection[str] = ()
+) -> dict[str, Any]:
+    """The fields of a value, less those that hold their defaults and are not to be kept."""
+    left_out = {
+        field.name
+        for field in fields(value)
+        if field.name not in keep and getattr(value, field.name) == field.default
+    }
+    return {name: held for name, held in asdict(value).items() if name not in left_out}

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.sweeps import definition_of
+from support.sweeps import definition_of, metadata
 
+from producers.datasets.forms import TextForm
 from producers.search import Range
 from producers.workloads.definition import EvaluationRule, StepBudget
 from producers.workloads.registry import WORKLOADS
@@ -140,3 +144,66 @@ def test_another_setting_is_another_definition() -> None:
     definitions = [str(definition_of(each)) for each in (workload, *others)]
     assert len(set(definitions)) == len(definitions)
     assert math.isclose(definition_of(workload)["goal"], 0.03)
+
+
+# Of the definitions in the shards of data/measured, worked with `sha256sum` from the shards' own
+# metadata: their trials are told from others by them.
+MEASURED = {
+    "mnist/fc_64_64_64/sgd": "b9254606fb42614990132b6eba12680ce350485d2790ec13e94b1ddaa8eafe5a",
+    "mnist/fc_128_128_128/sgd": "fb6d4e1c38459a622c06855211da5cef14286aa528bc8b82975bbb68a239f961",
+    "mnist/simple_cnn_base/nesterov_momentum": (
+        "4ba24c507dae3932bb430bdd08ef2eff8b7bd1667de9f77ef39f070888c3883f"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_definitions_of_measured_workloads_stay(name: str) -> None:
+    text = json.dumps(WORKLOADS[name].definition(), sort_keys=True)
+    assert hashlib.sha256(text.encode()).hexdigest() == MEASURED[name]
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_definitions_are_those_of_the_shipped_shards(name: str) -> None:
+    paths = sorted((Path(__file__).parents[2] / "data/measured" / name).rglob("trials-*.parquet"))
+    assert paths
+    for path in paths:
+        assert metadata(path, "dbtool_study")["workload"] == definition_of(WORKLOADS[name])
+
+
+def test_settings_are_recorded_where_they_are_set() -> None:
+    workload = WORKLOADS["mnist/fc_64_64_64/sgd"]
+    sparse = definition_of(
+        replace(
+            workload,
+            sparsity=0.9,
+            pruning="snip",
+            goal_inclusive=True,
+            evaluation=EvaluationRule(every=100),
+            form=TextForm(vocabulary=300, length=16),
+        )
+    )
+    assert sparse == definition_of(workload) | {
+        "sparsity": 0.9,
+        "pruning": "snip",
+        "goal_inclusive": True,
+        "form": {"vocabulary": 300, "length": 16},
+        "evaluation": {
+            "validation_per_doubling": 8,
+            "other_splits_every": 8,
+            "examples_between": 1,
+            "training_subset": 5_000,
+            "every": 100,
+        },
+    }
+
+
+def test_evaluations_every_so_many_steps_by_hand() -> None:
+    rule = EvaluationRule(other_splits_every=2, every=100)
+    assert rule.schedule(350, batch_size=64) == {
+        0: True,
+        100: False,
+        200: True,
+        300: False,
+        350: True,
+    }

@@ -14,6 +14,7 @@ from dbtool.resources import schema_folder
 from dbtool.store.contract import shard_schema
 from producers.models.registry import model_definition
 from producers.training.step import trainer
+from producers.workloads.definition import BATCH_SIZE_STUDY
 from producers.workloads.registry import WORKLOADS, find_workloads
 
 POWERS_TO_4096 = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096]
@@ -65,8 +66,9 @@ TYPES: dict[str, tuple[type, ...]] = {
 
 
 def test_registry_holds_the_published_workloads() -> None:
-    assert set(WORKLOADS) == set(PUBLISHED)
-    assert sum(len(workload.batch_sizes) for workload in WORKLOADS.values()) == 304
+    published = {name: each for name, each in WORKLOADS.items() if each.paper == BATCH_SIZE_STUDY}
+    assert set(published) == set(PUBLISHED)
+    assert sum(len(workload.batch_sizes) for workload in published.values()) == 304
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -110,7 +112,9 @@ def test_every_part_of_a_workload_is_known(name: str) -> None:
 
 
 def test_patterns_find_workloads_in_their_order_and_once() -> None:
-    found = [workload.name for workload in find_workloads(["mnist/simple_*", "mnist/*/momentum"])]
+    found = [
+        workload.name for workload in find_workloads(["mnist/simple_*", "mnist/simple*/momentum"])
+    ]
     assert found == [
         "mnist/simple_cnn_narrow/sgd",
         "mnist/simple_cnn_base/sgd",
