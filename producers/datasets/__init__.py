@@ -1,14 +1,11 @@
-"""The image data sets that workloads train on: found or fetched, verified, read and split."""
+"""The data sets that workloads train on: found or fetched, verified, read and split."""
 
 from producers.datasets.forms import Form, ImageForm, TextForm
-from producers.datasets.idx import read_idx
-from producers.datasets.images import (
-    VALIDATION_SPLIT_SEED,
-    load_images,
-    load_source,
-)
-from producers.datasets.locate import DATASETS_VARIABLE, VerifiedFile, locate
-from producers.datasets.sources import (
+from producers.datasets.load import load_dataset
+from producers.datasets.mnist.idx import read_idx
+from producers.datasets.mnist.images import load_images, load_source
+from producers.datasets.mnist.locate import VerifiedFile, locate
+from producers.datasets.mnist.sources import (
     SOURCES,
     DataFile,
     DataSource,
@@ -16,6 +13,8 @@ from producers.datasets.sources import (
     NpmPackage,
     find_source,
 )
+from producers.datasets.permutation import VALIDATION_SPLIT_SEED
+from producers.datasets.places import DATASETS_VARIABLE
 from producers.datasets.split import Dataset, Examples, ExampleSource, Split
 
 __all__ = [
@@ -35,6 +34,7 @@ __all__ = [
     "TextForm",
     "VerifiedFile",
     "find_source",
+    "load_dataset",
     "load_images",
     "load_source",
     "locate",

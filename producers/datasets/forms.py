@@ -72,3 +72,34 @@ Form = ImageForm | TextForm
 
 GREY_28 = ImageForm(height=28, width=28, channels=1, classes=10)
 """The images of MNIST and Fashion MNIST."""
+
+CIFAR_10 = ImageForm(
+    height=32,
+    width=32,
+    channels=3,
+    classes=10,
+    mean=(0.4914, 0.4822, 0.4465),
+    deviation=(0.2470, 0.2435, 0.2616),
+)
+"""The images of CIFAR-10; mean and deviation are those of its training images, rounded (chosen)."""
+
+IMAGENET = ImageForm(
+    height=224,
+    width=224,
+    channels=3,
+    classes=1000,
+    mean=(0.485, 0.456, 0.406),
+    deviation=(0.229, 0.224, 0.225),
+)
+"""The images of ImageNet; the usual size, and mean and deviation of its images (chosen)."""
+
+OPEN_IMAGES_V4 = ImageForm(
+    height=224,
+    width=224,
+    channels=3,
+    classes=7186,
+    multi_label=True,
+    mean=IMAGENET.mean,
+    deviation=IMAGENET.deviation,
+)
+"""The images of Open Images v4, with its trainable classes; standardised as ImageNet's (chosen)."""

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 
 from dbtool.errors import DbtoolError
 from producers.datasets import read_idx
-from producers.datasets.idx import parse_idx
+from producers.datasets.mnist.idx import parse_idx
 
 PATH = Path("some-idx3-ubyte")
 ARRAYS = hnp.arrays(np.uint8, hnp.array_shapes(min_dims=1, max_dims=5, min_side=0, max_side=5))

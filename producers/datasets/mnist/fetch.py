@@ -17,12 +17,12 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from dbtool.errors import DbtoolError
-from producers.datasets.idx import read_content
+from producers.datasets.mnist.idx import read_content
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from producers.datasets.sources import DataFile, DataSource, NpmPackage
+    from producers.datasets.mnist.sources import DataFile, DataSource, NpmPackage
 
 _CONNECT_SECONDS = 10
 _READ_SECONDS = 30

@@ -1,29 +1,26 @@
-"""Image data sets as arrays, split for training, validation and testing."""
+"""MNIST and the data sets made like it as arrays, split for training, validation and testing."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from dbtool.errors import DbtoolError, UsageError
 from producers.datasets.forms import GREY_28
-from producers.datasets.idx import parse_idx
-from producers.datasets.locate import locate
-from producers.datasets.sources import find_source
+from producers.datasets.memory import scaled, take
+from producers.datasets.mnist.idx import parse_idx
+from producers.datasets.mnist.locate import locate, read_file
+from producers.datasets.mnist.sources import find_source
+from producers.datasets.permutation import split_order
+from producers.datasets.places import candidate_folders, not_found
 from producers.datasets.split import Dataset, Split
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import numpy.typing as npt
-
-    from producers.datasets.locate import VerifiedFile
-    from producers.datasets.sources import DataSource
-
-VALIDATION_SPLIT_SEED = 181_103_600
-"""Seeds the order of the official training examples: the number of the paper, arXiv:1811.03600."""
+    from producers.datasets.mnist.locate import VerifiedFile
+    from producers.datasets.mnist.sources import DataSource
+    from producers.datasets.request import Request
 
 
 def load_images(
@@ -83,23 +80,77 @@ def load_source(
             f" not {count:,}; give train_examples in that range"
         )
     files = locate(source, datasets_dir=datasets_dir, fetch=fetch, cache_dir=cache_dir)
-    official = _examples(
-        files[source.train_images.name], files[source.train_labels.name], source.classes
-    )
-    test = _examples(files[source.test_images.name], files[source.test_labels.name], source.classes)
-    held_out = source.validation_examples
-    expected = source.train_examples + held_out
-    if len(official.targets) != expected:
+    official, test = _official(source, files, source.classes)
+    expected = source.train_examples + source.validation_examples
+    if len(official) != expected:
         raise DbtoolError(
-            f"{files[source.train_labels.name].path} holds {len(official.targets):,} examples,"
+            f"{files[source.train_labels.name].path} holds {len(official):,} examples,"
             f" not {expected:,}; replace it by the official file"
         )
-    order = _permutation(expected)
+    return _dataset(source, official, test, files, count)
+
+
+def load_idx(request: Request) -> Dataset:
+    """Loads a data set of IDX files, the known one or a replacement.
+
+    Of a replacement, the same share of the training examples as in the known data set is held out:
+    one in twelve. Its classes are those up to the highest label of its training examples.
+
+    Raises:
+        UsageError: the request does not fit the data set, or a folder given does not exist.
+        DbtoolError: the files cannot be had, or their contents are wrong.
+    """
+    form = request.image_form(1)
+    request.without_subset()
+    source = find_source(request.source)
+    if request.folder is None:
+        loaded = load_source(
+            source, train_examples=request.train_examples, datasets_dir=request.datasets_dir
+        )
+    else:
+        loaded = _replacement(source, request)
+    return scaled(loaded, form)
+
+
+def _replacement(source: DataSource, request: Request) -> Dataset:
+    """The data set in a folder that replaces the known one."""
+    folders = candidate_folders(source.name, request.folder, None)
+    found = {file.name: read_file(folders[0], file) for file in source.files}
+    missing = [name for name, file in found.items() if file is None]
+    if missing:
+        raise not_found(source.name, folders, f"as {missing[0]} or .gz", source.how_to_get())
+    files = {name: file for name, file in found.items() if file is not None}
+    labels = files[source.train_labels.name]
+    classes = int(parse_idx(labels.content, labels.path).max(initial=0)) + 1
+    official, test = _official(source, files, classes)
+    return _dataset(replace(source, classes=classes), official, test, files, request.train_examples)
+
+
+def _official(
+    source: DataSource, files: dict[str, VerifiedFile], classes: int
+) -> tuple[Split, Split]:
+    """The official training and test examples, in their order."""
+    return (
+        _examples(files[source.train_images.name], files[source.train_labels.name], classes),
+        _examples(files[source.test_images.name], files[source.test_labels.name], classes),
+    )
+
+
+def _dataset(
+    source: DataSource,
+    official: Split,
+    test: Split,
+    files: dict[str, VerifiedFile],
+    train_examples: int | None,
+) -> Dataset:
+    """The data set of the official examples, part of the training examples held out."""
+    held_out = source.validation_examples
+    order = split_order(source.name, len(official), (held_out, held_out + source.train_examples))
     return Dataset(
         name=source.name,
         form=replace(GREY_28, classes=source.classes),
-        train=_take(official, order[held_out : held_out + count]),
-        validation=_take(official, order[:held_out]),
+        train=take(official, order.first(source.name, train_examples)),
+        validation=take(official, order.validation),
         test=test,
         file_hashes={name: file.md5 for name, file in files.items()},
     )
@@ -126,19 +177,4 @@ def _examples(images_file: VerifiedFile, labels_file: VerifiedFile, classes: int
         raise DbtoolError(
             f"{labels_file.path} holds the label {labels.max()}, outside 0 to {classes - 1}"
         )
-    return Split(inputs=images, targets=labels)
-
-
-def _permutation(count: int) -> npt.NDArray[np.int64]:
-    """The fixed random order of the official training examples, int64 [count]."""
-    # NumPy promises the same raw numbers of a bit generator for ever, but not the same shuffle.
-    keys = np.random.Philox(VALIDATION_SPLIT_SEED).random_raw(count)
-    return np.argsort(keys, kind="stable")
-
-
-def _take(split: Split, indices: npt.NDArray[np.int64]) -> Split:
-    """The examples at some places, copied to read-only arrays."""
-    images, labels = split.inputs[indices], split.targets[indices]
-    images.setflags(write=False)
-    labels.setflags(write=False)
     return Split(inputs=images, targets=labels)

@@ -7,7 +7,7 @@ import pytest
 
 from dbtool.errors import UsageError
 from producers.datasets import SOURCES, find_source
-from producers.datasets.sources import dataset_of
+from producers.datasets.mnist.sources import dataset_of
 
 
 @pytest.mark.parametrize("name", ["mnist", "fashion_mnist"])

@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import platformdirs
-
-from dbtool.errors import DbtoolError, UsageError
-from producers.datasets.fetch import fetch_files
-from producers.datasets.idx import read_content
-from producers.datasets.sources import dataset_of
+from dbtool.errors import DbtoolError
+from producers.datasets.mnist.fetch import fetch_files
+from producers.datasets.mnist.idx import read_content
+from producers.datasets.mnist.sources import dataset_of
+from producers.datasets.places import default_cache, given_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from producers.datasets.sources import DataFile, DataSource
-
-DATASETS_VARIABLE = "DBTOOL_DATASETS"
-"""The environment variable that names the folder of data sets when no argument does."""
+    from producers.datasets.mnist.sources import DataFile, DataSource
 
 _PACKAGE_FOLDER = Path("package", "data")
 
 
 @dataclass(frozen=True, slots=True)
 class VerifiedFile:
-    """A file of a data set whose content is the known one.
+    """A file of a data set, whose MD5 tells whether its content is the known one.
 
     Attributes:
         path: where it was found.
@@ -40,11 +35,6 @@ class VerifiedFile:
     path: Path
     md5: str
     content: bytes = field(repr=False)
-
-
-def default_cache() -> Path:
-    """The folder that keeps fetched data sets, each in a folder of its own name."""
-    return platformdirs.user_cache_path("dbtool", appauthor=False) / "datasets"
 
 
 def locate(
@@ -75,7 +65,7 @@ def locate(
         DbtoolError: a file in the folder given has unknown content, or the data set is neither
             here nor can be fetched.
     """
-    given = _given_folder(datasets_dir)
+    given = given_folder(datasets_dir)
     cache = (cache_dir or default_cache()) / source.name
     files: dict[str, VerifiedFile] = {}
     if given is not None:
@@ -93,22 +83,6 @@ def locate(
         places = [given, *own] if given is not None else own
         raise _not_found(source, missing, places, failures)
     return files
-
-
-def _given_folder(datasets_dir: Path | None) -> Path | None:
-    """The folder the user names, by argument or environment; None when neither does."""
-    variable = os.environ.get(DATASETS_VARIABLE)
-    if datasets_dir is not None:
-        folder, origin = datasets_dir, "--datasets"
-    elif variable:
-        folder, origin = Path(variable).expanduser(), DATASETS_VARIABLE
-    else:
-        return None
-    if not folder.is_dir():
-        raise UsageError(
-            f"the folder of data sets {folder} does not exist; give an existing one by {origin}"
-        )
-    return folder
 
 
 def _missing(source: DataSource, files: dict[str, VerifiedFile]) -> list[DataFile]:
@@ -129,7 +103,7 @@ def _files_of_given(
     """
     files = {}
     for file in wanted:
-        found = _read(folder, file)
+        found = read_file(folder, file)
         if found is None:
             continue
         if found.md5 == file.md5:
@@ -144,7 +118,7 @@ def _intact_files(folder: Path, wanted: Iterable[DataFile]) -> dict[str, Verifie
     files = {}
     for file in wanted:
         try:
-            found = _read(folder, file)
+            found = read_file(folder, file)
             if found is None:
                 continue
             if found.md5 != file.md5:
@@ -156,8 +130,14 @@ def _intact_files(folder: Path, wanted: Iterable[DataFile]) -> dict[str, Verifie
     return files
 
 
-def _read(folder: Path, file: DataFile) -> VerifiedFile | None:
-    """A file of a data set in a folder, under any of its names; None when it is not there."""
+def read_file(folder: Path, file: DataFile) -> VerifiedFile | None:
+    """A file of a data set in a folder, under any of its names; None when it is not there.
+
+    Its content need not be the known one.
+
+    Raises:
+        DbtoolError: the file cannot be read, or its gzip stream is damaged.
+    """
     dotted = file.name.replace("-idx", ".idx")
     for name in (file.name, f"{file.name}.gz", dotted, f"{dotted}.gz"):
         path = folder / name

@@ -1,0 +1,1 @@
+"""CIFAR-10: batches of images in the binary or the Python format."""

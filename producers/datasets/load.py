@@ -1,0 +1,80 @@
+"""Loading any data set by its name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dbtool.errors import unknown
+from producers.datasets.request import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from producers.datasets.forms import Form
+    from producers.datasets.split import Dataset
+
+
+def load_dataset(
+    source: str,
+    *,
+    form: Form,
+    subset: str | None = None,
+    train_examples: int | None = None,
+    folder: Path | None = None,
+    datasets_dir: Path | None = None,
+    vocabulary: Path | None = None,
+) -> Dataset:
+    """Loads a data set, or finds its files where memory would not hold it.
+
+    Args:
+        source: the data set's name, one of LOADERS.
+        form: what its examples shall look like; images are scaled to its height and width. The form
+            of the result has the number of classes that were found.
+        subset: `half_classes` or `half_images` of imagenet; None for the whole.
+        train_examples: how many examples to train on; None for all that are not held out.
+        folder: a folder to read instead of the known data set: in the same format, of any size and
+            any content. None for the known data set, whose sizes and hashes are checked.
+        datasets_dir: a folder that holds data sets; DBTOOL_DATASETS by default.
+        vocabulary: the file that keeps a text data set's subword vocabulary.
+
+    Raises:
+        UsageError: no data set has that name, the subset or number of examples does not exist, or a
+            folder given does not.
+        DbtoolError: the files cannot be had, or their contents are wrong.
+    """
+    try:
+        load = LOADERS[source]
+    except KeyError:
+        raise unknown("data set", source, LOADERS, "dbtool workloads --catalog") from None
+    return load(
+        Request(
+            source=source,
+            form=form,
+            subset=subset,
+            train_examples=train_examples,
+            folder=folder,
+            datasets_dir=datasets_dir,
+            vocabulary=vocabulary,
+        )
+    )
+
+
+def _mnist(request: Request) -> Dataset:
+    from producers.datasets.mnist.images import load_idx
+
+    return load_idx(request)
+
+
+def _cifar_10(request: Request) -> Dataset:
+    from producers.datasets.cifar.images import load_cifar_10
+
+    return load_cifar_10(request)
+
+
+LOADERS: dict[str, Callable[[Request], Dataset]] = {
+    "mnist": _mnist,
+    "fashion_mnist": _mnist,
+    "cifar_10": _cifar_10,
+}
+"""The loader of each data set; it imports what it needs when it is called."""

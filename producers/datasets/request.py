@@ -1,0 +1,64 @@
+"""What is asked of a loader."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dbtool.errors import UsageError
+from producers.datasets.forms import ImageForm
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from producers.datasets.forms import Form
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A data set as a workload wants it.
+
+    Attributes:
+        source: the data set's name, such as `cifar_10`.
+        form: what its examples shall look like.
+        subset: a part of it that has a name, such as `half_classes`; None for the whole.
+        train_examples: how many examples to train on; None for all that are not held out.
+        folder: a folder to read instead of the known data set, in the same format; None for the
+            known data set.
+        datasets_dir: a folder that holds data sets; DBTOOL_DATASETS by default.
+        vocabulary: the file that keeps a text data set's subword vocabulary.
+    """
+
+    source: str
+    form: Form
+    subset: str | None = None
+    train_examples: int | None = None
+    folder: Path | None = None
+    datasets_dir: Path | None = None
+    vocabulary: Path | None = None
+
+    def image_form(self, channels: int) -> ImageForm:
+        """The form, of a data set of images with so many channels.
+
+        Raises:
+            UsageError: the form is another.
+        """
+        form = self.form
+        if not isinstance(form, ImageForm) or form.channels != channels:
+            raise UsageError(
+                f"{self.source} has images of {channels} channels, which is not what was asked for:"
+                f" {form}"
+            )
+        return form
+
+    def without_subset(self) -> None:
+        """Refuses a subset, of a data set that has none with a name.
+
+        Raises:
+            UsageError: a subset is asked for.
+        """
+        if self.subset is not None:
+            raise UsageError(
+                f"{self.source} has no subset {self.subset!r}; only imagenet has some:"
+                " half_classes and half_images"
+            )
