@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbtool.errors import UsageError
-from producers.search import points, search_space_json
+from producers.search import StepsRange, points, search_space_json
 from producers.seeds import SEARCH, derived_seed, study_seed, trial_seed
-from producers.training.run import BlockTrials
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from producers.search import SearchSpace
+    from producers.training.run import BlockTrials
     from producers.workloads.definition import Workload
 
 # Bounds the memory of a block's batch losses, and the time that a kill can cost.
@@ -50,6 +51,13 @@ class StudyPlan:
         """Where its shards go."""
         return out / self.workload.name / str(self.batch_size)
 
+    def search_space(self) -> SearchSpace:
+        """Name and range of each metaparameter; ranges of steps are worked out from its own."""
+        return {
+            name: each.of(self.train_steps) if isinstance(each, StepsRange) else each
+            for name, each in self.workload.search_space
+        }
+
     def description(self) -> dict[str, Any]:
         """The study as its shards record it (schema/shard.toml)."""
         return {
@@ -58,14 +66,17 @@ class StudyPlan:
             "batch_size": self.batch_size,
             "train_steps": self.train_steps,
             "early_stopping": False,
-            "search_space": search_space_json(dict(self.workload.search_space)),
+            "search_space": search_space_json(self.search_space()),
             "seed": self.seed,
         }
 
     def trials(self, trial_ids: Sequence[int]) -> BlockTrials:
         """The trials of those ids: their points of the search space and their seeds."""
+        # Imports JAX, which wrong words need not wait for.
+        from producers.training.run import BlockTrials
+
         first, last = min(trial_ids), max(trial_ids)
-        space = dict(self.workload.search_space)
+        space = self.search_space()
         seed = derived_seed(SEARCH, self.seed)
         drawn = points(space, seed=seed, first=first, count=last - first + 1)
         return BlockTrials(

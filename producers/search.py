@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Scale = Literal["LINEAR_SCALE", "LOG_SCALE", "REVERSE_LOG_SCALE"]
 
@@ -94,11 +97,39 @@ class Choice:
         return {"type": "DISCRETE", "feasible_points": list(self.values)}
 
 
+@dataclass(frozen=True)
+class StepsRange:
+    """A whole number of steps between two shares of those that a trial trains.
+
+    Attributes:
+        minimum: the smallest share.
+        maximum: the largest share.
+    """
+
+    minimum: float
+    maximum: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.minimum <= self.maximum:
+            raise ValueError(f"the shares {self.minimum} to {self.maximum} hold no steps")
+
+    def of(self, train_steps: int) -> Range:
+        """The range, for trials of so many steps."""
+        fewest = max(1, round(self.minimum * train_steps))
+        return Range(fewest, max(fewest, round(self.maximum * train_steps)), integer=True)
+
+    def to_json(self) -> dict[str, Any]:
+        """The shares, in the words of `study.json`."""
+        return {"type": "INTEGER", "min_share": self.minimum, "max_share": self.maximum}
+
+
 Metaparameter = Range | Choice
 SearchSpace = dict[str, Metaparameter]
 
 
-def search_space_json(space: SearchSpace) -> dict[str, dict[str, Any]]:
+def search_space_json(
+    space: Mapping[str, Metaparameter | StepsRange],
+) -> dict[str, dict[str, Any]]:
     """The search space as `parameter_configs` of a `study.json`."""
     return {name: metaparameter.to_json() for name, metaparameter in space.items()}
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from producers.datasets.forms import Form
-    from producers.search import Metaparameter
+    from producers.search import Metaparameter, StepsRange
 
 BATCH_SIZE_STUDY = "1811.03600"
 SPARSITY_STUDY = "2003.11316"
@@ -99,7 +99,8 @@ class Workload:
         batch_sizes: those of the published study.
         budget: how long trials train.
         evaluation: at which steps they are evaluated.
-        certainty: setting to stated, recalled or chosen: whose choice it is.
+        certainty: setting to stated, recalled or chosen: whose choice it is; that of a single
+            metaparameter's range as `search_space: NAME`.
         form: what the examples look like.
         sparsity: share of the weights that pruning removes before training.
         pruning: how they are chosen; None where none are removed.
@@ -116,7 +117,7 @@ class Workload:
     model: str
     optimizer: str
     schedule: str
-    search_space: tuple[tuple[str, Metaparameter], ...]
+    search_space: tuple[tuple[str, Metaparameter | StepsRange], ...]
     metric: str
     goal: float | None
     maximize: bool

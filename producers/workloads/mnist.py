@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from producers.search import Range
 from producers.workloads.definition import EvaluationRule, StepBudget, Workload
+from producers.workloads.protocol import powers, search_space
 
-POWERS = tuple(2**k for k in range(16))
+POWERS = powers(1, 32_768)
 ALL = (*POWERS, 55_000)
 EVERY_OTHER = (1, 2, 8, 32, 128, 512, 2_048, 8_192, 32_768, 55_000)
-
-LEARNING_RATE = ("learning_rate", Range(1e-4, 10.0, "LOG_SCALE"))
-MOMENTUM = ("momentum", Range(0.9, 0.9999, "REVERSE_LOG_SCALE"))
 
 # The published studies' own budgets are not known: these are from 1.2 to 2.5 times the steps that
 # the best trial needs at each batch size, and the narrowest network needs the most.
@@ -56,7 +53,6 @@ def mnist_workload(
     certainty: dict[str, str] = CERTAINTY,
 ) -> Workload:
     """A workload on MNIST in the paper's protocol."""
-    momentum = () if optimizer == "sgd" else (MOMENTUM,)
     budget, evaluation = _rules(model)
     return Workload(
         collection=None,
@@ -65,7 +61,7 @@ def mnist_workload(
         model=model,
         optimizer=optimizer,
         schedule="constant",
-        search_space=(LEARNING_RATE, *momentum),
+        search_space=search_space(optimizer),
         metric="val_classification_error",
         goal=goal,
         maximize=False,
@@ -79,13 +75,13 @@ def mnist_workload(
 
 def _subset(examples: int) -> Workload:
     """Simple CNN on the first examples of MNIST."""
-    powers = tuple(size for size in POWERS if size < examples)
+    sizes = (*(size for size in POWERS if size < examples), examples)
+    stated = CERTAINTY | {"train_examples": "stated"}
     return replace(
-        mnist_workload("simple_cnn_base", "nesterov_momentum", 0.02, (*powers, examples)),
+        mnist_workload("simple_cnn_base", "nesterov_momentum", 0.02, sizes, stated),
         collection="mnist_subsets",
         dataset=f"mnist_{examples}",
         train_examples=examples,
-        certainty=tuple((CERTAINTY | {"train_examples": "stated"}).items()),
     )
 
 

@@ -10,15 +10,23 @@ from typing import TYPE_CHECKING
 
 from dbtool.errors import unknown
 from producers.workloads.extra import EXTRA_WORKLOADS
+from producers.workloads.images import IMAGE_WORKLOADS
 from producers.workloads.mnist import MNIST_WORKLOADS
+from producers.workloads.sparse import SPARSE_WORKLOADS
+from producers.workloads.texts import TEXT_WORKLOADS
 
 if TYPE_CHECKING:
     from producers.workloads.definition import Workload
 
-PUBLISHED = MNIST_WORKLOADS
-"""Those of Shallue et al. (2019)."""
+_ALL = (
+    *MNIST_WORKLOADS,
+    *IMAGE_WORKLOADS,
+    *TEXT_WORKLOADS,
+    *SPARSE_WORKLOADS,
+    *EXTRA_WORKLOADS,
+)
 
-WORKLOADS = {workload.name: workload for workload in (*PUBLISHED, *EXTRA_WORKLOADS)}
+WORKLOADS = {workload.name: workload for workload in _ALL}
 
 
 def find_workloads(patterns: list[str]) -> list[Workload]:

@@ -159,3 +159,29 @@ def test_description_is_json_with_the_contract_keys() -> None:
             "scale": "LOG_SCALE",
         }
     }
+
+
+def test_decay_steps_are_shares_of_the_trials_own_steps() -> None:
+    name = "cifar_10/resnet_8/nesterov_momentum"
+    (study,) = plan(workloads=[WORKLOADS[name]], batch_sizes=[64], steps=1_001)
+    searched = study.description()["search_space"]["learning_rate_decay_steps"]
+    # Half of 1,001 steps is 500.5, which Python rounds to even.
+    assert searched == {
+        "type": "INTEGER",
+        "min_value": 500,
+        "max_value": 1_001,
+        "scale": "LINEAR_SCALE",
+    }
+    drawn = [point["learning_rate_decay_steps"] for point in study.trials(range(64)).metaparameters]
+    assert all(500 <= steps <= 1_001 and steps == int(steps) for steps in drawn)
+    assert min(drawn) < 520
+    assert max(drawn) > 980
+    # The workload's own definition is the same whatever the steps.
+    assert study.workload.definition()["search_space"]["learning_rate_decay_steps"] == {
+        "type": "INTEGER",
+        "min_share": 0.5,
+        "max_share": 1.0,
+    }
+    assert json.loads(json.dumps(study.description()))
+    (shortest,) = plan(workloads=[WORKLOADS[name]], batch_sizes=[64], steps=1)
+    assert shortest.trials([0]).metaparameters[0]["learning_rate_decay_steps"] == 1

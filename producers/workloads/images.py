@@ -1,0 +1,145 @@
+"""The published workloads on CIFAR-10, ImageNet, its halves and Open Images."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from producers.datasets.forms import ImageForm
+from producers.search import Choice
+from producers.workloads.definition import EvaluationRule, StepBudget, Workload
+from producers.workloads.protocol import (
+    LINEAR_DECAY,
+    LINEAR_DECAY_CERTAINTY,
+    powers,
+    search_space,
+)
+
+CIFAR_10 = ImageForm(
+    height=32,
+    width=32,
+    channels=3,
+    classes=10,
+    mean=(0.4914, 0.4822, 0.4465),
+    deviation=(0.2470, 0.2435, 0.2616),
+)
+_IMAGENET = ImageForm(
+    height=224,
+    width=224,
+    channels=3,
+    classes=1_000,
+    mean=(0.485, 0.456, 0.406),
+    deviation=(0.229, 0.224, 0.225),
+)
+# The classes that the fourth version names as trainable.
+_OPEN_IMAGES = replace(_IMAGENET, classes=7_186, multi_label=True)
+
+CIFAR_10_EVALUATION = EvaluationRule(8, other_splits_every=8, examples_between=20_000)
+# An evaluation takes a tenth of the time of the training between two.
+_LARGE_EVALUATION = EvaluationRule(
+    8, other_splits_every=8, examples_between=200_000, training_subset=10_000
+)
+
+# The official training examples less the validation part that the loader holds out.
+_IMAGENET_EXAMPLES = 1_231_167
+
+CERTAINTY = {
+    "augmentation": "chosen",
+    "batch_sizes": "stated",
+    "budget": "chosen",
+    "evaluation": "chosen",
+    "form": "chosen",
+    "goal": "stated",
+    "search_space": "stated",
+    "train_examples": "recalled",
+    **LINEAR_DECAY_CERTAINTY,
+}
+# How many examples the paper held out of ImageNet for validation is not known.
+_RESNET_50_CERTAINTY = CERTAINTY | {
+    "search_space: label_smoothing": "stated",
+    "train_examples": "chosen",
+}
+_LABEL_SMOOTHING = ("label_smoothing", Choice((0.0, 0.01, 0.1)))
+
+
+def cifar_10_workload(optimizer: str) -> Workload:
+    """ResNet-8 on CIFAR-10 in the paper's protocol."""
+    return Workload(
+        collection=None,
+        dataset="cifar_10",
+        source="cifar_10",
+        model="resnet_8",
+        optimizer=optimizer,
+        schedule="linear_decay",
+        search_space=search_space(optimizer, *LINEAR_DECAY),
+        metric="val_classification_error",
+        goal=0.3,
+        maximize=False,
+        train_examples=45_000,
+        batch_sizes=powers(2, 8_192),
+        budget=StepBudget(fewest=5_000, examples=2_000_000),
+        evaluation=CIFAR_10_EVALUATION,
+        certainty=tuple(CERTAINTY.items()),
+        form=CIFAR_10,
+    )
+
+
+_RESNET_50 = Workload(
+    collection=None,
+    dataset="imagenet",
+    source="imagenet",
+    model="resnet_50",
+    optimizer="nesterov_momentum",
+    schedule="linear_decay",
+    search_space=search_space("nesterov_momentum", *LINEAR_DECAY, _LABEL_SMOOTHING),
+    metric="val_classification_error",
+    goal=0.25,
+    maximize=False,
+    train_examples=_IMAGENET_EXAMPLES,
+    batch_sizes=powers(64, 65_536),
+    budget=StepBudget(fewest=5_000, examples=150_000_000),
+    evaluation=_LARGE_EVALUATION,
+    certainty=tuple(_RESNET_50_CERTAINTY.items()),
+    form=_IMAGENET,
+    augmentation=True,
+)
+_HALF = replace(
+    _RESNET_50,
+    collection="imagenet_subsets",
+    goal=0.3,
+    train_examples=_IMAGENET_EXAMPLES // 2,
+    batch_sizes=powers(64, 32_768),
+)
+
+IMAGE_WORKLOADS = (
+    cifar_10_workload("sgd"),
+    cifar_10_workload("nesterov_momentum"),
+    _RESNET_50,
+    replace(
+        _RESNET_50,
+        model="vgg_11",
+        search_space=search_space("nesterov_momentum", *LINEAR_DECAY),
+        goal=0.35,
+        batch_sizes=(32, 64, *powers(256, 65_536)),
+        certainty=tuple((CERTAINTY | {"train_examples": "chosen"}).items()),
+    ),
+    # The classes of ImageNet have from 732 to 1,300 images: half of them hold about half.
+    replace(
+        _HALF,
+        dataset="imagenet_half_classes",
+        subset="half_classes",
+        form=replace(_IMAGENET, classes=500),
+    ),
+    replace(_HALF, dataset="imagenet_half_images", subset="half_images"),
+    replace(
+        _RESNET_50,
+        dataset="open_images_v4",
+        source="open_images_v4",
+        metric="val_average_precision",
+        goal=0.31,
+        maximize=True,
+        train_examples=4_526_492,
+        batch_sizes=powers(64, 32_768),
+        form=_OPEN_IMAGES,
+        certainty=tuple((_RESNET_50_CERTAINTY | {"train_examples": "recalled"}).items()),
+    ),
+)
