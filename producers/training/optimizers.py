@@ -1,32 +1,67 @@
-"""Update rules, through optax, with metaparameters that may be traced arrays.
+"""Update rules and their search spaces, through optax, with metaparameters that may be traced.
+
+Of the papers (Shallue et al., 2018, section 2.2), with g the gradient and lr the learning rate:
 
     sgd                 w <- w - lr g
     momentum            v <- m v + g, w <- w - lr v
     nesterov_momentum   v <- m v + g, w <- w - lr (g + m v)
 
-(Shallue et al., 2018, section 2.2.) This is the one place that a new optimizer is added to.
+Beyond them, with a <- b a + (1 - b) x written as average(b, x), and ^ for an average that is
+corrected for its start at zero (divided by 1 - b^t):
+
+    adam      d = ^average(beta1, g) / (sqrt(^average(beta2, g^2)) + epsilon), w <- w - lr d
+              (Kingma and Ba, 2015, algorithm 1)
+    adamw     w <- w - lr (d + weight_decay w)   (Loshchilov and Hutter, 2019, with the learning
+              rate of the schedule on both terms, as is usual)
+    rmsprop   s = average(rho, g^2) from 1, v <- m v + g / sqrt(s + epsilon), w <- w - lr v
+              (Tieleman and Hinton, 2012, as Choi et al., 2019, table 1, write it: recalled)
+    lars      u = g + weight_decay w, v <- m v + 0.001 |w| / |u| u, w <- w - lr v
+              (You et al., 2017, with one norm of the sum below the line, as optax has it)
+    lamb      u = d + weight_decay w, w <- w - lr |w| / |u| u   (You et al., 2020, algorithm 2)
+    muon      w <- w - lr (0.2 sqrt(max(rows, columns)) orthogonal(v) + weight_decay w), where v is
+              Nesterov's momentum and orthogonal() five Newton-Schulz iterations
+              (Jordan, 2024, with the scale of Liu et al., 2025, section 2.2)
+
+Weight decay, the ratios of norms in lars and lamb, and muon are for weight matrices; biases and
+normalisation (in muon embeddings, too) take the same rule without them: momentum in lars, adam in
+lamb, and in muon adam with Nesterov's momentum, beta1 0.9 and beta2 0.999. A kernel with more than
+two axes is to muon a matrix with one column for each entry of the last axis.
+
+Search spaces: those of sgd and the momenta are stated by the published studies. All others are
+chosen: ranges about the usual values, with decay rates on a scale of the logarithm of one minus
+the value and epsilon on one of the logarithm, as Choi et al. (2019) search them.
+
+Shampoo and SOAP are left out: optax 0.2.8 has neither, and the packages that have them for JAX
+are no longer kept up.
+
+This is the one place that a new optimizer is added to. It imports optax when a rule is made, so
+that what a workload searches can be read without JAX.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-import optax
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from dbtool.errors import unknown
 from producers.search import Range
+from producers.training.weight_matrices import weight_matrices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     import jax
+    import optax
 
     from producers.search import Metaparameter
 
     Metaparameters = Mapping[str, jax.Array]
 
 LEARNING_RATE = "learning_rate"
+
+_LARS_TRUST_COEFFICIENT = 0.001  # stated by You et al. (2017)
+_MUON_RMS = 0.2  # stated by Liu et al. (2025): the size of adam's steps, so that both share lr
 
 
 @dataclass(frozen=True)
@@ -52,25 +87,149 @@ class OptimizerDefinition:
         return tuple(name for name, _ in self.search_space if name != LEARNING_RATE)
 
 
-def _momentum(metaparameters: Metaparameters) -> optax.GradientTransformation:
-    return optax.trace(metaparameters["momentum"], nesterov=False)
+def _sgd(_: Metaparameters) -> optax.GradientTransformation:
+    import optax
+
+    return optax.identity()
 
 
-def _nesterov_momentum(metaparameters: Metaparameters) -> optax.GradientTransformation:
-    return optax.trace(metaparameters["momentum"], nesterov=True)
+def _momentum(
+    metaparameters: Metaparameters, *, nesterov: bool = False
+) -> optax.GradientTransformation:
+    import optax
+
+    return optax.trace(metaparameters["momentum"], nesterov=nesterov)
 
 
-# Stated by the published studies' search spaces.
+def _adam(metaparameters: Metaparameters) -> optax.GradientTransformation:
+    import optax
+
+    return optax.scale_by_adam(
+        metaparameters["beta1"], metaparameters["beta2"], metaparameters["epsilon"]
+    )
+
+
+def _weight_decay(metaparameters: Metaparameters) -> optax.GradientTransformation:
+    import optax
+
+    return optax.add_decayed_weights(metaparameters["weight_decay"], weight_matrices)
+
+
+def _adamw(metaparameters: Metaparameters) -> optax.GradientTransformation:
+    import optax
+
+    return optax.chain(_adam(metaparameters), _weight_decay(metaparameters))
+
+
+def _rmsprop(metaparameters: Metaparameters) -> optax.GradientTransformation:
+    import optax
+
+    # From 1, as in TensorFlow: momentum is then the limit of rho to 1.
+    scale = optax.scale_by_rms(
+        metaparameters["rho"], metaparameters["epsilon"], initial_scale=1.0, eps_in_sqrt=True
+    )
+    return optax.chain(scale, _momentum(metaparameters))
+
+
+def _lars(metaparameters: Metaparameters) -> optax.GradientTransformation:
+    import optax
+
+    ratio = optax.scale_by_trust_ratio(trust_coefficient=_LARS_TRUST_COEFFICIENT)
+    return optax.chain(
+        _weight_decay(metaparameters),
+        optax.masked(ratio, weight_matrices),
+        _momentum(metaparameters),
+    )
+
+
+def _lamb(metaparameters: Metaparameters) -> optax.GradientTransformation:
+    import optax
+
+    return optax.chain(
+        _adamw(metaparameters), optax.masked(optax.scale_by_trust_ratio(), weight_matrices)
+    )
+
+
+def _muon(metaparameters: Metaparameters) -> optax.GradientTransformation:
+    import optax
+    from optax import contrib
+
+    def dimensions(parameters: Any) -> Any:
+        """Which axes of each kernel are a matrix's rows and columns; None for adam's parameters."""
+        import jax
+
+        def of_one(array: jax.Array, *, is_matrix: bool) -> contrib.MuonDimensionNumbers | None:
+            rows = tuple(range(array.ndim - 1))
+            return contrib.MuonDimensionNumbers(rows, (array.ndim - 1,)) if is_matrix else None
+
+        matrices = weight_matrices(parameters, embeddings=False)
+        return jax.tree.map(
+            lambda a, is_matrix: of_one(a, is_matrix=is_matrix), parameters, matrices
+        )
+
+    rule = contrib.muon(
+        1.0,
+        beta=metaparameters["momentum"],
+        muon_weight_dimension_numbers=dimensions,
+        consistent_rms=_MUON_RMS,
+    )
+    # optax's rule ends with the minus of the step.
+    return optax.chain(rule, optax.scale(-1.0), _weight_decay(metaparameters))
+
+
 _PAPER_LEARNING_RATE = (LEARNING_RATE, Range(1e-4, 10.0, "LOG_SCALE"))
 _PAPER_MOMENTUM = ("momentum", Range(0.9, 0.9999, "REVERSE_LOG_SCALE"))
+
+_ADAPTIVE_LEARNING_RATE = (LEARNING_RATE, Range(1e-5, 0.1, "LOG_SCALE"))
+_MOMENTUM = ("momentum", Range(0.8, 0.999, "REVERSE_LOG_SCALE"))
+_EPSILON = ("epsilon", Range(1e-10, 1e-3, "LOG_SCALE"))
+_ADAM = (
+    ("beta1", Range(0.8, 0.999, "REVERSE_LOG_SCALE")),
+    ("beta2", Range(0.9, 0.9999, "REVERSE_LOG_SCALE")),
+    _EPSILON,
+)
+_WEIGHT_DECAY = ("weight_decay", Range(1e-4, 1.0, "LOG_SCALE"))
 
 OPTIMIZERS = {
     definition.name: definition
     for definition in (
-        OptimizerDefinition("sgd", (_PAPER_LEARNING_RATE,), lambda _: optax.identity()),
+        OptimizerDefinition("sgd", (_PAPER_LEARNING_RATE,), _sgd),
         OptimizerDefinition("momentum", (_PAPER_LEARNING_RATE, _PAPER_MOMENTUM), _momentum),
         OptimizerDefinition(
-            "nesterov_momentum", (_PAPER_LEARNING_RATE, _PAPER_MOMENTUM), _nesterov_momentum
+            "nesterov_momentum",
+            (_PAPER_LEARNING_RATE, _PAPER_MOMENTUM),
+            partial(_momentum, nesterov=True),
+        ),
+        OptimizerDefinition("adam", (_ADAPTIVE_LEARNING_RATE, *_ADAM), _adam),
+        OptimizerDefinition("adamw", (_ADAPTIVE_LEARNING_RATE, *_ADAM, _WEIGHT_DECAY), _adamw),
+        OptimizerDefinition(
+            "rmsprop",
+            (
+                _ADAPTIVE_LEARNING_RATE,
+                ("momentum", Range(0.0, 0.999, "REVERSE_LOG_SCALE")),
+                ("rho", Range(0.9, 0.9999, "REVERSE_LOG_SCALE")),
+                _EPSILON,
+            ),
+            _rmsprop,
+        ),
+        OptimizerDefinition(
+            "lars",
+            (
+                (LEARNING_RATE, Range(1e-2, 100.0, "LOG_SCALE")),
+                _MOMENTUM,
+                ("weight_decay", Range(1e-6, 1e-2, "LOG_SCALE")),
+            ),
+            _lars,
+        ),
+        OptimizerDefinition(
+            "lamb",
+            ((LEARNING_RATE, Range(1e-4, 1.0, "LOG_SCALE")), *_ADAM, _WEIGHT_DECAY),
+            _lamb,
+        ),
+        OptimizerDefinition(
+            "muon",
+            ((LEARNING_RATE, Range(1e-4, 0.1, "LOG_SCALE")), _MOMENTUM, _WEIGHT_DECAY),
+            _muon,
         ),
     )
 }
