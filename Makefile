@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?=
 DATABASE := build/measured.duckdb
+# A file's tests share what they set up, so one process runs them all.
+PARALLEL := --numprocesses logical --maxprocesses 8 --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help figures docs test test-slow lint wheel clean
@@ -18,10 +20,10 @@ docs: $(VENV)/installed $(DATABASE) ## write docs/figures.md and its pictures an
 	$(BIN)/python -m dbtool.figures.gallery.docs --db $(DATABASE) --out docs
 
 test: $(VENV)/installed-dev ## run the quick tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
 
 test-slow: $(VENV)/installed-dev ## run every test, the slow ones too
-	$(BIN)/python -m pytest -m "slow or not slow"
+	$(BIN)/python -m pytest $(PARALLEL) -m "slow or not slow"
 
 lint: $(VENV)/installed-dev ## check style, format and types
 	$(BIN)/ruff check
@@ -44,7 +46,7 @@ $(VENV)/installed: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 $(VENV)/installed-dev: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster,dev]'
 	@touch $(VENV)/installed $@
 
 # A candidate must run: version managers leave commands on the PATH that only say the version is not there.

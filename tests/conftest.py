@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+_CORES_A_WORKER = 2
+
+
+def pytest_configure() -> None:
+    """Gives each of the processes that share the tests two cores, so that none starts many threads.
+
+    Two, so that what is sharded over devices really is. Does nothing where the system cannot.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker is None or not hasattr(os, "sched_setaffinity"):
+        return
+    cores = sorted(os.sched_getaffinity(0))
+    first = _CORES_A_WORKER * int(worker.removeprefix("gw")) % len(cores)
+    os.sched_setaffinity(0, {*cores[first : first + _CORES_A_WORKER]})
 
 
 @pytest.fixture(autouse=True)

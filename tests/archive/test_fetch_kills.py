@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import random
-import resource
 import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from support.fetching import part_of
 from support.file_server import Answer
+from support.kills import python_with_disk
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from support.file_server import FileServer
@@ -25,14 +26,15 @@ PATIENCE = 30.0
 SLOWLY = Answer(seconds=2.0)
 
 
-def start(server: FileServer, sha256: str, dest: Path, **options: Any) -> subprocess.Popen[str]:
+def start(
+    server: FileServer, sha256: str, dest: Path, python: Sequence[str] = (sys.executable,)
+) -> subprocess.Popen[str]:
     words = ["fetch", "--url", server.url, "--sha256", sha256, "--dest", str(dest)]
     return subprocess.Popen(
-        [sys.executable, "-m", "dbtool", *words],
+        [*python, "-m", "dbtool", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        **options,
     )
 
 
@@ -133,12 +135,7 @@ def test_ctrl_c_keeps_the_part(server: FileServer, content: bytes, sha256: str, 
 def test_full_disk_keeps_the_part(
     server: FileServer, content: bytes, sha256: str, dest: Path
 ) -> None:
-    def at_most_100_kilobytes() -> None:
-        # Writing past the limit then fails as it does on a full disk.
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-
-    code, errors = finished(start(server, sha256, dest, preexec_fn=at_most_100_kilobytes))
+    code, errors = finished(start(server, sha256, dest, python=python_with_disk(100_000)))
     assert code == 1
     assert errors.startswith(f"dbtool: cannot write {part_of(dest)}: File too large; ")
     assert errors.count("\n") == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import resource
 import signal
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 
@@ -101,13 +100,7 @@ def fill_the_disk_and_repeat(
         database: a path at which nothing is.
         check: what holds of the database while the disk is full.
     """
-
-    def at_most_a_megabyte() -> None:
-        # Writing past the limit then fails as it does on a full disk.
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
-
-    code, errors = _finished(_start(undisturbed.words, database, preexec_fn=at_most_a_megabyte))
+    code, errors = _finished(_start(undisturbed.words, database, python_with_disk(1 << 20)))
     assert code == 1, errors
     assert errors.count("\n") == 1, errors
     assert "what it held is unharmed" in errors
@@ -116,18 +109,32 @@ def fill_the_disk_and_repeat(
     return errors
 
 
+def python_with_disk(most_bytes: int) -> list[str]:
+    """The words that start Python so that no file may grow past a size, as on a full disk.
+
+    A process limits itself and then becomes Python, since one that has loaded JAX must not fork.
+    """
+    limit = (
+        "import os, resource, sys; "
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({most_bytes}, {most_bytes})); "
+        "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    )
+    return [sys.executable, "-c", limit]
+
+
 def _assert_goes_on(undisturbed: Undisturbed, database: Path) -> None:
     code, errors = _finished(_start(undisturbed.words, database))
     assert code == 0, errors
     assert undisturbed.contents(database) == undisturbed.expected
 
 
-def _start(words: tuple[str, ...], database: Path, **options: Any) -> subprocess.Popen[str]:
+def _start(
+    words: tuple[str, ...], database: Path, python: Sequence[str] = (sys.executable,)
+) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "dbtool", *words, "--db", str(database)],
+        [*python, "-m", "dbtool", *words, "--db", str(database)],
         stderr=subprocess.PIPE,
         text=True,
-        **options,
     )
 
 
