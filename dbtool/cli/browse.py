@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dbtool.cli.completion import held_workloads
+from dbtool.cli.completion import held_workloads, trainable_workloads
 from dbtool.cli.options import BatchSizes, Database, Format, Limit, OutputFormat, Release, Workloads
 
 
@@ -32,6 +32,17 @@ def workloads(
             "Settings are stated by the release, recalled from the paper, or chosen here.",
         ),
     ] = False,
+    show: Annotated[
+        str | None,
+        typer.Option(
+            "--show",
+            metavar="NAME",
+            help="Print every setting of a workload that can be trained instead, each stated by "
+            "the paper or its release, recalled from the paper, or chosen here.",
+            autocompletion=trainable_workloads,
+            show_default=False,
+        ),
+    ] = None,
     db: Database = None,
     release: Release = None,
     output_format: OutputFormat = Format.TABLE,
@@ -41,6 +52,11 @@ def workloads(
 
     Example: dbtool workloads --format csv > workloads.csv
     """
+    if show is not None:
+        from dbtool.cli.workloads import print_settings
+
+        print_settings(show, output_format, limit)
+        return
     if catalog:
         from dbtool.cli.catalog import print_catalog
 

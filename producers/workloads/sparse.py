@@ -27,7 +27,8 @@ _EVALUATION = EvaluationRule(other_splits_every=10, every=100)
 _CERTAINTY = {
     "batch_sizes": "chosen",
     "budget": "recalled",
-    "evaluation": "recalled",
+    "evaluation": "chosen",
+    "evaluation: every": "recalled",
     "form": "recalled",
     "goal": "recalled",
     "goal_inclusive": "recalled",

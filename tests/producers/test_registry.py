@@ -76,6 +76,7 @@ def test_certainty_names_settings_and_search_spaces(name: str) -> None:
     assert set(certainty.values()) <= {"stated", "recalled", "chosen"}
     settings = {field.name for field in fields(Workload)} | {"pixels scaled to [0, 1]"}
     searched = {f"search_space: {each}" for each, _ in workload.search_space}
+    searched.add("evaluation: every")
     assert set(certainty) <= settings | searched
     needed = {"batch_sizes", "budget", "evaluation", "goal", "search_space", "train_examples"}
     assert needed | {"schedule"} <= set(certainty)

@@ -1,0 +1,107 @@
+"""Every setting of a workload with how sure it is, for people to read."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+from producers.models.registry import model_definition
+from producers.workloads.definition import BATCH_SIZE_STUDY, SPARSITY_STUDY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from producers.workloads.definition import Workload
+
+# In the order that a person asks for them.
+_SETTINGS = (
+    *("paper", "collection", "dataset", "source", "replaces", "subset", "train_examples", "form"),
+    *("augmentation", "model", "sparsity", "pruning", "optimizer", "schedule", "search_space"),
+    *("metric", "goal", "goal_inclusive", "maximize", "budget", "evaluation", "batch_sizes"),
+)
+# The workload's name, its paper or the data set itself says them.
+_NAMED = frozenset(_SETTINGS) - {"train_examples", "augmentation", "schedule", "search_space"}
+_BY_NAME = {BATCH_SIZE_STUDY: "stated", SPARSITY_STUDY: "recalled", None: "chosen"}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting of a workload.
+
+    Attributes:
+        name: such as `goal`, or `model: widths` of one that is part of another.
+        value: what JSON can hold.
+        certainty: stated, recalled or chosen.
+    """
+
+    name: str
+    value: Any
+    certainty: str
+
+    @property
+    def text(self) -> str:
+        """The value as a person reads it."""
+        return _text(self.value)
+
+
+def settings(workload: Workload) -> list[Setting]:
+    """Every setting of a workload, those of its model among them."""
+    graded = dict(workload.certainty)
+    # The words of the first definitions.
+    if scaled := graded.pop("pixels scaled to [0, 1]", None):
+        graded |= {"form: mean": scaled, "form: deviation": scaled}
+    model = model_definition(workload.model)
+    graded |= {f"model: {name}": grade for name, grade in model.certainty.items()}
+    found = [
+        Setting(name, value, _certainty(name, graded, _BY_NAME[workload.paper]))
+        for whole in _SETTINGS
+        for name, value in _parts(whole, getattr(workload, whole))
+    ]
+    place = [each.name for each in found].index("model") + 1
+    found[place:place] = [
+        Setting(f"model: {name}", value, graded.get(f"model: {name}", "chosen"))
+        for name, value in model.settings.items()
+    ]
+    return [Setting("workload", workload.name, found[0].certainty), *found]
+
+
+def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """The settings that a setting consists of, by their names."""
+    if name == "search_space":
+        yield from ((f"{name}: {each}", range_.to_json()) for each, range_ in value)
+    elif is_dataclass(value) and not isinstance(value, type):
+        parts = asdict(value).items()
+        yield from ((f"{name}: {each}", part) for each, part in parts if part is not None)
+    else:
+        yield name, value
+
+
+def _certainty(name: str, graded: Mapping[str, str], by_name: str) -> str:
+    """How sure a setting is: as it is graded, or the whole that it is part of, or by its name."""
+    whole = name.partition(": ")[0]
+    return graded.get(name) or graded.get(whole) or (by_name if whole in _NAMED else "chosen")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return _range(value)
+    if isinstance(value, list | tuple):
+        # Commas stand between them, not in them.
+        return ", ".join(_text(each).replace(",", "") for each in value)
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "yes", False: "no"}[value]
+    if isinstance(value, int | float):
+        return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+    return str(value)
+
+
+def _range(value: dict[str, Any]) -> str:
+    """The range of a metaparameter; other objects as their parts."""
+    match value:
+        case {"min_value": low, "max_value": high, "scale": scale}:
+            return f"{_text(low)} to {_text(high)}, {scale.lower().replace('_', ' ')}"
+        case {"min_share": low, "max_share": high}:
+            return f"{low:.0%} to {high:.0%} of the trial's steps, linear scale"
+        case {"feasible_points": values}:
+            return " or ".join(_text(each) for each in values)
+    return ", ".join(f"{key} {_text(each)}" for key, each in value.items())
