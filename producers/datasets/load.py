@@ -72,9 +72,23 @@ def _cifar_10(request: Request) -> Dataset:
     return load_cifar_10(request)
 
 
+def _imagenet(request: Request) -> Dataset:
+    from producers.datasets.imagenet.images import load_imagenet
+
+    return load_imagenet(request)
+
+
+def _open_images(request: Request) -> Dataset:
+    from producers.datasets.open_images.images import load_open_images
+
+    return load_open_images(request)
+
+
 LOADERS: dict[str, Callable[[Request], Dataset]] = {
     "mnist": _mnist,
     "fashion_mnist": _mnist,
     "cifar_10": _cifar_10,
+    "imagenet": _imagenet,
+    "open_images_v4": _open_images,
 }
 """The loader of each data set; it imports what it needs when it is called."""

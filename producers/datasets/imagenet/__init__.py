@@ -1,0 +1,1 @@
+"""ImageNet: class folders of JPEG files, or TFRecord shards."""

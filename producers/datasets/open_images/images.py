@@ -1,0 +1,202 @@
+"""Open Images v4 with its image-level labels, its images read when they are needed."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import re
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dbtool.errors import DbtoolError
+from producers.datasets.open_images.labels import (
+    VerifiedLabels,
+    image_id,
+    read_classes,
+    read_labels,
+)
+from producers.datasets.permutation import Order, fixed_permutation
+from producers.datasets.places import candidate_folders, not_found
+from producers.datasets.split import Dataset
+from producers.datasets.streamed.images import EncodedImage, StreamedImages
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    from producers.datasets.request import Request
+
+_SPLITS = ("train", "validation", "test")
+_TRAINABLE = "classes-trainable.txt"
+_ALL_CLASSES = "class-descriptions.csv"
+_CLASS_LISTS = (_TRAINABLE, _ALL_CLASSES, "class-descriptions-boxable.csv")
+_LABEL_FILES = (
+    "{split}-annotations-human-imagelabels.csv",
+    "{split}-annotations-human-imagelabels-boxable.csv",
+)
+_IMAGE_NAME = re.compile(r"([0-9a-f]{16})\.jpg")
+_WHAT = f"{_TRAINABLE}, train-annotations-human-imagelabels.csv and so on, and images/<ImageID>.jpg"
+_HOW_TO_GET = (
+    "https://storage.googleapis.com/openimages/web/download_v4.html, put in a folder named by"
+    " --datasets"
+)
+
+
+class LabelledFiles:
+    """The JPEG files of a folder with their verified labels: `ImageFiles`.
+
+    Args:
+        folder: the folder of the images, <ImageID>.jpg.
+        labels: of images, some of which are there.
+        rows: which of them are, int64.
+        classes: how many classes there are.
+    """
+
+    def __init__(
+        self, folder: Path, labels: VerifiedLabels, rows: npt.NDArray[np.int64], classes: int
+    ) -> None:
+        self.images = labels.images[rows]
+        self._folder = folder
+        self._labels = labels
+        self._rows = rows
+        self._classes = classes
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def digest(self) -> str:
+        """A sha256 of the images' ids, in hexadecimal."""
+        return hashlib.sha256(self.images.astype("<u8").tobytes()).hexdigest()
+
+    def read(self, number: int) -> EncodedImage:
+        """Reads an image's file.
+
+        Raises:
+            DbtoolError: the file cannot be read.
+        """
+        path = self._folder / f"{image_id(int(self.images[number]))}.jpg"
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise DbtoolError(f"{path} cannot be read: {error.strerror}") from error
+        target = self._labels.targets(int(self._rows[number]), self._classes)
+        return EncodedImage(content=content, target=target, origin=str(path))
+
+
+def load_open_images(request: Request) -> Dataset:
+    """Finds Open Images v4, the known data set or a replacement.
+
+    The official training, validation and test images are those of the splits (chosen), as far as
+    they have a verified label of a listed class; the first `train_examples` of a fixed permutation
+    are trained on. Images that have labels and are not there are left out, and counted on standard
+    error. Classes are those of classes-trainable.txt, or else of class-descriptions.csv.
+
+    Raises:
+        UsageError: the request does not fit the data set, or a folder given does not exist.
+        DbtoolError: the files cannot be had, or their contents are wrong.
+    """
+    form = request.image_form(3)
+    request.without_subset()
+    folder, class_list = _find(request)
+    names = read_classes(class_list)
+    files = {
+        split: _files(folder, split, names, others=class_list.name != _ALL_CLASSES)
+        for split in _SPLITS
+    }
+    for one, other in itertools.combinations(_SPLITS, 2):
+        _check_apart(folder, one, files[one], other, files[other])
+    form = replace(form, classes=len(names), multi_label=True)
+    order = Order(validation=np.empty(0, np.int64), train=fixed_permutation(len(files["train"])))
+    train = order.first(request.source, request.train_examples)
+    validation, test = files["validation"], files["test"]
+    return Dataset(
+        name=request.source,
+        form=form,
+        train=StreamedImages(files["train"], train, form),
+        validation=StreamedImages(validation, np.arange(len(validation)), form),
+        test=StreamedImages(test, np.arange(len(test)), form),
+        file_hashes={
+            class_list.name: hashlib.sha256("\n".join(names).encode()).hexdigest(),
+            **{f"list of {split}": files[split].digest() for split in _SPLITS},
+        },
+    )
+
+
+def _find(request: Request) -> tuple[Path, Path]:
+    """The first folder that holds a list of classes and training labels, and that list."""
+    folders = candidate_folders(request.source, request.folder, request.datasets_dir)
+    for folder in folders:
+        lists = [path for name in _CLASS_LISTS if (path := folder / name).is_file()]
+        if lists and _label_files(folder, "train"):
+            return folder, lists[0]
+    raise not_found(request.source, folders, _WHAT, _HOW_TO_GET)
+
+
+def _label_files(folder: Path, split: str) -> list[Path]:
+    """The label files of a split, in the folder or in that of the split, the preferred first."""
+    names = [name.format(split=split) for name in _LABEL_FILES]
+    places = [place / name for name in names for place in (folder, folder / split)]
+    return [path for path in places if path.is_file()]
+
+
+def _files(folder: Path, split: str, classes: list[str], *, others: bool) -> LabelledFiles:
+    """The images of a split that are there and have labels.
+
+    Raises:
+        DbtoolError: there are no labels or no images, or they are wrong.
+    """
+    label_files = _label_files(folder, split)
+    if not label_files:
+        name = _LABEL_FILES[0].format(split=split)
+        raise DbtoolError(f"{folder} holds no {name}; get it from {_HOW_TO_GET}")
+    labels = read_labels(label_files[0], classes, others=others)
+    if labels.contradicting:
+        sys.stderr.write(
+            f"{label_files[0]}: left out {labels.contradicting:,} labels that are said to be both"
+            " there and not there\n"
+        )
+    places = (folder / "images" / split, folder / split, folder / "images")
+    images, place = np.empty(0, np.uint64), places[0]
+    for place in places:
+        images = _ids_of_files(place)
+        if len(images):
+            break
+    rows = np.flatnonzero(np.isin(labels.images, images))
+    missing = len(labels.images) - len(rows)
+    if not len(rows):
+        raise DbtoolError(
+            f"none of the {missing:,} images that {label_files[0]} labels are in {place} as"
+            f" <ImageID>.jpg; get them from {_HOW_TO_GET}"
+        )
+    if missing:
+        sys.stderr.write(
+            f"{label_files[0]}: left out {missing:,} of {len(labels.images):,} images, which are"
+            f" not in {place}\n"
+        )
+    return LabelledFiles(place, labels, rows, len(classes))
+
+
+def _ids_of_files(folder: Path) -> npt.NDArray[np.uint64]:
+    """The ids of the images in a folder; none when it is absent."""
+    if not folder.is_dir():
+        return np.empty(0, np.uint64)
+    with os.scandir(folder) as entries:
+        found = (match for entry in entries if (match := _IMAGE_NAME.fullmatch(entry.name)))
+        return np.fromiter((int(match[1], 16) for match in found), np.uint64)
+
+
+def _check_apart(
+    folder: Path, one: str, files: LabelledFiles, other: str, others: LabelledFiles
+) -> None:
+    """Refuses splits that share an image."""
+    shared = np.intersect1d(files.images, others.images, assume_unique=True)
+    if len(shared):
+        raise DbtoolError(
+            f"{folder} labels {len(shared):,} images both in {one} and in {other}, first"
+            f" {image_id(int(shared[0]))}; replace the label files by the official ones"
+        )

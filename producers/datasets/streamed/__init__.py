@@ -1,0 +1,1 @@
+"""Images that are read from files and decoded when they are needed."""

@@ -1,0 +1,125 @@
+"""Decoding an image file and cutting out the part that a model sees.
+
+At evaluations it is the middle seven eighths of the largest box of the form's shape, as when the
+shorter side is scaled to 256 and the middle 224 are kept. With augmentation (chosen) it is a random
+box of 8 to 100 % of the image's area and 3/4 to 4/3 of the form's shape, flipped half of the time,
+as Inception was trained (Szegedy et al., 2015).
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PIL import Image
+
+from dbtool.errors import DbtoolError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from producers.datasets.forms import ImageForm
+
+    Box = tuple[float, float, float, float]
+
+_KEPT_AT_EVALUATION = 224 / 256
+_LEAST_AREA = 0.08
+_MOST_RATIO = 4 / 3
+_ATTEMPTS = 10
+_PER_ATTEMPT = 4
+
+RANDOM_NUMBERS = 1 + _ATTEMPTS * _PER_ATTEMPT
+"""How many random numbers the augmentation of one image takes, whatever its size."""
+
+# ImageNet has a few PNG files under the names of JPEG files.
+_FILE_FORMATS = ("JPEG", "PNG")
+
+
+def decode(
+    content: bytes,
+    origin: str,
+    form: ImageForm,
+    augmentation: npt.NDArray[np.float64] | None = None,
+) -> npt.NDArray[np.uint8]:
+    """Decodes an image file and scales a part of it to a form's size.
+
+    Args:
+        content: the whole file: JPEG, or PNG, of any colours.
+        origin: where it came from, for the error.
+        form: the size wanted, in red, green and blue.
+        augmentation: RANDOM_NUMBERS numbers from 0 to 1 that say which part; None for the middle.
+
+    Returns:
+        uint8 [height, width, 3].
+
+    Raises:
+        DbtoolError: the content does not decode to its end.
+    """
+    size = (form.width, form.height)
+    try:
+        with Image.open(io.BytesIO(content), formats=_FILE_FORMATS) as image:
+            box = _part(image.size, size, augmentation)
+            box = _draft(image, size, box)
+            part = image.convert("RGB").resize(size, Image.Resampling.BILINEAR, box=box)
+    # A damaged header shows as any of these, whichever part of Pillow meets it first.
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise DbtoolError(
+            f"{origin} is a damaged image ({_reason(error)}); replace or remove it"
+        ) from error
+    pixels = np.asarray(part)
+    return pixels[:, ::-1] if augmentation is not None and augmentation[0] < 0.5 else pixels
+
+
+def _draft(image: Image.Image, size: tuple[int, int], box: Box) -> Box:
+    """Lets a JPEG be decoded at a fraction of its size that still has every pixel needed.
+
+    Returns:
+        The box in the pixels of the image as it will be decoded.
+    """
+    width, height = image.size
+    needed = (
+        math.ceil(size[0] * width / (box[2] - box[0])),
+        math.ceil(size[1] * height / (box[3] - box[1])),
+    )
+    image.draft("RGB", needed)
+    across, down = image.size[0] / width, image.size[1] / height
+    # Rounding must not lead past the edge.
+    right, bottom = min(box[2] * across, image.size[0]), min(box[3] * down, image.size[1])
+    return box[0] * across, box[1] * down, right, bottom
+
+
+def _part(
+    image_size: tuple[int, int],
+    size: tuple[int, int],
+    augmentation: npt.NDArray[np.float64] | None,
+) -> Box:
+    """The part of an image to keep: left, top, right, bottom in its pixels."""
+    width, height = image_size
+    shape = size[0] / size[1]
+    if augmentation is None:
+        return _middle(width, height, shape, _KEPT_AT_EVALUATION)
+    for area, ratio, across, down in augmentation[1:].reshape(_ATTEMPTS, _PER_ATTEMPT).tolist():
+        pixels = width * height * (_LEAST_AREA + (1 - _LEAST_AREA) * area)
+        box_shape = shape * _MOST_RATIO ** (2 * ratio - 1)
+        box_width, box_height = math.sqrt(pixels * box_shape), math.sqrt(pixels / box_shape)
+        if box_width <= width and box_height <= height:
+            left, top = across * (width - box_width), down * (height - box_height)
+            return left, top, left + box_width, top + box_height
+    return _middle(width, height, shape, 1.0)
+
+
+def _middle(width: int, height: int, shape: float, kept: float) -> Box:
+    """The largest box of a shape that fits, in the middle, a share of its sides kept."""
+    box_width = kept * min(width, height * shape)
+    box_height = box_width / shape
+    left, top = (width - box_width) / 2, (height - box_height) / 2
+    return left, top, left + box_width, top + box_height
+
+
+def _reason(error: Exception) -> str:
+    """The first line of what Pillow says, without the object it says it of."""
+    if "cannot identify image file" in str(error):
+        return "neither JPEG nor PNG, or without a whole header"
+    return (str(error).splitlines() or [type(error).__name__])[0]
