@@ -34,6 +34,26 @@ def lock(path: Path, flags: int) -> int:
         os.close(descriptor)
 
 
+def held(path: Path) -> bool:
+    """Whether another process holds what lies at a path; nothing there is held by nobody.
+
+    Raises:
+        OSError: it cannot be opened, or cannot be locked.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return False
+    try:
+        # Shared, so that those who look at once do not take each other for the holder.
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def lies_at(descriptor: int, path: Path) -> bool:
     """Whether what was opened still has that name."""
     try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import jax
 import jax.numpy as jnp
 
-from producers.sweep import finished_trials, missing_trials
+from producers.sweep import next_blocks
 from producers.training.step import trainer
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ def estimate(studies: Sequence[StudyPlan], out: Path, options: SweepOptions) -> 
     """
     rate = _multiplications_a_second()
     total_seconds = total_rows = 0.0
-    for study in studies:
-        trials = len(missing_trials(options, finished_trials(study, out)))
+    for study, blocks in zip(studies, next_blocks(studies, out, options), strict=True):
+        trials = sum(map(len, blocks))
         rows = trials * (study.train_steps + 1)
         seconds = trials * _seconds_a_trial(study, rate)
         total_seconds += seconds

@@ -5,6 +5,7 @@ The contract is schema/shard.toml.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -17,7 +18,7 @@ from dbtool.errors import DbtoolError
 from dbtool.store.contract import OTHER_METRICS, shard_format, shard_name, shard_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -69,11 +70,11 @@ def write_shard(
         "dbtool_trials": _json(trials),
         "dbtool_producer": _json(producer),
     }
-    temporary = None
-    try:
+    with _disk_errors(folder), contextlib.ExitStack() as stack:
         folder.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=TEMPORARY_PREFIX, suffix=".parquet", dir=folder)
         temporary = Path(name)
+        stack.callback(temporary.unlink, missing_ok=True)
         with os.fdopen(handle, "wb") as file:
             _write_tables(file, tables, metadata, compression_level)
             file.flush()
@@ -85,16 +86,52 @@ def write_shard(
         path = folder / shard_name(ids[0], ids[-1], digest)
         temporary.rename(path)
         _sync_folder(folder)
+    return path
+
+
+def place_shard(shard: Path, folder: Path) -> Path:
+    """Moves a shard, which lies on the same disk, into a folder and returns its path there.
+
+    Raises:
+        DbtoolError: when it cannot be moved.
+    """
+    with _disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        path = shard.rename(folder / shard.name)
+        _sync_folder(folder)
+    return path
+
+
+def receive_shard(folder: Path, name: str, content: bytes) -> Path:
+    """Writes a shard that came from elsewhere, whole or not at all, and returns its path.
+
+    Raises:
+        DbtoolError: when the file cannot be written, for instance because the disk is full.
+    """
+    with _disk_errors(folder), contextlib.ExitStack() as stack:
+        folder.mkdir(parents=True, exist_ok=True)
+        temporary = folder / f"{TEMPORARY_PREFIX}{name}"
+        stack.callback(temporary.unlink, missing_ok=True)
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        path = temporary.rename(folder / name)
+        _sync_folder(folder)
+    return path
+
+
+@contextlib.contextmanager
+def _disk_errors(folder: Path) -> Iterator[None]:
+    """Says in one sentence why a shard cannot be written."""
+    try:
+        yield
     except OSError as error:
         reason = error.strerror or str(error).splitlines()[0]
         raise DbtoolError(
             f"could not write a shard into {folder}: {reason}; "
             "free some space or choose another folder with --out, then run the same command again"
         ) from error
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
-    return path
 
 
 def _write_tables(

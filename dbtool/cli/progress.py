@@ -7,7 +7,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from producers.sweep import SweepEvents, finished_trials, missing_trials
+from producers.sweep import SweepEvents, all_blocks, next_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,8 +26,8 @@ def sweep_progress(
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     planned = sum(
-        len(missing_trials(options, finished_trials(study, out))) * study.train_steps
-        for study in studies
+        sum(map(len, blocks)) * study.train_steps
+        for study, blocks in zip(studies, next_blocks(studies, out, options), strict=True)
     )
     console = Console(stderr=True)
     # Rich takes some variables of the environment for a terminal.
@@ -68,4 +68,17 @@ def sweep_progress(
 
         yield SweepEvents(on_block=on_block, on_steps=on_steps, on_shard=on_shard)
     if not planned:
-        sys.stderr.write(f"nothing to train: {out} holds every trial that was asked for\n")
+        sys.stderr.write(f"nothing to train: {_why_nothing(studies, out, options)}\n")
+
+
+def _why_nothing(studies: Sequence[StudyPlan], out: Path, options: SweepOptions) -> str:
+    part = options.part
+    if part is None:
+        return f"{out} holds every trial that was asked for"
+    blocks = sum(map(len, all_blocks(studies, options)))
+    if part.number > blocks:
+        return (
+            f"the sweep has {blocks} blocks of trials for {part.count} slices; "
+            "a smaller --block makes more of them"
+        )
+    return f"{out} holds every trial of slice {part}"

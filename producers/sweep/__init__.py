@@ -1,6 +1,22 @@
 """Sweeps: what they have still to train, and what trains it."""
 
 from producers.sweep.run import SweepEvents, run_sweep
-from producers.sweep.tasks import SweepOptions, finished_trials, missing_trials
+from producers.sweep.slices import Slice
+from producers.sweep.tasks import (
+    SweepOptions,
+    all_blocks,
+    finished_trials,
+    missing_trials,
+    next_blocks,
+)
 
-__all__ = ["SweepEvents", "SweepOptions", "finished_trials", "missing_trials", "run_sweep"]
+__all__ = [
+    "Slice",
+    "SweepEvents",
+    "SweepOptions",
+    "all_blocks",
+    "finished_trials",
+    "missing_trials",
+    "next_blocks",
+    "run_sweep",
+]

@@ -1,4 +1,4 @@
-"""Runs a sweep in this process: trains what is missing of its studies and writes it as shards.
+"""Runs a sweep, or a slice of it, in this process: trains what is missing and writes shards.
 
 What is done is what lies on disk as shards, so that a sweep that was stopped, however, goes on
 where it stopped when the same command is given again.
@@ -6,19 +6,21 @@ where it stopped when the same command is given again.
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from producers.lock import only_writer
-from producers.shards import TEMPORARY_PREFIX
-from producers.sweep.session import StudySession
-from producers.sweep.tasks import finished_trials, missing_trials
+from producers.lock import only_slice, only_writer
+from producers.shards import TEMPORARY_PREFIX, place_shard
+from producers.sweep.tasks import next_blocks, partition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from producers.plan import StudyPlan
+    from producers.sweep.slices import Slice
     from producers.sweep.tasks import SweepOptions
 
 
@@ -40,20 +42,59 @@ def run_sweep(
         DbtoolError: when another sweep writes there, a data set is missing, the disk is full, or
             the folder holds shards of another definition.
     """
-    with only_writer(out):
-        _clear(studies, out)
-        for study in studies:
+    # This imports JAX, which a sweep that another process trains does without.
+    from producers.sweep.session import StudySession
+
+    with _writable(studies, out, options) as staging:
+        following = next_blocks(studies, out, options)
+        for study, blocks in zip(studies, following, strict=True):
             session = None
-            while missing := missing_trials(options, finished_trials(study, out)):
+            left = blocks
+            while left:
                 session = session or StudySession(study, options)
-                for trial_ids in study.blocks(missing, options.block):
+                for trial_ids in left:
                     events.on_block(study, trial_ids)
-                    path, rows = session.train(trial_ids, out, events.on_steps)
+                    path, rows = session.train(trial_ids, staging, events.on_steps)
+                    if staging != out:
+                        path = place_shard(path, study.folder(out))
                     events.on_shard(path, rows)
+                # A slice has its blocks, whatever came of them.
+                left = [] if options.part else next_blocks([study], out, options)[0]
 
 
-def _clear(studies: Sequence[StudyPlan], out: Path) -> None:
-    """Removes the unfinished files that a killed sweep left."""
-    for study in studies:
-        for left in study.folder(out).glob(f"{TEMPORARY_PREFIX}*"):
-            left.unlink()
+@contextlib.contextmanager
+def whole_sweep(studies: Sequence[StudyPlan], out: Path) -> Iterator[Path]:
+    """Holds the folder for the only sweep there, clear of what killed ones left unfinished."""
+    with only_writer(out):
+        for left in out.glob(f"{TEMPORARY_PREFIX}*"):
+            _remove_staging(left)
+        for study in studies:
+            for file in study.folder(out).glob(f"{TEMPORARY_PREFIX}*"):
+                file.unlink()
+        yield out
+
+
+@contextlib.contextmanager
+def _writable(studies: Sequence[StudyPlan], out: Path, options: SweepOptions) -> Iterator[Path]:
+    """The folder that shards are written below, for a whole sweep or for a slice."""
+    if options.part is None:
+        with whole_sweep(studies, out):
+            yield out
+        return
+    with only_slice(out, options.part, partition(studies, options)):
+        staging = out / staging_name(options.part)
+        _remove_staging(staging)
+        try:
+            yield staging
+        finally:
+            _remove_staging(staging)
+
+
+def staging_name(part: Slice) -> str:
+    """The folder of a slice's unfinished shards, which other slices leave alone."""
+    return f"{TEMPORARY_PREFIX}{part.number}-of-{part.count}"
+
+
+def _remove_staging(folder: Path) -> None:
+    if folder.is_dir() and not folder.is_symlink():
+        shutil.rmtree(folder)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,9 +12,11 @@ from dbtool.errors import DbtoolError
 from dbtool.store.contract import STUDY_KEY, TRIALS_KEY
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from producers.plan import StudyPlan
+    from producers.sweep.slices import Slice
 
 # Trials that are added at a time, and in all, to reach a number of feasible ones.
 _ADDED_TRIALS = 8
@@ -28,12 +32,15 @@ class SweepOptions:
         feasible: trials are added until this many are not INFEASIBLE.
         block: most trials that are trained together.
         datasets: a folder to look for data sets in.
+        part: the slice of the sweep to train; None for all of it. A slice adds no trials for
+            `feasible`, which needs the results of all slices.
     """
 
     trials: int
     feasible: int
     block: int
     datasets: Path | None
+    part: Slice | None = None
 
 
 def finished_trials(study: StudyPlan, out: Path) -> dict[int, str]:
@@ -83,6 +90,55 @@ def missing_trials(options: SweepOptions, finished: dict[int, str]) -> list[int]
             return []
         wanted = (options.feasible - feasible) * trials // max(feasible, 1)
         trials = min(trials + max(wanted, _ADDED_TRIALS), most)
+
+
+def next_blocks(
+    studies: Sequence[StudyPlan], out: Path, options: SweepOptions
+) -> list[list[tuple[int, ...]]]:
+    """The blocks of trials to train next, for each of the studies.
+
+    When they are trained, and more feasible trials are wanted, there may be others.
+
+    Raises:
+        DbtoolError: when a shard there is not sound or belongs to another definition of its study.
+    """
+    if options.part is not None:
+        return _blocks_of_slice(studies, out, options, options.part)
+    return [
+        study.blocks(missing_trials(options, finished_trials(study, out)), options.block)
+        for study in studies
+    ]
+
+
+def _blocks_of_slice(
+    studies: Sequence[StudyPlan], out: Path, options: SweepOptions, part: Slice
+) -> list[list[tuple[int, ...]]]:
+    """What is missing of the slice's blocks.
+
+    Which blocks those are must not depend on what is finished, since the other slices write.
+    """
+    numbers = itertools.count(1)
+    following = []
+    for study, blocks in zip(studies, all_blocks(studies, options), strict=True):
+        finished = finished_trials(study, out)
+        own = [block for block in blocks if part.has(next(numbers))]
+        left = [tuple(trial for trial in block if trial not in finished) for block in own]
+        following.append([block for block in left if block])
+    return following
+
+
+def all_blocks(studies: Sequence[StudyPlan], options: SweepOptions) -> list[list[tuple[int, ...]]]:
+    """The blocks of trials of each of the studies, whatever is finished."""
+    return [study.blocks(range(options.trials), options.block) for study in studies]
+
+
+def partition(studies: Sequence[StudyPlan], options: SweepOptions) -> str:
+    """Eight letters that are the same where a sweep is cut into the same blocks."""
+    cut = [
+        [study.release, study.name, study.train_steps, study.seed, blocks]
+        for study, blocks in zip(studies, all_blocks(studies, options), strict=True)
+    ]
+    return hashlib.sha256(json.dumps(cut).encode()).hexdigest()[:8]
 
 
 def _different(described: object, expected: dict[str, Any]) -> str:
