@@ -22,7 +22,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -34,7 +34,8 @@ from producers.models.registry import model_definition
 from producers.plan import StudyPlan, plan_studies
 from producers.shards import write_shard
 from producers.training.batches import BatchStream
-from producers.training.block import BlockProgram, SplitArrays, trial_mesh
+from producers.training.block import BlockProgram, SplitArrays
+from producers.training.mesh import device_mesh
 from producers.training.run import Splits, train_block
 from producers.training.step import Trainer, trainer
 from producers.workloads.registry import find_workloads
@@ -74,26 +75,26 @@ def main() -> None:
     parser.add_argument("--steps", type=int, help="of whole production; default: the budget's")
     arguments = parser.parse_args()
     configure_devices()
-    splits = _made_up_splits()
+    training, splits = _made_up_splits()
     print(f"{arguments.workload}, {arguments.trials} trials, {jax.local_device_count()} devices")
     for batch_size in map(int, arguments.batch_sizes.split(",")):
         print(f"\nbatch size {batch_size}")
         setting = Setting(arguments.workload, batch_size, arguments.trials)
-        report_rates(setting, splits, arguments.rounds)
+        report_rates(setting, training, arguments.rounds)
         report_production(
             Setting(arguments.workload, batch_size, arguments.production_trials, arguments.steps),
             splits,
         )
 
 
-def report_rates(setting: Setting, splits: Splits, rounds: int) -> None:
+def report_rates(setting: Setting, training: SplitArrays, rounds: int) -> None:
     """Times what is compared in turns, and prints the rates and their ratios."""
     works = {
         "product": _matrix_product(),
-        "own": _block(setting, splits, shared=False),
-        "shared": _block(setting, splits, shared=True),
-        "from Python": _one_trial_from_python(setting, splits.training),
-        "scanned": _one_trial_scanned(setting, splits.training),
+        "own": _block(setting, training, shared=False),
+        "shared": _block(setting, training, shared=True),
+        "from Python": _one_trial_from_python(setting, training),
+        "scanned": _one_trial_scanned(setting, training),
     }
     rates: dict[str, list[float]] = {name: [] for name in works}
     for _, work in works.values():
@@ -129,7 +130,7 @@ def _print_ratio(
     )
 
 
-def _made_up_splits() -> Splits:
+def _made_up_splits() -> tuple[SplitArrays, Splits]:
     random = np.random.default_rng(0)
     program = _program(_plan(Setting("mnist/fc_64_64_64/sgd", 1, 1), shared=False), BlockProgram)
 
@@ -137,7 +138,8 @@ def _made_up_splits() -> Splits:
         images = random.integers(0, 256, (count, 28, 28), dtype=np.uint8)
         return program.put(Split(images, random.integers(0, 10, count, dtype=np.uint8)))
 
-    return Splits(split(55_000), split(5_000), split(5_000), split(10_000))
+    training = split(55_000)
+    return training, Splits(training, split(5_000), split(5_000), split(10_000))
 
 
 def _plan(setting: Setting, *, shared: bool) -> StudyPlan:
@@ -161,19 +163,20 @@ def _trainer(plan: StudyPlan) -> Trainer:
 def _program(plan: StudyPlan, kind: type[Program]) -> Program:
     return kind(
         _trainer(plan),
-        trial_mesh(),
+        device_mesh(),
         lanes=lanes(),
         shared_batches=plan.shared_batches,
         evaluation_batch=model_definition(plan.workload.model).evaluation_batch,
     )
 
 
-def _block(setting: Setting, splits: Splits, *, shared: bool) -> Timed:
+def _block(setting: Setting, training: SplitArrays, *, shared: bool) -> Timed:
     """The compiled block alone; counts trial-steps."""
     program = _program(_plan(setting, shared=shared), BlockProgram)
     places = program.places(setting.trials)
     capacity = min(1024, max(1, 2_000_000 // (places * setting.batch_size)))
-    shape = (capacity, setting.batch_size) if shared else (places, capacity, setting.batch_size)
+    trials = () if shared else (places,)
+    shape = (*trials, capacity, *program.batch_shape(setting.batch_size))
     batches = np.random.default_rng(1).integers(0, 55_000, shape, dtype=np.int32)
     rates = {"learning_rate": np.full(places, LEARNING_RATE, np.float32)}
     alive = np.ones(places, bool)
@@ -181,7 +184,7 @@ def _block(setting: Setting, splits: Splits, *, shared: bool) -> Timed:
 
     def advance() -> None:
         nonlocal states
-        states, losses = program.advance(states, rates, alive, batches, capacity, splits.training)
+        states, losses = program.advance(states, rates, alive, batches, capacity, training)
         jax.block_until_ready((states, losses))
 
     return setting.trials * capacity, advance
@@ -242,9 +245,9 @@ class _TimedProgram(BlockProgram):
         states: TrialState,
         metaparameters: Mapping[str, np.ndarray],
         alive: np.ndarray,
-        batches: np.ndarray,
+        batches: Any,
         steps: int,
-        training: SplitArrays,
+        training: SplitArrays | None,
     ) -> tuple[TrialState, jax.Array]:
         started = time.perf_counter()
         result = super().advance(states, metaparameters, alive, batches, steps, training)
@@ -254,7 +257,7 @@ class _TimedProgram(BlockProgram):
 
     def evaluate(
         self, states: TrialState, alive: np.ndarray, split: SplitArrays
-    ) -> tuple[jax.Array, jax.Array]:
+    ) -> dict[str, jax.Array]:
         started = time.perf_counter()
         result = super().evaluate(states, alive, split)
         jax.block_until_ready(result)

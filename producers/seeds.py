@@ -13,6 +13,7 @@ import hashlib
 INITIALISATION = 0
 BATCHES = 1
 SEARCH = 2
+AUGMENTATION = 3
 
 
 def derived_seed(*parts: object) -> int:

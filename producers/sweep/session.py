@@ -12,7 +12,8 @@ from producers.datasets import Split, load_images
 from producers.devices import lanes, provenance
 from producers.models.registry import model_definition
 from producers.shards import write_shard
-from producers.training.block import BlockProgram, trial_mesh
+from producers.training.block import BlockProgram
+from producers.training.mesh import device_mesh
 from producers.training.run import Splits, train_block
 from producers.training.step import trainer
 
@@ -78,7 +79,7 @@ def _program(study: StudyPlan) -> BlockProgram:
     workload = study.workload
     return BlockProgram(
         trainer(workload.model, workload.optimizer, workload.schedule),
-        trial_mesh(),
+        device_mesh(),
         lanes=lanes(),
         shared_batches=study.shared_batches,
         evaluation_batch=model_definition(workload.model).evaluation_batch,

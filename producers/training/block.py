@@ -4,6 +4,9 @@ Trials are sharded over the axis `trial` of the device mesh. Within a device the
 `lanes`: the trials of a group are vmapped, the groups follow one another. A CPU core is quickest
 with one lane, since a trial's weights then stay in its cache; a GPU or TPU with all its trials in
 one group (benchmarks/training.py compares them).
+
+Along the axis `data`, XLA divides the examples of each batch among the devices. What is computed
+does not depend on how: a batch's mean loss and its ghost batches are those of the whole batch.
 """
 
 from __future__ import annotations
@@ -14,36 +17,31 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
-from jax.sharding import AxisType, NamedSharding, PartitionSpec
+from jax.sharding import NamedSharding, PartitionSpec
 
-from producers.training.objectives import cross_entropy
+from producers.training.mesh import DATA, EVERYWHERE, TRIAL, TRIALS, put
+from producers.training.step import TrialState, pruned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     import numpy as np
 
     from producers.datasets import Split
-    from producers.training.step import Trainer, TrialState
+    from producers.training.step import Trainer
 
     Metaparameters = Mapping[str, jax.Array]
-
-TRIALS = PartitionSpec("trial")
-EVERYWHERE = PartitionSpec()
-
-
-def trial_mesh(devices: Sequence[jax.Device] | None = None) -> jax.sharding.Mesh:
-    """A device mesh with the single axis `trial` over all local devices, or over those given."""
-    chosen = list(devices or jax.local_devices())
-    return jax.make_mesh((len(chosen),), ("trial",), devices=chosen, axis_types=(AxisType.Auto,))
 
 
 @dataclass(frozen=True)
 class SplitArrays:
-    """A split on the devices: see `producers.datasets.Split`."""
+    """A split on the devices; see `producers.datasets.Split`."""
 
     inputs: jax.Array
     targets: jax.Array
+
+    def __len__(self) -> int:
+        return self.inputs.shape[0]
 
 
 class BlockProgram:
@@ -53,10 +51,12 @@ class BlockProgram:
 
     Args:
         trainer: the pure functions of one trial.
-        mesh: the devices.
+        mesh: the devices, as `producers.training.mesh.device_mesh` makes it.
         lanes: most trials that are vmapped together.
         shared_batches: whether all trials take the same examples.
         evaluation_batch: examples evaluated at a time.
+        micro_batch: most examples of a batch that pass through the model at a time; larger batches
+            accumulate their gradient over micro-batches.
     """
 
     def __init__(
@@ -67,39 +67,58 @@ class BlockProgram:
         lanes: int,
         shared_batches: bool,
         evaluation_batch: int,
+        micro_batch: int | None = None,
     ) -> None:
-        self._trainer = trainer
-        self._mesh = mesh
+        self.trainer = trainer
+        self.mesh = mesh
+        self.shared_batches = shared_batches
         self._lanes = lanes
-        self._batch_axis = None if shared_batches else 0
-        self._evaluation_batch = evaluation_batch
-        batches = EVERYWHERE if shared_batches else TRIALS
+        self.evaluation_batch = evaluation_batch
+        self._micro_batch = micro_batch
+        self._by_trial = NamedSharding(mesh, TRIALS)
         self._start = self._compiled(jax.vmap(trainer.start), TRIALS)
+        batches = EVERYWHERE if shared_batches else TRIALS
         self._advance = self._compiled(
             self._advance_device,
-            *(TRIALS, TRIALS, TRIALS, batches, EVERYWHERE, EVERYWHERE, EVERYWHERE),
+            *(TRIALS, TRIALS, TRIALS, batches, EVERYWHERE, EVERYWHERE),
             donate=0,
         )
-        self._evaluate = self._compiled(
-            self._evaluate_device, TRIALS, TRIALS, EVERYWHERE, EVERYWHERE
-        )
+        self._evaluate = self._compiled(self._evaluate_device, TRIALS, TRIALS, EVERYWHERE)
+
+    @property
+    def devices_a_trial(self) -> int:
+        """How many devices share each batch."""
+        devices: int = self.mesh.shape[DATA]
+        return devices
 
     def places(self, trials: int) -> int:
         """How many places a block needs to hold so many trials, evenly on devices and groups."""
-        devices = self._mesh.devices.size
+        devices: int = self.mesh.shape[TRIAL]
         share = -(-trials // devices)
         return devices * (share if share <= self._lanes else -(-share // self._lanes) * self._lanes)
 
+    def batch_shape(self, batch_size: int) -> tuple[int, int]:
+        """A batch as micro-batches: how many, and of how many examples each.
+
+        A micro-batch is the largest divisor of the batch size that is no more than asked for.
+        """
+        most = min(self._micro_batch or batch_size, batch_size)
+        micro_batch = next(size for size in range(most, 0, -1) if batch_size % size == 0)
+        return batch_size // micro_batch, micro_batch
+
     def put(self, split: Split) -> SplitArrays:
         """Copies a split to every device."""
-        everywhere = NamedSharding(self._mesh, EVERYWHERE)
         return SplitArrays(
-            jax.device_put(split.inputs, everywhere), jax.device_put(split.targets, everywhere)
+            put(split.inputs, self.mesh, EVERYWHERE), put(split.targets, self.mesh, EVERYWHERE)
         )
+
+    def put_trials(self, array: np.ndarray) -> jax.Array | np.ndarray:
+        """An array with a row a place, for a compiled call."""
+        return put(array, self.mesh, TRIALS) if self.mesh.is_multi_process else array
 
     def start(self, seeds: np.ndarray) -> TrialState:
         """The states before the first step, from the trials' seeds (uint32 [trials])."""
-        states: TrialState = self._start(seeds)
+        states: TrialState = self._start(self.put_trials(seeds))
         return states
 
     def advance(
@@ -107,9 +126,9 @@ class BlockProgram:
         states: TrialState,
         metaparameters: Mapping[str, np.ndarray],
         alive: np.ndarray,
-        batches: np.ndarray,
+        batches: Any,
         steps: int,
-        training: SplitArrays,
+        training: SplitArrays | None,
     ) -> tuple[TrialState, jax.Array]:
         """Trains the trials that are alive for some steps, or until their loss is not finite.
 
@@ -117,41 +136,86 @@ class BlockProgram:
             states: of all trials; their memory is reused, so that they are gone afterwards.
             metaparameters: name to float32 [trials].
             alive: bool [trials].
-            batches: the training examples of each step, int32 [trials, capacity, batch], or
-                [capacity, batch] where all trials share them.
+            batches: the training examples of each step, int32 [trials, capacity, micro-batches,
+                micro-batch], without the first axis where all trials share them. Without a training
+                split, the inputs and targets themselves, each of that shape and that of an example.
             steps: at most capacity.
-            training: the training split.
+            training: the training split; None where the batches hold the examples themselves.
 
         Returns:
             The new states, and the batch losses, float32 [trials, capacity]. They are valid for
             the first `steps` steps of a trial that was alive, up to the first that is not finite.
         """
+        on_devices = jax.tree.map(self.put_trials, (dict(metaparameters), alive))
+        if training is not None and self.mesh.is_multi_process:
+            batches = put(batches, self.mesh, EVERYWHERE if self.shared_batches else TRIALS)
+        arrays = None if training is None else (training.inputs, training.targets)
         result: tuple[TrialState, jax.Array] = self._advance(
-            states, metaparameters, alive, batches, steps, training.inputs, training.targets
+            states, *on_devices, batches, steps, arrays
         )
         return result
 
     def evaluate(
         self, states: TrialState, alive: np.ndarray, split: SplitArrays
-    ) -> tuple[jax.Array, jax.Array]:
-        """Evaluates the trials that are alive.
+    ) -> dict[str, jax.Array]:
+        """The totals of a split for the trials that are alive, summed over its examples.
 
         Returns:
-            Mean cross entropy (float32 [trials], nats an example) and the number of wrongly
-            classified examples (int32 [trials]); zeros for a group without a trial alive.
+            Name to [trials, ...], as the objective's metrics take them; zeros for a group without a
+            trial alive.
         """
-        result: tuple[jax.Array, jax.Array] = self._evaluate(
-            states.parameters, alive, split.inputs, split.targets
+        totals: dict[str, jax.Array] = self._evaluate(
+            (states.parameters, states.statistics),
+            self.put_trials(alive),
+            (split.inputs, split.targets),
         )
+        return totals
+
+    def abstract_states(self, places: int, *, pruned: bool) -> TrialState:
+        """The shapes, types and places of the states of so many trials, to restore them into."""
+        states = jax.eval_shape(self._start, jax.ShapeDtypeStruct((places,), jnp.uint32))
+        if pruned:
+            masks = jax.tree.map(
+                lambda weights: jax.ShapeDtypeStruct(weights.shape, jnp.bool), states.parameters
+            )
+            states = states._replace(masks=masks)
+        on_devices: TrialState = jax.tree.map(
+            lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=self._by_trial), states
+        )
+        return on_devices
+
+    def kept(self, states: TrialState, places: np.ndarray) -> TrialState:
+        """The states of some places alone, int [new places]."""
+        take = jax.jit(
+            lambda states, places: jax.tree.map(lambda array: array[places], states),
+            out_shardings=self._by_trial,
+        )
+        new: TrialState = take(states, places)
+        return new
+
+    def prune(self, states: TrialState, sparsity: float, training: SplitArrays) -> TrialState:
+        """Prunes each trial's network by its connection sensitivity over the training split."""
+        prune = self._compiled(partial(self._prune_device, sparsity), TRIALS, EVERYWHERE)
+        result: TrialState = prune(states, (training.inputs, training.targets))
         return result
 
     def _compiled(
         self, function: Callable[..., Any], *specs: PartitionSpec, donate: int | None = None
     ) -> Callable[..., Any]:
+        axes = {TRIAL} if self.devices_a_trial > 1 else {TRIAL, DATA}
         sharded = jax.shard_map(
-            function, mesh=self._mesh, in_specs=specs, out_specs=TRIALS, check_vma=False
+            function,
+            mesh=self.mesh,
+            in_specs=specs,
+            out_specs=TRIALS,
+            axis_names=axes,
+            check_vma=False,
         )
-        return jax.jit(sharded, donate_argnums=() if donate is None else donate)
+        return jax.jit(
+            sharded,
+            donate_argnums=() if donate is None else donate,
+            out_shardings=self._by_trial,
+        )
 
     def _over_groups(self, function: Callable[..., Any], *arrays: Any) -> Any:
         """Maps a function over the groups of a device's trials, one group after the other."""
@@ -161,24 +225,33 @@ class BlockProgram:
         results = jax.lax.map(lambda group: function(*group), grouped)
         return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), results)
 
+    def _shared_among_devices(self, examples: jax.Array, axis: int) -> jax.Array:
+        """Examples along an axis, divided among the devices that share a batch."""
+        if self.devices_a_trial == 1 or examples.shape[axis] % self.devices_a_trial:
+            return examples
+        spec = PartitionSpec(*[None] * axis, DATA)
+        divided: jax.Array = jax.lax.with_sharding_constraint(examples, spec)
+        return divided
+
     def _advance_device(
         self,
         states: TrialState,
         metaparameters: Metaparameters,
         alive: jax.Array,
-        batches: jax.Array,
+        batches: Any,
         steps: jax.Array,
-        images: jax.Array,
-        labels: jax.Array,
+        training: tuple[jax.Array, jax.Array] | None,
     ) -> Any:
-        steps_axis = 0 if self._batch_axis is None else 1
-        one_step_of_each = jax.vmap(self._trainer.step, (0, 0, self._batch_axis, self._batch_axis))
+        batch_axis = None if self.shared_batches else 0
+        steps_axis = 0 if self.shared_batches else 1
+        one_step_of_each = jax.vmap(partial(self._one_step, training), (0, 0, batch_axis))
 
         def advance_group(
-            states: TrialState, metaparameters: Metaparameters, alive: jax.Array, batches: jax.Array
+            states: TrialState, metaparameters: Metaparameters, alive: jax.Array, batches: Any
         ) -> tuple[TrialState, jax.Array]:
             """Trains one group until all its steps are done or none of its trials is alive."""
-            losses = jnp.full((alive.shape[0], batches.shape[steps_axis]), jnp.nan, jnp.float32)
+            capacity = jax.tree.leaves(batches)[0].shape[steps_axis]
+            losses = jnp.full((alive.shape[0], capacity), jnp.nan, jnp.float32)
 
             def unfinished(carry: tuple[Any, ...]) -> jax.Array:
                 done, _, _, running = carry
@@ -187,9 +260,11 @@ class BlockProgram:
 
             def one_step(carry: tuple[Any, ...]) -> tuple[Any, ...]:
                 done, states, losses, running = carry
-                examples = jax.lax.dynamic_index_in_dim(batches, done, steps_axis, keepdims=False)
-                batch = images[examples], labels[examples]
-                states, loss = one_step_of_each(states, metaparameters, *batch)
+                batch = jax.tree.map(
+                    lambda a: jax.lax.dynamic_index_in_dim(a, done, steps_axis, keepdims=False),
+                    batches,
+                )
+                states, loss = one_step_of_each(states, metaparameters, batch)
                 losses = jax.lax.dynamic_update_index_in_dim(losses, loss, done, 1)
                 return done + 1, states, losses, running & jnp.isfinite(loss)
 
@@ -197,37 +272,71 @@ class BlockProgram:
             _, states, losses, _ = jax.lax.while_loop(unfinished, one_step, start)
             return states, losses
 
-        if self._batch_axis is None:
+        if self.shared_batches:
             with_batches = partial(advance_group, batches=batches)
             return self._over_groups(with_batches, states, metaparameters, alive)
         return self._over_groups(advance_group, states, metaparameters, alive, batches)
 
-    def _evaluate_device(
-        self, parameters: Any, alive: jax.Array, images: jax.Array, labels: jax.Array
-    ) -> Any:
-        count = images.shape[0] // self._evaluation_batch
-        slices = jax.tree.map(
-            lambda a: a.reshape(count, self._evaluation_batch, *a.shape[1:]), (images, labels)
-        )
+    def _one_step(
+        self,
+        training: tuple[jax.Array, jax.Array] | None,
+        state: TrialState,
+        metaparameters: Metaparameters,
+        batch: Any,
+    ) -> tuple[TrialState, jax.Array]:
+        """One step of one trial, from its batch as micro-batches."""
+        divide = partial(self._shared_among_devices, axis=1)
+        batch = jax.tree.map(divide, batch)
+        if training is not None:
+            batch = tuple(divide(examples[batch]) for examples in training)
+        if batch[0].shape[0] == 1:
+            gradient = self.trainer.gradient(state, metaparameters, *(a[0] for a in batch))
+        else:
+            gradient = self.trainer.accumulated_gradient(state, metaparameters, *batch)
+        return self.trainer.update(state, metaparameters, gradient), gradient.loss
 
-        def add_slice(totals: Any, batch: tuple[jax.Array, jax.Array], parameters: Any) -> Any:
-            images, labels = batch
-            logits = self._trainer.logits(parameters, {}, images)
-            total_loss, wrong = totals
-            loss = total_loss + cross_entropy(logits, labels).sum()
-            return (loss, wrong + (logits.argmax(-1) != labels).sum(dtype=jnp.int32)), None
+    def _evaluate_device(self, model: Any, alive: jax.Array, split: Any) -> Any:
+        def evaluate(model: Any) -> Any:
+            return self._sum_over(split, partial(self.trainer.evaluation_totals, *model))
 
-        def evaluate(parameters: Any) -> tuple[jax.Array, jax.Array]:
-            zeros = jnp.zeros((), jnp.float32), jnp.zeros((), jnp.int32)
-            (loss, wrong), _ = jax.lax.scan(
-                lambda totals, batch: add_slice(totals, batch, parameters), zeros, slices
-            )
-            return loss / images.shape[0], wrong
+        def evaluate_group(model: Any, alive: jax.Array) -> Any:
+            def nothing(model: Any) -> Any:
+                like = jax.eval_shape(jax.vmap(evaluate), model)
+                return jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), like)
 
-        def evaluate_group(parameters: Any, alive: jax.Array) -> Any:
-            def nothing(_: Any) -> tuple[jax.Array, jax.Array]:
-                return jnp.zeros(alive.shape, jnp.float32), jnp.zeros(alive.shape, jnp.int32)
+            return jax.lax.cond(alive.any(), jax.vmap(evaluate), nothing, model)
 
-            return jax.lax.cond(alive.any(), jax.vmap(evaluate), nothing, parameters)
+        return self._over_groups(evaluate_group, model, alive)
 
-        return self._over_groups(evaluate_group, parameters, alive)
+    def _prune_device(self, sparsity: float, states: TrialState, training: Any) -> Any:
+        def prune(state: TrialState) -> TrialState:
+            def gradients(inputs: jax.Array, targets: jax.Array) -> Any:
+                found = self.trainer.gradient(state, {}, inputs, targets)
+                # The sum over the examples; their number makes no difference to the order.
+                return jax.tree.map(lambda g: g * inputs.shape[0], found.gradients)
+
+            from producers.training.pruning import connection_sensitivity, masks
+
+            summed = self._sum_over(training, gradients)
+            sensitivity = connection_sensitivity(state.parameters, summed)
+            return pruned(state, masks(state.parameters, sensitivity, sparsity))
+
+        return self._over_groups(jax.vmap(prune), states)
+
+    def _sum_over(self, split: Any, function: Callable[..., Any]) -> Any:
+        """Sums what a function of inputs and targets returns over the slices of a split."""
+        examples = split[0].shape[0]
+        size = min(self.evaluation_batch, examples)
+        whole = examples // size * size
+        slices = jax.tree.map(lambda a: a[:whole].reshape(-1, size, *a.shape[1:]), split)
+
+        def add_slice(sums: Any, part: Any) -> tuple[Any, None]:
+            divided = (self._shared_among_devices(array, 0) for array in part)
+            return jax.tree.map(jnp.add, sums, function(*divided)), None
+
+        like = jax.eval_shape(function, *(a[:size] for a in split))
+        sums = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), like)
+        sums, _ = jax.lax.scan(add_slice, sums, slices)
+        if whole < examples:
+            sums, _ = add_slice(sums, tuple(a[whole:] for a in split))
+        return sums

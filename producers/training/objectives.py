@@ -90,7 +90,7 @@ class Classification:
         """cross_entropy_error in nats an example, classification_error as a share."""
         return {
             "cross_entropy_error": _ratio(totals["loss"], totals["examples"]),
-            "classification_error": totals["wrong"] / totals["examples"],
+            "classification_error": totals["wrong"] / np.maximum(totals["examples"], 1),
         }
 
 
@@ -188,4 +188,7 @@ def _binary_losses(logits: jax.Array, targets: jax.Array) -> jax.Array:
 
 def _ratio(total: np.ndarray, count: np.ndarray) -> np.ndarray:
     """The mean in the precision of the sum, as float64."""
-    return np.asarray(total / count.astype(total.dtype), np.float64)
+    # Multiplied by the reciprocal, as XLA divides by a constant: rows then stay the same, bit for
+    # bit, as when the devices divided.
+    reciprocal = 1 / np.maximum(count, 1).astype(total.dtype)
+    return np.asarray(total * reciprocal, np.float64)

@@ -126,7 +126,10 @@ def train_block(
     Returns:
         Every measurement of the block.
     """
-    progress = checkpoints.restored(program, trials, sparsity) if checkpoints else None
+    progress = None
+    if checkpoints:
+        count = len(trials.trial_ids)
+        progress = checkpoints.restored(program, count, pruned=sparsity > 0)
     progress = progress or _begun(program, splits, trials, max(evaluations), sparsity)
     slots, record = progress.slots, progress.record
     draw = _draw(program, splits.training, trials, batch_size, list(evaluations), progress.step)
@@ -145,7 +148,7 @@ def train_block(
             slots.stop(record.add_evaluation(slots.trial, slots.alive, progress.step, columns))
         progress.evaluations += 1
         if slots.wasteful():
-            progress.states = _kept(progress.states, slots.compact())
+            progress.states = program.kept(progress.states, slots.compact())
     return record
 
 
@@ -226,11 +229,3 @@ def _advance(
     )
     slots.stop(ended)
     progress.step += steps
-
-
-def _kept(states: TrialState, places: np.ndarray) -> TrialState:
-    """The states of the given places."""
-    import jax
-
-    kept: TrialState = jax.tree.map(lambda array: array[places], states)
-    return kept

@@ -280,6 +280,11 @@ def _model_inputs(inputs: jax.Array, form: Form) -> jax.Array:
     return standardised
 
 
+def pruned(state: TrialState, masks: Any) -> TrialState:
+    """The state of a network whose weights are pruned by masks from now on."""
+    return state._replace(parameters=_masked(state.parameters, masks), masks=masks)
+
+
 def _masked(tree: Any, masks: Any) -> Any:
     """The tree with zeros where weights are pruned."""
     if masks is None:

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from producers.datasets import Split
-from producers.training.block import BlockProgram, trial_mesh
+from producers.training.block import BlockProgram
+from producers.training.mesh import device_mesh
 from producers.training.run import BlockTrials, Splits, train_block
 from producers.training.step import trainer
 
@@ -36,7 +37,7 @@ def made_up_split(count: int, seed: int) -> Split:
 def compiled(lanes: int, shared: bool) -> BlockProgram:
     return BlockProgram(
         trainer("fc_16", "momentum", "constant"),
-        trial_mesh(),
+        device_mesh(),
         lanes=lanes,
         shared_batches=shared,
         evaluation_batch=10,

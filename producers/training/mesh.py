@@ -1,0 +1,80 @@
+"""The devices that train: a mesh whose axes tell how they share the work.
+
+Devices along the axis `trial` train different trials; those along `data` share each batch of the
+same trials. Small models are quickest with all devices along `trial`, which need not talk to one
+another; a large model's batch fits, or is quick, only when many devices share it.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import jax
+import numpy as np
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
+
+from dbtool.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TRIAL = "trial"
+DATA = "data"
+TRIALS = PartitionSpec(TRIAL)
+EVERYWHERE = PartitionSpec()
+
+# Python does not see Ctrl-C while JAX waits for a call that may take minutes, but does while it
+# waits for a thread.
+_FETCHER = ThreadPoolExecutor(max_workers=1)
+
+
+def device_mesh(
+    devices: Sequence[jax.Device] | None = None, *, devices_a_trial: int = 1
+) -> jax.sharding.Mesh:
+    """The mesh over some devices.
+
+    Args:
+        devices: those of this process where each trial has one device, those of all processes
+            otherwise, unless given.
+        devices_a_trial: how many devices share each batch.
+
+    Raises:
+        UsageError: the devices cannot be divided so.
+    """
+    chosen = list(devices or (jax.local_devices() if devices_a_trial == 1 else jax.devices()))
+    if len(chosen) % devices_a_trial:
+        raise UsageError(
+            f"{len(chosen)} devices cannot be divided into groups of {devices_a_trial}; "
+            f"choose a divisor of {len(chosen)} with --devices-per-trial"
+        )
+    shape = (len(chosen) // devices_a_trial, devices_a_trial)
+    return jax.make_mesh(shape, (TRIAL, DATA), devices=chosen, axis_types=(AxisType.Auto,) * 2)
+
+
+def put(array: np.ndarray, mesh: jax.sharding.Mesh, spec: PartitionSpec) -> jax.Array:
+    """Copies an array that every process holds whole to the devices of a mesh."""
+    sharding = NamedSharding(mesh, spec)
+    if mesh.is_multi_process:
+        return jax.make_array_from_callback(array.shape, sharding, lambda part: array[part])
+    placed: jax.Array = jax.device_put(array, sharding)
+    return placed
+
+
+def same_on_every_process(value: int) -> int:
+    """What the first process says, on every process; a collective call where there are several."""
+    if jax.process_count() == 1:
+        return value
+    from jax.experimental import multihost_utils
+
+    return int(multihost_utils.broadcast_one_to_all(np.int64(value)))
+
+
+def on_host(array: jax.Array) -> np.ndarray:
+    """The whole array on this host, once it has been computed."""
+    if array.is_fully_addressable or array.is_fully_replicated:
+        return _FETCHER.submit(np.asarray, array).result()
+    from jax.experimental import multihost_utils
+
+    gathered: np.ndarray = multihost_utils.process_allgather(array, tiled=True)
+    return gathered
