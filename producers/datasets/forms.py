@@ -103,3 +103,12 @@ OPEN_IMAGES_V4 = ImageForm(
     deviation=IMAGENET.deviation,
 )
 """The images of Open Images v4, with its trainable classes; standardised as ImageNet's (chosen)."""
+
+LM1B = TextForm(vocabulary=32_000, length=64)
+"""The sentences of LM1B; 64 tokens hold nearly all of them whole (chosen)."""
+
+COMMON_CRAWL = LM1B
+"""The sentences of Common Crawl, as those of LM1B (chosen)."""
+
+BROWN = TextForm(vocabulary=4_096, length=64)
+"""The sentences of the Brown corpus; 64 tokens hold 94 in a hundred of them whole (chosen)."""

@@ -36,7 +36,8 @@ def load_dataset(
         folder: a folder to read instead of the known data set: in the same format, of any size and
             any content. None for the known data set, whose sizes and hashes are checked.
         datasets_dir: a folder that holds data sets; DBTOOL_DATASETS by default.
-        vocabulary: the file that keeps a text data set's subword vocabulary.
+        vocabulary: a SentencePiece model to take as a text data set's subword vocabulary; None to
+            have one trained, or found where it was trained before.
 
     Raises:
         UsageError: no data set has that name, the subset or number of examples does not exist, or a
@@ -84,11 +85,32 @@ def _open_images(request: Request) -> Dataset:
     return load_open_images(request)
 
 
+def _lm1b(request: Request) -> Dataset:
+    from producers.datasets.text.lm1b import load_lm1b
+
+    return load_lm1b(request)
+
+
+def _common_crawl(request: Request) -> Dataset:
+    from producers.datasets.text.common_crawl import load_common_crawl
+
+    return load_common_crawl(request)
+
+
+def _brown(request: Request) -> Dataset:
+    from producers.datasets.text.brown import load_brown
+
+    return load_brown(request)
+
+
 LOADERS: dict[str, Callable[[Request], Dataset]] = {
     "mnist": _mnist,
     "fashion_mnist": _mnist,
     "cifar_10": _cifar_10,
     "imagenet": _imagenet,
     "open_images_v4": _open_images,
+    "lm1b": _lm1b,
+    "common_crawl": _common_crawl,
+    "brown": _brown,
 }
 """The loader of each data set; it imports what it needs when it is called."""

