@@ -18,7 +18,7 @@ taken AS MATERIALIZED (
     SELECT * FROM curve_trials('chosen')
 ),
 counted AS (
-    SELECT question, count(*) AS trials, count_if(in_group) AS group_trials
+    SELECT question, count(*) AS trials, count(*) FILTER (in_group) AS group_trials
     FROM taken
     GROUP BY question
 ),

@@ -16,8 +16,8 @@ SELECT
         concat(if(sparsity > 0, format('sparsity_{:.0f}/', 100 * sparsity), ''), concat_ws('/', dataset, model, optimizer))
     ) AS workload,
     metric,
-    nextafter(coalesce(goal_value, goal)::DOUBLE, 'infinity'::DOUBLE) AS goal,
-    replace(goal_text(metric, coalesce(goal_value, goal)::DOUBLE), '<', '≤') AS goal_text,
+    strict_goal(metric, coalesce(goal_value, goal)::DOUBLE, true) AS goal,
+    inclusive_goal_text(metric, coalesce(goal_value, goal)::DOUBLE) AS goal_text,
     trials
 FROM query_table(networks)
 CROSS JOIN query_table(sparsities)
@@ -31,12 +31,18 @@ LEFT JOIN (
 
 -- The curves of the figures that draw any workloads: those named, all in one panel, or, where workload_names is NULL,
 -- those of the releases with a panel for those that share data set, optimizer and goal; a panel each where apart is
--- true. Each has its own goal (of several releases: the first one's) unless goal_value is given; a workload without
--- goal is left out. A curve is named by what tells it from the others of its panel, the panel by what they share.
+-- true. Each has its own goal (of several releases: the first one's) unless goal_value is given, and its own rule
+-- whether the goal is inclusive; goal is the number to be strictly past. A workload without goal is left out. A curve is
+-- named by what tells it from the others of its panel, the panel by what they share.
 CREATE MACRO workload_curves(release_name, workload_names, goal_value, apart) AS TABLE
 WITH chosen AS (
     SELECT
-        workloads.* REPLACE (coalesce(goal_value, goal)::DOUBLE AS goal),
+        workloads.* REPLACE (strict_goal(metric, coalesce(goal_value, goal)::DOUBLE, goal_inclusive) AS goal),
+        if(
+            goal_inclusive,
+            inclusive_goal_text(metric, coalesce(goal_value, goal)::DOUBLE),
+            goal_text(metric, coalesce(goal_value, goal)::DOUBLE)
+        ) AS goal_text,
         concat_ws('/', collection, dataset) AS place,
         regexp_replace(model, '\d+', '', 'g') AS family,
         regexp_extract_all(model, '\d+')::INTEGER[] AS sizes
@@ -92,5 +98,6 @@ SELECT
     workload,
     metric,
     goal,
+    goal_text,
     optimizer
 FROM ordered;

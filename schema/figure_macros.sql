@@ -29,7 +29,8 @@ FROM (
 )
 GROUP BY release;
 
--- A goal as a reader says it: val_classification_error, 0.01 -> validation error < 0.01.
+-- A goal as a reader says it: val_classification_error, 0.01 -> validation error < 0.01; where a value equal to it has
+-- reached it, inclusive_goal_text says validation error ≤ 0.01.
 CREATE MACRO goal_text(metric, goal) AS concat(
     CASE split_part(metric, '_', 1)
         WHEN 'train' THEN 'training '
@@ -44,6 +45,7 @@ CREATE MACRO goal_text(metric, goal) AS concat(
     END,
     goal
 );
+CREATE MACRO inclusive_goal_text(metric, goal) AS replace(replace(goal_text(metric, goal), '<', '≤'), '>', '≥');
 
 -- The studies behind a figure's curves, a row a curve, release and batch size, with the columns of the list that were
 -- left out as NULL. A curve whose workload the release lacks has one row without study. question is the same for curves
@@ -131,7 +133,7 @@ taken AS MATERIALIZED (
     SELECT * FROM curve_trials('chosen')
 ),
 counted AS (
-    SELECT question, count(*) AS trials, count_if(in_group) AS group_trials
+    SELECT question, count(*) AS trials, count(*) FILTER (in_group) AS group_trials
     FROM taken
     GROUP BY question
 ),

@@ -38,7 +38,8 @@ SELECT
     panel AS title,
     workload,
     metric,
-    goal
+    goal,
+    goal_text
 FROM ranked
 WHERE workload_names IS NOT NULL OR place = 1;
 
@@ -170,6 +171,8 @@ ORDER BY panel_order, series_order, release_order, x, trial_id;
 -- logarithmic one y, low and high are 1 - the value. A metaparameter that a release has no value of has one row.
 CREATE MACRO grid_points(panels, release_name, goal_value, trial_count) AS TABLE
 WITH rows_of_grid AS (
+    SELECT NULL::VARCHAR AS goal_text WHERE false
+    UNION ALL BY NAME
     SELECT * REPLACE (coalesce(goal_value, goal)::DOUBLE AS goal) FROM query_table(panels)
 ),
 grid_workloads AS MATERIALIZED (
@@ -179,16 +182,17 @@ grid_workloads AS MATERIALIZED (
         NULL::INTEGER AS batch_size,
         metric,
         goal,
+        goal_text,
         NULL::BIGINT AS most_steps
     FROM rows_of_grid
-    GROUP BY workload, metric, goal
+    GROUP BY workload, metric, goal, goal_text
 ),
 outcomes AS MATERIALIZED (
     SELECT * FROM panel_outcomes('grid_workloads', release_name, goal_value, trial_count)
 ),
 spaces AS (
     SELECT
-        rows_of_grid.*,
+        rows_of_grid.* EXCLUDE (goal_text),
         outcomes.* EXCLUDE (panel_order, workload, metric, goal),
         metaparameters[metaparameter] AS value,
         search_space->metaparameter AS space

@@ -7,6 +7,15 @@ FROM stored.trial
 WHERE status = 'COMPLETE'
 QUALIFY row_number() OVER (PARTITION BY study_id ORDER BY trial_id) <= trial_count;
 
+-- The number that a value has to be strictly past, which is the goal itself or, where a value equal to the goal has
+-- reached it, the next number on the worse side of it. Batch losses are 32-bit numbers, with others beside them.
+CREATE MACRO strict_goal(metric, goal, inclusive) AS CASE
+    WHEN NOT inclusive THEN goal
+    WHEN metric LIKE '%average_precision' THEN nextafter(goal, '-infinity'::DOUBLE)
+    WHEN metric = 'batch_cross_entropy_error' THEN nextafter(goal::FLOAT, 'infinity'::FLOAT)::DOUBLE
+    ELSE nextafter(goal, 'infinity'::DOUBLE)
+END;
+
 -- The values of one metric of each trial in the common table expression named "taken": study_id, trial_id, metric, goal
 -- (which may be NULL), and whether they are strictly past the goal. A branch a metric, because a branch whose metric
 -- nobody asked for is not read at all, and the one that is reads that column alone. Batch losses are stored as 32-bit
@@ -112,34 +121,42 @@ FROM improving_values(taken)
 WHERE past
 GROUP BY study_id, trial_id, metric, goal;
 
--- The studies that a question is about, with its metric and goal. workload_name may be a pattern such as 'mnist/*';
--- release_name and workload_name may be NULL: then all are asked for; metric_name and goal_value may be NULL: then the
--- workload's own hold.
+-- The studies that a question is about, with its metric and goal, and the number to be strictly past by the workload's
+-- rule (see strict_goal). workload_name may be a pattern such as 'mnist/*'; release_name and workload_name may be NULL:
+-- then all are asked for; metric_name and goal_value may be NULL: then the workload's own hold.
 CREATE MACRO asked_studies(release_name, workload_name, metric_name, goal_value) AS TABLE
 SELECT
     release,
-    workload,
+    workload.workload AS workload,
     study_id,
     batch_size,
     train_steps,
     search_space,
-    coalesce(metric_name, metric) AS metric,
-    coalesce(goal_value, goal)::DOUBLE AS goal
+    coalesce(metric_name, workload.metric) AS metric,
+    coalesce(goal_value, workload.goal)::DOUBLE AS goal,
+    strict_goal(
+        coalesce(metric_name, workload.metric), coalesce(goal_value, workload.goal)::DOUBLE, goal_inclusive
+    ) AS strict_goal
 FROM stored.study
-JOIN stored.workload USING (workload_id)
+JOIN stored.workload AS workload USING (workload_id)
 JOIN stored.release USING (release_id)
-WHERE (workload_name IS NULL OR workload GLOB workload_name)
+WHERE (workload_name IS NULL OR workload.workload GLOB workload_name)
 AND (release_name IS NULL OR release = release_name);
 
 -- Steps to result of every study that is asked for, apart for each value of a metaparameter such as label_smoothing: of
--- its first trials, the measurement with the smallest step whose metric is strictly past the goal; ties go to the
--- smaller trial id. A group that did not reach it has NULL steps. metaparameter_name may be NULL: then a study is one
+-- its first trials, the measurement with the smallest step whose metric is strictly past the goal (of a workload whose
+-- goal is inclusive: past it or equal to it); ties go to the smaller trial id. A group that did not reach it has NULL steps. metaparameter_name may be NULL: then a study is one
 -- group.
 CREATE MACRO steps_to_result_by(
     metaparameter_name, release_name, workload_name, metric_name, goal_value, trial_count
 ) AS TABLE
 WITH taken AS MATERIALIZED (
-    SELECT study_id, trial_id, metric, goal, metaparameters[metaparameter_name] AS metaparameter_value
+    SELECT
+        study_id,
+        trial_id,
+        metric,
+        strict_goal AS goal,
+        metaparameters[metaparameter_name] AS metaparameter_value
     FROM asked_studies(release_name, workload_name, metric_name, goal_value)
     JOIN first_trials(trial_count) USING (study_id)
     JOIN stored.trial USING (study_id, trial_id)
@@ -290,7 +307,7 @@ FROM best_measurements_by(
 -- best is the trial of each study that achieved it first, ties going to the smaller trial id.
 CREATE MACRO trial_outcomes(release_name, workload_name, metric_name, goal_value, most_steps) AS TABLE
 WITH taken_trials AS MATERIALIZED (
-    SELECT study_id, trial_id, metric, goal
+    SELECT study_id, trial_id, metric, strict_goal AS goal
     FROM asked_studies(release_name, workload_name, metric_name, goal_value)
     JOIN stored.trial USING (study_id)
     WHERE status = 'COMPLETE'

@@ -30,6 +30,7 @@ CREATE TABLE stored.workload (
     metric VARCHAR NOT NULL,         -- the column of the goal, such as val_classification_error
     goal DOUBLE,                     -- NULL where no goal is known
     maximize BOOLEAN NOT NULL,       -- whether higher values of the metric are better
+    goal_inclusive BOOLEAN NOT NULL, -- whether a value equal to the goal has reached it, and not only one strictly past it
     train_examples BIGINT,
     definition JSON,                 -- the producer's whole definition of the workload; NULL for the archive
     UNIQUE (release_id, workload)
@@ -81,7 +82,7 @@ CREATE TABLE stored.measurement (
     test_cross_entropy_error DOUBLE,
     test_classification_error DOUBLE,
     test_average_precision DOUBLE,
-    other_metrics MAP(VARCHAR, DOUBLE) -- metrics that the columns above do not name, under the archive's names
+    other_metrics MAP(VARCHAR, DOUBLE) -- metrics that the columns above do not name, under the archive's or the producer's names
 );
 
 -- Of the measurements of COMPLETE trials, those whose value of the workload's own metric is strictly better than every

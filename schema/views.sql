@@ -60,6 +60,7 @@ SELECT
     metric,
     goal,
     maximize,
+    goal_inclusive,
     train_examples,
     count(batch_size) AS studies,
     coalesce(sum(complete + incomplete + infeasible), 0)::BIGINT AS trials,

@@ -153,10 +153,11 @@ def _producer(shards: Sequence[Shard], reduction: Reduction) -> dict[str, Any]:
 
 def _reduced_tables(shards: Sequence[Shard], reduction: Reduction) -> Iterator[pa.Table]:
     """The rows that are kept, in tables that each become a row group."""
+    optional = frozenset().union(*(shard.optional for shard in shards))
     pending: list[pa.RecordBatch] = []
     for shard in shards:
         last_steps = {trial["trial_id"]: trial["steps"] for trial in shard.trials}
-        for rows in read_rows(shard.path):
+        for rows in read_rows(shard.path, optional):
             pending.append(reduction.apply(rows, last_steps))
             if sum(map(len, pending)) >= _ROWS_A_GROUP:
                 yield pa.Table.from_batches(pending)

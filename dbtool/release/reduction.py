@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 BATCH_LOSS = "batch_cross_entropy_error"
 REDUCED_KEY = "reduced"
@@ -22,8 +19,8 @@ _FLOAT32_MANTISSA_BITS = 23
 class Reduction:
     """What a release leaves out of the producers' shards.
 
-    Rows of evaluations and the last row of a trial are always kept, and their split metrics are
-    never rounded.
+    Rows of evaluations and the last row of a trial are always kept, and no metric but the batch
+    loss is ever rounded.
 
     Attributes:
         every_loss_up_to: steps whose batch losses are all kept.
@@ -57,7 +54,7 @@ class Reduction:
     def _kept(self, rows: pa.RecordBatch, last_steps: dict[int, int]) -> np.ndarray:
         steps = rows.column("step").to_numpy()
         trials = rows.column("trial_id").to_numpy()
-        kept = _evaluated(rows, [name for name in rows.schema.names if "_error" in name])
+        kept = _evaluated(rows)
         kept |= steps == np.array([last_steps[trial] for trial in trials.tolist()])
         kept |= steps <= self.every_loss_up_to
         if self.then_one_in is not None:
@@ -84,10 +81,10 @@ def rounded(values: np.ndarray, bits: int) -> np.ndarray:
     return result
 
 
-def _evaluated(rows: pa.RecordBatch, metrics: Sequence[str]) -> np.ndarray:
-    """Whether a row holds a metric of a split, bool [rows]."""
+def _evaluated(rows: pa.RecordBatch) -> np.ndarray:
+    """Whether a row holds a metric of an evaluation, bool [rows]."""
     result = np.zeros(len(rows), bool)
-    for name in metrics:
-        if name != BATCH_LOSS:
+    for name in rows.schema.names:
+        if name not in {"trial_id", "step", BATCH_LOSS}:
             result |= pc.is_valid(rows.column(name)).to_numpy(zero_copy_only=False)
     return result

@@ -180,6 +180,7 @@ def _add_workload(
     )
     given = cast("Mapping[str, Any]", definition)
     values = {name: given[name] for name in columns.split()}
+    values |= {"goal_inclusive": given.get("goal_inclusive", False)}
     whole = {"release": release, "definition": json.dumps(definition) if produced else None}
     return _new_id(connection, "add_workload", values | whole)
 

@@ -228,8 +228,9 @@ def _store(connection: duckdb.DuckDBPyConnection, shards: Sequence[Shard]) -> No
     study_id = catalog.add_study(connection, catalog.find(connection, study), study)
     with_ids = [(catalog.add_shard(connection, study_id, shard), shard) for shard in shards]
     catalog.add_trials(connection, study_id, with_ids)
-    batches = (batch for shard in shards for batch in read_rows(shard.path))
-    reader = pa.RecordBatchReader.from_batches(shard_schema(), batches)
+    optional = frozenset().union(*(shard.optional for shard in shards))
+    batches = (batch for shard in shards for batch in read_rows(shard.path, optional))
+    reader = pa.RecordBatchReader.from_batches(shard_schema(optional), batches)
     connection.register("incoming_rows", reader)
     try:
         connection.execute(statement("add_measurements"), {"study_id": study_id})
@@ -244,6 +245,8 @@ def _improvements(shards: Sequence[Shard]) -> pa.Table:
     found = []
     for shard in shards:
         trials = [trial["trial_id"] for trial in shard.trials if trial["status"] == "COMPLETE"]
-        rows = pq.read_table(shard.path, columns=["trial_id", "step", metric])
+        wanted = ["trial_id", "step", metric]
+        held = [name for name in wanted if name in shard_schema(shard.optional).names]
+        rows = pq.read_table(shard.path, columns=held)
         found.append(improvements(rows, metric, trials))
     return pa.concat_tables(found).sort_by([("trial_id", "ascending"), ("step", "ascending")])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from dbtool.store.contract import (
     FORMAT_KEY,
@@ -13,8 +13,8 @@ from dbtool.store.contract import (
     STATUSES,
     STUDY_KEY,
     TRIALS_KEY,
+    metric_columns,
     shard_format,
-    shard_schema,
 )
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class Definition(TypedDict):
     goal: float | None
     maximize: bool
     train_examples: int
+    goal_inclusive: NotRequired[bool]
 
 
 class Study(TypedDict):
@@ -85,6 +86,7 @@ _DEFINITION: dict[str, _Kinds] = {
     "maximize": (bool,),
     "train_examples": (int,),
 }
+_OPTIONAL_DEFINITION: dict[str, _Kinds] = {"goal_inclusive": (bool,)}
 _TRIAL: dict[str, _Kinds] = {
     "trial_id": (int,),
     "status": (str,),
@@ -154,9 +156,18 @@ def _study(value: Any) -> Study:
     _check_fields(value, _STUDY, "study")
     _check_fields(value["workload"], _DEFINITION, "workload definition")
     definition = value["workload"]
-    if definition["metric"] not in shard_schema().names[2:]:
+    optional = {
+        name: _OPTIONAL_DEFINITION[name] for name in _OPTIONAL_DEFINITION & definition.keys()
+    }
+    _check_fields(definition, optional, "workload definition")
+    metric = definition["metric"]
+    if metric not in metric_columns():
+        raise MetadataError(f"its workload's metric {metric!r} is none of a shard's columns")
+    if definition["maximize"] is not metric.endswith("average_precision"):
+        better = "higher" if metric.endswith("average_precision") else "lower"
         raise MetadataError(
-            f"its workload's metric {definition['metric']!r} is none of a shard's columns"
+            f"its workload's maximize is {json.dumps(definition['maximize'])}, "
+            f"but {better} values of {metric} are better"
         )
     if not 0 <= definition["sparsity"] < 1:
         raise MetadataError(f"its workload's sparsity {definition['sparsity']} is not below 1")

@@ -11,8 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dbtool.errors import DbtoolError
-from dbtool.store.contract import ShardName, parse_shard_name, shard_name, shard_schema
+from dbtool.store.contract import (
+    OTHER_METRICS,
+    ShardName,
+    optional_columns,
+    parse_shard_name,
+    shard_name,
+    shard_schema,
+)
 from dbtool.store.metadata import MetadataError, Study, Trial, parse_metadata
+from dbtool.store.other_metrics import check_other_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,6 +54,7 @@ class Shard:
         trials: its trials, sorted by trial_id.
         producer: versions, device and git revision of what wrote it.
         trial_rows: rows of each trial, in the order of `trials`.
+        optional: the optional columns that it has.
     """
 
     path: Path
@@ -54,6 +63,7 @@ class Shard:
     trials: tuple[Trial, ...]
     producer: dict[str, Any]
     trial_rows: tuple[int, ...]
+    optional: frozenset[str]
 
     @property
     def rows(self) -> int:
@@ -72,13 +82,14 @@ def read_shard(path: Path) -> Shard:
         with pq.ParquetFile(path) as file:
             study, trials, producer = _footer(file)
             ids, rows, last_steps = _check_rows(file)
+            optional = optional_columns() & set(file.schema_arrow.names)
         trials = tuple(sorted(trials, key=lambda trial: trial["trial_id"]))
         _check_trials(name, study, trials, ids, last_steps)
     except MetadataError as error:
         raise ShardError(path, str(error)) from error
     except (pa.ArrowException, OSError) as error:
         raise ShardError(path, _reading_failed(error)) from error
-    return Shard(path, sha256, study, trials, producer, rows)
+    return Shard(path, sha256, study, trials, producer, rows, optional)
 
 
 def read_study(path: Path) -> Study:
@@ -96,11 +107,25 @@ def read_study(path: Path) -> Study:
         raise ShardError(path, _reading_failed(error)) from error
 
 
-def read_rows(path: Path) -> Iterator[pa.RecordBatch]:
-    """The rows of a shard that is in contract, in batches of `shard_schema`."""
+def read_rows(path: Path, optional: frozenset[str] = frozenset()) -> Iterator[pa.RecordBatch]:
+    """The rows of a shard that is in contract, in batches.
+
+    Args:
+        path: the shard.
+        optional: the optional columns to read; one that the shard lacks is null throughout.
+
+    Yields:
+        [rows] `shard_schema(optional)`.
+    """
+    schema = shard_schema(optional)
     with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=_BATCH_ROWS):
-            yield pa.RecordBatch.from_arrays(batch.columns, schema=shard_schema())
+        held = [name for name in schema.names if name in file.schema_arrow.names]
+        for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=held):
+            columns = [
+                batch.column(field.name) if field.name in held else pa.nulls(len(batch), field.type)
+                for field in schema
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _reading_failed(error: Exception) -> str:
@@ -136,7 +161,8 @@ def _footer(file: pq.ParquetFile) -> tuple[Study, tuple[Trial, ...], dict[str, A
     """
     parsed = parse_metadata(file.metadata.metadata or {})
     columns = [(field.name, field.type) for field in file.schema_arrow]
-    wanted = [(field.name, field.type) for field in shard_schema()]
+    schema = shard_schema(optional_columns() & {name for name, _ in columns})
+    wanted = [(field.name, field.type) for field in schema]
     if columns != wanted:
         raise MetadataError(_column_difference(columns, wanted))
     return parsed
@@ -168,13 +194,16 @@ def _check_rows(file: pq.ParquetFile) -> tuple[list[int], tuple[int, ...], list[
         Trial ids in order; the rows of each; the last step of each.
 
     Raises:
-        MetadataError: a key is null or negative, or rows are unsorted or repeated.
+        MetadataError: a key is null or negative, rows are unsorted or repeated, or other_metrics
+            are out of contract.
     """
     ids: list[int] = []
     rows: list[int] = []
     last_steps: list[int] = []
     for batch in file.iter_batches(batch_size=_BATCH_ROWS):
         batch.validate(full=True)
+        if OTHER_METRICS in batch.schema.names:
+            check_other_metrics(batch.column(OTHER_METRICS))
         for name in ("trial_id", "step"):
             if batch.column(name).null_count:
                 raise MetadataError(f"its column {name} holds a null")

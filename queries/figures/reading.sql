@@ -18,6 +18,7 @@ WITH curves AS (
         near_batch_size(256, $release::VARCHAR, [workload]) AS batch_size,
         metric,
         goal,
+        goal_text,
         100 AS trials
     FROM named_or_largest($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)
 )

@@ -18,6 +18,7 @@ panels AS (
         batch_size,
         metric,
         goal,
+        goal_text,
         NULL::BIGINT AS most_steps
     FROM chosen
     JOIN (

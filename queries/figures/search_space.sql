@@ -35,6 +35,7 @@ panels AS (
         workload,
         metric,
         goal,
+        goal_text,
         metaparameter,
         coalesce(relative, false) AS relative
     FROM chosen

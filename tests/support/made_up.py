@@ -7,7 +7,8 @@
         trials=[(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5, 0.2]))],
     )
 
-Each row is a mapping of "step" and any columns of the contract; the columns left out are null.
+Each row is a mapping of "step" and any columns of the contract, other_metrics being a mapping too;
+the columns left out are null, and optional ones that no row has are left out.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import pyarrow.parquet as pq
 
 from dbtool.store.contract import (
     FORMAT_KEY,
+    OTHER_METRICS,
     PRODUCER_KEY,
     STUDY_KEY,
     TRIALS_KEY,
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-Row: TypeAlias = "Mapping[str, float | None]"
+Row: TypeAlias = "Mapping[str, Any]"
 Trial: TypeAlias = "tuple[int, str, Mapping[str, float], Sequence[Row]]"
 
 RELEASE = "made-up"
@@ -107,7 +109,10 @@ def definition(workload: str = WORKLOAD, **changes: Any) -> dict[str, Any]:
 def shard_table(trials: Sequence[Trial]) -> pa.Table:
     """The rows of the trials in the given order, in the contract's columns."""
     rows = [{"trial_id": trial_id, **row} for trial_id, _, _, rows in trials for row in rows]
-    return pa.Table.from_pylist(rows, schema=shard_schema())
+    for row in rows:
+        if isinstance(row.get(OTHER_METRICS), dict):
+            row[OTHER_METRICS] = list(row[OTHER_METRICS].items())
+    return pa.Table.from_pylist(rows, schema=shard_schema(frozenset().union(*rows)))
 
 
 def shard_metadata(

@@ -11,6 +11,7 @@ SELECT
     $metric,
     $goal,
     $maximize,
+    $goal_inclusive,
     $train_examples,
     $definition
 RETURNING workload_id;

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from support.made_up import write_shard
 
-from dbtool.store.contract import shard_schema
+from dbtool.store.contract import metric_columns
 from dbtool.store.database import open_for_reading, open_for_writing
 from dbtool.store.ingest import ingest
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 WORKLOAD = "digits/fc_8/sgd"
 GOAL = 0.1
 VAL = "val_classification_error"
+PRECISION = "val_average_precision"
 Curve = list[tuple[int, float | None]]
 
 
@@ -111,28 +112,68 @@ def test_another_goal_or_metric(database: Path) -> None:
     assert steps(database, "test_classification_error", 0.06, 100)[0] == (1, 10, 0, 0.05, 1)
 
 
-def test_maximised_metrics_pass_upwards(tmp_path: Path) -> None:
-    rows = [{"step": 1, VAL: 0.5}, {"step": 2, VAL: 0.6}, {"step": 3, VAL: 0.7}]
-    path = write_shard(
-        tmp_path,
-        workload=WORKLOAD,
-        trials=[(0, "COMPLETE", {}, rows)],
-    )
+@pytest.mark.parametrize("own", [True, False])
+def test_maximised_metrics_pass_upwards(tmp_path: Path, own: bool) -> None:
+    values = [0.5, 0.6, 0.4, 0.7]
+    rows = [{"step": step, PRECISION: value} for step, value in enumerate(values, 1)]
+    goal = {"metric": PRECISION, "maximize": True, "goal": 0.6} if own else {}
+    path = write_shard(tmp_path, workload=WORKLOAD, trials=[(0, "COMPLETE", {}, rows)], **goal)
     with open_for_writing(tmp_path / "db") as connection:
         assert ingest(connection, [path]).refused == ()
-        connection.execute(
-            "UPDATE stored.measurement SET val_average_precision = val_classification_error"
+        improved = connection.execute("SELECT step, value FROM stored.improvement").fetchall()
+        assert improved == ([(1, 0.5), (2, 0.6), (4, 0.7)] if own else [])
+    assert steps(tmp_path / "db", PRECISION, 0.6, 100) == [(64, 4, 0, 0.7, 1)]
+    assert steps(tmp_path / "db", PRECISION, 0.55, 100) == [(64, 2, 0, 0.6, 1)]
+    if own:
+        assert steps(tmp_path / "db", None, None, 100) == [(64, 4, 0, 0.7, 1)]
+
+
+@pytest.mark.parametrize("goal", [0.1, 0.7, 0.02])
+@pytest.mark.parametrize("metric", metric_columns())
+def test_an_inclusive_goal_is_reached_by_its_equal(
+    tmp_path: Path, metric: str, goal: float
+) -> None:
+    # The batch loss is a 32-bit number, and so is its goal then.
+    kind = np.float32 if metric == "batch_cross_entropy_error" else np.float64
+    worse = np.nextafter(kind(goal), kind(0 if metric.endswith("precision") else 1))
+    rows = [{"step": 1, metric: float(worse)}, {"step": 2, metric: float(kind(goal))}]
+    rows.append({"step": 3, metric: 1.0 - float(worse < goal) * goal})
+    about = {"metric": metric, "maximize": metric.endswith("precision"), "goal": goal}
+    names = {True: "digits/fc_8/sgd", False: "digits/fc_8/momentum"}
+    paths = [
+        write_shard(
+            tmp_path, workload=name, trials=[(0, "COMPLETE", {}, rows)],
+            **about, **({"goal_inclusive": True} if inclusive else {}),
         )
-    assert steps(tmp_path / "db", "val_average_precision", 0.6, 100) == [(64, 3, 0, 0.7, 1)]
+        for inclusive, name in names.items()
+    ]  # fmt: skip
+    with open_for_writing(tmp_path / "db") as connection:
+        assert ingest(connection, paths).refused == ()
+        query = "SELECT goal, goal_inclusive FROM workloads ORDER BY optimizer DESC"
+        assert connection.execute(query).fetchall() == [(goal, True), (goal, False)]
+    with open_for_reading(tmp_path / "db") as connection:
+        for inclusive, name in names.items():
+            query = "SELECT steps, goal FROM steps_to_result(NULL, ?, NULL, NULL, 100)"
+            [(reached, told)] = connection.execute(query, [name]).fetchall()
+            assert (reached == 2, told) == (inclusive, goal)
+            query = "SELECT outcome, steps, goal FROM trial_outcomes(NULL, ?, NULL, NULL, 2)"
+            outcome = ("goal achieved", 2) if inclusive else ("goal not achieved", None)
+            assert connection.execute(query, [name]).fetchall() == [(*outcome, goal)]
+            # The rule is the workload's, whatever the goal.
+            query = "SELECT steps FROM steps_to_result(NULL, ?, NULL, ?, 100)"
+            [(reached,)] = connection.execute(query, [name, float(worse)]).fetchall()
+            assert (reached == 1) == inclusive
 
 
 def test_what_is_no_number_does_not_pass_upwards(tmp_path: Path) -> None:
-    rows = [{"step": 1, VAL: float("nan")}, {"step": 2, VAL: 0.6}, {"step": 3, VAL: 0.7}]
+    splits = ("train", "val", "test")
+    rows = [
+        {"step": step, **dict.fromkeys([f"{split}_average_precision" for split in splits], value)}
+        for step, value in enumerate((float("nan"), 0.6, 0.7), 1)
+    ]
     path = write_shard(tmp_path, workload=WORKLOAD, trials=[(0, "COMPLETE", {}, rows)])
     with open_for_writing(tmp_path / "db") as connection:
         assert ingest(connection, [path]).refused == ()
-        for split in ("train", "val", "test"):
-            connection.execute(f"UPDATE stored.measurement SET {split}_average_precision = {VAL}")
     for split in ("train", "val", "test"):
         found = steps(tmp_path / "db", f"{split}_average_precision", 0.6, 100)
         assert found == [(64, 3, 0, 0.7, 1)]
@@ -154,10 +195,14 @@ def test_a_batch_loss_equal_to_the_goal_has_not_passed_it(tmp_path: Path, goal: 
 
 
 def test_each_metric_is_its_own_column(tmp_path: Path) -> None:
-    names = shard_schema().names[2:]
-    # Metric number n falls below 0.5 at step n + 1 and no other does.
+    names = metric_columns()
+    # Metric number n passes 0.5 at step n + 1 and no other does.
+    better = {name: 0.9 if name.endswith("precision") else 0.1 for name in names}
     rows = [
-        {"step": step, **{name: 0.1 if step > place else 0.9 for place, name in enumerate(names)}}
+        {
+            "step": step,
+            **{name: abs(float(step <= place) - better[name]) for place, name in enumerate(names)},
+        }
         for step in range(len(names) + 1)
     ]
     path = write_shard(tmp_path, workload=WORKLOAD, trials=[(0, "COMPLETE", {}, rows)])
