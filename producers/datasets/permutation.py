@@ -66,8 +66,8 @@ def split_order(source: str, official: int, held_out: tuple[int, int]) -> Order:
     """
     if official < 2:
         raise DbtoolError(
-            f"{source} has {official} training examples here, and one must be held out for"
-            " validation; give a folder with at least two"
+            f"{source} needs at least two training examples, one of them for validation, and there"
+            f" are {official}; give a folder with more"
         )
     part, whole = held_out
     validation = max(1, round(official * part / whole))

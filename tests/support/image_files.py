@@ -143,7 +143,7 @@ def write_class_folders(folder: Path, images: Mapping[str, Sequence[bytes]]) -> 
     for name, contents in images.items():
         (folder / name).mkdir(parents=True)
         for number, content in enumerate(contents):
-            (folder / name / f"{name}_{number}.JPEG").write_bytes(content)
+            (folder / name / f"{name}_{number:02}.JPEG").write_bytes(content)
 
 
 def write_labels(path: Path, rows: Sequence[tuple[str, str, object]]) -> None:

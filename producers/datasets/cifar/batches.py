@@ -70,8 +70,8 @@ def parse_python(content: bytes, path: Path) -> Split:
         raise _no_batch(path, f"it holds a {type(batch).__name__}, not a dictionary")
     entries = {_text(key): value for key, value in batch.items()}
     data, labels = entries.get("data"), entries.get("labels")
-    shape = getattr(data, "shape", None)
-    if not isinstance(data, np.ndarray) or data.dtype != np.uint8 or shape != (len(data), _PIXELS):
+    shape = getattr(data, "shape", ())
+    if not isinstance(data, np.ndarray) or data.dtype != np.uint8 or shape[1:] != (_PIXELS,):
         raise _no_batch(path, f"`data` is no array of bytes of {_PIXELS:,} columns")
     if not isinstance(labels, list) or not all(type(label) is int for label in labels):
         raise _no_batch(path, "`labels` is no list of whole numbers")

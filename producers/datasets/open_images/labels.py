@@ -103,9 +103,9 @@ def read_labels(path: Path, classes: Sequence[str], *, others: bool) -> Verified
     """
     names = pa.array(classes, pa.string())
     parts = [_parse(batch, path, names, others=others) for batch in _batches(path)]
-    ids = np.concatenate([part[0] for part in parts])
-    if not len(ids):
+    if not any(len(ids) for ids, _, _ in parts):
         raise DbtoolError(f"{path} holds no label of the listed classes; check the list of classes")
+    ids = np.concatenate([part[0] for part in parts])
     images, image = np.unique(ids, return_inverse=True)
     key = image * len(classes) + np.concatenate([part[1] for part in parts])
     present = np.concatenate([part[2] for part in parts])

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.image_files import binary_batch, cifar_images, python_2_batch, python_3_batch
+
+from dbtool.errors import DbtoolError
+from producers.datasets.cifar.batches import parse_binary, parse_python
+
+PATH = Path("data_batch_1")
+
+
+def test_known_bytes_give_the_known_image() -> None:
+    planes = [bytes([7] + [0] * 1023), bytes([0, 8] + [0] * 1022), bytes([0] * 1023 + [9])]
+    split = parse_binary(b"\x05" + b"".join(planes), PATH)
+    expected = np.zeros((1, 32, 32, 3))
+    expected[0, 0, 0, 0], expected[0, 0, 1, 1], expected[0, 31, 31, 2] = 7, 8, 9
+    np.testing.assert_array_equal(split.inputs, expected)
+    assert split.targets.tolist() == [5]
+
+
+@pytest.mark.parametrize("write", [python_2_batch, python_3_batch])
+def test_python_batches_equal_binary_ones(write: object) -> None:
+    assert callable(write)
+    images, labels = cifar_images(13)
+    for split in (
+        parse_binary(binary_batch(images, labels), PATH),
+        parse_python(write(images, labels), PATH),
+    ):
+        np.testing.assert_array_equal(split.inputs, images, strict=True)
+        np.testing.assert_array_equal(split.targets, labels, strict=True)
+
+
+@pytest.mark.parametrize("write", [python_2_batch, python_3_batch])
+def test_the_standard_unpickler_agrees_on_what_the_batches_hold(write: object) -> None:
+    assert callable(write)
+    images, labels = cifar_images(3)
+    batch = pickle.loads(write(images, labels), encoding="bytes")  # noqa: S301 - made above
+    assert batch[b"labels"] == labels.tolist()
+    np.testing.assert_array_equal(batch[b"data"][:, :1024], images[..., 0].reshape(3, -1))
+
+
+class _Malicious:
+    def __init__(self, call: object, *arguments: object) -> None:
+        self._reduced = (call, arguments)
+
+    def __reduce__(self) -> object:
+        return self._reduced
+
+
+def test_malicious_pickle_is_refused_and_not_run(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    for call, name in ((os.mkdir, "posix.mkdir"), (eval, "builtins.eval")):
+        argument = str(trace) if call is os.mkdir else f"open({str(trace)!r}, 'w')"
+        content = pickle.dumps({b"data": _Malicious(call, argument)}, protocol=3)
+        with pytest.raises(DbtoolError) as caught:
+            parse_python(content, PATH)
+        assert str(caught.value) == (
+            f"data_batch_1 names {name}, which no batch of CIFAR-10 needs and which was not run;"
+            " replace it by the official file"
+        )
+        assert not trace.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("numpy.ndarray", ((10**9,),)),
+        ("numpy.core.multiarray._reconstruct", (list, (0,), b"b")),
+        ("numpy.dtype", ("O",)),
+        ("_codecs.encode", ("x", "rot13")),
+    ],
+)
+def test_needed_names_do_nothing_but_what_batches_need(
+    name: str, arguments: tuple[object, ...]
+) -> None:
+    module, _, attribute = name.rpartition(".")
+    called = pickle.dumps(arguments, protocol=0)[:-1].replace(b"c__builtin__\nlist\n", b"]")
+    content = f"c{module}\n{attribute}\n".encode() + called + b"R."
+    with pytest.raises(DbtoolError, match=r"is no Python batch of CIFAR-10"):
+        parse_python(content, PATH)
+
+
+def replaced(**entries: object) -> bytes:
+    images, labels = cifar_images(2)
+    data = images.reshape(2, 3072)
+    batch: dict[str, object] = {"data": data, "labels": labels.tolist()}
+    return pickle.dumps(batch | entries, protocol=2)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (pickle.dumps([1, 2], protocol=2), "it holds a list, not a dictionary"),
+        (replaced(data=[1, 2]), "`data` is no array of bytes of 3,072 columns"),
+        (replaced(data=np.zeros((2, 3071), np.uint8)), "`data` is no array of bytes of 3,072"),
+        (replaced(data=np.zeros((), np.uint8)), "`data` is no array of bytes"),
+        (replaced(data=np.zeros((2, 3072))), r"its pickle is damaged \(UnpicklingError\)"),
+        (replaced(labels=["a", "b"]), "`labels` is no list of whole numbers"),
+        (replaced(labels=[1]), "it has 2 images and 1 labels"),
+        (replaced(labels=[0, -1]), "its labels go from -1 to 0"),
+        (replaced(labels=[0, 256]), "its labels go from 0 to 256"),
+        (b"", r"its pickle is damaged \(EOFError\)"),
+        (b"GIF89a", "its pickle is damaged"),
+    ],
+)
+def test_other_content_is_refused(content: bytes, reason: str) -> None:
+    with pytest.raises(DbtoolError, match=f"^data_batch_1 is no Python batch .*{reason}"):
+        parse_python(content, PATH)
+
+
+@pytest.mark.parametrize("size", [0, 1, 3072, 3074])
+def test_binary_batch_of_parts_of_records_is_refused(size: int) -> None:
+    with pytest.raises(DbtoolError, match=f"holds {size:,} bytes, not a whole number of records"):
+        parse_binary(bytes(size), PATH)
+
+
+@settings(deadline=None)
+@given(data=st.data())
+def test_every_truncation_of_a_python_batch_is_refused(data: st.DataObject) -> None:
+    content = python_2_batch(*cifar_images(1))
+    length = data.draw(st.integers(0, len(content) - 1))
+    with pytest.raises(DbtoolError, match=r"^data_batch_1 is no Python batch"):
+        parse_python(content[:length], PATH)
+
+
+@settings(deadline=None)
+@given(place=st.integers(0, 400), value=st.integers(0, 255))
+def test_damaged_python_batch_is_a_batch_or_refused(place: int, value: int) -> None:
+    """Around the pixels, whose place in the file is far from both ends, each byte matters."""
+    content = bytearray(python_2_batch(*cifar_images(1)))
+    middle = content.index(b"\x89T") + 6
+    at = place if place < middle else len(content) - 1 - (place - middle) % 90
+    # A number of a memory cell may ask for a memory of gigabytes.
+    if value in b"rp":
+        return
+    content[at] = value
+    try:
+        split = parse_python(bytes(content), PATH)
+    except DbtoolError as error:
+        assert str(error).startswith("data_batch_1 ")  # noqa: PT017 - it may also be a batch
+    else:
+        assert split.inputs.shape[1:] == (32, 32, 3)

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.image_files import crc32c, example, image_example, record
+
+from dbtool.errors import DbtoolError
+from producers.datasets.imagenet.example import parse_example
+from producers.datasets.imagenet.tfrecord import index_records, masked_crc, read_record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DATA = st.lists(st.binary(max_size=40), min_size=1, max_size=5)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("records") / "train-00000-of-00001"
+
+
+def read_all(path: Path) -> list[bytes]:
+    return [read_record(path, *place) for place in index_records(path).tolist()]
+
+
+def test_check_value_of_the_polynomial() -> None:
+    assert crc32c(b"123456789") == 0xE3069283
+    # (0xE3069283 >> 15 | 0xE3069283 << 17) + 0xA282EAD8, in 32 bits.
+    assert masked_crc(b"123456789") == 0xC78AB0E5
+
+
+@settings(deadline=None)
+@given(parts=DATA)
+def test_records_come_back(file: Path, parts: list[bytes]) -> None:
+    file.write_bytes(b"".join(map(record, parts)))
+    assert read_all(file) == parts
+
+
+@settings(deadline=None)
+@given(parts=DATA, data=st.data())
+def test_every_flipped_bit_is_found(file: Path, parts: list[bytes], data: st.DataObject) -> None:
+    content = bytearray(b"".join(map(record, parts)))
+    place = data.draw(st.integers(0, len(content) - 1))
+    content[place] ^= 1 << data.draw(st.integers(0, 7))
+    file.write_bytes(content)
+    with pytest.raises(DbtoolError, match=f"^{file} is (no TFRecord file or is )?damaged: the CRC"):
+        read_all(file)
+
+
+@settings(deadline=None)
+@given(parts=DATA, data=st.data())
+def test_truncations_are_found(file: Path, parts: list[bytes], data: st.DataObject) -> None:
+    records = [record(part) for part in parts]
+    content = b"".join(records)
+    ends = {sum(map(len, records[:count])) for count in range(len(records))}
+    length = data.draw(st.integers(0, len(content) - 1).filter(lambda size: size not in ends))
+    file.write_bytes(content[:length])
+    start = max(end for end in ends if end < length)
+    with pytest.raises(DbtoolError, match=f"is truncated: its record at byte {start:,} is not who"):
+        index_records(file)
+
+
+def test_other_files_are_refused(file: Path, tmp_path: Path) -> None:
+    file.write_bytes(b"<html>not here</html>")
+    with pytest.raises(DbtoolError, match=r"is no TFRecord file or is damaged: .* byte 0 is wrong"):
+        index_records(file)
+    with pytest.raises(DbtoolError, match="absent cannot be read: No such file"):
+        index_records(tmp_path / "absent")
+    with pytest.raises(DbtoolError, match="absent cannot be read: No such file"):
+        read_record(tmp_path / "absent", 12, 1)
+    file.write_bytes(record(b"shrunk since")[:-1])
+    with pytest.raises(DbtoolError, match="is truncated: its record at byte 0 is not whole"):
+        read_record(file, 12, 12)
+
+
+@settings(deadline=None)
+@given(
+    content=st.binary(max_size=300),
+    label=st.integers(0, 2**40),
+    others=st.dictionaries(st.text(max_size=5), st.integers(0, 300), max_size=3),
+)
+def test_examples_come_back(content: bytes, label: int, others: dict[str, int]) -> None:
+    features = others | {"image/encoded": content, "image/class/label": label}
+    assert parse_example(example(features), "x") == (content, label)
+
+
+def test_examples_without_an_image_or_label_are_refused() -> None:
+    with pytest.raises(DbtoolError) as caught:
+        parse_example(example({"image/encoded": b"", "label": 1}), "a shard")
+    assert str(caught.value) == (
+        "a shard has no single image/class/label (it holds image/encoded, label); write the shards"
+        " as build_imagenet_data.py of TensorFlow's models does"
+    )
+    with pytest.raises(DbtoolError, match=r"a shard has no single image/encoded \(it holds nothi"):
+        parse_example(b"", "a shard")
+    with pytest.raises(DbtoolError, match=r"has no single image/encoded"):
+        parse_example(example({"image/encoded": 3, "image/class/label": 1}), "a shard")
+    with pytest.raises(DbtoolError, match=r"a shard is no tf\.train\.Example; replace the file"):
+        parse_example(image_example(b"abc", 1)[:-1], "a shard")
+
+
+@settings(deadline=None)
+@given(content=st.binary(max_size=60))
+def test_any_bytes_are_an_example_or_refused(content: bytes) -> None:
+    with pytest.raises(DbtoolError, match=r"^a shard "):
+        parse_example(content, "a shard")
