@@ -5,93 +5,36 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from dbtool.cli.completion import trainable_workloads
+from dbtool.cli import produce_options as option
+
+if TYPE_CHECKING:
+    from producers.sweep.slices import Slice
 
 
 def command(
-    workload: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Workloads, or patterns such as 'mnist/fc_*'.",
-            autocompletion=trainable_workloads,
-            show_default=False,
-        ),
-    ] = None,
+    workload: option.Patterns = None,
     *,
-    batch_sizes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="B,B,…",
-            help="Global batch sizes; without it those of the published study.",
-            show_default=False,
-        ),
-    ] = None,
-    trials: Annotated[
-        int,
-        typer.Option(
-            min=1, max=1_000_000, metavar="N", help="Train the trials 0 to N - 1 of each study."
-        ),
-    ] = 100,
-    feasible: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=100_000,
-            metavar="N",
-            help="Add trials until N of a study did not diverge, at most 5 N in all.",
-        ),
-    ] = 0,
-    steps: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=100_000_000,
-            metavar="N",
-            help="Steps of each trial; without it the workload's budget.",
-            show_default=False,
-        ),
-    ] = None,
-    budget: Annotated[
-        float,
-        typer.Option(
-            min=0.0, max=100.0, metavar="X", help="Multiplies the workload's budget of steps."
-        ),
-    ] = 1.0,
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Where the shards go, and where the sweep goes on.")
-    ] = Path("runs"),
-    release: Annotated[
-        str, typer.Option(metavar="NAME", help="The release that the measurements belong to.")
-    ] = "local",
-    seed: Annotated[
-        int, typer.Option(min=0, help="Every random number of the sweep follows from it.")
-    ] = 0,
-    block: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Most trials that are trained together.")
-    ] = 100,
-    shared_batches: Annotated[
-        bool, typer.Option("--shared-batches", help="Give all trials of a study the same batches.")
-    ] = False,
-    datasets: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            envvar="DBTOOL_DATASETS",
-            help="Look for data sets here first.",
-            show_default=False,
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would run and train nothing.")
-    ] = False,
-    list_workloads: Annotated[
-        bool,
-        typer.Option("--list", help="Print the workloads, their goals and published batch sizes."),
-    ] = False,
+    batch_sizes: option.BatchSizeList = None,
+    trials: option.Trials = 100,
+    feasible: option.Feasible = 0,
+    steps: option.Steps = None,
+    budget: option.Budget = 1.0,
+    out: option.Out = Path("runs"),
+    release: option.ReleaseName = "local",
+    seed: option.Seed = 0,
+    block: option.Block = 100,
+    shared_batches: option.SharedBatches = False,
+    datasets: option.Datasets = None,
+    part: option.SliceOfSweep = None,
+    on: option.On = None,
+    cpus_per_task: option.CpusPerTask = 1,
+    gpus_per_task: option.GpusPerTask = 0,
+    dry_run: option.DryRun = False,
+    list_workloads: option.ListWorkloads = False,
 ) -> None:
     """Train workloads and write their measurements as shards.
 
@@ -112,6 +55,7 @@ def command(
             "name what to train, such as `dbtool produce mnist/fc_64_64_64/sgd`; "
             "`dbtool produce --list` lists the workloads"
         )
+    share = _share(part, on, feasible)
     studies = plan_studies(
         find_workloads(workload),
         release=release,
@@ -126,7 +70,9 @@ def command(
     from producers.devices import configure_devices
     from producers.sweep import SweepOptions, run_sweep
 
-    options = SweepOptions(trials=trials, feasible=feasible, block=block, datasets=datasets)
+    options = SweepOptions(
+        trials=trials, feasible=feasible, block=block, datasets=datasets, part=share
+    )
     configure_devices()
     if dry_run:
         from producers.estimate import estimate
@@ -135,7 +81,38 @@ def command(
             typer.echo(line)
         return
     with _interruptible(), sweep_progress(studies, out, options) as events:
-        run_sweep(studies, out, options, events)
+        if on is option.Place.RAY:
+            from producers.sweep.ray_run import TaskResources, run_on_ray
+
+            resources = TaskResources(cpus_per_task, gpus_per_task)
+            run_on_ray(studies, out, options, events, resources)
+        else:
+            run_sweep(studies, out, options, events)
+
+
+def _share(part: str | None, on: option.Place | None, feasible: int) -> "Slice | None":
+    """The slice of the sweep to train; None for all of it.
+
+    Raises:
+        UsageError: when it is no slice, or clashes with other options.
+    """
+    from dbtool.errors import UsageError
+    from producers.sweep.slices import Slice
+
+    if part is None:
+        return None
+    share = Slice.parse(part)
+    if on is not None:
+        raise UsageError(
+            "--slice shares a sweep between the tasks of a job array, and --on ray shares it "
+            "between a cluster's workers; give one of them"
+        )
+    if feasible:
+        raise UsageError(
+            "--feasible needs the results of all slices; train the slices without it, then run "
+            "the command with --feasible and without --slice"
+        )
+    return share
 
 
 def _list_workloads(patterns: list[str]) -> None:

@@ -1,0 +1,131 @@
+"""The options of `dbtool produce`, as annotated types: what to train, how much, and where."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dbtool.cli.completion import trainable_workloads
+
+
+class Place(StrEnum):
+    """What trains a sweep."""
+
+    RAY = "ray"
+
+
+Patterns = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Workloads, or patterns such as 'mnist/fc_*'.",
+        autocompletion=trainable_workloads,
+        show_default=False,
+    ),
+]
+
+BatchSizeList = Annotated[
+    str | None,
+    typer.Option(
+        metavar="B,B,…",
+        help="Global batch sizes; without it those of the published study.",
+        show_default=False,
+    ),
+]
+
+Trials = Annotated[
+    int,
+    typer.Option(
+        min=1, max=1_000_000, metavar="N", help="Train the trials 0 to N - 1 of each study."
+    ),
+]
+
+Feasible = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        max=100_000,
+        metavar="N",
+        help="Add trials until N of a study did not diverge, at most 5 N in all.",
+    ),
+]
+
+Steps = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=100_000_000,
+        metavar="N",
+        help="Steps of each trial; without it the workload's budget.",
+        show_default=False,
+    ),
+]
+
+Budget = Annotated[
+    float,
+    typer.Option(
+        min=0.0, max=100.0, metavar="X", help="Multiplies the workload's budget of steps."
+    ),
+]
+
+Out = Annotated[
+    Path, typer.Option(metavar="DIR", help="Where the shards go, and where the sweep goes on.")
+]
+
+ReleaseName = Annotated[
+    str, typer.Option(metavar="NAME", help="The release that the measurements belong to.")
+]
+
+Seed = Annotated[int, typer.Option(min=0, help="Every random number of the sweep follows from it.")]
+
+Block = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Most trials that are trained together.")
+]
+
+SharedBatches = Annotated[
+    bool, typer.Option("--shared-batches", help="Give all trials of a study the same batches.")
+]
+
+Datasets = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        envvar="DBTOOL_DATASETS",
+        help="Look for data sets here first.",
+        show_default=False,
+    ),
+]
+
+SliceOfSweep = Annotated[
+    str | None,
+    typer.Option(
+        "--slice",
+        metavar="I/N",
+        help="Train the I-th of N shares of the sweep, as the tasks of a job array do.",
+        show_default=False,
+    ),
+]
+
+On = Annotated[
+    Place | None,
+    typer.Option(
+        metavar="ray",
+        help="Train on the Ray cluster of RAY_ADDRESS, else on one that this machine runs.",
+        show_default=False,
+    ),
+]
+
+CpusPerTask = Annotated[
+    int, typer.Option(min=1, metavar="N", help="CPU cores of a block's worker on a cluster.")
+]
+
+GpusPerTask = Annotated[
+    int, typer.Option(min=0, metavar="N", help="GPUs of a block's worker on a cluster.")
+]
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would run and train nothing.")]
+
+ListWorkloads = Annotated[
+    bool,
+    typer.Option("--list", help="Print the workloads, their goals and published batch sizes."),
+]
