@@ -228,7 +228,7 @@ class Trainer:
     ) -> tuple[jax.Array, Any]:
         """The logits, and the running statistics that the model holds afterwards."""
         abstract = nnx.eval_shape(lambda: self.new_model(nnx.Rngs(0)))
-        model: Any = nnx.merge(nnx.graphdef(abstract), parameters, statistics)
+        model: Any = nnx.merge(nnx.graphdef(abstract), parameters, statistics, copy=True)
         logits: jax.Array = model(_model_inputs(inputs, self.form), train=train)
         return logits.astype(jnp.float32), _split(model)[1]
 
