@@ -25,7 +25,7 @@ corrected for its start at zero (divided by 1 - b^t):
 Weight decay, the ratios of norms in lars and lamb, and muon are for weight matrices; biases and
 normalisation (in muon embeddings, too) take the same rule without them: momentum in lars, adam in
 lamb, and in muon adam with Nesterov's momentum, beta1 0.9 and beta2 0.999. A kernel with more than
-two axes is to muon a matrix with one column for each entry of the last axis.
+two axes is to muon a matrix with one column for each feature that the layer puts out.
 
 Search spaces: those of sgd and the momenta are stated by the published studies. All others are
 chosen: ranges about the usual values, with decay rates on a scale of the logarithm of one minus
@@ -46,10 +46,10 @@ from typing import TYPE_CHECKING, Any
 
 from dbtool.errors import unknown
 from producers.search import Range
-from producers.training.weight_matrices import weight_matrices
+from producers.training.weight_matrices import names, weight_matrices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     import jax
     import optax
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 LEARNING_RATE = "learning_rate"
 
 _LARS_TRUST_COEFFICIENT = 0.001  # stated by You et al. (2017)
+_ATTENDING = frozenset({"query", "key", "value"})
 _MUON_RMS = 0.2  # stated by Liu et al. (2025): the size of adam's steps, so that both share lr
 
 
@@ -156,16 +157,17 @@ def _muon(metaparameters: Metaparameters) -> optax.GradientTransformation:
 
     def dimensions(parameters: Any) -> Any:
         """Which axes of each kernel are a matrix's rows and columns; None for adam's parameters."""
-        import jax
+        from jax.tree_util import tree_map_with_path
 
-        def of_one(array: jax.Array, *, is_matrix: bool) -> contrib.MuonDimensionNumbers | None:
-            rows = tuple(range(array.ndim - 1))
-            return contrib.MuonDimensionNumbers(rows, (array.ndim - 1,)) if is_matrix else None
+        def of_one(
+            path: Sequence[Any], array: jax.Array, is_matrix: bool
+        ) -> contrib.MuonDimensionNumbers | None:
+            axes = tuple(range(array.ndim))
+            # Attention's kernels have an axis for the heads, among the columns of these three.
+            rows = 1 if _ATTENDING & set(names(path)) else array.ndim - 1
+            return contrib.MuonDimensionNumbers(axes[:rows], axes[rows:]) if is_matrix else None
 
-        matrices = weight_matrices(parameters, embeddings=False)
-        return jax.tree.map(
-            lambda a, is_matrix: of_one(a, is_matrix=is_matrix), parameters, matrices
-        )
+        return tree_map_with_path(of_one, parameters, weight_matrices(parameters, embeddings=False))
 
     rule = contrib.muon(
         1.0,

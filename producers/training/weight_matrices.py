@@ -25,13 +25,12 @@ def weight_matrices(parameters: Any, *, embeddings: bool = True) -> Any:
     from jax.tree_util import tree_map_with_path
 
     def is_matrix(path: Sequence[Any], array: jax.Array) -> bool:
-        name = _name(path)
+        name = next(reversed(names(path)), None)
         return array.ndim >= 2 and name not in _VECTORS and (embeddings or name != "embedding")
 
     return tree_map_with_path(is_matrix, parameters)
 
 
-def _name(path: Sequence[Any]) -> str:
-    """The last name of a path in a pytree: of the parameter, not of the array that it holds."""
-    names = [key.key for key in path if isinstance(getattr(key, "key", None), str)]
-    return names[-1] if names else ""
+def names(path: Sequence[Any]) -> list[str]:
+    """The names on a path in a pytree of parameters: of the layers, then of the parameter."""
+    return [key.key for key in path if isinstance(getattr(key, "key", None), str)]
