@@ -11,7 +11,7 @@ from producers.search import StepsRange, points, search_space_json
 from producers.seeds import SEARCH, derived_seed, study_seed, trial_seed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from producers.search import SearchSpace
@@ -33,6 +33,8 @@ class StudyPlan:
         train_steps: the step at which a trial is COMPLETE.
         seed: the study's seed, of which every random number follows.
         shared_batches: whether its trials share one batch order.
+        replacement: the folder whose examples stand in for the workload's data set; None where it
+            trains on its own.
     """
 
     release: str
@@ -41,6 +43,7 @@ class StudyPlan:
     train_steps: int
     seed: int
     shared_batches: bool
+    replacement: Path | None = None
 
     @property
     def name(self) -> str:
@@ -102,6 +105,7 @@ def plan_studies(
     budget_scale: float,
     root_seed: int,
     shared_batches: bool,
+    replacements: Mapping[str, Path] | None = None,
 ) -> list[StudyPlan]:
     """The studies of a sweep, in the order of their workloads and batch sizes.
 
@@ -113,6 +117,7 @@ def plan_studies(
         budget_scale: multiplies the workload's budget.
         root_seed: the study's seeds are drawn from it.
         shared_batches: whether the trials of a study share one batch order.
+        replacements: by a workload's name, the folder that stands in for its data set.
 
     Raises:
         UsageError: when a batch size is smaller than 1 or larger than the training set, or the
@@ -141,6 +146,7 @@ def plan_studies(
                     train_steps=steps or budget,
                     seed=study_seed(root_seed, workload.name, batch_size),
                     shared_batches=shared_batches,
+                    replacement=(replacements or {}).get(workload.name),
                 )
             )
     return studies

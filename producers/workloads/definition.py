@@ -107,7 +107,9 @@ class Workload:
         goal_inclusive: whether a value equal to the goal has reached it.
         subset: the part of the source that is trained on, of sources that have named parts.
         augmentation: whether training images are cropped and flipped at random.
+        dtype: what the model computes in; weights and losses are float32 in either case.
         replaces: the data set that the examples stand in for; None where they are its own.
+        data_sha256: of the files or the list of files that stand in for it.
         paper: the arXiv number of the study that the workload is of; None where it is of none.
     """
 
@@ -133,6 +135,8 @@ class Workload:
     subset: Literal["half_classes", "half_images"] | None = None
     augmentation: bool = False
     replaces: str | None = None
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    data_sha256: str | None = None
     paper: str | None = BATCH_SIZE_STUDY
 
     @property
@@ -140,6 +144,15 @@ class Workload:
         """The workload's path in the archive."""
         folders = [self.collection] if self.collection else []
         return "/".join([*folders, self.dataset, self.model, self.optimizer])
+
+    @property
+    def train_limit(self) -> int | None:
+        """How many training examples to ask the loader for; None where it takes what it finds.
+
+        The sizes of the large data sets are known as published alone.
+        """
+        exact = self.replaces is not None or self.source in _EXACT_SIZES
+        return self.train_examples if exact else None
 
     def definition(self) -> dict[str, Any]:
         """The definition as a shard records it (schema/shard.toml).
@@ -156,6 +169,8 @@ class Workload:
         described["batch_sizes"] = list(self.batch_sizes)
         return described
 
+
+_EXACT_SIZES = {"mnist", "fashion_mnist", "cifar_10", "brown"}
 
 # Recorded whether or not they hold their defaults.
 _FIRST_RULES = {

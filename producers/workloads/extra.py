@@ -1,20 +1,64 @@
-"""Workloads beyond the papers: other optimizers and data sets than theirs."""
+"""Workloads beyond the papers: other optimizers, models and data sets than theirs."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from producers.datasets.forms import BROWN
+from producers.workloads.definition import EvaluationRule, StepBudget, Workload
 from producers.workloads.mnist import ALL, CERTAINTY, mnist_workload
+from producers.workloads.protocol import powers, search_space
 
-_CHOSEN = CERTAINTY | {"batch_sizes": "chosen", "goal": "chosen", "search_space": "chosen"}
+_CHOSEN = CERTAINTY | {
+    "batch_sizes": "chosen",
+    "goal": "chosen",
+    "schedule": "chosen",
+    "search_space": "chosen",
+}
 
 
-_NETWORK = replace(mnist_workload("fc_128_128_128", "sgd", 0.03, ALL, _CHOSEN), paper=None)
+def _fully_connected(optimizer: str) -> Workload:
+    """The network of 128-128-128 on MNIST, trained and measured as by SGD."""
+    return replace(mnist_workload("fc_128_128_128", optimizer, 0.03, ALL, _CHOSEN), paper=None)
+
+
+def _brown(optimizer: str) -> Workload:
+    """A small transformer on the sentences of the Brown corpus."""
+    return Workload(
+        collection=None,
+        dataset="brown",
+        source="brown",
+        model="transformer_tiny",
+        optimizer=optimizer,
+        schedule="constant",
+        search_space=search_space(optimizer),
+        metric="val_cross_entropy_error",
+        goal=None,
+        maximize=False,
+        train_examples=53_340,
+        batch_sizes=powers(8, 4_096),
+        budget=StepBudget(fewest=2_000, examples=400_000),
+        evaluation=EvaluationRule(8, other_splits_every=8, examples_between=10_000),
+        certainty=tuple((_CHOSEN | {"form": "chosen", "train_examples": "chosen"}).items()),
+        form=BROWN,
+        paper=None,
+    )
+
 
 EXTRA_WORKLOADS = (
     *(
-        replace(mnist_workload("fc_128_128_128", optimizer, 0.03, ALL, _CHOSEN), paper=None)
-        for optimizer in ("momentum", "nesterov_momentum")
+        _fully_connected(optimizer)
+        for optimizer in (
+            "momentum",
+            "nesterov_momentum",
+            "adam",
+            "adamw",
+            "rmsprop",
+            "lars",
+            "lamb",
+            "muon",
+        )
     ),
-    replace(_NETWORK, dataset="fashion_mnist", source="fashion_mnist", goal=0.13),
+    replace(_fully_connected("sgd"), dataset="fashion_mnist", source="fashion_mnist", goal=0.13),
+    *(_brown(optimizer) for optimizer in ("sgd", "nesterov_momentum", "adam")),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from producers.datasets.forms import ImageForm
+from producers.datasets.forms import CIFAR_10, IMAGENET, OPEN_IMAGES_V4
 from producers.search import Choice
 from producers.workloads.definition import EvaluationRule, StepBudget, Workload
 from producers.workloads.protocol import (
@@ -14,32 +14,13 @@ from producers.workloads.protocol import (
     search_space,
 )
 
-CIFAR_10 = ImageForm(
-    height=32,
-    width=32,
-    channels=3,
-    classes=10,
-    mean=(0.4914, 0.4822, 0.4465),
-    deviation=(0.2470, 0.2435, 0.2616),
-)
-_IMAGENET = ImageForm(
-    height=224,
-    width=224,
-    channels=3,
-    classes=1_000,
-    mean=(0.485, 0.456, 0.406),
-    deviation=(0.229, 0.224, 0.225),
-)
-# The classes that the fourth version names as trainable.
-_OPEN_IMAGES = replace(_IMAGENET, classes=7_186, multi_label=True)
-
 CIFAR_10_EVALUATION = EvaluationRule(8, other_splits_every=8, examples_between=20_000)
 # An evaluation takes a tenth of the time of the training between two.
 _LARGE_EVALUATION = EvaluationRule(
     8, other_splits_every=8, examples_between=200_000, training_subset=10_000
 )
 
-# The official training examples less the validation part that the loader holds out.
+# The official training examples less the 50,000 that the loader holds out.
 _IMAGENET_EXAMPLES = 1_231_167
 
 CERTAINTY = {
@@ -99,7 +80,7 @@ _RESNET_50 = Workload(
     budget=StepBudget(fewest=5_000, examples=150_000_000),
     evaluation=_LARGE_EVALUATION,
     certainty=tuple(_RESNET_50_CERTAINTY.items()),
-    form=_IMAGENET,
+    form=IMAGENET,
     augmentation=True,
 )
 _HALF = replace(
@@ -127,7 +108,7 @@ IMAGE_WORKLOADS = (
         _HALF,
         dataset="imagenet_half_classes",
         subset="half_classes",
-        form=replace(_IMAGENET, classes=500),
+        form=replace(IMAGENET, classes=500),
     ),
     replace(_HALF, dataset="imagenet_half_images", subset="half_images"),
     replace(
@@ -139,7 +120,7 @@ IMAGE_WORKLOADS = (
         maximize=True,
         train_examples=4_526_492,
         batch_sizes=powers(64, 32_768),
-        form=_OPEN_IMAGES,
+        form=OPEN_IMAGES_V4,
         certainty=tuple((_RESNET_50_CERTAINTY | {"train_examples": "recalled"}).items()),
     ),
 )

@@ -15,7 +15,17 @@ if TYPE_CHECKING:
 
 # In the order that a person asks for them.
 _SETTINGS = (
-    *("paper", "collection", "dataset", "source", "replaces", "subset", "train_examples", "form"),
+    *(
+        "paper",
+        "collection",
+        "dataset",
+        "source",
+        "replaces",
+        "data_sha256",
+        "subset",
+        "train_examples",
+        "form",
+    ),
     *("augmentation", "model", "sparsity", "pruning", "optimizer", "schedule", "search_space"),
     *("metric", "goal", "goal_inclusive", "maximize", "budget", "evaluation", "batch_sizes"),
 )

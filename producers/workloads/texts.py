@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from producers.datasets.forms import TextForm
+from producers.datasets.forms import COMMON_CRAWL, LM1B
 from producers.workloads.definition import EvaluationRule, StepBudget, Workload
 from producers.workloads.protocol import powers, search_space
 
 _LM1B_EXAMPLES = 30_301_028
-_SENTENCES = TextForm(vocabulary=32_000, length=64)
 
 # The paper shows trials of one epoch, and of 25,000 steps, that reach the goal.
 _BUDGET = StepBudget(fewest=25_000, examples=2 * _LM1B_EXAMPLES)
@@ -47,7 +46,7 @@ def _lm1b(
         budget=_SGD_BUDGET if optimizer == "sgd" else _BUDGET,
         evaluation=EvaluationRule(8, other_splits_every=8, examples_between=100_000),
         certainty=tuple(CERTAINTY.items()),
-        form=_SENTENCES,
+        form=LM1B,
     )
 
 
@@ -68,5 +67,6 @@ TEXT_WORKLOADS = (
         train_examples=25_800_000_000,
         batch_sizes=(32, 64, 256, 1_024, 4_096, 16_384),
         certainty=tuple((CERTAINTY | {"train_examples": "recalled"}).items()),
+        form=COMMON_CRAWL,
     ),
 )

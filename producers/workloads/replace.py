@@ -1,0 +1,214 @@
+"""Workloads on other data than their own: a folder in the same format stands in for a data set."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dbtool.errors import UsageError, closest, unknown
+from producers.workloads.registry import WORKLOADS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from producers.datasets.forms import Form
+    from producers.datasets.split import Dataset
+    from producers.workloads.definition import Workload
+
+COLLECTION = "replaced"
+"""The collection of all workloads on other data than their own; no published one is in it."""
+
+_NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+_EXAMPLE = "--replace lm1b=my_text:FOLDER"
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """A folder that stands in for a data set.
+
+    Attributes:
+        source: the data set that it replaces, such as lm1b; the folder has its format.
+        name: what the user calls the data in it.
+        folder: where it is.
+    """
+
+    source: str
+    name: str
+    folder: Path
+
+
+def parse_replacement(text: str) -> Replacement:
+    """The replacement that `SOURCE=NAME:FOLDER` stands for.
+
+    Raises:
+        UsageError: the text is no such words, the source is no data set, the name is that of one or
+            has other characters, or the folder does not exist.
+    """
+    source, equals, rest = text.partition("=")
+    name, colon, folder = rest.partition(":")
+    if not (equals and colon and folder):
+        raise UsageError(f"{text!r} does not say what replaces what; write {_EXAMPLE}")
+    sources = {workload.source for workload in WORKLOADS.values()}
+    if source not in sources:
+        raise unknown("data set", source, sources, "dbtool produce --list")
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} cannot name data; use letters, digits, _ and -, as in {_EXAMPLE}"
+        )
+    # Figures find the papers' workloads by their data sets, whatever the collection.
+    if name in {workload.dataset for workload in WORKLOADS.values() if workload.paper is not None}:
+        raise UsageError(
+            f"{name!r} is a data set of the papers; call what is in {folder} something else"
+        )
+    path = Path(folder).expanduser()
+    if not path.is_dir():
+        raise UsageError(f"the folder {folder} that is to replace {source} does not exist")
+    return Replacement(source, name, path)
+
+
+def replaced(
+    workload: Workload,
+    name: str,
+    dataset_form: Form,
+    train_examples: int,
+    goal: float | None,
+    data_sha256: str | None = None,
+) -> Workload:
+    """A workload on other data; its name says so.
+
+    Args:
+        workload: a published one, or one that this registry adds.
+        name: of the data.
+        dataset_form: what the examples are like.
+        train_examples: of the whole training split that was found. A workload on the first part of
+            a data set takes the same share of it.
+        goal: of the workload's metric; None for none, since that of other data means nothing here.
+        data_sha256: of the data.
+    """
+    count = max(1, train_examples * workload.train_examples // _whole(workload))
+    dataset = name
+    if workload.subset is not None:
+        dataset = f"{name}_{workload.subset}"
+    elif workload.train_examples < _whole(workload) or workload.collection == "mnist_subsets":
+        dataset = f"{name}_{count}"
+    certainty = dict(workload.certainty) | dict.fromkeys(
+        ("batch_sizes", "form", "goal", "train_examples"), "chosen"
+    )
+    return replace(
+        workload,
+        collection="/".join([COLLECTION, *filter(None, [workload.collection])]),
+        dataset=dataset,
+        goal=goal,
+        train_examples=count,
+        batch_sizes=_fitting(workload, count),
+        certainty=tuple(certainty.items()),
+        form=dataset_form,
+        replaces=workload.source,
+        data_sha256=data_sha256,
+        paper=None,
+    )
+
+
+def _whole(workload: Workload) -> int:
+    """Training examples of the data set, or the named part of it, that a workload takes from."""
+    alike = (workload.source, workload.subset)
+    return max(
+        each.train_examples for each in WORKLOADS.values() if (each.source, each.subset) == alike
+    )
+
+
+def _fitting(workload: Workload, count: int) -> tuple[int, ...]:
+    """The workload's batch sizes up to so many examples, or the largest power of two below."""
+    whole = (count,) if workload.batch_sizes[-1] == workload.train_examples else ()
+    fitting = [size for size in workload.batch_sizes if size < count]
+    return tuple([*fitting, *whole] or [1 << (count.bit_length() - 1)])
+
+
+def replace_data(
+    workloads: Sequence[Workload],
+    replacements: Sequence[Replacement],
+    *,
+    goal: float | None,
+    vocabulary: Path | None = None,
+) -> dict[str, tuple[Workload, Path | None]]:
+    """Puts the folders in the place of the data sets; reads them to know their sizes.
+
+    Args:
+        workloads: what is to be trained.
+        replacements: one at most for a data set.
+        goal: of the workloads whose data is replaced.
+        vocabulary: a text data set's subword vocabulary; None to have one trained.
+
+    Returns:
+        name to workload and folder; None for the folder of a workload with its own data.
+
+    Raises:
+        UsageError: a data set is replaced twice or by none of the workloads needed, or two
+            workloads would be alike on such small data.
+        DbtoolError: a folder cannot be read as the data set that it stands in for.
+    """
+    by_source = _by_source(workloads, replacements)
+    loaded: dict[tuple[str, str | None, Form], Dataset] = {}
+    found: dict[str, tuple[Workload, Path | None]] = {}
+    for workload in workloads:
+        replacement = by_source.get(workload.source)
+        if replacement is None:
+            found[workload.name] = workload, None
+            continue
+        kind = workload.source, workload.subset, workload.form
+        if kind not in loaded:
+            loaded[kind] = _load(workload, replacement, vocabulary)
+        data = loaded[kind]
+        changed = replaced(
+            workload, replacement.name, data.form, len(data.train), goal, _sha256(data.file_hashes)
+        )
+        if changed.name in found:
+            raise UsageError(
+                f"{replacement.folder} holds too few examples to tell {workload.name} from another "
+                "subset; leave one of them out"
+            )
+        found[changed.name] = changed, replacement.folder
+    return found
+
+
+def _by_source(
+    workloads: Sequence[Workload], replacements: Sequence[Replacement]
+) -> Mapping[str, Replacement]:
+    """The replacement of each data set.
+
+    Raises:
+        UsageError: one has two, or belongs to none of the workloads.
+    """
+    by_source: dict[str, Replacement] = {}
+    sources = {workload.source for workload in workloads}
+    for each in replacements:
+        if each.source in by_source:
+            raise UsageError(f"{each.source} is replaced twice; give one folder for it")
+        if each.source not in sources:
+            near = ", ".join(closest(each.source, sources))
+            raise UsageError(
+                f"no workload to train takes its examples from {each.source}, but from {near}; "
+                "replace one of these"
+            )
+        by_source[each.source] = each
+    return by_source
+
+
+def _load(workload: Workload, replacement: Replacement, vocabulary: Path | None) -> Dataset:
+    from producers.datasets.load import load_dataset
+
+    return load_dataset(
+        workload.source,
+        form=workload.form,
+        subset=workload.subset,
+        folder=replacement.folder,
+        vocabulary=vocabulary,
+    )
+
+
+def _sha256(file_hashes: Mapping[str, str]) -> str:
+    text = "".join(f"{name}={each}\n" for name, each in sorted(file_hashes.items()))
+    return hashlib.sha256(text.encode()).hexdigest()
