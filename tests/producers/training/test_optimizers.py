@@ -1,0 +1,259 @@
+"""Each update rule against its formula in NumPy, over a few steps of made-up gradients."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from producers.training.optimizers import OPTIMIZERS
+
+Arrays = dict[str, np.ndarray]
+Values = dict[str, float]
+
+STEPS = 3
+RANDOM = np.random.default_rng(3)
+SHAPES = {"kernel": (4, 3), "bias": (3,)}
+START = {name: RANDOM.normal(size=shape) for name, shape in SHAPES.items()}
+GRADIENTS = [
+    {name: RANDOM.normal(size=shape) for name, shape in SHAPES.items()} for _ in range(STEPS)
+]
+# Of two trials; learning_rate stands for the constant schedule.
+METAPARAMETERS = {
+    "learning_rate": (0.1, 0.02),
+    "momentum": (0.9, 0.5),
+    "beta1": (0.9, 0.8),
+    "beta2": (0.99, 0.9),
+    "rho": (0.9, 0.7),
+    "epsilon": (1e-3, 0.1),
+    "weight_decay": (0.01, 0.5),
+}
+
+# A rule by hand takes the values so far, all gradients up to now and the metaparameters; it returns
+# the direction of one parameter, of which `matrix` says whether it is a weight matrix.
+Rule = Callable[[np.ndarray, list[np.ndarray], Values, bool], np.ndarray]
+
+
+def average(decay: float, values: list[np.ndarray], start: float = 0.0) -> np.ndarray:
+    result = np.full_like(values[0], start)
+    for value in values:
+        result = decay * result + (1 - decay) * value
+    return result
+
+
+def momentum(decay: float, values: list[np.ndarray]) -> np.ndarray:
+    velocity = np.zeros_like(values[0])
+    for value in values:
+        velocity = decay * velocity + value
+    return velocity
+
+
+def adam(_: np.ndarray, gradients: list[np.ndarray], values: Values, matrix: bool) -> np.ndarray:
+    del matrix
+    count = len(gradients)
+    first = average(values["beta1"], gradients) / (1 - values["beta1"] ** count)
+    second = average(values["beta2"], [g**2 for g in gradients]) / (1 - values["beta2"] ** count)
+    return first / (np.sqrt(second) + values["epsilon"])
+
+
+def adamw(
+    weights: np.ndarray, gradients: list[np.ndarray], values: Values, matrix: bool
+) -> np.ndarray:
+    decay = values["weight_decay"] if matrix else 0
+    return adam(weights, gradients, values, matrix) + decay * weights
+
+
+def lamb(
+    weights: np.ndarray, gradients: list[np.ndarray], values: Values, matrix: bool
+) -> np.ndarray:
+    direction = adamw(weights, gradients, values, matrix)
+    ratio = np.linalg.norm(weights) / np.linalg.norm(direction) if matrix else 1
+    return ratio * direction
+
+
+def rmsprop(_: np.ndarray, gradients: list[np.ndarray], values: Values, matrix: bool) -> np.ndarray:
+    del matrix
+    scaled = []
+    for count, gradient in enumerate(gradients, 1):
+        squares = average(values["rho"], [g**2 for g in gradients[:count]], start=1.0)
+        scaled.append(gradient / np.sqrt(squares + values["epsilon"]))
+    return momentum(values["momentum"], scaled)
+
+
+RULES: dict[str, Rule] = {
+    "sgd": lambda _weights, gradients, _values, _matrix: gradients[-1],
+    "momentum": lambda _weights, gradients, values, _matrix: momentum(
+        values["momentum"], gradients
+    ),
+    "nesterov_momentum": lambda _weights, gradients, values, _matrix: (
+        gradients[-1] + values["momentum"] * momentum(values["momentum"], gradients)
+    ),
+    "adam": adam,
+    "adamw": adamw,
+    "rmsprop": rmsprop,
+    "lamb": lamb,
+}
+
+
+def values_of(name: str, trial: int) -> Values:
+    names = ("learning_rate", *OPTIMIZERS[name].metaparameters)
+    return {each: METAPARAMETERS[each][trial] for each in names}
+
+
+def trained(
+    name: str, values: dict[str, jax.Array], start: Arrays, gradients: list[Arrays]
+) -> Arrays:
+    """The parameters after some steps, as the training step makes them."""
+    zeros = dict.fromkeys(values, jnp.zeros(()))
+    parameters = jax.tree.map(lambda array: jnp.asarray(array, jnp.float32), start)
+    state = OPTIMIZERS[name].direction(zeros).init(parameters)
+    for gradient in gradients:
+        made = jax.tree.map(lambda array: jnp.asarray(array, jnp.float32), gradient)
+        direction, state = OPTIMIZERS[name].direction(values).update(made, state, parameters)
+        parameters = jax.tree.map(
+            lambda weight, move: weight - values["learning_rate"] * move, parameters, direction
+        )
+    return parameters
+
+
+def float32(values: Values) -> dict[str, jax.Array]:
+    return {name: jnp.float32(value) for name, value in values.items()}
+
+
+@pytest.mark.parametrize("trial", [0, 1])
+@pytest.mark.parametrize("name", RULES)
+def test_steps_follow_the_formula(name: str, trial: int) -> None:
+    values = values_of(name, trial)
+    expected = dict(START)
+    for count in range(1, STEPS + 1):
+        for leaf, weights in expected.items():
+            so_far = [gradient[leaf] for gradient in GRADIENTS[:count]]
+            direction = RULES[name](weights, so_far, values, leaf == "kernel")
+            expected[leaf] = weights - values["learning_rate"] * direction
+    found = trained(name, float32(values), START, GRADIENTS)
+    for leaf, weights in expected.items():
+        np.testing.assert_allclose(found[leaf], weights, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("trial", [0, 1])
+def test_lars_follows_the_formula(trial: int) -> None:
+    values = values_of("lars", trial)
+    expected = dict(START)
+    velocity = {leaf: np.zeros(shape) for leaf, shape in SHAPES.items()}
+    for gradient in GRADIENTS:
+        kernel = expected["kernel"]
+        decayed = gradient["kernel"] + values["weight_decay"] * kernel
+        ratio = 0.001 * np.linalg.norm(kernel) / np.linalg.norm(decayed)
+        scaled = {"kernel": ratio * decayed, "bias": gradient["bias"]}
+        for leaf, move in scaled.items():
+            velocity[leaf] = values["momentum"] * velocity[leaf] + move
+            expected[leaf] = expected[leaf] - values["learning_rate"] * velocity[leaf]
+    found = trained("lars", float32(values), START, GRADIENTS)
+    for leaf, weights in expected.items():
+        np.testing.assert_allclose(found[leaf], weights, rtol=1e-5, atol=1e-6)
+
+
+def muon_update(shape: tuple[int, ...], name: str = "kernel") -> np.ndarray:
+    """The first direction of a parameter with random weights and gradient, without decay."""
+    random = np.random.default_rng(0)
+    weights, gradient = ({"layer": {name: random.normal(size=shape)}} for _ in range(2))
+    values = float32({"learning_rate": 1.0, "momentum": 0.95, "weight_decay": 0.0})
+    if name in {"query", "out"}:
+        weights, gradient = (
+            {name: {"kernel": tree["layer"][name]}} for tree in (weights, gradient)
+        )
+    after = trained("muon", values, weights, [gradient])
+    return np.asarray(jax.tree.leaves(weights)[0] - jax.tree.leaves(after)[0], np.float64)
+
+
+@pytest.mark.parametrize(
+    ("shape", "rows", "name"),
+    [
+        ((8, 5), 8, "kernel"),
+        ((4, 9), 4, "kernel"),
+        ((3, 3, 2, 6), 18, "kernel"),
+        ((8, 2, 3), 8, "query"),
+        ((2, 3, 8), 6, "out"),
+    ],
+)
+def test_muon_makes_orthogonal_matrices_of_the_size_of_adams(
+    shape: tuple[int, ...], rows: int, name: str
+) -> None:
+    update = muon_update(shape, name).reshape(rows, -1)
+    values = np.linalg.svd(update, compute_uv=False) / (0.2 * max(update.shape) ** 0.5)
+    # Five iterations of Newton and Schulz, as Jordan tuned them, leave them about 1.
+    assert values.min() > 0.65
+    assert values.max() < 1.25
+
+
+@pytest.mark.parametrize(
+    ("shape", "name"), [((6,), "bias"), ((2, 3), "bias"), ((9, 4), "embedding")]
+)
+def test_muon_leaves_all_but_kernels_to_adam(shape: tuple[int, ...], name: str) -> None:
+    # Adam's first step has the size of the learning rate; with Nesterov's momentum a little over:
+    # 0.9 * 0.1 / (1 - 0.9^2) + 0.1 / (1 - 0.9).
+    update = muon_update(shape, name)
+    np.testing.assert_allclose(np.abs(update), 0.09 / 0.19 + 1, rtol=1e-3)
+
+
+def test_muon_decays_kernels_alone() -> None:
+    values = float32({"learning_rate": 0.5, "momentum": 0.9})
+    with_and_without = [
+        trained("muon", values | {"weight_decay": jnp.float32(decay)}, START, GRADIENTS[:1])
+        for decay in (0.25, 0.0)
+    ]
+    decayed = jax.tree.map(lambda a, b: np.asarray(b - a), *with_and_without)
+    np.testing.assert_allclose(decayed["kernel"], 0.125 * START["kernel"], rtol=1e-4, atol=1e-6)
+    assert (decayed["bias"] == 0).all()
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_trials_together_are_trials_one_by_one(name: str) -> None:
+    values = {each: jnp.asarray(METAPARAMETERS[each], jnp.float32) for each in values_of(name, 0)}
+    together = jax.jit(jax.vmap(lambda values: trained(name, values, START, GRADIENTS)))(values)
+    for trial in (0, 1):
+        alone = trained(name, float32(values_of(name, trial)), START, GRADIENTS)
+        for leaf, weights in alone.items():
+            np.testing.assert_allclose(together[leaf][trial], weights, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_every_optimizer_goes_downhill_in_the_middle_of_its_search_space(name: str) -> None:
+    space = dict(OPTIMIZERS[name].search_space)
+    assert next(iter(space)) == "learning_rate"
+    values = float32({each: range_.at(0.5) for each, range_ in space.items()})
+    parameters = jax.tree.map(lambda array: jnp.asarray(array, jnp.float32), START)
+    curvature = {"kernel": jnp.linspace(0.5, 2, 12).reshape(4, 3), "bias": jnp.ones(3)}
+
+    def loss(parameters: dict[str, jax.Array]) -> jax.Array:
+        return sum((curvature[leaf] * parameters[leaf] ** 2).sum() for leaf in parameters)
+
+    rule = OPTIMIZERS[name].direction(values)
+
+    @jax.jit
+    def step(
+        parameters: dict[str, jax.Array], state: object
+    ) -> tuple[dict[str, jax.Array], object]:
+        direction, state = rule.update(jax.grad(loss)(parameters), state, parameters)
+        moved = jax.tree.map(
+            lambda weight, move: weight - values["learning_rate"] * move, parameters, direction
+        )
+        return moved, state
+
+    state = rule.init(parameters)
+    before = float(loss(parameters))
+    for _ in range(10):
+        parameters, state = step(parameters, state)
+    assert float(loss(parameters)) < 0.999 * before
+
+
+def test_search_spaces_are_read_without_jax() -> None:
+    program = (
+        "import sys, producers.training.optimizers; assert not {'jax', 'optax'} & {*sys.modules}"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
