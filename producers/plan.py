@@ -11,7 +11,7 @@ from producers.search import StepsRange, points, search_space_json
 from producers.seeds import SEARCH, derived_seed, study_seed, trial_seed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from producers.search import SearchSpace
@@ -100,7 +100,7 @@ def plan_studies(
     workloads: Sequence[Workload],
     *,
     release: str,
-    batch_sizes: Sequence[int] | None,
+    batch_sizes: Sequence[int] | Callable[[Workload], Sequence[int]] | None,
     steps: int | None,
     budget_scale: float,
     root_seed: int,
@@ -112,7 +112,7 @@ def plan_studies(
     Args:
         workloads: what to train.
         release: the release that the rows belong to.
-        batch_sizes: which; None for those of the published studies.
+        batch_sizes: which, for all or for each workload; None for those of the published studies.
         steps: steps of each trial; None for the workload's budget.
         budget_scale: multiplies the workload's budget.
         root_seed: the study's seeds are drawn from it.
@@ -129,7 +129,8 @@ def plan_studies(
         )
     studies = []
     for workload in workloads:
-        for batch_size in dict.fromkeys(batch_sizes or workload.batch_sizes):
+        chosen = batch_sizes(workload) if callable(batch_sizes) else batch_sizes
+        for batch_size in dict.fromkeys(chosen or workload.batch_sizes):
             if not 1 <= batch_size <= workload.train_examples:
                 sizes = ", ".join(str(size) for size in workload.batch_sizes)
                 raise UsageError(

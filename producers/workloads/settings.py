@@ -26,11 +26,26 @@ _SETTINGS = (
         "train_examples",
         "form",
     ),
-    *("augmentation", "model", "sparsity", "pruning", "optimizer", "schedule", "search_space"),
+    *(
+        "augmentation",
+        "model",
+        "dtype",
+        "sparsity",
+        "pruning",
+        "optimizer",
+        "schedule",
+        "search_space",
+    ),
     *("metric", "goal", "goal_inclusive", "maximize", "budget", "evaluation", "batch_sizes"),
 )
 # The workload's name, its paper or the data set itself says them.
-_NAMED = frozenset(_SETTINGS) - {"train_examples", "augmentation", "schedule", "search_space"}
+_NAMED = frozenset(_SETTINGS) - {
+    "train_examples",
+    "augmentation",
+    "dtype",
+    "schedule",
+    "search_space",
+}
 _BY_NAME = {BATCH_SIZE_STUDY: "stated", SPARSITY_STUDY: "recalled", None: "chosen"}
 
 
