@@ -126,7 +126,7 @@ def _known(path: Path, kind: str) -> IndexedFile | None:
         whole = whole and (folder / _BLOCKS).is_file() == facts.compressed
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError):
+    except (OSError, EOFError, ValueError, TypeError):
         whole = False
     if not whole:
         forget(folder)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import sys
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -126,6 +127,8 @@ def train_vocabulary(
 ) -> Vocabulary:
     """Trains a vocabulary, or takes it from the cache if it was trained before.
 
+    That one is trained is said on standard error.
+
     Args:
         size: number of tokens wanted; there are fewer where the texts support no more.
         inputs: what the sample follows from; with the size it names the vocabulary in the cache.
@@ -144,7 +147,11 @@ def train_vocabulary(
             return load_vocabulary(path)
         except DbtoolError:
             forget(folder)
-    model = _train(size, sample())
+    texts = sample()
+    sys.stderr.write(
+        f"building a vocabulary of {size:,} tokens on {len(texts):,} sentences, once\n"
+    )
+    model = _train(size, texts)
     with appearing_whole(folder) as part:
         (part / path.name).write_bytes(model)
     return _open(model, str(path))

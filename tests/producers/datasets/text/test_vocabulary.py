@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbtool.errors import DbtoolError, UsageError
+from producers.datasets import TextForm
+from producers.datasets.text.cache import cache_folder
+from producers.datasets.text.vocabulary import (
+    Vocabulary,
+    load_vocabulary,
+    train_vocabulary,
+    vocabulary_of_size,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEXTS = [
+    f"The {a} {b} jumps over the lazy {c} ."
+    for a in ("quick", "slow", "small")
+    for b in ("brown", "red", "grey")
+    for c in ("dog", "cat", "cow", "fox")
+]
+TRAIN = (
+    "from producers.datasets.text.vocabulary import train_vocabulary;"
+    f"texts = {TEXTS!r};"
+    "print(train_vocabulary(300, ('some', 'text'), lambda: texts).sha256)"
+)
+
+
+@pytest.fixture(scope="module")
+def vocabulary(tmp_path_factory: pytest.TempPathFactory) -> Vocabulary:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        return train_vocabulary(300, ("small",), lambda: TEXTS)
+
+
+# The character that SentencePiece writes for a space comes back as one.
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\u2581"))
+
+
+@given(text=ANY_TEXT)
+def test_tokens_of_any_text_decode_to_it(vocabulary: Vocabulary, text: str) -> None:
+    tokens = vocabulary.encode([text])[0]
+    assert vocabulary.decode(tokens) == text
+    assert all(4 <= token < vocabulary.size for token in tokens)
+
+
+@given(texts=st.lists(ANY_TEXT, min_size=1, max_size=4), length=st.integers(1, 40))
+def test_examples_predict_each_token_and_the_end(
+    vocabulary: Vocabulary, texts: list[str], length: int
+) -> None:
+    split = vocabulary.examples(texts, length)
+    assert split.inputs.shape == split.targets.shape == (len(texts), length)
+    assert split.inputs.dtype == split.targets.dtype == np.int32
+    for text, inputs, targets in zip(texts, split.inputs, split.targets, strict=True):
+        tokens = [*vocabulary.encode([text])[0], 2]
+        padded = (tokens + [0] * length)[:length]
+        assert targets.tolist() == padded
+        assert inputs.tolist() == [1, *padded[:-1]]
+        if len(tokens) <= length:
+            assert vocabulary.decode(tokens[:-1]) == text
+
+
+def test_known_example(vocabulary: Vocabulary) -> None:
+    split = vocabulary.examples(["The dog", "The dog . The dog ."], 4)
+    the, dog = vocabulary.encode(["The dog"])[0][:1], vocabulary.encode(["The dog"])[0][1:]
+    short = [*the, *dog, 2, 0, 0][:4]
+    assert split.targets[0].tolist() == short
+    assert split.inputs[0].tolist() == [1, *short[:3]]
+    assert 2 not in split.targets[1]
+
+
+def test_frequent_words_are_one_token(vocabulary: Vocabulary) -> None:
+    assert len(vocabulary.encode(["The lazy"])[0]) < len("The lazy")
+
+
+def test_processes_train_the_same_at_once() -> None:
+    processes = [
+        subprocess.Popen([sys.executable, "-c", TRAIN], stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    printed = [process.communicate(timeout=60)[0].strip() for process in processes]
+    assert [process.returncode for process in processes] == [0, 0]
+    kept = list(cache_folder("vocabularies").iterdir())
+    assert len(kept) == 1
+    assert printed == [load_vocabulary(kept[0] / "sentencepiece.model").sha256] * 2
+
+
+def test_vocabulary_is_kept(capfd: pytest.CaptureFixture[str]) -> None:
+    def never() -> list[str]:
+        raise AssertionError
+
+    first = train_vocabulary(300, ("kept",), lambda: TEXTS)
+    assert capfd.readouterr().err == "building a vocabulary of 300 tokens on 36 sentences, once\n"
+    assert train_vocabulary(300, ("kept",), never).sha256 == first.sha256
+    assert capfd.readouterr().err == ""
+    with pytest.raises(AssertionError):
+        train_vocabulary(300, ("others",), never)
+    with pytest.raises(AssertionError):
+        train_vocabulary(301, ("kept",), never)
+
+
+def test_damaged_vocabulary_in_the_cache_is_trained_anew() -> None:
+    first = train_vocabulary(300, ("kept",), lambda: TEXTS)
+    path = next(cache_folder("vocabularies").glob("*/sentencepiece.model"))
+    path.write_bytes(path.read_bytes()[:-100])
+    assert train_vocabulary(300, ("kept",), lambda: TEXTS).sha256 == first.sha256
+    assert load_vocabulary(path).sha256 == first.sha256
+
+
+def test_vocabulary_is_as_large_as_the_text_supports() -> None:
+    vocabulary = train_vocabulary(32_000, ("small",), lambda: TEXTS)
+    assert 300 < vocabulary.size < 400
+
+
+def test_too_small_a_vocabulary_is_refused() -> None:
+    characters = len(set("".join(TEXTS)))
+    with pytest.raises(UsageError, match=f"at most {261 + characters} are needed"):
+        train_vocabulary(262, ("small",), lambda: TEXTS)
+    assert train_vocabulary(261 + characters, ("small",), lambda: TEXTS).size == 261 + characters
+
+
+def write_model(path: Path, **settings: Any) -> Path:
+    import sentencepiece
+
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(TEXTS), model_writer=model, minloglevel=2, **settings
+    )
+    path.write_bytes(model.getvalue())
+    return path
+
+
+def test_vocabulary_of_another_size_is_refused(tmp_path: Path) -> None:
+    ids = {"pad_id": 0, "bos_id": 1, "eos_id": 2, "unk_id": 3}
+    path = write_model(tmp_path / "own.model", vocab_size=36, **ids)
+    assert vocabulary_of_size(path, TextForm(36, 8)).size == 36
+    with pytest.raises(DbtoolError, match=r"own\.model has 36 tokens, not 37 as the workload"):
+        vocabulary_of_size(path, TextForm(37, 8))
+
+
+def test_vocabulary_of_another_kind_is_refused(tmp_path: Path) -> None:
+    path = write_model(tmp_path / "own.model", vocab_size=36)
+    with pytest.raises(DbtoolError, match="numbers padding, begin, end and unknown -1, 1, 2, 0;"):
+        load_vocabulary(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"word\nanother\n", b"\x08"])
+def test_file_that_is_no_vocabulary_is_refused(
+    tmp_path: Path, content: bytes, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "own.model"
+    path.write_bytes(content)
+    with pytest.raises(DbtoolError, match=r"own\.model is no SentencePiece model; name a"):
+        load_vocabulary(path)
+    assert capfd.readouterr().err == ""
+    with pytest.raises(DbtoolError, match="absent cannot be read: No such file"):
+        load_vocabulary(tmp_path / "absent")
