@@ -110,7 +110,6 @@ class Workload:
         dtype: what the model computes in; weights and losses are float32 in either case.
         replaces: the data set that the examples stand in for; None where they are its own.
         data_sha256: of the files or the list of files that stand in for it.
-        dtype: what the model computes in; weights and losses are float32.
         paper: the arXiv number of the study that the workload is of; None where it is of none.
     """
 
@@ -138,7 +137,6 @@ class Workload:
     replaces: str | None = None
     dtype: Literal["float32", "bfloat16"] = "float32"
     data_sha256: str | None = None
-    dtype: Literal["float32", "bfloat16"] = "float32"
     paper: str | None = BATCH_SIZE_STUDY
 
     @property
