@@ -70,8 +70,13 @@ def train_block_of(job: Job) -> FinishedShard:
     _limit_devices(job)
     session = _LAST_STUDY.session(job.study, job.options)
     with tempfile.TemporaryDirectory(prefix="dbtool-") as folder:
-        path, rows = session.train(job.trial_ids, Path(folder), lambda _: None)
-        return FinishedShard(path.name, path.read_bytes(), rows)
+        block = session.train(job.trial_ids, Path(folder), lambda _: None)
+        if block.shard is None:
+            raise DbtoolError(
+                f"the Ray node {platform.node()} trains as one of several hosts; "
+                "start its workers without the settings of jax.distributed"
+            )
+        return FinishedShard(block.shard.name, block.shard.read_bytes(), block.rows)
 
 
 class _LastStudy:

@@ -46,7 +46,7 @@ def run_sweep(
     from producers.sweep.session import StudySession
 
     with _writable(studies, out, options) as staging:
-        following = next_blocks(studies, out, options)
+        following = _agreed_blocks(studies, out, options)
         for study, blocks in zip(studies, following, strict=True):
             session = None
             left = blocks
@@ -54,12 +54,25 @@ def run_sweep(
                 session = session or StudySession(study, options)
                 for trial_ids in left:
                     events.on_block(study, trial_ids)
-                    path, rows = session.train(trial_ids, staging, events.on_steps)
-                    if staging != out:
-                        path = place_shard(path, study.folder(out))
-                    events.on_shard(path, rows)
+                    folder = study.folder(out)
+                    block = session.train(trial_ids, staging, events.on_steps, folder)
+                    if block.shard is not None:
+                        path = block.shard
+                        if staging != out:
+                            path = place_shard(path, folder)
+                        events.on_shard(path, block.rows)
                 # A slice has its blocks, whatever came of them.
-                left = [] if options.part else next_blocks([study], out, options)[0]
+                left = [] if options.part else _agreed_blocks([study], out, options)[0]
+
+
+def _agreed_blocks(
+    studies: Sequence[StudyPlan], out: Path, options: SweepOptions
+) -> list[list[tuple[int, ...]]]:
+    """The blocks to train next, as the first process finds them."""
+    from producers.training.hosts import from_first
+
+    blocks = from_first(lambda: next_blocks(studies, out, options))
+    return [[tuple(block) for block in of_study] for of_study in blocks]
 
 
 @contextlib.contextmanager
@@ -77,6 +90,11 @@ def whole_sweep(studies: Sequence[StudyPlan], out: Path) -> Iterator[Path]:
 @contextlib.contextmanager
 def _writable(studies: Sequence[StudyPlan], out: Path, options: SweepOptions) -> Iterator[Path]:
     """The folder that shards are written below, for a whole sweep or for a slice."""
+    from producers.training.hosts import is_first
+
+    if not is_first():
+        yield out
+        return
     if options.part is None:
         with whole_sweep(studies, out):
             yield out

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import jax
+import numpy as np
 
 from dbtool.errors import DbtoolError
-from producers.datasets import Split, load_images
+from producers.datasets import Split
+from producers.datasets.load import load_dataset
 from producers.devices import lanes, provenance
 from producers.models.registry import model_definition
 from producers.shards import write_shard
 from producers.training.block import BlockProgram
+from producers.training.checkpoints import Checkpoints
+from producers.training.hosts import is_first
+from producers.training.measures import MEASURES
 from producers.training.mesh import device_mesh
 from producers.training.run import Splits, train_block
 from producers.training.step import trainer
@@ -21,10 +27,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from producers.datasets import Dataset, Examples
+    from producers.datasets import Dataset, Examples, ExampleSource
     from producers.plan import StudyPlan
     from producers.sweep.tasks import SweepOptions
-    from producers.workloads.definition import Workload
+    from producers.training.block import SplitArrays
+    from producers.training.records import BlockRecord
+    from producers.training.run import BlockTrials
+
+
+@dataclass(frozen=True)
+class FinishedBlock:
+    """A block that has been trained.
+
+    Attributes:
+        shard: its shard; None on the processes of a sweep over several hosts that do not write.
+        rows: how many measurements it holds.
+    """
+
+    shard: Path | None
+    rows: int
 
 
 class StudySession:
@@ -32,21 +53,52 @@ class StudySession:
 
     def __init__(self, study: StudyPlan, options: SweepOptions) -> None:
         workload = study.workload
-        data = load_images(
+        data = load_dataset(
             workload.source,
-            train_examples=workload.train_examples,
+            form=workload.form,
+            subset=workload.subset,
+            train_examples=workload.train_limit,
+            folder=study.replacement,
             datasets_dir=options.datasets,
+            vocabulary=options.training.vocabulary,
         )
         self._study = study
-        self._program = _program(study)
-        self._splits = _splits(self._program, data, workload)
+        self._options = options.training
+        self._measures = [MEASURES[name] for name in options.training.measures]
+        self._program = BlockProgram(
+            trainer(
+                workload.model, workload.optimizer, workload.schedule, data.form, workload.dtype
+            ),
+            device_mesh(devices_a_trial=options.training.devices_a_trial),
+            lanes=lanes(),
+            shared_batches=study.shared_batches,
+            evaluation_batch=model_definition(workload.model).evaluation_batch,
+            micro_batch=options.training.micro_batch,
+        )
+        self._splits = self._placed(data)
 
     def train(
-        self, trial_ids: Sequence[int], out: Path, on_steps: Callable[[int], None]
-    ) -> tuple[Path, int]:
-        """Trains a block and writes its shard; returns the shard and its number of rows."""
-        study = self._study
-        trials = study.trials(trial_ids)
+        self,
+        trial_ids: Sequence[int],
+        out: Path,
+        on_steps: Callable[[int], None],
+        checkpoints: Path | None = None,
+    ) -> FinishedBlock:
+        """Trains a block and writes its shard below a folder.
+
+        Args:
+            trial_ids: the block.
+            out: the shard goes into the study's folder below it.
+            on_steps: told of trial-steps as they are done.
+            checkpoints: a folder for checkpoints, where the block goes on if there is one of it;
+                None for none.
+        """
+        study, trials = self._study, self._study.trials(trial_ids)
+        saved = None
+        if checkpoints is not None:
+            identity = [study.description(), list(trial_ids), study.shared_batches]
+            seconds = 60 * self._options.checkpoint_minutes
+            saved = Checkpoints(checkpoints, [*identity, list(self._options.measures)], seconds)
         with _memory_to_train(study, len(trial_ids)):
             record = train_block(
                 self._program,
@@ -54,9 +106,21 @@ class StudySession:
                 trials,
                 batch_size=study.batch_size,
                 evaluations=study.workload.evaluation.schedule(study.train_steps, study.batch_size),
+                sparsity=study.workload.sparsity,
+                augmentation=study.workload.augmentation,
+                measures=self._measures,
+                checkpoints=saved,
                 on_steps=on_steps,
             )
-        path = write_shard(
+        shard = self._write(trials, record, out) if is_first() else None
+        if saved is not None and is_first():
+            saved.remove()
+        return FinishedBlock(shard, sum(record.steps(i) + 1 for i in range(len(trial_ids))))
+
+    def _write(self, trials: BlockTrials, record: BlockRecord, out: Path) -> Path:
+        """Writes the shard of a block."""
+        study = self._study
+        return write_shard(
             study.folder(out),
             study=study.description(),
             trials=[
@@ -67,41 +131,54 @@ class StudySession:
                     "metaparameters": trials.metaparameters[index],
                     "seed": trials.seeds[index],
                 }
-                for index, trial_id in enumerate(trial_ids)
+                for index, trial_id in enumerate(trials.trial_ids)
             ],
             producer=provenance("shared" if study.shared_batches else "own"),
-            tables=record.tables(list(trial_ids)),
+            tables=record.tables(list(trials.trial_ids)),
         )
-        return path, sum(record.steps(index) + 1 for index in range(len(trial_ids)))
+
+    def _placed(self, data: Dataset) -> Splits:
+        """The splits on the devices, as far as memory holds them."""
+        program = self._program
+
+        def placed(examples: Examples) -> SplitArrays | ExampleSource:
+            return program.put(examples) if isinstance(examples, Split) else examples
+
+        subset = _first(data.train, self._study.workload.evaluation.training_subset)
+        measured = program.put(_read(subset)) if self._measures else None
+        return Splits(
+            training=placed(data.train),
+            training_subset=placed(subset),
+            validation=placed(data.validation),
+            test=placed(data.test),
+            measured=measured,
+        )
 
 
-def _program(study: StudyPlan) -> BlockProgram:
-    workload = study.workload
-    return BlockProgram(
-        trainer(workload.model, workload.optimizer, workload.schedule),
-        device_mesh(),
-        lanes=lanes(),
-        shared_batches=study.shared_batches,
-        evaluation_batch=model_definition(workload.model).evaluation_batch,
-    )
+@dataclass(frozen=True)
+class _FirstExamples:
+    """The first examples of a source."""
+
+    source: ExampleSource
+    count: int
+
+    def __len__(self) -> int:
+        return self.count
+
+    def read(self, examples: np.ndarray, augmentation: np.random.Generator | None) -> Split:
+        return self.source.read(examples, augmentation)
 
 
-def _splits(program: BlockProgram, data: Dataset, workload: Workload) -> Splits:
-    train = _in_memory(data.train)
-    subset = train.first(min(workload.evaluation.training_subset, workload.train_examples))
-    return Splits(
-        training=program.put(train),
-        training_subset=program.put(subset),
-        validation=program.put(_in_memory(data.validation)),
-        test=program.put(_in_memory(data.test)),
-    )
+def _first(examples: Examples, count: int) -> Examples:
+    count = min(count, len(examples))
+    return examples.first(count) if isinstance(examples, Split) else _FirstExamples(examples, count)
 
 
-def _in_memory(examples: Examples) -> Split:
-    """The examples, of a data set whose loader reads it whole."""
-    if not isinstance(examples, Split):
-        raise NotImplementedError("this sweep trains on data sets in memory alone")
-    return examples
+def _read(examples: Examples) -> Split:
+    """The examples in memory."""
+    if isinstance(examples, Split):
+        return examples
+    return examples.read(np.arange(len(examples), dtype=np.int64), None)
 
 
 @contextlib.contextmanager
@@ -114,7 +191,11 @@ def _memory_to_train(study: StudyPlan, trials: int) -> Iterator[None]:
         told = ("RESOURCE_EXHAUSTED" in str(error), "Out of memory" in str(error))
         if not (isinstance(error, MemoryError) or any(told)):
             raise
-        mend = "fewer trials together with --block" if trials > 1 else "a smaller batch size"
+        mend = (
+            "fewer trials together with --block"
+            if trials > 1
+            else "fewer examples at a time with --micro-batch"
+        )
         raise DbtoolError(
             f"{study.name} with {trials} trials together needs more memory than there is; "
             f"train {mend}"

@@ -24,6 +24,25 @@ _MOST_TRIALS_PER_FEASIBLE = 5
 
 
 @dataclass(frozen=True)
+class TrainingOptions:
+    """How the devices train; the rows do not depend on it, but for the last digits of floats.
+
+    Attributes:
+        devices_a_trial: how many devices share each batch.
+        micro_batch: most examples of a batch that pass through the model at a time; None for all.
+        measures: names of optional measurements (`producers.training.measures`).
+        checkpoint_minutes: how long after a block's last checkpoint the next one is saved.
+        vocabulary: a SentencePiece model for data sets of texts; None to have one trained.
+    """
+
+    devices_a_trial: int = 1
+    micro_batch: int | None = None
+    measures: tuple[str, ...] = ()
+    checkpoint_minutes: float = 10.0
+    vocabulary: Path | None = None
+
+
+@dataclass(frozen=True)
 class SweepOptions:
     """How much of each study to train.
 
@@ -34,6 +53,7 @@ class SweepOptions:
         datasets: a folder to look for data sets in.
         part: the slice of the sweep to train; None for all of it. A slice adds no trials for
             `feasible`, which needs the results of all slices.
+        training: how the devices train.
     """
 
     trials: int
@@ -41,6 +61,7 @@ class SweepOptions:
     block: int
     datasets: Path | None
     part: Slice | None = None
+    training: TrainingOptions = TrainingOptions()
 
 
 def finished_trials(study: StudyPlan, out: Path) -> dict[int, str]:

@@ -20,14 +20,16 @@ import jax.numpy as jnp
 from jax.sharding import NamedSharding, PartitionSpec
 
 from producers.training.mesh import DATA, EVERYWHERE, TRIAL, TRIALS, put
+from producers.training.pruning import connection_sensitivity, masks
 from producers.training.step import TrialState, pruned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy as np
 
     from producers.datasets import Split
+    from producers.training.measures import Measure
     from producers.training.step import Trainer
 
     Metaparameters = Mapping[str, jax.Array]
@@ -83,6 +85,7 @@ class BlockProgram:
             *(TRIALS, TRIALS, TRIALS, batches, EVERYWHERE, EVERYWHERE),
             donate=0,
         )
+        self._measure: dict[tuple[str, ...], Callable[..., Any]] = {}
         self._evaluate = self._compiled(self._evaluate_device, TRIALS, TRIALS, EVERYWHERE)
 
     @property
@@ -198,6 +201,30 @@ class BlockProgram:
         prune = self._compiled(partial(self._prune_device, sparsity), TRIALS, EVERYWHERE)
         result: TrialState = prune(states, (training.inputs, training.targets))
         return result
+
+    def measure(
+        self,
+        states: TrialState,
+        metaparameters: Mapping[str, np.ndarray],
+        alive: np.ndarray,
+        examples: SplitArrays,
+        measures: Sequence[Measure],
+    ) -> dict[str, jax.Array]:
+        """Optional measurements of the trials that are alive.
+
+        Returns:
+            Metric to float32 [trials]; not a number for a group without a trial alive.
+        """
+        key = tuple(measure.name for measure in measures)
+        if key not in self._measure:
+            self._measure[key] = self._compiled(
+                partial(self._measure_device, measures), TRIALS, TRIALS, TRIALS, EVERYWHERE
+            )
+        on_devices = jax.tree.map(self.put_trials, (dict(metaparameters), alive))
+        metrics: dict[str, jax.Array] = self._measure[key](
+            states, *on_devices, (examples.inputs, examples.targets)
+        )
+        return metrics
 
     def _compiled(
         self, function: Callable[..., Any], *specs: PartitionSpec, donate: int | None = None
@@ -315,13 +342,39 @@ class BlockProgram:
                 # The sum over the examples; their number makes no difference to the order.
                 return jax.tree.map(lambda g: g * inputs.shape[0], found.gradients)
 
-            from producers.training.pruning import connection_sensitivity, masks
-
             summed = self._sum_over(training, gradients)
             sensitivity = connection_sensitivity(state.parameters, summed)
             return pruned(state, masks(state.parameters, sensitivity, sparsity))
 
         return self._over_groups(jax.vmap(prune), states)
+
+    def _measure_device(
+        self,
+        measures: Sequence[Measure],
+        states: TrialState,
+        metaparameters: Metaparameters,
+        alive: jax.Array,
+        examples: Any,
+    ) -> Any:
+        size = min(self.evaluation_batch, examples[0].shape[0])
+        slices = jax.tree.map(
+            lambda a: a[: a.shape[0] // size * size].reshape(-1, size, *a.shape[1:]), examples
+        )
+
+        def measure(state: TrialState, metaparameters: Metaparameters) -> dict[str, jax.Array]:
+            found: dict[str, jax.Array] = {}
+            for each in measures:
+                found |= each.function(self.trainer, state, metaparameters, *slices)
+            return found
+
+        def measure_group(state: TrialState, point: Metaparameters, alive: jax.Array) -> Any:
+            def nothing(state: TrialState, point: Metaparameters) -> Any:
+                like = jax.eval_shape(jax.vmap(measure), state, point)
+                return jax.tree.map(lambda a: jnp.full(a.shape, jnp.nan, a.dtype), like)
+
+            return jax.lax.cond(alive.any(), jax.vmap(measure), nothing, state, point)
+
+        return self._over_groups(measure_group, states, metaparameters, alive)
 
     def _sum_over(self, split: Any, function: Callable[..., Any]) -> Any:
         """Sums what a function of inputs and targets returns over the slices of a split."""

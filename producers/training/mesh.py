@@ -35,14 +35,13 @@ def device_mesh(
     """The mesh over some devices.
 
     Args:
-        devices: those of this process where each trial has one device, those of all processes
-            otherwise, unless given.
+        devices: those of all processes unless given.
         devices_a_trial: how many devices share each batch.
 
     Raises:
         UsageError: the devices cannot be divided so.
     """
-    chosen = list(devices or (jax.local_devices() if devices_a_trial == 1 else jax.devices()))
+    chosen = list(devices or jax.devices())
     if len(chosen) % devices_a_trial:
         raise UsageError(
             f"{len(chosen)} devices cannot be divided into groups of {devices_a_trial}; "

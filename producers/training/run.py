@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from producers.training.block import BlockProgram
     from producers.training.checkpoints import Checkpoints
     from producers.training.draw import Draw
+    from producers.training.measures import Measure
     from producers.training.step import TrialState
 
     PlacedExamples = SplitArrays | ExampleSource
@@ -37,12 +38,14 @@ class Splits:
         training_subset: what stands for the training split at evaluations.
         validation: the validation split.
         test: the test split.
+        measured: the training examples of optional measurements; None where there are none.
     """
 
     training: PlacedExamples
     training_subset: PlacedExamples
     validation: PlacedExamples
     test: PlacedExamples
+    measured: SplitArrays | None = None
 
     def evaluated(self, every_split: bool) -> dict[str, PlacedExamples]:
         """The splits of one evaluation, by the first word of their columns."""
@@ -107,6 +110,8 @@ def train_block(
     batch_size: int,
     evaluations: dict[int, bool],
     sparsity: float = 0.0,
+    augmentation: bool = False,
+    measures: Sequence[Measure] = (),
     checkpoints: Checkpoints | None = None,
     on_steps: Callable[[int], None] = lambda _: None,
 ) -> BlockRecord:
@@ -120,6 +125,8 @@ def train_block(
         evaluations: steps in order, each with whether every split is evaluated; the last one is
             the last step of training.
         sparsity: share of the weights that are pruned before the first step.
+        augmentation: whether images that are read when needed are cropped and flipped at random.
+        measures: what is measured besides, whenever every split is evaluated.
         checkpoints: where to go on from, and to save to now and then.
         on_steps: told of trial-steps as they are done.
 
@@ -132,7 +139,15 @@ def train_block(
         progress = checkpoints.restored(program, count, pruned=sparsity > 0)
     progress = progress or _begun(program, splits, trials, max(evaluations), sparsity)
     slots, record = progress.slots, progress.record
-    draw = _draw(program, splits.training, trials, batch_size, list(evaluations), progress.step)
+    draw = _draw(
+        program,
+        splits.training,
+        trials,
+        batch_size=batch_size,
+        augmentation=augmentation,
+        targets=list(evaluations),
+        first_step=progress.step,
+    )
     for target, every_split in list(evaluations.items())[progress.evaluations :]:
         while progress.step < target and slots.alive.any():
             steps = min(draw.capacity(len(slots.trial)), target - progress.step)
@@ -146,6 +161,8 @@ def train_block(
             metrics = evaluated(program, progress.states, slots.alive, examples)
             columns = {f"{split}_{name}": values for name, values in metrics.items()}
             slots.stop(record.add_evaluation(slots.trial, slots.alive, progress.step, columns))
+        if every_split and measures and slots.alive.any():
+            _measure(program, splits, trials, progress, measures)
         progress.evaluations += 1
         if slots.wasteful():
             progress.states = program.kept(progress.states, slots.compact())
@@ -170,6 +187,24 @@ def evaluated(
     return program.trainer.objective.metrics(sums)
 
 
+def _measure(
+    program: BlockProgram,
+    splits: Splits,
+    trials: BlockTrials,
+    progress: Progress,
+    measures: Sequence[Measure],
+) -> None:
+    """Takes optional measurements and records them."""
+    slots = progress.slots
+    if splits.measured is None:
+        raise ValueError("measurements need the splits' measured examples")
+    metrics = program.measure(
+        progress.states, trials.arrays(slots.trial), slots.alive, splits.measured, measures
+    )
+    columns = {name: on_host(values).astype(np.float64) for name, values in metrics.items()}
+    progress.record.add_evaluation(slots.trial, slots.alive, progress.step, columns)
+
+
 def _begun(
     program: BlockProgram, splits: Splits, trials: BlockTrials, train_steps: int, sparsity: float
 ) -> Progress:
@@ -188,7 +223,9 @@ def _draw(
     program: BlockProgram,
     training: PlacedExamples,
     trials: BlockTrials,
+    *,
     batch_size: int,
+    augmentation: bool,
     targets: Sequence[int],
     first_step: int,
 ) -> Draw:
@@ -201,6 +238,7 @@ def _draw(
         program.trainer.form,
         trials.batch_seeds,
         batch_size=batch_size,
+        augmentation=augmentation,
         targets=targets,
         first_step=first_step,
     )

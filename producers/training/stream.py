@@ -86,6 +86,7 @@ class StreamedDraw:
         form: what they look like.
         seeds: of the trials' batch orders; of one where all trials share their batches.
         batch_size: examples a step.
+        augmentation: whether images are cropped and flipped at random.
         targets: the steps at which calls end, in order.
         first_step: where training begins, or goes on.
 
@@ -101,6 +102,7 @@ class StreamedDraw:
         seeds: Sequence[int],
         *,
         batch_size: int,
+        augmentation: bool,
         targets: Sequence[int],
         first_step: int = 0,
     ) -> None:
@@ -109,6 +111,7 @@ class StreamedDraw:
         self._source = source
         self._form = form
         self._seeds = seeds
+        self._augmentation = augmentation
         self._streams = [BatchStream(seed, len(source), batch_size) for seed in seeds]
         self._shape = program.batch_shape(batch_size)
         bytes_a_step = len(seeds) * batch_size * _bytes_an_example(form)
@@ -150,7 +153,7 @@ class StreamedDraw:
         shape = (call.steps, *self._shape)
         taken = batches.reshape(shape)[:, :, part]
         augmented = None
-        if isinstance(self._form, ImageForm):
+        if self._augmentation:
             augmented = _Augmented(
                 self._seeds[trial],
                 steps.reshape(shape)[:, :, part].ravel() + call.first_step,

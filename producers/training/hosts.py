@@ -1,0 +1,54 @@
+"""Agreement between the processes of a sweep that trains on the devices of several hosts.
+
+Each process runs the same program; the first alone looks at the folder of shards and writes there.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from dbtool.errors import DbtoolError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def is_first() -> bool:
+    """Whether this process writes for all."""
+    return jax.process_index() == 0
+
+
+def from_first(find: Callable[[], Any]) -> Any:
+    """What a function returns on the first process, on all of them.
+
+    Args:
+        find: called on the first process alone; returns what JSON can hold, lists for tuples.
+
+    Raises:
+        DbtoolError: on every process, when it is raised on the first.
+    """
+    if jax.process_count() == 1:
+        return find()
+    answer: dict[str, Any] = {}
+    if is_first():
+        try:
+            answer = {"value": find()}
+        except DbtoolError as error:
+            answer = {"error": str(error)}
+    answer = json.loads(_broadcast(json.dumps(answer).encode()))
+    if "error" in answer:
+        raise DbtoolError(answer["error"])
+    return answer["value"]
+
+
+def _broadcast(text: bytes) -> bytes:
+    """The bytes of the first process; every process has to call this at the same point."""
+    from jax.experimental import multihost_utils
+
+    length = int(multihost_utils.broadcast_one_to_all(np.int32(len(text))))
+    padded = np.frombuffer(text.ljust(length, b"\0")[:length], np.uint8)
+    return np.asarray(multihost_utils.broadcast_one_to_all(padded), np.uint8).tobytes()
