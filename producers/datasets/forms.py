@@ -105,7 +105,7 @@ OPEN_IMAGES_V4 = ImageForm(
 """The images of Open Images v4, with its trainable classes; standardised as ImageNet's (chosen)."""
 
 LM1B = TextForm(vocabulary=32_000, length=64)
-"""The sentences of LM1B; 64 tokens hold nearly all of them whole (chosen)."""
+"""The sentences of LM1B; 64 tokens hold most of them whole (chosen)."""
 
 COMMON_CRAWL = LM1B
 """The sentences of Common Crawl, as those of LM1B (chosen)."""

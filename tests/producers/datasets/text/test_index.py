@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -180,4 +179,3 @@ def test_processes_index_at_once(tmp_path: Path) -> None:
     kept = list(cache_folder("indexes").iterdir())
     assert len(kept) == 30
     assert all(folder.name.isalnum() for folder in kept)
-    shutil.rmtree(tmp_path)
