@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import pickletools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -94,6 +95,7 @@ def _unpickle(content: bytes, path: Path) -> object:
         DbtoolError: it is no whole pickle, or names anything else.
     """
     try:
+        _check_memory(content)
         return _BatchUnpickler(io.BytesIO(content), encoding="bytes").load()
     except _RefusedNameError as error:
         raise DbtoolError(
@@ -112,6 +114,20 @@ def _unpickle(content: bytes, path: Path) -> object:
         ValueError,
     ) as error:
         raise _no_batch(path, f"its pickle is damaged ({type(error).__name__})") from error
+
+
+def _check_memory(content: bytes) -> None:
+    """Refuses a pickle that numbers what it remembers beyond its own size.
+
+    The unpickler makes room up to the highest number, so that a few bytes could fill the memory.
+
+    Raises:
+        UnpicklingError: it does.
+        ValueError: the content is no whole pickle.
+    """
+    for operation, argument, _ in pickletools.genops(content):
+        if "PUT" in operation.name and isinstance(argument, int) and argument > len(content):
+            raise pickle.UnpicklingError("a number beyond the size of the pickle")
 
 
 def _no_batch(path: Path, reason: str) -> DbtoolError:

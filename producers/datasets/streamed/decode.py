@@ -33,6 +33,9 @@ _PER_ATTEMPT = 4
 RANDOM_NUMBERS = 1 + _ATTEMPTS * _PER_ATTEMPT
 """How many random numbers the augmentation of one image takes, whatever its size."""
 
+# Scaling by half or less at the end looks the same as scaling the whole image: without it, real
+# photographs differ by up to 8 of 255 levels on average.
+_DRAFT_GAP = 2
 # ImageNet has a few PNG files under the names of JPEG files.
 _FILE_FORMATS = ("JPEG", "PNG")
 
@@ -73,15 +76,15 @@ def decode(
 
 
 def _draft(image: Image.Image, size: tuple[int, int], box: Box) -> Box:
-    """Lets a JPEG be decoded at a fraction of its size that still has every pixel needed.
+    """Lets a JPEG be decoded at a fraction of its size that is still large enough to scale down.
 
     Returns:
         The box in the pixels of the image as it will be decoded.
     """
     width, height = image.size
     needed = (
-        math.ceil(size[0] * width / (box[2] - box[0])),
-        math.ceil(size[1] * height / (box[3] - box[1])),
+        math.ceil(_DRAFT_GAP * size[0] * width / (box[2] - box[0])),
+        math.ceil(_DRAFT_GAP * size[1] * height / (box[3] - box[1])),
     )
     image.draft("RGB", needed)
     across, down = image.size[0] / width, image.size[1] / height

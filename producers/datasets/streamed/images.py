@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -76,9 +73,10 @@ class StreamedImages:
     def read(
         self, examples: npt.NDArray[np.int64], augmentation: np.random.Generator | None
     ) -> Split:
-        """Reads and decodes some examples, on all cores; may be called from several threads.
+        """Reads and decodes some examples; may be called from several threads at once.
 
-        What an example looks like depends only on its number and place and on the generator.
+        Most of the work leaves other threads free to run. What an example looks like depends only
+        on its number, its place among those read, and the generator.
 
         Args:
             examples: their numbers, in the order wanted.
@@ -94,28 +92,14 @@ class StreamedImages:
             np.empty((count, form.classes), np.uint8) if form.multi_label else np.empty(count, "i4")
         )
 
-        def fill(place: int) -> None:
-            image = self._files.read(int(self._numbers[examples[place]]))
+        for place, number in enumerate(self._numbers[examples].tolist()):
+            image = self._files.read(number)
             targets[place] = self._target(image.target)
             draw = None if draws is None else draws[place]
             inputs[place] = decode(image.content, image.origin, form, draw)
-
-        # Takes the results, so that the first error is raised.
-        for _ in _decoders().map(fill, range(count)):
-            pass
         inputs.setflags(write=False)
         targets.setflags(write=False)
         return Split(inputs=inputs, targets=targets)
 
     def _target(self, target: int | npt.NDArray[np.uint8]) -> Any:
         return target if self._renumbering is None else self._renumbering[target]
-
-
-@functools.cache
-def _decoders() -> ThreadPoolExecutor:
-    """The threads that decode; Pillow and NumPy let others run meanwhile."""
-    return ThreadPoolExecutor(max_workers=os.cpu_count(), thread_name_prefix="decode")
-
-
-# A forked process has none of its parent's threads.
-os.register_at_fork(after_in_child=_decoders.cache_clear)
