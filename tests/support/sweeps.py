@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from producers.devices import configure_devices
 from producers.plan import StudyPlan, plan_studies
 from producers.search import Range
-from producers.sweep import SweepEvents, SweepOptions, run_sweep
+from producers.sweep import Slice, SweepEvents, SweepOptions, run_sweep
 from producers.workloads.definition import EvaluationRule
 from producers.workloads.registry import WORKLOADS
 
@@ -74,6 +74,7 @@ def sweep(
     trials: int,
     block: int = 2,
     feasible: int = 0,
+    part: Slice | None = None,
     stop_after: int | None = None,
 ) -> list[tuple[int, ...]]:
     """Runs a sweep in this process; returns the blocks of trials that it trained.
@@ -92,7 +93,7 @@ def sweep(
     run_sweep(
         [study],
         out,
-        SweepOptions(trials=trials, feasible=feasible, block=block, datasets=datasets),
+        SweepOptions(trials, feasible, block, datasets, part),
         SweepEvents(on_block=on_block, on_steps=lambda _: None, on_shard=lambda _path, _rows: None),
     )
     return trained
