@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dbtool.cli.completion import trainable_workloads
+from dbtool.cli.completion import presets, trainable_workloads
 
 
 class Place(StrEnum):
@@ -33,20 +33,40 @@ BatchSizeList = Annotated[
     ),
 ]
 
-Trials = Annotated[
-    int,
+Everything = Annotated[bool, typer.Option("--all", help="Train every workload.")]
+
+PresetName = Annotated[
+    str | None,
     typer.Option(
-        min=1, max=1_000_000, metavar="N", help="Train the trials 0 to N - 1 of each study."
+        metavar="smoke|laptop|paper",
+        help="How much to train: `smoke`, a few steps on made-up data; `laptop`, a fifth of the "
+        "trials and steps at small batch sizes; `paper`, all of the published study. Other options "
+        "come before what it says.",
+        autocompletion=presets,
+        show_default=False,
+    ),
+]
+
+Trials = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=1_000_000,
+        metavar="N",
+        help="Train the trials 0 to N - 1 of each study; without it 100, or the preset's.",
+        show_default=False,
     ),
 ]
 
 Feasible = Annotated[
-    int,
+    int | None,
     typer.Option(
         min=0,
         max=100_000,
         metavar="N",
-        help="Add trials until N of a study did not diverge, at most 5 N in all.",
+        help="Add trials until N of a study did not diverge, at most 5 N in all; without it 0, or "
+        "the preset's.",
+        show_default=False,
     ),
 ]
 
@@ -62,9 +82,34 @@ Steps = Annotated[
 ]
 
 Budget = Annotated[
-    float,
+    float | None,
     typer.Option(
-        min=0.0, max=100.0, metavar="X", help="Multiplies the workload's budget of steps."
+        min=0.0,
+        max=100.0,
+        metavar="X",
+        help="Multiplies the workload's budget of steps; without it 1, or the preset's.",
+        show_default=False,
+    ),
+]
+
+Replacements = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--replace",
+        metavar="SOURCE=NAME:FOLDER",
+        help="Train on what is in the folder, called NAME, instead of the data set SOURCE whose "
+        "format it has; workloads are then named replaced/NAME/…. May be given more than once.",
+        show_default=False,
+    ),
+]
+
+Goal = Annotated[
+    float | None,
+    typer.Option(
+        "--goal",
+        metavar="X",
+        help="The goal of workloads whose data is replaced; without it they have none.",
+        show_default=False,
     ),
 ]
 
@@ -73,7 +118,12 @@ Out = Annotated[
 ]
 
 ReleaseName = Annotated[
-    str, typer.Option(metavar="NAME", help="The release that the measurements belong to.")
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The release that the measurements belong to; without it `local`, or the preset's.",
+        show_default=False,
+    ),
 ]
 
 Seed = Annotated[int, typer.Option(min=0, help="Every random number of the sweep follows from it.")]
@@ -110,7 +160,7 @@ On = Annotated[
     Place | None,
     typer.Option(
         metavar="ray",
-        help="Train on the Ray cluster of RAY_ADDRESS, else on one that this machine runs.",
+        help="Train on the Ray cluster of RAY_ADDRESS, else on one of this machine alone.",
         show_default=False,
     ),
 ]

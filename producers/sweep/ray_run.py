@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import socket
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 # How often a block is trained anew when its worker or its node dies.
 _MAX_RETRIES = 3
+# Seconds that a cluster may take to answer at all.
+_PATIENCE = 10.0
 
 
 @dataclass(frozen=True)
@@ -50,8 +53,8 @@ def run_on_ray(
 ) -> None:
     """Trains what is missing of the studies on a cluster and writes shards below a folder.
 
-    The cluster is that of RAY_ADDRESS, else one that runs on this machine, else one that is
-    started here and ends with the sweep.
+    The cluster is that of RAY_ADDRESS, else one of this machine alone, which starts and ends with
+    the sweep.
 
     Raises:
         DbtoolError: as `run_sweep`; also when Ray is not installed, no cluster answers or none of
@@ -153,27 +156,32 @@ def _cluster() -> Iterator[Any]:
             "Ray is not installed; install it with `pip install 'dbtool[cluster]'`"
         ) from error
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    address = os.environ.get("RAY_ADDRESS")
     try:
-        try:
-            ray.init(address="auto", **quiet)
-        except ConnectionError:
-            address = os.environ.get("RAY_ADDRESS")
-            if address:
-                raise
+        if address:
+            _knock(address)
+            ray.init(address=address, **quiet)
+        else:
             # Nothing is reported to Ray's makers unless the person asks for it.
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
             ray.init(address="local", include_dashboard=False, **quiet)
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         reason = str(error).strip().splitlines()[0].rstrip(".")
         raise DbtoolError(
-            f"cannot use the Ray cluster at {os.environ.get('RAY_ADDRESS', 'this machine')} "
-            f"({reason}); start one with `ray start --head`, or unset RAY_ADDRESS to use this "
-            "machine alone"
+            f"cannot use the Ray cluster at RAY_ADDRESS={address or ''} ({reason}); start one "
+            "with `ray start --head`, or unset RAY_ADDRESS to start one for this sweep alone"
         ) from error
     try:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """Raises OSError when nothing listens at an address; Ray itself would try for minutes."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
 
 
 def _refuse_small_nodes(nodes: Sequence[dict[str, Any]], resources: TaskResources) -> None:
