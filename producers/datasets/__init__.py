@@ -3,7 +3,7 @@
 from producers.datasets.forms import Form, ImageForm, TextForm
 from producers.datasets.load import load_dataset
 from producers.datasets.mnist.idx import read_idx
-from producers.datasets.mnist.images import load_images, load_source
+from producers.datasets.mnist.images import load_source
 from producers.datasets.mnist.locate import VerifiedFile, locate
 from producers.datasets.mnist.sources import (
     SOURCES,
@@ -35,7 +35,6 @@ __all__ = [
     "VerifiedFile",
     "find_source",
     "load_dataset",
-    "load_images",
     "load_source",
     "locate",
     "read_idx",

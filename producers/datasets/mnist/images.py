@@ -23,35 +23,6 @@ if TYPE_CHECKING:
     from producers.datasets.request import Request
 
 
-def load_images(
-    dataset: str,
-    *,
-    train_examples: int = 55_000,
-    datasets_dir: Path | None = None,
-    fetch: bool = True,
-) -> Dataset:
-    """Loads an image data set, from this machine or fetched.
-
-    The 60,000 official training examples are permuted once by a fixed seed: the first 5,000 are
-    held out for validation and the first `train_examples` of the rest are trained on, so that
-    smaller training sets are part of the larger ones and validation is the same for all.
-
-    Args:
-        dataset: `mnist` or `fashion_mnist`.
-        train_examples: how many examples to train on, from 1 to 55,000.
-        datasets_dir: a folder that holds data sets; DBTOOL_DATASETS by default.
-        fetch: whether the files may be fetched when this machine has none.
-
-    Raises:
-        UsageError: the data set is unknown, `train_examples` is out of range or the folder given
-            does not exist.
-        DbtoolError: the files cannot be had, or their contents are wrong.
-    """
-    return load_source(
-        find_source(dataset), train_examples=train_examples, datasets_dir=datasets_dir, fetch=fetch
-    )
-
-
 def load_source(
     source: DataSource,
     *,
@@ -60,7 +31,11 @@ def load_source(
     fetch: bool = True,
     cache_dir: Path | None = None,
 ) -> Dataset:
-    """Loads an image data set that need not be a registered one; see `load_images`.
+    """Loads a data set of IDX files, which need not be a registered one.
+
+    The official training examples are permuted once by a fixed seed: the first ones are held out
+    for validation and the first `train_examples` of the rest are trained on, so that smaller
+    training sets are part of the larger ones and validation is the same for all.
 
     Args:
         source: the data set.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from producers.datasets import SOURCES, DataFile, Dataset, DataSource, load_images, locate
+from producers.datasets import SOURCES, DataFile, Dataset, DataSource, load_source, locate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -157,4 +157,4 @@ def real_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def real(real_folder: Path) -> dict[str, Dataset]:
     """The real data sets by name."""
-    return {name: load_images(name, datasets_dir=real_folder) for name in SOURCES}
+    return {name: load_source(source, datasets_dir=real_folder) for name, source in SOURCES.items()}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dbtool.errors import DbtoolError, UsageError
-from producers.datasets import SOURCES, load_images, load_source, read_idx
+from producers.datasets import SOURCES, find_source, load_source, read_idx
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,12 +64,12 @@ def test_arrays_are_read_only_bytes(small: SmallDataset, folder: Path) -> None:
 @pytest.mark.parametrize("count", [-1, 0, 55_001])
 def test_count_out_of_range_is_refused(count: int) -> None:
     with pytest.raises(UsageError, match="mnist has from 1 to 55,000 examples to train on, not"):
-        load_images("mnist", train_examples=count)
+        load_source(find_source("mnist"), train_examples=count)
 
 
 def test_unknown_data_set_is_refused() -> None:
     with pytest.raises(UsageError, match="unknown image data set 'mnits'; closest: mnist"):
-        load_images("mnits")
+        find_source("mnits")
 
 
 SMALL_SETS = {
@@ -156,7 +156,7 @@ def test_images_and_labels_stay_together(real: dict[str, Dataset]) -> None:
 def test_subsets_of_mnist_nest(real: dict[str, Dataset], real_folder: Path) -> None:
     whole = real["mnist"]
     for count in (27_500, 13_750, 6_875):
-        part = load_images("mnist", train_examples=count, datasets_dir=real_folder)
+        part = load_source(find_source("mnist"), train_examples=count, datasets_dir=real_folder)
         np.testing.assert_array_equal(part.train.inputs, whole.train.inputs[:count])
         np.testing.assert_array_equal(part.train.targets, whole.train.targets[:count])
         np.testing.assert_array_equal(part.validation.inputs, whole.validation.inputs)
@@ -170,5 +170,5 @@ def test_hashes_are_the_registered_ones(real: dict[str, Dataset], name: str) -> 
 @pytest.mark.parametrize("name", SOURCES)
 def test_loading_is_quick(real_folder: Path, name: str) -> None:
     start = time.process_time()
-    load_images(name, datasets_dir=real_folder, fetch=False)
+    load_source(find_source(name), datasets_dir=real_folder, fetch=False)
     assert time.process_time() - start < 2
