@@ -14,6 +14,7 @@ from producers.datasets.forms import GREY_28, ImageForm
 from producers.models.registry import model_definition
 from producers.training.objectives import objective_for
 from producers.training.optimizers import optimizer_definition
+from producers.training.pruning import masked
 from producers.training.schedules import schedule_named
 
 if TYPE_CHECKING:
@@ -179,12 +180,12 @@ class Trainer:
         self, state: TrialState, metaparameters: Metaparameters, gradient: Gradient
     ) -> TrialState:
         """The state after an update."""
-        gradients = _masked(gradient.gradients, state.masks)
+        gradients = masked(gradient.gradients, state.masks)
         direction = self.optimizer.direction(metaparameters)
         updates, optimizer = direction.update(gradients, state.optimizer, state.parameters)
         learning_rate = self.schedule(metaparameters, state.step)
         updates = jax.tree.map(lambda update: -learning_rate * update, updates)
-        parameters = optax.apply_updates(state.parameters, _masked(updates, state.masks))
+        parameters = optax.apply_updates(state.parameters, masked(updates, state.masks))
         return state._replace(
             parameters=parameters,
             statistics=gradient.statistics,
@@ -282,11 +283,4 @@ def _model_inputs(inputs: jax.Array, form: Form) -> jax.Array:
 
 def pruned(state: TrialState, masks: Any) -> TrialState:
     """The state of a network whose weights are pruned by masks from now on."""
-    return state._replace(parameters=_masked(state.parameters, masks), masks=masks)
-
-
-def _masked(tree: Any, masks: Any) -> Any:
-    """The tree with zeros where weights are pruned."""
-    if masks is None:
-        return tree
-    return jax.tree.map(lambda array, mask: jnp.where(mask, array, 0), tree, masks)
+    return state._replace(parameters=masked(state.parameters, masks), masks=masks)
