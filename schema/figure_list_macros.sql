@@ -13,7 +13,7 @@ SELECT
     sparsity,
     coalesce(
         held.workload,
-        concat(if(sparsity > 0, format('sparsity_{:.0f}/', 100 * sparsity), ''), concat_ws('/', dataset, model, optimizer))
+        concat_ws('/', format('sparsity_{:.0f}', 100 * sparsity), dataset, model, optimizer)
     ) AS workload,
     metric,
     strict_goal(metric, coalesce(goal_value, goal)::DOUBLE, true) AS goal,
@@ -21,11 +21,12 @@ SELECT
     trials
 FROM query_table(networks)
 CROSS JOIN query_table(sparsities)
--- A dense network is in several collections, of which only the one without a name is searched alike.
+-- A dense network is in several collections; that of this study is trained by its protocol, and where it is not there,
+-- the one without a name comes nearest.
 LEFT JOIN (
-    SELECT dataset, model, optimizer, sparsity, min(workload) AS workload
+    SELECT dataset, model, optimizer, sparsity, arg_min(workload, (collection IS NULL, workload)) AS workload
     FROM stored.workload
-    WHERE collection IS NULL OR sparsity > 0
+    WHERE collection IS NULL OR collection = 'sparsity_0' OR sparsity > 0
     GROUP BY ALL
 ) AS held USING (dataset, model, optimizer, sparsity);
 

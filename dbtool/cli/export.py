@@ -68,10 +68,12 @@ def command(
 
     Example: dbtool export runs --out my-release --release mine --loss-bits 8
     """
+    from dbtool.release.copies import refuse_copies
     from dbtool.release.export import export_release
     from dbtool.release.reduction import Reduction
     from dbtool.store.ingest import find_shards
 
+    refuse_copies(path)
     manifest = export_release(
         find_shards(path),
         out,

@@ -34,6 +34,7 @@ def command(
     from dbtool.cli.database import writing
     from dbtool.cli.loading import loading_bar
     from dbtool.errors import DbtoolError, UsageError
+    from dbtool.release.copies import refuse_copies
     from dbtool.store.ingest import find_shards, ingest
 
     shards = find_shards(path)
@@ -42,6 +43,7 @@ def command(
         raise UsageError(
             f"there are no shards (trials-*.parquet) in {names}; `dbtool produce` writes them"
         )
+    refuse_copies(path)
     with writing(db) as connection, loading_bar("loading shards") as on_progress:
         report = ingest(connection, shards, on_progress)
     _print_report(report)

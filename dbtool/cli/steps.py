@@ -17,7 +17,7 @@ def command(
         typer.Option(
             "--goal",
             metavar="X",
-            help="The value to get strictly past; without it the workload's own goal.",
+            help="The value to get past; without it the workload's own goal.",
             show_default=False,
         ),
     ] = None,
@@ -43,7 +43,8 @@ def command(
     """Print the steps to result of a workload at each batch size.
 
     Steps to result: the fewest steps any of the first COMPLETE trials of a study took to get
-    strictly past the goal. Where no trial did, steps are empty.
+    strictly past the goal, or to it where the workload's goal is inclusive. Where no trial did,
+    steps are empty.
 
     Example: dbtool steps 'mnist/*' --goal 0.05 --metric val_classification_error
     """

@@ -61,5 +61,5 @@ curves AS (
         100 AS trials
     FROM largest
 )
-SELECT *
+SELECT *, concat('Best ', lower(metric_label(metric))) AS y_label
 FROM best_points('curves', $release::VARCHAR, $trials::BIGINT);

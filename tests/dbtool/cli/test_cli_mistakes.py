@@ -28,6 +28,7 @@ MISTAKES = [
     (["steps", "digits/*", "--metric", "val_error"], 2, ["unknown metric", "val_c", "DESCRIBE"]),
     (["steps", "letters/*"], 2, ["letters/", "no goal", "--goal"]),
     (["steps", "digits/*", "--metric", "val_cross_entropy_error"], 2, ["no goal", "--goal"]),
+    (["plot", "steps", "--workload", "letters/*"], 1, ["no goal is known for letters/", "--goal"]),
     (["sql"], 2, ["dbtool sql QUERY"]),
     (["sql", "SELECT 1", "-f", "q.sql"], 2, ["give one query"]),
     (["sql", "-f", "absent.sql"], 2, ["absent.sql", "No such file"]),

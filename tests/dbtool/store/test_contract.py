@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -10,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.made_up import curve, write_shard
 
+from dbtool.resources import schema_folder
 from dbtool.store import contract
+from producers.training.measures import MEASURES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +27,30 @@ def test_columns_are_those_of_the_stored_table() -> None:
     assert schema.field("batch_cross_entropy_error").type == pa.float32()
     assert {field.type for field in list(schema)[3:]} == {pa.float64()}
     assert [field.name for field in schema if not field.nullable] == ["trial_id", "step"]
+
+
+def test_optional_columns_follow_the_others() -> None:
+    schema = contract.shard_schema(contract.optional_columns())
+    required = contract.shard_schema()
+    assert schema.names[: len(required)] == required.names
+    added = [(field.name, field.type, field.nullable) for field in list(schema)[len(required) :]]
+    assert added == [
+        ("train_average_precision", pa.float64(), True),
+        ("val_average_precision", pa.float64(), True),
+        ("test_average_precision", pa.float64(), True),
+        ("other_metrics", pa.map_(pa.string(), pa.float64()), True),
+    ]
+    assert contract.metric_columns() == tuple(schema.names[2:-1])
+    # Names that are no optional columns are passed over.
+    assert contract.shard_schema(frozenset({"step", "surprise"})) == required
+
+
+def test_every_column_and_measure_says_what_it_is() -> None:
+    text = tomllib.loads((schema_folder() / "shard.toml").read_text(encoding="utf-8"))
+    described = {column["name"]: column for column in text["column"]} | text["other_metrics"]
+    assert all(about["meaning"].endswith(".") and "unit" in about for about in described.values())
+    measured = {name for measure in MEASURES.values() for name in measure.metrics}
+    assert measured <= set(text["other_metrics"])
 
 
 @given(st.integers(0, 10**7), st.integers(0, 10**7), st.binary(min_size=32, max_size=32))

@@ -35,6 +35,7 @@ PRECISION = "val_average_precision"
 CONSTANT = "gradient_lipschitz_constant"
 OPEN_IMAGES = "open_images_v4/resnet_50/momentum"
 GOAL = {"metric": PRECISION, "goal": 0.3, "maximize": True}
+DENSE = "sparsity_0/mnist/simple_cnn_base/sgd"
 SPARSE = "sparsity_90/mnist/simple_cnn_base/sgd"
 MEASURED = """
 SELECT batch_size, trial_id, step, val_average_precision, test_average_precision, other_metrics
@@ -198,14 +199,21 @@ def test_lipschitz_constants_of_sparse_networks_are_drawn(tmp_path: Path) -> Non
         tmp_path, evaluations, workload=SPARSE, sparsity=0.9, goal=0.02, goal_inclusive=True,
         batch_size=256,
     )  # fmt: skip
-    database = database_of(tmp_path, [path])
-    steps = "SELECT steps, trial_id FROM steps_to_result(NULL, NULL, NULL, NULL, 100)"
+    dense = {0: {error: [0.02, 0.02]}, 4: {error: [0.01, 0.01], CONSTANT: [1.0, 1.0]}}
+    others = [
+        produced(tmp_path, dense, workload=name, goal=0.02, goal_inclusive=True, batch_size=256)
+        for name in ("mnist/simple_cnn_base/sgd", DENSE, "mnist_subsets/mnist/simple_cnn_base/sgd")
+    ]
+    database = database_of(tmp_path, [path, *others])
+    steps = f"SELECT steps, trial_id FROM steps_to_result(NULL, '{SPARSE}', NULL, NULL, 100)"
     assert fetch(database, steps) == [(2, 1)]
     with open_for_reading(database) as connection:
         points = figure_points(connection, "sparsity-lipschitz")
-        of_any = figure_points(connection, "steps")
+        of_any = figure_points(connection, "steps", workloads=(SPARSE,))
     drawn = [(point["series"], point["x"], point["y"]) for point in points if point["x"]]
-    assert drawn == [("90 % sparse", 2, 3.0), ("90 % sparse", 4, 5.0)]
+    assert drawn == [("dense", 4, 1.0), ("90 % sparse", 2, 3.0), ("90 % sparse", 4, 5.0)]
+    # The study's own dense network is trained by its protocol, as the pruned ones are.
+    assert points[0]["workload"] == DENSE
     [point] = of_any
     assert (point["y"], point["goal_text"]) == (2, "validation error ≤ 0.02")
 
