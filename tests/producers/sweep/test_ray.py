@@ -1,0 +1,203 @@
+"""Sweeps on a real Ray cluster: the same rows, also when workers are killed."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from support.ray_cluster import PATIENCE, Cluster, cluster
+from support.sweeps import (
+    BATCH_SIZE,
+    WORKLOAD,
+    assert_same_rows,
+    metadata,
+    produce,
+    shards,
+    small_study,
+    start_produce,
+    statuses,
+)
+
+from dbtool.errors import DbtoolError
+from producers.sweep import SweepOptions
+from producers.sweep.ray_run import TaskResources
+from producers.sweep.ray_task import Job, train_block_of, versions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+WORDS = (
+    *(WORKLOAD, "--batch-sizes", str(BATCH_SIZE), "--trials", "5"),
+    *("--steps", "100", "--block", "2", "--release", "tests"),
+)
+# A block of these takes seconds, so that there is time to kill its worker.
+LONG = (*WORDS, "--steps", "4000", "--trials", "4")
+
+
+@pytest.fixture(scope="module")
+def environment(mnist_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return {
+        "DBTOOL_DATASETS": str(mnist_folder),
+        "RAY_AUTH_MODE": "disabled",
+        "JAX_COMPILATION_CACHE_DIR": str(tmp_path_factory.mktemp("compiled")),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1",
+    }
+
+
+@pytest.fixture(scope="module")
+def running(environment: dict[str, str]) -> Iterator[Cluster]:
+    pytest.importorskip("ray", reason="Ray is in the extra `cluster`, which `make test` installs")
+    with cluster() as started:
+        environment["RAY_ADDRESS"] = started.address
+        yield started
+
+
+def in_process(words: tuple[str, ...], out: Path, environment: dict[str, str]) -> Path:
+    result = produce(*words, "--out", out, **environment)
+    assert result.returncode == 0, result.stderr
+    return out
+
+
+def assert_same_sweep(ours: Path, theirs: Path) -> None:
+    """Asserts that all is equal but what tells how and when it was trained."""
+    assert_same_rows(ours, theirs)
+    for one, other in zip(shards(ours), shards(theirs), strict=True):
+        for key in ("dbtool_study", "dbtool_trials"):
+            assert metadata(one, key) == metadata(other, key)
+    assert sorted(path for path in ours.rglob("*") if path.is_file()) == shards(ours)
+
+
+@pytest.mark.slow
+def test_cluster_writes_the_same_rows(
+    running: Cluster, environment: dict[str, str], tmp_path: Path
+) -> None:
+    assert running.head.is_running()
+    out = tmp_path / "ray"
+    result = produce(*WORDS, "--out", out, "--on", "ray", **environment)
+    assert (result.returncode, result.stdout) == (0, ""), result.stderr
+    # Two trials of a hundred steps and the row before them, twice, and the fifth trial.
+    assert sorted(result.stderr.splitlines()) == [
+        f"wrote {path} ({rows} measurements)"
+        for path, rows in zip(shards(out), (202, 202, 101), strict=True)
+    ]
+    assert_same_sweep(out, in_process(WORDS, tmp_path / "here", environment))
+    # What is there is not trained again, and what was added is.
+    again = produce(*WORDS, "--out", out, "--on", "ray", **environment)
+    assert again.stderr == f"nothing to train: {out} holds every trial that was asked for\n"
+    more = produce(*WORDS, "--trials", "6", "--out", out, "--on", "ray", **environment)
+    assert (more.returncode, more.stderr.count("\n")) == (0, 1), more.stderr
+    assert sorted(statuses(out)) == list(range(6))
+
+
+@pytest.mark.slow
+def test_block_of_a_killed_worker_is_trained_again(
+    running: Cluster, environment: dict[str, str], tmp_path: Path
+) -> None:
+    process = start_produce(*LONG, "--out", tmp_path / "ray", "--on", "ray", **environment)
+    for _ in range(2):
+        worker = running.wait_for_worker()
+        worker.send_signal(signal.SIGKILL)
+        worker.wait(PATIENCE)
+    _, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, errors
+    assert_same_sweep(tmp_path / "ray", in_process(LONG, tmp_path / "here", environment))
+
+
+@pytest.mark.slow
+def test_block_that_always_kills_its_worker_is_one_sentence(
+    running: Cluster, environment: dict[str, str], tmp_path: Path
+) -> None:
+    words = (*LONG, "--trials", "1", "--out", str(tmp_path))
+    process = start_produce(*words, "--on", "ray", **environment)
+    killed = 0
+    while process.poll() is None:
+        for worker in running.workers():
+            worker.send_signal(signal.SIGKILL)
+            worker.wait(PATIENCE)
+            killed += 1
+        time.sleep(0.02)
+    _, errors = process.communicate()
+    assert (process.returncode, errors.count("\n")) == (1, 1), errors
+    assert f"that trained {WORKLOAD} at batch size 8, trials 0 to 0 died 4 times (" in errors
+    assert killed == 4
+    assert shards(tmp_path) == []
+
+
+@pytest.mark.slow
+def test_interrupt_and_kill_of_the_sweep_end_its_workers(
+    running: Cluster, environment: dict[str, str], tmp_path: Path
+) -> None:
+    for number, code in ((signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)):
+        process = start_produce(*LONG, "--out", tmp_path / "ray", "--on", "ray", **environment)
+        worker = running.wait_for_worker()
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=PATIENCE)
+        assert process.returncode == code
+        told = [line for line in errors.splitlines() if not line.startswith("wrote ")]
+        assert told == (["dbtool: interrupted"] if code == 130 else [])
+        worker.wait(PATIENCE)
+    in_process((*LONG, "--on", "ray"), tmp_path / "ray", environment)
+    assert_same_sweep(tmp_path / "ray", in_process(LONG, tmp_path / "here", environment))
+
+
+@pytest.mark.slow
+def test_ray_of_this_machine_alone(environment: dict[str, str], tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="Ray is in the extra `cluster`, which `make test` installs")
+    own = {key: value for key, value in environment.items() if key != "RAY_ADDRESS"}
+    words = (*WORDS, "--trials", "2", "--steps", "5", "--out", str(tmp_path), "--on", "ray")
+    large = produce(*words, "--cpus-per-task", "5000", **own)
+    assert (large.returncode, large.stderr.count("\n")) == (1, 1), large.stderr
+    assert "no node of the Ray cluster has 5000 CPUs and 0 GPUs; ask for less" in large.stderr
+    assert produce(*words, **own).returncode == 0
+    assert sorted(statuses(tmp_path)) == [0, 1]
+
+
+def test_cluster_that_does_not_answer_is_one_sentence(tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="Ray is in the extra `cluster`, which `make test` installs")
+    result = produce(*WORDS, "--out", tmp_path, "--on", "ray", RAY_ADDRESS="127.0.0.1:9")
+    assert (result.returncode, result.stderr.count("\n")) == (1, 1), result.stderr
+    assert "cannot use the Ray cluster at RAY_ADDRESS=127.0.0.1:9 (" in result.stderr
+    assert "ray start --head" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_ray_names_the_extra(tmp_path: Path) -> None:
+    without = "import sys; sys.modules['ray'] = None; from dbtool.cli.main import run; run()"
+    result = subprocess.run(
+        [sys.executable, "-c", without, "produce", *WORDS, "--out", tmp_path, "--on", "ray"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == (
+        "dbtool: Ray is not installed; install it with `pip install 'dbtool[cluster]'`\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["dbtool", "jax"])
+def test_worker_with_other_versions_trains_nothing(name: str) -> None:
+    job = Job(
+        study=small_study(),
+        trial_ids=(0,),
+        options=SweepOptions(trials=1, feasible=0, block=1, datasets=None),
+        cpus=1,
+        gpus=0,
+        versions={**versions(), name: "0.0.1"},
+    )
+    with pytest.raises(DbtoolError, match=rf"has {name} .* was started with 0\.0\.1; install"):
+        train_block_of(job)
+
+
+def test_resources_of_nodes() -> None:
+    node = {"Alive": True, "Resources": {"CPU": 4.0, "GPU": 1.0}}
+    assert TaskResources(4, 1).fit(node)
+    assert not TaskResources(5, 0).fit(node)
+    assert not TaskResources(1, 2).fit(node)
+    assert not TaskResources(1, 0).fit({**node, "Alive": False})
+    assert not TaskResources(1, 1).fit({**node, "Resources": {"CPU": 4.0}})
