@@ -7,81 +7,151 @@ form that copies fewest numbers is the quickest (benchmarks/convolution.py measu
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
+from flax import nnx
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jax.typing import DTypeLike
+
+
+def convolution(
+    channels: int,
+    features: int,
+    size: int,
+    *,
+    stride: int = 1,
+    use_bias: bool = True,
+    dtype: DTypeLike,
+    rngs: nnx.Rngs,
+) -> nnx.Conv:
+    """A layer whose windows are centred on every `stride`-th position, with zeros around the image.
+
+    Weights start He normal, biases at zero (chosen).
+
+    Args:
+        channels: of the inputs.
+        features: channels of the result.
+        size: height and width of the kernel, odd.
+        stride: positions from one window to the next, along both sides.
+        use_bias: whether to add a bias to each feature.
+        dtype: of the computation; weights are float32.
+        rngs: source of the initial weights.
+    """
+    return nnx.Conv(
+        channels,
+        features,
+        (size, size),
+        strides=stride,
+        padding=size // 2,
+        use_bias=use_bias,
+        kernel_init=nnx.initializers.he_normal(),
+        conv_general_dilated=conv_general_dilated,
+        dtype=dtype,
+        rngs=rngs,
+    )
 
 
 def conv_general_dilated(
     inputs: jax.Array,
     kernel: jax.Array,
-    window_strides: tuple[int, ...],
-    padding: str,
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
     **options: Any,
 ) -> jax.Array:
-    """What `jax.lax.conv_general_dilated` computes, for stride 1 and SAME padding.
+    """What `jax.lax.conv_general_dilated` computes, without dilation or groups of features.
 
     Fits the argument of that name of `flax.nnx.Conv`.
 
     Args:
         inputs: [batch, height, width, channels].
-        kernel: [kernel height, kernel width, channels, features], both sides odd.
-        window_strides: (1, 1).
-        padding: "SAME".
+        kernel: [kernel height, kernel width, channels, features].
+        window_strides: along height and width.
+        padding: "SAME", "VALID", or zeros before and after along height and width.
         options: further arguments of `jax.lax.conv_general_dilated`, used off the CPU.
 
     Returns:
-        [batch, height, width, features].
+        [batch, new height, new width, features].
 
     Raises:
-        NotImplementedError: for another stride or padding.
+        NotImplementedError: for dilation or groups of features.
     """
-    if tuple(window_strides) != (1, 1) or padding != "SAME":
+    dilations = (*(options.get("lhs_dilation") or ()), *(options.get("rhs_dilation") or ()))
+    if set(dilations) - {1} or options.get("feature_group_count", 1) != 1:
         raise NotImplementedError(
-            f"convolution with strides {window_strides} and padding {padding!r}; "
-            "only stride 1 with SAME padding is written as matrix products"
+            "convolution with dilation or groups of features is not written as matrix products"
         )
+    rows, columns = window_strides
+    shapes = inputs.shape[1:3], kernel.shape[:2]
+    pads = (
+        jax.lax.padtype_to_pads(*shapes, (rows, columns), padding)
+        if isinstance(padding, str)
+        else padding
+    )
+
+    def as_matrix_products(inputs: jax.Array, kernel: jax.Array) -> jax.Array:
+        return _as_matrix_products(inputs, kernel, (rows, columns), pads)
 
     def native(inputs: jax.Array, kernel: jax.Array) -> jax.Array:
         return jax.lax.conv_general_dilated(inputs, kernel, window_strides, padding, **options)
 
     result: jax.Array = jax.lax.platform_dependent(
-        inputs, kernel, cpu=_as_matrix_products, default=native
+        inputs, kernel, cpu=as_matrix_products, default=native
     )
     return result
 
 
-def _as_matrix_products(inputs: jax.Array, kernel: jax.Array) -> jax.Array:
-    """The convolution by the way that copies fewer numbers."""
+def _as_matrix_products(
+    inputs: jax.Array,
+    kernel: jax.Array,
+    strides: tuple[int, int],
+    padding: Sequence[tuple[int, int]],
+) -> jax.Array:
+    """The convolution by the way that copies fewer numbers, of those that compute it."""
     rows, columns, channels, features = kernel.shape
-    if rows * columns * channels <= rows * channels + columns * features:
-        return over_whole_windows(inputs, kernel)
-    convolved: jax.Array = _over_columns_of_windows(inputs, kernel)
-    return convolved
+    centred = rows % 2 == columns % 2 == 1 and padding == _centring(rows, columns)
+    fewer = rows * channels + columns * features < rows * columns * channels
+    if centred and fewer and strides == (1, 1):
+        convolved: jax.Array = _over_columns_of_windows(inputs, kernel)
+        return convolved
+    return over_whole_windows(inputs, kernel, strides, padding)
 
 
-def over_whole_windows(inputs: jax.Array, kernel: jax.Array) -> jax.Array:
+def over_whole_windows(
+    inputs: jax.Array,
+    kernel: jax.Array,
+    strides: tuple[int, int] = (1, 1),
+    padding: Sequence[tuple[int, int]] | None = None,
+) -> jax.Array:
     """One product over the flattened window of every position: best for few channels.
 
     Args:
         inputs: [batch, height, width, channels].
-        kernel: [kernel height, kernel width, channels, features], both sides odd.
+        kernel: [kernel height, kernel width, channels, features].
+        strides: along height and width.
+        padding: zeros before and after along height and width; unless given, as many as put a
+            window of odd sides around every position.
 
     Returns:
-        [batch, height, width, features].
+        [batch, new height, new width, features].
     """
     rows, columns, _, features = kernel.shape
-    height, width = inputs.shape[1:3]
-    padded = _padded(inputs, rows, columns)
+    down, right = strides
+    around = _centring(rows, columns) if padding is None else padding
+    padded = _padded(inputs, around)
+    height, width = padded.shape[1] - rows + 1, padded.shape[2] - columns + 1
     windows = [
-        padded[:, row : row + height, column : column + width]
+        padded[:, row : row + height : down, column : column + width : right]
         for row in range(rows)
         for column in range(columns)
     ]
     patches = jnp.concatenate(windows, axis=-1)
     products = patches.reshape(-1, patches.shape[-1]) @ kernel.reshape(-1, features)
-    return products.reshape(*inputs.shape[:3], features)
+    return products.reshape(*patches.shape[:3], features)
 
 
 @jax.custom_vjp
@@ -131,7 +201,7 @@ def _windows(images: jax.Array, size: int, axis: int) -> jax.Array:
         [batch, height, width, size, channels], zero beyond the edges.
     """
     rows, columns = (size, 1) if axis == 1 else (1, size)
-    padded, length = _padded(images, rows, columns), images.shape[axis]
+    padded, length = _padded(images, _centring(rows, columns)), images.shape[axis]
     return jnp.stack(
         [jax.lax.slice_in_dim(padded, i, i + length, axis=axis) for i in range(size)], axis=3
     )
@@ -160,6 +230,11 @@ def _overlap_sum(windows: jax.Array, axis: int) -> jax.Array:
     return sum((moved(i) for i in range(1, size)), moved(0))
 
 
-def _padded(images: jax.Array, rows: int, columns: int) -> jax.Array:
-    """Zeros around images, so that windows of so many rows and columns fit at every position."""
-    return jnp.pad(images, ((0, 0), (rows // 2,) * 2, (columns // 2,) * 2, (0, 0)))
+def _centring(rows: int, columns: int) -> list[tuple[int, int]]:
+    """The zeros before and after that put a window of odd sides around every position."""
+    return [(rows // 2, rows // 2), (columns // 2, columns // 2)]
+
+
+def _padded(images: jax.Array, padding: Sequence[tuple[int, int]]) -> jax.Array:
+    """Images with zeros before and after along height and width."""
+    return jnp.pad(images, ((0, 0), *padding, (0, 0)))

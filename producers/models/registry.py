@@ -3,48 +3,34 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dbtool.errors import UsageError, unknown
+from dbtool.errors import unknown
+from producers.models.definition import ModelDefinition, images_for, texts_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from flax import nnx
     from jax.typing import DTypeLike
 
-    from producers.datasets.forms import Form, ImageForm
-
-
-@dataclass(frozen=True)
-class ModelDefinition:
-    """A model as a workload names it.
-
-    Attributes:
-        name: such as fc_64_64_64 or simple_cnn_base.
-        settings: what sets the model apart, for the record: setting to value.
-        certainty: setting to stated, recalled or chosen.
-        evaluation_batch: examples evaluated at a time; sets the memory that evaluation takes,
-            and suits the cache of a CPU core.
-        build: makes the module for examples of a form, computing in a floating-point type with
-            weights in float32; imports flax only when called. The module is called with float32
-            images [batch, height, width, channels] or int32 tokens [batch, length] and `train`,
-            and returns logits.
-    """
-
-    name: str
-    settings: dict[str, object]
-    certainty: dict[str, str]
-    evaluation_batch: int
-    build: Callable[[Form, DTypeLike, nnx.Rngs], nnx.Module]
-
+    from producers.datasets.forms import Form
 
 # Widths of the two convolutions and of the dense layer.
 _SIMPLE_CNN = {
     "simple_cnn_narrow": ((16, 32), 512),
     "simple_cnn_base": ((32, 64), 1024),
     "simple_cnn_wide": ((64, 128), 2048),
+}
+
+# Layers, width, hidden width and heads, and how sure these are.
+_TRANSFORMERS = {
+    "transformer_base": ((6, 512, 2048, 8), "recalled"),
+    "transformer_wide": ((6, 1024, 4096, 16), "chosen"),
+    "transformer_shallow": ((2, 512, 2048, 8), "chosen"),
+    "transformer_narrow_and_shallow": ((2, 256, 1024, 4), "chosen"),
+    # Not of the papers: for laptops and small data sets.
+    "transformer_tiny": ((2, 64, 256, 2), "chosen"),
 }
 
 
@@ -56,16 +42,16 @@ def model_definition(name: str) -> ModelDefinition:
     """
     if re.fullmatch(r"fc(_[1-9][0-9]*)+", name):
         return _fully_connected(name, tuple(int(width) for width in name.split("_")[1:]))
-    if name in _SIMPLE_CNN:
-        return _simple_cnn(name, *_SIMPLE_CNN[name])
-    raise unknown("model", name, ["fc_64_64_64", *_SIMPLE_CNN], "dbtool produce --list")
+    if name not in _MODELS:
+        raise unknown("model", name, ["fc_64_64_64", *_MODELS], "dbtool produce --list")
+    return _MODELS[name]
 
 
 def _fully_connected(name: str, widths: tuple[int, ...]) -> ModelDefinition:
     def build(form: Form, dtype: DTypeLike, rngs: nnx.Rngs) -> nnx.Module:
         from producers.models.fully_connected import FullyConnected
 
-        images = _images(name, form)
+        images = images_for(name, form)
         inputs = images.height * images.width * images.channels
         return FullyConnected(inputs, widths, images.classes, dtype=dtype, rngs=rngs)
 
@@ -82,10 +68,9 @@ def _simple_cnn(name: str, channels: tuple[int, int], dense: int) -> ModelDefini
     def build(form: Form, dtype: DTypeLike, rngs: nnx.Rngs) -> nnx.Module:
         from producers.models.simple_cnn import SimpleCNN
 
-        images = _images(name, form)
-        return SimpleCNN(
-            images.height, images.channels, channels, dense, images.classes, dtype=dtype, rngs=rngs
-        )
+        images = images_for(name, form, smallest=4)
+        size = images.height, images.width, images.channels
+        return SimpleCNN(*size, channels, dense, images.classes, dtype=dtype, rngs=rngs)
 
     return ModelDefinition(
         name,
@@ -112,14 +97,154 @@ def _simple_cnn(name: str, channels: tuple[int, int], dense: int) -> ModelDefini
     )
 
 
-def _images(model: str, form: Form) -> ImageForm:
-    """The form, of images.
+def _resnet_8() -> ModelDefinition:
+    blocks = (16, 32, 64)
 
-    Raises:
-        UsageError: when it is of texts.
-    """
-    from producers.datasets.forms import ImageForm
+    def build(form: Form, dtype: DTypeLike, rngs: nnx.Rngs) -> nnx.Module:
+        from producers.models.resnet_8 import ResNet8
 
-    if isinstance(form, ImageForm):
-        return form
-    raise UsageError(f"the model {model} takes images, and the data set holds texts")
+        images = images_for("resnet_8", form, smallest=4)
+        return ResNet8(images.channels, 16, blocks, images.classes, dtype=dtype, rngs=rngs)
+
+    recalled = {
+        "convolutions": 7,
+        "kernel": 3,
+        "first_channels": 16,
+        "block_channels": list(blocks),
+        "normalisation": "none",
+    }
+    chosen = {
+        "block_strides": [1, 2, 2],
+        "shortcut": "every second position, zeros in new channels",
+        "activation": "relu",
+        "pooling": "mean over all positions",
+        "biases": True,
+        "initial_weights": "He normal; LeCun normal for logits",
+    }
+    return _definition("resnet_8", 50, build, recalled=recalled, chosen=chosen)
+
+
+def _resnet_50() -> ModelDefinition:
+    blocks = (3, 4, 6, 3)
+
+    def build(form: Form, dtype: DTypeLike, rngs: nnx.Rngs) -> nnx.Module:
+        from producers.models.resnet_50 import BottleneckResNet
+
+        images = images_for("resnet_50", form, smallest=32)
+        size = images.channels, 64, blocks, images.classes
+        return BottleneckResNet(*size, dtype=dtype, rngs=rngs)
+
+    recalled = {
+        "blocks": list(blocks),
+        "block": "bottleneck",
+        "block_channels": [256, 512, 1024, 2048],
+        "normalisation": "ghost batch normalisation",
+        "ghost_batch": 32,
+    }
+    chosen = {
+        "stride": "in the 3x3 convolution of a block",
+        "shortcut": "1x1 convolution where the shape changes",
+        "last_scale_of_a_block": "starts at 0",
+        "running_averages_momentum": 0.9,
+        "running_averages_of": "the mean over the ghost batches of a step",
+        "epsilon": 1e-5,
+        "initial_weights": "He normal; LeCun normal for logits",
+    }
+    return _definition("resnet_50", 128, build, recalled=recalled, chosen=chosen)
+
+
+def _vgg_11() -> ModelDefinition:
+    stages = ((64,), (128,), (256, 256), (512, 512), (512, 512))
+    dense = (4096, 4096)
+
+    def build(form: Form, dtype: DTypeLike, rngs: nnx.Rngs) -> nnx.Module:
+        from producers.models.vgg import VGG
+
+        images = images_for("vgg_11", form, smallest=32)
+        size = images.height, images.width, images.channels
+        return VGG(*size, stages, dense, images.classes, dtype=dtype, rngs=rngs)
+
+    recalled = {
+        "configuration": "A",
+        "stages": [list(stage) for stage in stages],
+        "kernel": 3,
+        "pooling": "max 2x2",
+        "dense": list(dense),
+        "activation": "relu",
+        "normalisation": "none",
+    }
+    chosen = {
+        "dropout": "none",
+        "dense_inputs": "the last 7x7 positions; fewer for images under 224x224",
+        "initial_weights": "He normal; LeCun normal for logits",
+    }
+    return _definition("vgg_11", 128, build, recalled=recalled, chosen=chosen)
+
+
+def _transformer(name: str, sizes: tuple[int, int, int, int], certainty: str) -> ModelDefinition:
+    def build(form: Form, dtype: DTypeLike, rngs: nnx.Rngs) -> nnx.Module:
+        from producers.models.transformer import Transformer, TransformerSizes
+
+        texts = texts_for(name, form)
+        return Transformer(texts.vocabulary, TransformerSizes(*sizes), dtype=dtype, rngs=rngs)
+
+    names = ("layers", "width", "hidden", "heads")
+    sized: dict[str, object] = dict(zip(names, sizes, strict=True))
+    chosen: dict[str, object] = {
+        "normalisation": "of layers, before each and after the last",
+        "positions": "sinusoidal",
+        "logits": "by the embedding's weights",
+        "activation": "relu",
+        "attention_biases": False,
+        "dropout": "none",
+        "initial_weights": "LeCun normal; embedding normal with variance 1 / width",
+    }
+    recalled: dict[str, object] = {"decoder_only": True}
+    if certainty == "recalled":
+        return _definition(name, 32, build, recalled=sized | recalled, chosen=chosen)
+    return _definition(name, 32, build, recalled=recalled, chosen=sized | chosen)
+
+
+def _lstm() -> ModelDefinition:
+    sizes = {"embedding": 512, "cells": 2048, "projected": 512}
+
+    def build(form: Form, dtype: DTypeLike, rngs: nnx.Rngs) -> nnx.Module:
+        from producers.models.lstm import LSTMLanguageModel, LSTMSizes
+
+        texts = texts_for("lstm", form)
+        return LSTMLanguageModel(texts.vocabulary, LSTMSizes(**sizes), dtype=dtype, rngs=rngs)
+
+    chosen = sizes | {
+        "layers": 1,
+        "projection": "recurs, and leads to the logits",
+        "logits": "by weights of their own",
+        "forget_gate_bias": 1.0,
+        "dropout": "none",
+        "initial_weights": "LeCun normal; embedding normal with variance 1",
+    }
+    return _definition("lstm", 32, build, chosen=chosen)
+
+
+def _definition(
+    name: str,
+    evaluation_batch: int,
+    build: Callable[[Form, DTypeLike, nnx.Rngs], nnx.Module],
+    **settings: Mapping[str, object],
+) -> ModelDefinition:
+    """A model whose settings are given by how sure they are."""
+    certainty = {setting: sure for sure, group in settings.items() for setting in group}
+    together = {setting: value for group in settings.values() for setting, value in group.items()}
+    return ModelDefinition(name, together, certainty, evaluation_batch, build)
+
+
+_MODELS = {
+    model.name: model
+    for model in (
+        *(_simple_cnn(name, *sizes) for name, sizes in _SIMPLE_CNN.items()),
+        _resnet_8(),
+        _resnet_50(),
+        _vgg_11(),
+        *(_transformer(name, *sizes) for name, sizes in _TRANSFORMERS.items()),
+        _lstm(),
+    )
+}

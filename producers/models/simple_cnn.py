@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import jax
-import jax.numpy as jnp
 from flax import nnx
 
 from producers.models.convolution import conv_general_dilated
+from producers.models.pooling import max_pool_2x2
 
 if TYPE_CHECKING:
     from jax.typing import DTypeLike
@@ -21,7 +21,8 @@ class SimpleCNN(nnx.Module):
     size of the image (recalled).
 
     Args:
-        image_size: height and width of the images, divisible by 4.
+        height: of the images.
+        width: of the images.
         image_channels: of the images.
         channels: output channels of the two convolutions.
         dense: width of the dense layer.
@@ -32,7 +33,8 @@ class SimpleCNN(nnx.Module):
 
     def __init__(
         self,
-        image_size: int,
+        height: int,
+        width: int,
         image_channels: int,
         channels: tuple[int, int],
         dense: int,
@@ -53,7 +55,7 @@ class SimpleCNN(nnx.Module):
         self.second = nnx.Conv(
             first, second, (5, 5), dtype=dtype, conv_general_dilated=conv_general_dilated, rngs=rngs
         )
-        self.dense = nnx.Linear((image_size // 4) ** 2 * second, dense, dtype=dtype, rngs=rngs)
+        self.dense = nnx.Linear(height // 4 * (width // 4) * second, dense, dtype=dtype, rngs=rngs)
         self.logits = nnx.Linear(dense, classes, dtype=dtype, rngs=rngs)
 
     def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
@@ -69,16 +71,8 @@ class SimpleCNN(nnx.Module):
         del train  # it makes no difference to this model
         activations = images
         # The largest of a square is the same before ReLU as after it, and ReLU then has less to do.
-        activations = jax.nn.relu(_pool(self.first(activations)))
-        activations = jax.nn.relu(_pool(self.second(activations)))
+        activations = jax.nn.relu(max_pool_2x2(self.first(activations)))
+        activations = jax.nn.relu(max_pool_2x2(self.second(activations)))
         activations = activations.reshape(activations.shape[0], -1)
         logits: jax.Array = self.logits(jax.nn.relu(self.dense(activations)))
         return logits
-
-
-def _pool(images: jax.Array) -> jax.Array:
-    """The largest of every 2x2 square, of [batch, height, width, channels] with even sides."""
-    # XLA differentiates a maximum of arrays far quicker on a CPU than one over moving windows.
-    upper = jnp.maximum(images[:, 0::2, 0::2], images[:, 0::2, 1::2])
-    lower = jnp.maximum(images[:, 1::2, 0::2], images[:, 1::2, 1::2])
-    return jnp.maximum(upper, lower)

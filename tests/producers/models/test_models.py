@@ -1,146 +1,196 @@
-"""Models: sizes worked out by hand, and convolution against its definition."""
+"""Every model by its name: sizes worked out by hand, types, and the examples it takes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import pytest
 from flax import nnx
 
-from producers.models.convolution import conv_general_dilated
-from producers.models.simple_cnn import SimpleCNN
+from dbtool.errors import UsageError
+from producers.datasets.forms import GREY_28, ImageForm, TextForm
+from producers.models.registry import model_definition
 from producers.training.step import trainer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from producers.datasets.forms import Form
+
+COLOUR_32 = ImageForm(height=32, width=32, channels=3, classes=10)
+COLOUR_224 = ImageForm(height=224, width=224, channels=3, classes=1_000)
+TEXTS = TextForm(vocabulary=32_000, length=64)
+
+
+def _convolutions(*sizes: tuple[int, int, int], biases: bool = True) -> int:
+    """Weights of convolutions, each a kernel's side, its channels and its features."""
+    return sum(
+        side * side * channels * features + biases * features for side, channels, features in sizes
+    )
+
+
+def _bottleneck(before: int, inner: int, *, projection: bool) -> int:
+    """Weights of three convolutions without biases, and a scale and a bias a channel of theirs."""
+    after = 4 * inner
+    sizes = [(1, before, inner), (3, inner, inner), (1, inner, after)]
+    if projection:
+        sizes.append((1, before, after))
+    return _convolutions(*sizes, biases=False) + 2 * sum(features for _, _, features in sizes)
+
+
+def _stage(before: int, inner: int, blocks: int) -> int:
+    first = _bottleneck(before, inner, projection=True)
+    return first + (blocks - 1) * _bottleneck(4 * inner, inner, projection=False)
+
+
+def _transformer(layers: int, width: int, hidden: int) -> int:
+    attention = 4 * width * width
+    feed_forward = width * hidden + hidden + hidden * width + width
+    norm = 2 * width
+    return 32_000 * width + layers * (attention + feed_forward + 2 * norm) + norm
+
+
+# torchvision's resnet50 and vgg11 have just as many.
+RESNET_50 = 25_557_032
+VGG_11 = 132_863_336
 
 # Weights and biases layer by layer.
 COUNTS = {
-    "fc_64_64_64": 784 * 64 + 64 + 2 * (64 * 64 + 64) + 64 * 10 + 10,
-    "fc_1024": 784 * 1024 + 1024 + 1024 * 10 + 10,
-    "simple_cnn_narrow": 25 * 16 + 16 + 25 * 16 * 32 + 32 + 49 * 32 * 512 + 512 + 5120 + 10,
-    "simple_cnn_base": 25 * 32 + 32 + 25 * 32 * 64 + 64 + 49 * 64 * 1024 + 1024 + 10240 + 10,
-    "simple_cnn_wide": 25 * 64 + 64 + 25 * 64 * 128 + 128 + 49 * 128 * 2048 + 2048 + 20480 + 10,
+    ("fc_64_64_64", GREY_28): 784 * 64 + 64 + 2 * (64 * 64 + 64) + 64 * 10 + 10,
+    ("fc_1024", GREY_28): 784 * 1024 + 1024 + 1024 * 10 + 10,
+    ("simple_cnn_narrow", GREY_28): (
+        _convolutions((5, 1, 16), (5, 16, 32)) + 49 * 32 * 512 + 512 + 512 * 10 + 10
+    ),
+    ("simple_cnn_base", GREY_28): (
+        _convolutions((5, 1, 32), (5, 32, 64)) + 49 * 64 * 1024 + 1024 + 1024 * 10 + 10
+    ),
+    ("simple_cnn_wide", GREY_28): (
+        _convolutions((5, 1, 64), (5, 64, 128)) + 49 * 128 * 2048 + 2048 + 2048 * 10 + 10
+    ),
+    ("resnet_8", COLOUR_32): (
+        _convolutions((3, 3, 16), (3, 16, 16), (3, 16, 16))
+        + _convolutions((3, 16, 32), (3, 32, 32))
+        + _convolutions((3, 32, 64), (3, 64, 64))
+        + (64 * 10 + 10)
+    ),
+    ("resnet_50", COLOUR_224): (
+        _convolutions((7, 3, 64), biases=False)
+        + 2 * 64
+        + _stage(64, 64, 3)
+        + _stage(256, 128, 4)
+        + _stage(512, 256, 6)
+        + _stage(1024, 512, 3)
+        + (2048 * 1000 + 1000)
+    ),
+    ("vgg_11", COLOUR_224): (
+        _convolutions((3, 3, 64), (3, 64, 128), (3, 128, 256), (3, 256, 256))
+        + _convolutions((3, 256, 512), (3, 512, 512), (3, 512, 512), (3, 512, 512))
+        + (7 * 7 * 512 * 4096 + 4096)
+        + (4096 * 4096 + 4096)
+        + (4096 * 1000 + 1000)
+    ),
+    ("vgg_11", COLOUR_32): (
+        VGG_11 - (7 * 7 * 512 - 512) * 4096 - (4096 * 1000 + 1000) + (4096 * 10 + 10)
+    ),
+    ("transformer_base", TEXTS): _transformer(6, 512, 2048),
+    ("transformer_wide", TEXTS): _transformer(6, 1024, 4096),
+    ("transformer_shallow", TEXTS): _transformer(2, 512, 2048),
+    ("transformer_narrow_and_shallow", TEXTS): _transformer(2, 256, 1024),
+    ("transformer_tiny", TEXTS): _transformer(2, 64, 256),
+    # Four gates from the inputs and from the projected outputs; the projection; the logits.
+    ("lstm", TEXTS): (
+        32_000 * 512
+        + (512 * 4 * 2048 + 4 * 2048 + 512 * 4 * 2048)
+        + 2048 * 512
+        + (512 * 32_000 + 32_000)
+    ),
 }
+CASES = [
+    pytest.param(model, form, count, id=f"{model}-{form.input_shape[0]}")
+    for (model, form), count in COUNTS.items()
+]
 
 
-@pytest.mark.parametrize(("model", "count"), COUNTS.items())
-def test_number_of_parameters(model: str, count: int) -> None:
-    functions = trainer(model, "sgd", "constant")
-    parameters = jax.eval_shape(functions.start, jnp.uint32(0)).parameters
-    leaves = jax.tree.leaves(parameters)
+@pytest.mark.parametrize(("model", "form", "count"), CASES)
+def test_number_of_parameters(model: str, form: Form, count: int) -> None:
+    functions = trainer(model, "sgd", "constant", form, jnp.bfloat16)
+    state = jax.eval_shape(functions.start, jnp.uint32(0))
+    leaves = jax.tree.leaves(state.parameters)
     assert sum(leaf.size for leaf in leaves) == count
     assert {leaf.dtype for leaf in leaves} == {jnp.dtype(jnp.float32)}
 
 
-@pytest.mark.parametrize("model", ["fc_32", "simple_cnn_narrow"])
-def test_logits_of_a_batch(model: str) -> None:
-    functions = trainer(model, "sgd", "constant")
-    state = functions.start(jnp.uint32(0))
-    logits = functions.logits(state.parameters, state.statistics, jnp.zeros((3, 28, 28), jnp.uint8))
-    assert logits.shape == (3, 10)
-    assert logits.dtype == jnp.float32
+def test_counts_are_those_that_others_state() -> None:
+    assert COUNTS["resnet_50", COLOUR_224] == RESNET_50
+    assert COUNTS["vgg_11", COLOUR_224] == VGG_11
 
 
-def test_convolutional_logits_are_those_of_the_library_s_layers() -> None:
-    """With pooling over moving windows after ReLU, as the network is usually written."""
-    model: Any = SimpleCNN(8, 1, (4, 6), 5, 3, dtype=jnp.float32, rngs=nnx.Rngs(0))
-    images = _normal(2, 8, 8, 1)
-
-    def layer(images: jax.Array, convolution: Any) -> jax.Array:
-        convolved = _library_s(images, convolution.kernel[...]) + convolution.bias[...]
-        square = (1, 2, 2, 1)
-        activations = jax.nn.relu(convolved)
-        pooled: jax.Array = jax.lax.reduce_window(
-            activations, -jnp.inf, jax.lax.max, square, square, "VALID"
-        )
-        return pooled
-
-    pooled = layer(layer(images, model.first), model.second)
-    expected = model.logits(jax.nn.relu(model.dense(pooled.reshape(2, -1))))
-    _assert_same([model(images, train=True)], [expected])
+def test_running_statistics_are_two_a_channel_of_each_normalisation() -> None:
+    functions = trainer("resnet_50", "sgd", "constant", COLOUR_224, jnp.bfloat16)
+    leaves = jax.tree.leaves(jax.eval_shape(functions.start, jnp.uint32(0)).statistics)
+    blocks = {64: 3, 128: 4, 256: 6, 512: 3}
+    of_blocks = sum(count * (inner + inner + 4 * inner) for inner, count in blocks.items())
+    of_projections = 4 * sum(blocks)
+    assert sum(leaf.size for leaf in leaves) == 2 * (64 + of_blocks + of_projections)
+    assert {leaf.dtype for leaf in leaves} == {jnp.dtype(jnp.float32)}
 
 
-# Shapes of inputs and of the kernel: with many channels and with few, kernels of unequal sides, one
-# wider than the image, and one of a single position.
-SHAPES = [
-    ((2, 14, 14, 32), (5, 5, 32, 64)),
-    ((3, 28, 28, 1), (5, 5, 1, 16)),
-    ((2, 7, 6, 3), (5, 3, 3, 4)),
-    ((2, 6, 7, 8), (3, 5, 8, 2)),
-    ((1, 3, 4, 6), (7, 5, 6, 5)),
-    ((2, 4, 5, 3), (1, 1, 3, 3)),
-]
-LAYOUT = ("NHWC", "HWIO", "NHWC")
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16])
+@pytest.mark.parametrize(("model", "form", "count"), CASES)
+def test_logits_of_a_batch(model: str, form: Form, count: int, dtype: jnp.dtype) -> None:
+    del count
+    functions = trainer(model, "sgd", "constant", form, dtype)
+    inputs = jax.ShapeDtypeStruct((3, *form.input_shape), form.input_dtype)
+
+    def logits(inputs: jax.Array) -> jax.Array:
+        state = functions.start(jnp.uint32(0))
+        return functions.logits(state.parameters, state.statistics, inputs)
+
+    shape = (3, form.classes) if isinstance(form, ImageForm) else (3, form.length, form.vocabulary)
+    assert jax.eval_shape(logits, inputs) == jax.ShapeDtypeStruct(shape, jnp.float32)
+    if isinstance(form, ImageForm):
+        shown = jax.ShapeDtypeStruct((3, form.height, form.width, form.channels), jnp.float32)
+    else:
+        shown = inputs
+    own = jax.eval_shape(lambda shown: functions.new_model(nnx.Rngs(0))(shown, train=True), shown)
+    assert own == jax.ShapeDtypeStruct(shape, dtype)
 
 
-def _own(inputs: jax.Array, kernel: jax.Array) -> jax.Array:
-    return conv_general_dilated(inputs, kernel, (1, 1), "SAME", dimension_numbers=LAYOUT)
+@pytest.mark.parametrize("model", sorted({model for model, _ in COUNTS}))
+def test_every_setting_is_marked(model: str) -> None:
+    definition = model_definition(model)
+    assert definition.name == model
+    assert set(definition.certainty) == set(definition.settings)
+    assert set(definition.certainty.values()) <= {"stated", "recalled", "chosen"}
 
 
-def _library_s(inputs: jax.Array, kernel: jax.Array) -> jax.Array:
-    return jax.lax.conv_general_dilated(inputs, kernel, (1, 1), "SAME", dimension_numbers=LAYOUT)
+def test_settings_are_as_sure_as_the_reference_says() -> None:
+    def sure(model: str) -> dict[str, str]:
+        return model_definition(model).certainty
+
+    assert sure("resnet_8")["convolutions"] == sure("resnet_8")["normalisation"] == "recalled"
+    assert sure("resnet_50")["ghost_batch"] == sure("vgg_11")["configuration"] == "recalled"
+    assert sure("transformer_base")["width"] == "recalled"
+    assert sure("transformer_wide")["width"] == sure("lstm")["cells"] == "chosen"
 
 
-def _normal(*shape: int) -> jax.Array:
-    return jnp.asarray(np.random.default_rng(sum(shape)).normal(size=shape), jnp.float32)
+@pytest.mark.parametrize(
+    ("model", "form", "message"),
+    [
+        ("fc_64", TEXTS, "fc_64 takes images, and the data set holds texts"),
+        ("resnet_8", TEXTS, "resnet_8 takes images"),
+        ("lstm", COLOUR_32, "lstm takes texts, and the data set holds images"),
+        ("transformer_tiny", GREY_28, "transformer_tiny takes texts"),
+        ("resnet_50", GREY_28, "at least 32x32 pixels, and those of the data set have 28x28"),
+        ("vgg_11", ImageForm(40, 31, 3, 10), "at least 32x32 pixels"),
+        ("simple_cnn_base", ImageForm(3, 9, 1, 10), "at least 4x4 pixels"),
+    ],
+)
+def test_examples_that_do_not_fit(model: str, form: Form, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        jax.eval_shape(trainer(model, "sgd", "constant", form).start, jnp.uint32(0))
 
 
-def _assert_same(found: Any, expected: Any) -> None:
-    """Asserts that arrays are equal up to the rounding of sums in float32."""
-    for one, other in zip(found, expected, strict=True):
-        scale = float(jnp.abs(other).max())
-        np.testing.assert_allclose(one, other, rtol=0, atol=3e-6 * scale)
-
-
-@pytest.mark.parametrize(("images", "kernel"), SHAPES)
-def test_convolution_and_its_gradients_are_the_library_s(
-    images: tuple[int, ...], kernel: tuple[int, ...]
-) -> None:
-    arguments = _normal(*images), _normal(*kernel)
-    weights = _normal(*images[:3], kernel[3])
-
-    def result_and_gradients(convolve: Callable[..., jax.Array]) -> list[jax.Array]:
-        result, pull_back = jax.vjp(convolve, *arguments)
-        return [result, *pull_back(weights)]
-
-    _assert_same(result_and_gradients(_own), result_and_gradients(_library_s))
-
-
-@pytest.mark.parametrize(("images", "kernel"), SHAPES[:3])
-def test_convolutions_side_by_side_are_the_library_s(
-    images: tuple[int, ...], kernel: tuple[int, ...]
-) -> None:
-    """Under vmap over trials, each with a kernel of its own, in a compiled loop."""
-    shared, kernels = _normal(*images), _normal(3, *kernel)
-
-    def gradients(convolve: Callable[..., jax.Array]) -> jax.Array:
-        def loss(kernel: jax.Array) -> jax.Array:
-            return jnp.square(convolve(shared, kernel)).mean()
-
-        def step(kernels: jax.Array, _: None) -> tuple[jax.Array, None]:
-            return jax.vmap(jax.grad(loss))(kernels), None
-
-        last: jax.Array
-        last, _ = jax.jit(lambda kernels: jax.lax.scan(step, kernels, None, length=2))(kernels)
-        return last
-
-    _assert_same([gradients(_own)], [gradients(_library_s)])
-
-
-def test_off_the_cpu_it_is_the_library_s_convolution() -> None:
-    images, kernel = ((jax.ShapeDtypeStruct(shape, jnp.float32)) for shape in SHAPES[0])
-    gradient = jax.grad(lambda images, kernel: _own(images, kernel).sum(), (0, 1))
-    for platform, convolutions in (("cuda", True), ("cpu", False)):
-        lowered = jax.jit(gradient).trace(images, kernel).lower(lowering_platforms=(platform,))
-        text = lowered.as_text()
-        assert ("stablehlo.convolution" in text) is convolutions
-        assert ("stablehlo.dot_general" in text) is not convolutions
-
-
-def test_convolution_refuses_what_it_does_not_compute() -> None:
-    with pytest.raises(NotImplementedError, match="strides"):
-        conv_general_dilated(jnp.zeros((1, 4, 4, 1)), jnp.zeros((3, 3, 1, 1)), (2, 2), "SAME")
+def test_unknown_models_are_named_with_the_closest() -> None:
+    with pytest.raises(UsageError, match="closest: resnet_50"):
+        model_definition("resnet_51")

@@ -1,0 +1,129 @@
+"""The recurrent language model: a long short-term memory with a projected state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+if TYPE_CHECKING:
+    from jax.typing import DTypeLike
+
+    Carry = tuple[jax.Array, jax.Array]
+
+
+@dataclass(frozen=True, slots=True)
+class LSTMSizes:
+    """The sizes of the recurrent language model.
+
+    Attributes:
+        embedding: width of a token's embedding.
+        cells: of the memory.
+        projected: width of what the memory returns, to itself and to the logits.
+    """
+
+    embedding: int
+    cells: int
+    projected: int
+
+
+class LSTMLanguageModel(nnx.Module):
+    """Embedding, a projected LSTM over the text, and logits by weights of their own.
+
+    Args:
+        vocabulary: number of different tokens, and of logits.
+        sizes: of the layers.
+        dtype: of the computation; weights are float32.
+        rngs: source of the initial weights.
+    """
+
+    def __init__(
+        self, vocabulary: int, sizes: LSTMSizes, *, dtype: DTypeLike, rngs: nnx.Rngs
+    ) -> None:
+        self.dtype = dtype
+        self.embedding = nnx.Embed(
+            vocabulary,
+            sizes.embedding,
+            embedding_init=nnx.initializers.normal(1.0),
+            rngs=rngs,
+        )
+        self.memory = ProjectedLSTM(sizes, dtype=dtype, rngs=rngs)
+        self.logits = nnx.Linear(sizes.projected, vocabulary, dtype=dtype, rngs=rngs)
+
+    def __call__(self, tokens: jax.Array, *, train: bool) -> jax.Array:
+        """Logits of a batch; every text starts with an empty memory.
+
+        Args:
+            tokens: int32 [batch, length], those before each target.
+            train: whether this is a step of training.
+
+        Returns:
+            [batch, length, vocabulary].
+        """
+        del train  # it makes no difference to this model
+        # Looked up in float32, so that the gradients of frequent tokens add up in float32.
+        embedded = self.embedding(tokens).astype(self.dtype)
+        logits: jax.Array = self.logits(self.memory(embedded))
+        return logits
+
+
+class ProjectedLSTM(nnx.Module):
+    """A long short-term memory whose outputs are projected before they recur (Sak et al., 2014).
+
+    There are no peephole connections, and outputs have no part that does not recur. The gates are
+    computed in `dtype`, the memory is float32. The forget gate starts with a bias of one, the other
+    biases start at zero.
+
+    Args:
+        sizes: of the inputs, the memory and the outputs.
+        dtype: of the computation; weights are float32.
+        rngs: source of the initial weights.
+    """
+
+    def __init__(self, sizes: LSTMSizes, *, dtype: DTypeLike, rngs: nnx.Rngs) -> None:
+        self.sizes = sizes
+        self.dtype = dtype
+        gates = 4 * sizes.cells
+        self.of_inputs = nnx.Linear(
+            sizes.embedding, gates, bias_init=_keeping, dtype=dtype, rngs=rngs
+        )
+        self.of_outputs = nnx.Linear(sizes.projected, gates, use_bias=False, dtype=dtype, rngs=rngs)
+        self.projection = nnx.Linear(
+            sizes.cells, sizes.projected, use_bias=False, dtype=dtype, rngs=rngs
+        )
+
+    def __call__(self, inputs: jax.Array) -> jax.Array:
+        """The outputs after each input.
+
+        Args:
+            inputs: [batch, length, embedding].
+
+        Returns:
+            [batch, length, projected].
+        """
+
+        def advance(carry: Carry, of_inputs: jax.Array) -> tuple[Carry, jax.Array]:
+            memory, outputs = carry
+            gates = jnp.split(of_inputs + self.of_outputs(outputs), 4, axis=-1)
+            let_in, keep, let_out = (jax.nn.sigmoid(gates[i]) for i in (0, 1, 3))
+            memory = keep * memory + let_in * jnp.tanh(gates[2])
+            outputs = self.projection(let_out * jnp.tanh(memory).astype(self.dtype))
+            return (memory, outputs), outputs
+
+        batch = inputs.shape[0]
+        empty = jnp.zeros((batch, self.sizes.cells), jnp.float32)
+        silent = jnp.zeros((batch, self.sizes.projected), self.dtype)
+        # One product for all inputs, since they do not wait for the memory.
+        of_inputs = self.of_inputs(inputs).swapaxes(0, 1)
+        _, outputs = jax.lax.scan(advance, (empty, silent), of_inputs)
+        return outputs.swapaxes(0, 1)
+
+
+def _keeping(key: jax.Array, shape: tuple[int, ...], dtype: DTypeLike) -> jax.Array:
+    """Biases of the input, forget, cell and output gates: ones for the second, else zeros."""
+    del key
+    cells = shape[0] // 4
+    return jnp.zeros(shape, dtype).at[cells : 2 * cells].set(1)

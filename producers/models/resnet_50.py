@@ -1,0 +1,114 @@
+"""The residual network of 50 layers, with ghost batch normalisation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import jax
+from flax import nnx
+
+from producers.models.convolution import convolution
+from producers.models.ghost_batch_norm import GhostBatchNorm
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jax.typing import DTypeLike
+
+EXPANSION = 4
+"""Channels that a block returns for each that its 3x3 convolution has."""
+
+
+class BottleneckResNet(nnx.Module):
+    """A 7x7 convolution, max-pool, stages of bottleneck blocks, the mean over positions, logits.
+
+    The first convolution, the pooling and every stage but the first halve the size of the image.
+    Convolutions have no bias, since normalisation follows them.
+
+    Args:
+        image_channels: of the images.
+        channels: of the first convolution, and of the 3x3 convolutions of the first stage; every
+            further stage has twice those of the one before.
+        blocks: how many each stage has.
+        classes: number of logits.
+        dtype: of the computation; weights are float32.
+        rngs: source of the initial weights.
+    """
+
+    def __init__(
+        self,
+        image_channels: int,
+        channels: int,
+        blocks: Sequence[int],
+        classes: int,
+        *,
+        dtype: DTypeLike,
+        rngs: nnx.Rngs,
+    ) -> None:
+        self.first = convolution(
+            image_channels, channels, 7, stride=2, use_bias=False, dtype=dtype, rngs=rngs
+        )
+        self.first_norm = GhostBatchNorm(channels, dtype=dtype)
+        self.blocks = nnx.List[_Bottleneck]()
+        before = channels
+        for stage, count in enumerate(blocks):
+            for block in range(count):
+                stride = 2 if block == 0 and stage > 0 else 1
+                inner = channels * 2**stage
+                self.blocks.append(_Bottleneck(before, inner, stride, dtype=dtype, rngs=rngs))
+                before = inner * EXPANSION
+        self.logits = nnx.Linear(before, classes, dtype=dtype, rngs=rngs)
+
+    def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
+        """Logits of a batch.
+
+        Args:
+            images: float32 [batch, height, width, channels].
+            train: whether this is a step of training; it updates the running averages.
+
+        Returns:
+            [batch, classes].
+        """
+        activations = jax.nn.relu(self.first_norm(self.first(images), train=train))
+        activations = nnx.max_pool(activations, (3, 3), strides=(2, 2), padding=((1, 1), (1, 1)))
+        for block in self.blocks:
+            activations = block(activations, train=train)
+        logits: jax.Array = self.logits(activations.mean((1, 2)))
+        return logits
+
+
+class _Bottleneck(nnx.Module):
+    """1x1, 3x3 and 1x1 convolutions whose result is added to the block's inputs.
+
+    The last normalisation starts with a scale of zero, so that the block starts as its shortcut.
+    """
+
+    def __init__(
+        self, before: int, inner: int, stride: int, *, dtype: DTypeLike, rngs: nnx.Rngs
+    ) -> None:
+        after = inner * EXPANSION
+
+        def layer(channels: int, features: int, size: int, stride: int = 1) -> nnx.Conv:
+            return convolution(
+                channels, features, size, stride=stride, use_bias=False, dtype=dtype, rngs=rngs
+            )
+
+        self.narrow = layer(before, inner, 1)
+        self.narrow_norm = GhostBatchNorm(inner, dtype=dtype)
+        self.middle = layer(inner, inner, 3, stride)
+        self.middle_norm = GhostBatchNorm(inner, dtype=dtype)
+        self.widen = layer(inner, after, 1)
+        self.widen_norm = GhostBatchNorm(after, scale=0.0, dtype=dtype)
+        self.has_projection = stride > 1 or before != after
+        if self.has_projection:
+            self.shortcut = layer(before, after, 1, stride)
+            self.shortcut_norm = GhostBatchNorm(after, dtype=dtype)
+
+    def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
+        added = jax.nn.relu(self.narrow_norm(self.narrow(images), train=train))
+        added = jax.nn.relu(self.middle_norm(self.middle(added), train=train))
+        added = self.widen_norm(self.widen(added), train=train)
+        shortcut = images
+        if self.has_projection:
+            shortcut = self.shortcut_norm(self.shortcut(images), train=train)
+        return jax.nn.relu(shortcut + added)

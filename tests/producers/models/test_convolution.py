@@ -1,0 +1,150 @@
+"""Convolution as matrix products and pooling, against the library's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+from producers.models.convolution import conv_general_dilated
+from producers.models.pooling import max_pool_2x2
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Shapes of inputs and of the kernel: with many channels and with few, kernels of unequal sides, one
+# wider than the image, and one of a single position.
+SHAPES = [
+    ((2, 14, 14, 32), (5, 5, 32, 64)),
+    ((3, 28, 28, 1), (5, 5, 1, 16)),
+    ((2, 7, 6, 3), (5, 3, 3, 4)),
+    ((2, 6, 7, 8), (3, 5, 8, 2)),
+    ((1, 3, 4, 6), (7, 5, 6, 5)),
+    ((2, 4, 5, 3), (1, 1, 3, 3)),
+]
+LAYOUT = ("NHWC", "HWIO", "NHWC")
+
+
+def _own(inputs: jax.Array, kernel: jax.Array) -> jax.Array:
+    return conv_general_dilated(inputs, kernel, (1, 1), "SAME", dimension_numbers=LAYOUT)
+
+
+def _library_s(inputs: jax.Array, kernel: jax.Array) -> jax.Array:
+    return jax.lax.conv_general_dilated(inputs, kernel, (1, 1), "SAME", dimension_numbers=LAYOUT)
+
+
+def _normal(*shape: int) -> jax.Array:
+    return jnp.asarray(np.random.default_rng(sum(shape)).normal(size=shape), jnp.float32)
+
+
+def _assert_same(found: Any, expected: Any) -> None:
+    """Asserts that arrays are equal up to the rounding of sums in float32."""
+    for one, other in zip(found, expected, strict=True):
+        scale = float(jnp.abs(other).max())
+        np.testing.assert_allclose(one, other, rtol=0, atol=3e-6 * scale)
+
+
+@pytest.mark.parametrize(("images", "kernel"), SHAPES)
+def test_convolution_and_its_gradients_are_the_library_s(
+    images: tuple[int, ...], kernel: tuple[int, ...]
+) -> None:
+    arguments = _normal(*images), _normal(*kernel)
+    weights = _normal(*images[:3], kernel[3])
+
+    def result_and_gradients(convolve: Callable[..., jax.Array]) -> list[jax.Array]:
+        result, pull_back = jax.vjp(convolve, *arguments)
+        return [result, *pull_back(weights)]
+
+    _assert_same(result_and_gradients(_own), result_and_gradients(_library_s))
+
+
+@pytest.mark.parametrize(("images", "kernel"), SHAPES[:3])
+def test_convolutions_side_by_side_are_the_library_s(
+    images: tuple[int, ...], kernel: tuple[int, ...]
+) -> None:
+    """Under vmap over trials, each with a kernel of its own, in a compiled loop."""
+    shared, kernels = _normal(*images), _normal(3, *kernel)
+
+    def gradients(convolve: Callable[..., jax.Array]) -> jax.Array:
+        def loss(kernel: jax.Array) -> jax.Array:
+            return jnp.square(convolve(shared, kernel)).mean()
+
+        def step(kernels: jax.Array, _: None) -> tuple[jax.Array, None]:
+            return jax.vmap(jax.grad(loss))(kernels), None
+
+        last: jax.Array
+        last, _ = jax.jit(lambda kernels: jax.lax.scan(step, kernels, None, length=2))(kernels)
+        return last
+
+    _assert_same([gradients(_own)], [gradients(_library_s)])
+
+
+def test_off_the_cpu_it_is_the_library_s_convolution() -> None:
+    images, kernel = ((jax.ShapeDtypeStruct(shape, jnp.float32)) for shape in SHAPES[0])
+    gradient = jax.grad(lambda images, kernel: _own(images, kernel).sum(), (0, 1))
+    for platform, convolutions in (("cuda", True), ("cpu", False)):
+        lowered = jax.jit(gradient).trace(images, kernel).lower(lowering_platforms=(platform,))
+        text = lowered.as_text()
+        assert ("stablehlo.convolution" in text) is convolutions
+        assert ("stablehlo.dot_general" in text) is not convolutions
+
+
+# Strides and padding: those of residual networks, and unequal ones.
+WINDOWS = [
+    ((2, 8, 8, 3), (3, 3, 3, 4), (2, 2), ((1, 1), (1, 1))),
+    ((2, 7, 9, 2), (3, 3, 2, 4), (2, 2), ((1, 1), (1, 1))),
+    ((2, 9, 8, 3), (7, 7, 3, 4), (2, 2), ((3, 3), (3, 3))),
+    ((2, 7, 6, 3), (1, 1, 3, 4), (2, 2), ((0, 0), (0, 0))),
+    ((2, 7, 8, 8), (3, 5, 8, 4), (1, 1), ((1, 1), (2, 2))),
+    ((2, 8, 7, 8), (3, 4, 8, 4), (3, 1), ((0, 2), (1, 0))),
+    ((2, 8, 7, 3), (4, 3, 3, 4), (1, 2), "SAME"),
+    ((2, 8, 7, 3), (4, 3, 3, 4), (1, 2), "VALID"),
+]
+
+
+@pytest.mark.parametrize(("images", "kernel", "strides", "padding"), WINDOWS)
+def test_any_strides_and_padding_are_the_library_s(
+    images: tuple[int, ...], kernel: tuple[int, ...], strides: tuple[int, int], padding: Any
+) -> None:
+    arguments = _normal(*images), _normal(*kernel)
+
+    def result_and_gradients(convolve: Callable[..., jax.Array]) -> list[jax.Array]:
+        def placed(images: jax.Array, kernel: jax.Array) -> jax.Array:
+            return convolve(images, kernel, strides, padding, dimension_numbers=LAYOUT)
+
+        result, pull_back = jax.vjp(placed, *arguments)
+        return [result, *pull_back(_normal(*result.shape))]
+
+    expected = result_and_gradients(jax.lax.conv_general_dilated)
+    _assert_same(result_and_gradients(conv_general_dilated), expected)
+
+
+@pytest.mark.parametrize(
+    "option", [{"feature_group_count": 2}, {"lhs_dilation": (2, 1)}, {"rhs_dilation": (2, 2)}]
+)
+def test_convolution_refuses_what_it_does_not_compute(option: dict[str, Any]) -> None:
+    with pytest.raises(NotImplementedError, match="dilation or groups"):
+        conv_general_dilated(
+            jnp.zeros((1, 4, 4, 2)), jnp.zeros((3, 3, 2, 2)), (1, 1), "SAME", **option
+        )
+
+
+@pytest.mark.parametrize("shape", [(2, 6, 8, 3), (2, 7, 5, 3), (1, 2, 3, 1)])
+def test_pooling_and_its_gradient_are_the_library_s(shape: tuple[int, ...]) -> None:
+    images = _normal(*shape)
+
+    def library_s(images: jax.Array) -> jax.Array:
+        pooled: jax.Array = nnx.max_pool(images, (2, 2), strides=(2, 2))
+        return pooled
+
+    for pool in (max_pool_2x2, library_s):
+        assert pool(images).shape == (shape[0], shape[1] // 2, shape[2] // 2, shape[3])
+    found, expected = (
+        (pool(images), jax.grad(lambda images, pool=pool: jnp.square(pool(images)).sum())(images))
+        for pool in (max_pool_2x2, library_s)
+    )
+    _assert_same(found, expected)
