@@ -13,18 +13,23 @@ from dbtool.cli import produce_options as option
 
 if TYPE_CHECKING:
     from producers.sweep.slices import Slice
+    from producers.workloads.definition import Workload
 
 
 def command(
     workload: option.Patterns = None,
     *,
+    everything: option.Everything = False,
+    preset: option.PresetName = None,
     batch_sizes: option.BatchSizeList = None,
-    trials: option.Trials = 100,
-    feasible: option.Feasible = 0,
+    trials: option.Trials = None,
+    feasible: option.Feasible = None,
     steps: option.Steps = None,
-    budget: option.Budget = 1.0,
+    budget: option.Budget = None,
+    replace: option.Replacements = None,
+    goal: option.Goal = None,
     out: option.Out = Path("runs"),
-    release: option.ReleaseName = "local",
+    release: option.ReleaseName = None,
     seed: option.Seed = 0,
     block: option.Block = 100,
     shared_batches: option.SharedBatches = False,
@@ -46,48 +51,74 @@ def command(
         _list_workloads(workload or ["*"])
         return
 
-    from dbtool.errors import UsageError
     from producers.plan import plan_studies
+    from producers.workloads.presets import chosen_data, find_preset, quick_compilation
+    from producers.workloads.replace import parse_replacement
+
+    chosen = find_preset(preset)
+    feasible = chosen.feasible if feasible is None else feasible
+    wanted = _wanted(workload, everything)
+    share = _share(part, on, feasible)
+    replacements = [parse_replacement(text) for text in replace or []]
+    sizes = _numbers(batch_sizes)
+    with chosen_data(wanted, chosen, replacements, goal=goal) as found:
+        studies = plan_studies(
+            [each for each, _ in found.values()],
+            release=chosen.release if release is None else release,
+            batch_sizes=sizes or chosen.batch_sizes,
+            steps=chosen.steps if steps is None and budget is None else steps,
+            budget_scale=chosen.budget if budget is None else budget,
+            root_seed=seed,
+            shared_batches=shared_batches,
+            replacements={name: folder for name, (_, folder) in found.items() if folder},
+        )
+        # These import JAX, which wrong words need not wait for.
+        from dbtool.cli.progress import sweep_progress
+        from producers.devices import configure_devices
+        from producers.sweep import SweepOptions, run_sweep
+
+        options = SweepOptions(
+            trials=chosen.trials if trials is None else trials,
+            feasible=feasible,
+            block=block,
+            datasets=datasets,
+            part=share,
+        )
+        configure_devices()
+        if dry_run:
+            from producers.estimate import estimate
+
+            for line in estimate(studies, out, options):
+                typer.echo(line)
+            return
+        compiling = quick_compilation() if chosen.made_up else contextlib.nullcontext()
+        with compiling, _interruptible(), sweep_progress(studies, out, options) as events:
+            if on is option.Place.RAY:
+                from producers.sweep.ray_run import TaskResources, run_on_ray
+
+                resources = TaskResources(cpus_per_task, gpus_per_task)
+                run_on_ray(studies, out, options, events, resources)
+            else:
+                run_sweep(studies, out, options, events)
+
+
+def _wanted(patterns: list[str] | None, everything: bool) -> "list[Workload]":
+    """The workloads to train.
+
+    Raises:
+        UsageError: when none are named, or some beside all of them.
+    """
+    from dbtool.errors import UsageError
     from producers.workloads.registry import find_workloads
 
-    if not workload:
+    if everything and patterns:
+        raise UsageError(f"--all trains every workload; leave out {' '.join(patterns)} or --all")
+    if not patterns and not everything:
         raise UsageError(
-            "name what to train, such as `dbtool produce mnist/fc_64_64_64/sgd`; "
-            "`dbtool produce --list` lists the workloads"
+            "name what to train, such as `dbtool produce mnist/fc_64_64_64/sgd`, or all with "
+            "--all; `dbtool produce --list` lists the workloads"
         )
-    share = _share(part, on, feasible)
-    studies = plan_studies(
-        find_workloads(workload),
-        release=release,
-        batch_sizes=_numbers(batch_sizes),
-        steps=steps,
-        budget_scale=budget,
-        root_seed=seed,
-        shared_batches=shared_batches,
-    )
-    # These import JAX, which wrong words need not wait for.
-    from dbtool.cli.progress import sweep_progress
-    from producers.devices import configure_devices
-    from producers.sweep import SweepOptions, run_sweep
-
-    options = SweepOptions(
-        trials=trials, feasible=feasible, block=block, datasets=datasets, part=share
-    )
-    configure_devices()
-    if dry_run:
-        from producers.estimate import estimate
-
-        for line in estimate(studies, out, options):
-            typer.echo(line)
-        return
-    with _interruptible(), sweep_progress(studies, out, options) as events:
-        if on is option.Place.RAY:
-            from producers.sweep.ray_run import TaskResources, run_on_ray
-
-            resources = TaskResources(cpus_per_task, gpus_per_task)
-            run_on_ray(studies, out, options, events, resources)
-        else:
-            run_sweep(studies, out, options, events)
+    return find_workloads(patterns or ["*"])
 
 
 def _share(part: str | None, on: option.Place | None, feasible: int) -> "Slice | None":
@@ -122,12 +153,16 @@ def _list_workloads(patterns: list[str]) -> None:
     workloads = find_workloads(patterns)
     width = max(len(workload.name) for workload in workloads)
     for workload in workloads:
-        sign = ">" if workload.maximize else "<"
         sizes = ",".join(str(size) for size in workload.batch_sizes)
-        typer.echo(
-            f"{workload.name:<{width}}  {workload.metric} {sign} {workload.goal:g}  "
-            f"batch sizes {sizes}"
-        )
+        typer.echo(f"{workload.name:<{width}}  {_goal(workload)}  batch sizes {sizes}")
+
+
+def _goal(workload: "Workload") -> str:
+    """The goal as an inequality; of a workload without one the metric alone."""
+    if workload.goal is None:
+        return f"{workload.metric} without a goal"
+    sign = (">" if workload.maximize else "<") + ("=" if workload.goal_inclusive else "")
+    return f"{workload.metric} {sign} {workload.goal:g}"
 
 
 @contextlib.contextmanager

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     Chosen = Mapping[str, tuple[Workload, Path | None]]
 
 
+# As many examples as made-up data has for validation and for testing.
+_MADE_UP_HELD_OUT = 8
+
+
 @dataclass(frozen=True)
 class Preset:
     """How much of each workload to train.
@@ -152,12 +156,39 @@ def chosen_data(
         for source in dict.fromkeys(workload.source for workload in workloads):
             made_up.append(Replacement(source, f"made_up_{source}", Path(folder) / source))
             write_made_up(source, made_up[-1].folder)
-        small = [replace(workload, form=_small(workload.form)) for workload in workloads]
-        yield replace_data(small, made_up, goal=None)
+        yield replace_data([_small(workload) for workload in workloads], made_up, goal=None)
 
 
-def _small(form: Form) -> Form:
-    """A form that little data has: small images, short texts of few different tokens."""
+@contextlib.contextmanager
+def quick_compilation() -> Iterator[None]:
+    """Lets programs that run a few steps be compiled with little optimization, and once each."""
+    import jax
+
+    with tempfile.TemporaryDirectory(prefix="dbtool-compiled-") as folder:
+        settings = {
+            "jax_disable_most_optimizations": True,
+            "jax_compilation_cache_dir": folder,
+            "jax_persistent_cache_min_compile_time_secs": 0.0,
+            "jax_persistent_cache_min_entry_size_bytes": 0,
+        }
+        before = {name: getattr(jax.config, name) for name in settings}
+        for name, value in settings.items():
+            jax.config.update(name, value)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                jax.config.update(name, value)
+
+
+def _small(workload: Workload) -> Workload:
+    """The workload with examples that little data has, and as few to evaluate."""
+    evaluation = replace(workload.evaluation, training_subset=_MADE_UP_HELD_OUT)
+    return replace(workload, form=_small_form(workload.form), evaluation=evaluation)
+
+
+def _small_form(form: Form) -> Form:
+    """Small images, or short texts of few different tokens."""
     if isinstance(form, ImageForm):
         return replace(form, height=min(form.height, 32), width=min(form.width, 32))
     return replace(form, vocabulary=300, length=16)
