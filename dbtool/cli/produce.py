@@ -140,8 +140,8 @@ def _share(part: str | None, on: option.Place | None, feasible: int) -> "Slice |
         )
     if feasible:
         raise UsageError(
-            "--feasible needs the results of all slices; train the slices without it, then run "
-            "the command with --feasible and without --slice"
+            "--feasible and presets that have it need the results of all slices; train the slices "
+            "with --feasible 0, then run the same command without --slice and --feasible 0"
         )
     return share
 

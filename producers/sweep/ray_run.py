@@ -60,8 +60,7 @@ def run_on_ray(
         DbtoolError: as `run_sweep`; also when Ray is not installed, no cluster answers or none of
             its nodes is large enough, its nodes have other versions, or workers die repeatedly.
     """
-    if options.datasets is not None:
-        options = replace(options, datasets=options.datasets.absolute())
+    studies, options = _from_anywhere(studies, options)
     with whole_sweep(studies, out):
         blocks = next_blocks(studies, out, options)
         if not any(blocks):
@@ -79,6 +78,21 @@ def run_on_ray(
                 events.on_shard(path, shard.rows)
                 if not cluster.trains(study):
                     cluster.submit(study, next_blocks([study], out, options)[0])
+
+
+def _from_anywhere(
+    studies: Sequence[StudyPlan], options: SweepOptions
+) -> tuple[list[StudyPlan], SweepOptions]:
+    """The sweep with whole paths, since workers have working folders of their own."""
+
+    def whole(path: Path | None) -> Path | None:
+        return None if path is None else path.absolute()
+
+    training = replace(options.training, vocabulary=whole(options.training.vocabulary))
+    return (
+        [replace(study, replacement=whole(study.replacement)) for study in studies],
+        replace(options, datasets=whole(options.datasets), training=training),
+    )
 
 
 class _Cluster:
