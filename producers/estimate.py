@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from typing import TYPE_CHECKING
 
@@ -15,15 +16,30 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from producers.datasets.forms import Form
     from producers.plan import StudyPlan
     from producers.sweep import SweepOptions
+    from producers.workloads.definition import Workload
 
 # Measured on a CPU (benchmarks/training.py): the share of a large matrix product's rate that
 # training reaches, the least time of a step, and the size of a stored row.
 _SHARE_OF_PEAK = 0.5
 _LEAST_SECONDS_A_STEP = 5e-6
 _BYTES_A_ROW = 4.5
-_VALIDATION_AND_TEST = (5_000, 10_000)
+
+# Examples of validation and test that the loaders hold out; of Open Images and LM1B about.
+_HELD_OUT = {
+    "mnist": (5_000, 10_000),
+    "fashion_mnist": (5_000, 10_000),
+    "cifar_10": (5_000, 10_000),
+    "imagenet": (50_000, 50_000),
+    "open_images_v4": (41_620, 125_436),
+    "lm1b": (6_000, 6_000),
+    "common_crawl": (10_000, 10_000),
+    "brown": (2_000, 2_000),
+}
+# Of replaced data sets, whose held-out examples are known when they are loaded.
+_SHARE_HELD_OUT = 20
 
 
 def estimate(studies: Sequence[StudyPlan], out: Path, options: SweepOptions) -> Iterator[str]:
@@ -55,22 +71,32 @@ def _line(name: str, trials: int, train_steps: int, rows: int, seconds: float) -
 
 
 def _seconds_a_trial(study: StudyPlan, rate: float) -> float:
-    rule = study.workload.evaluation
+    workload, rule = study.workload, study.workload.evaluation
     evaluations = rule.schedule(study.train_steps, study.batch_size)
-    others = rule.training_subset + _VALIDATION_AND_TEST[1]
-    evaluated = len(evaluations) * _VALIDATION_AND_TEST[0] + sum(evaluations.values()) * others
-    forward = _operations_an_example(study)
+    validation, test = _held_out(workload)
+    others = min(rule.training_subset, workload.train_examples) + test
+    evaluated = len(evaluations) * validation + sum(evaluations.values()) * others
+    forward = _operations_an_example(workload.model, workload.form, workload.dtype)
     # Backpropagation takes about twice the operations of the forward pass.
     training = max(3 * forward * study.batch_size / (rate * _SHARE_OF_PEAK), _LEAST_SECONDS_A_STEP)
     return study.train_steps * training + evaluated * forward / rate
 
 
-def _operations_an_example(study: StudyPlan) -> float:
+def _held_out(workload: Workload) -> tuple[int, int]:
+    """How many examples validation and test have."""
+    if workload.replaces is None:
+        halves = 2 if workload.subset == "half_classes" else 1
+        validation, test = _HELD_OUT[workload.source]
+        return validation // halves, test // halves
+    share = max(1, workload.train_examples // _SHARE_HELD_OUT)
+    return share, share
+
+
+@functools.cache
+def _operations_an_example(model: str, form: Form, dtype: str) -> float:
     """Floating-point operations of one forward pass, as XLA counts them."""
-    workload = study.workload
-    functions = trainer(workload.model, workload.optimizer, workload.schedule)
+    functions = trainer(model, "sgd", "constant", form, dtype)
     state = jax.eval_shape(functions.start, jnp.zeros((), jnp.uint32))
-    form = functions.form
     example = jax.ShapeDtypeStruct((1, *form.input_shape), form.input_dtype)
     lowered = jax.jit(functions.logits).lower(state.parameters, state.statistics, example)
     analysis = lowered.cost_analysis() or {}

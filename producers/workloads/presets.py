@@ -161,24 +161,18 @@ def chosen_data(
 
 @contextlib.contextmanager
 def quick_compilation() -> Iterator[None]:
-    """Lets programs that run a few steps be compiled with little optimization, and once each."""
+    """Lets this process compile programs with little optimization, and the same ones once.
+
+    For processes that end with the block: compiling stays as it is set here.
+    """
     import jax
 
     with tempfile.TemporaryDirectory(prefix="dbtool-compiled-") as folder:
-        settings = {
-            "jax_disable_most_optimizations": True,
-            "jax_compilation_cache_dir": folder,
-            "jax_persistent_cache_min_compile_time_secs": 0.0,
-            "jax_persistent_cache_min_entry_size_bytes": 0,
-        }
-        before = {name: getattr(jax.config, name) for name in settings}
-        for name, value in settings.items():
-            jax.config.update(name, value)
-        try:
-            yield
-        finally:
-            for name, value in before.items():
-                jax.config.update(name, value)
+        jax.config.update("jax_disable_most_optimizations", True)
+        if jax.config.values["jax_compilation_cache_dir"] is None:
+            jax.config.update("jax_compilation_cache_dir", folder)
+            jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+        yield
 
 
 def _small(workload: Workload) -> Workload:

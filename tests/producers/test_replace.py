@@ -169,14 +169,14 @@ def test_subsets_that_would_be_alike_are_refused(tmp_path: Path) -> None:
     ("source", "form", "train", "validation", "test"),
     [
         # Worked by hand from the sizes in the writers and the shares that the loaders hold out.
-        ("mnist", GREY_28, 88, 8, 24),
-        ("fashion_mnist", GREY_28, 88, 8, 24),
-        ("cifar_10", ImageForm(32, 32, 3, 10), 58, 6, 16),
-        ("imagenet", ImageForm(16, 16, 3, 4), 154, 6, 16),
+        ("mnist", GREY_28, 88, 8, 8),
+        ("fashion_mnist", GREY_28, 88, 8, 8),
+        ("cifar_10", ImageForm(32, 32, 3, 10), 72, 8, 8),
+        ("imagenet", ImageForm(16, 16, 3, 4), 200, 8, 8),
         ("open_images_v4", ImageForm(16, 16, 3, 5, multi_label=True), 64, 8, 8),
-        ("lm1b", TextForm(300, 16), 120, 12, 12),
-        ("common_crawl", TextForm(300, 16), 130, 7, 7),
-        ("brown", TextForm(300, 16), 140, 5, 5),
+        ("lm1b", TextForm(300, 16), 120, 8, 8),
+        ("common_crawl", TextForm(300, 16), 144, 8, 8),
+        ("brown", TextForm(300, 16), 213, 8, 8),
     ],
 )
 def test_made_up_data_is_read_as_the_real_is(

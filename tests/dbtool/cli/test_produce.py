@@ -9,7 +9,17 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from support.sweeps import BATCH_SIZE, WORKLOAD, console_script, produce, shards, statuses
+from support.sweeps import (
+    BATCH_SIZE,
+    WORKLOAD,
+    console_script,
+    metadata,
+    produce,
+    shards,
+    statuses,
+)
+
+from producers.datasets.made_up import write_made_up
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,8 +86,8 @@ def test_list_takes_patterns() -> None:
 
 def test_nothing_to_train_is_named(tmp_path: Path) -> None:
     assert one_sentence(produce("--out", tmp_path / "out"), 2) == (
-        "dbtool: name what to train, such as `dbtool produce mnist/fc_64_64_64/sgd`; "
-        "`dbtool produce --list` lists the workloads"
+        "dbtool: name what to train, such as `dbtool produce mnist/fc_64_64_64/sgd`, or all with "
+        "--all; `dbtool produce --list` lists the workloads"
     )
 
 
@@ -94,6 +104,14 @@ def test_nothing_to_train_is_named(tmp_path: Path) -> None:
         ([WORKLOAD, "--steps", "10000000000000"], ["--steps", "dbtool produce --help"]),
         ([WORKLOAD, "--budget", "nan"], ["--budget", "dbtool produce --help"]),
         ([WORKLOAD, "--block", "0"], ["--block", "dbtool produce --help"]),
+        ([WORKLOAD, "--all"], ["--all trains every workload", WORKLOAD]),
+        ([WORKLOAD, "--preset", "smoek"], ["unknown preset 'smoek'", "closest: smoke"]),
+        ([WORKLOAD, "--goal", "0.1"], ["--goal is for data that --replace names"]),
+        ([WORKLOAD, "--replace", "mnist"], ["'mnist'", "--replace lm1b=my_text:FOLDER"]),
+        (
+            [WORKLOAD, "--preset", "smoke", "--replace", "mnist=mine:."],
+            ["the preset smoke makes up its own data", "--replace"],
+        ),
         ([WORKLOAD, "--trails", "3"], ["unknown option '--trails'", "--trials"]),
     ],
 )
@@ -135,6 +153,40 @@ def test_shards_are_told_and_a_second_run_trains_nothing(
     assert f"{path} is not a sound shard" in sentence
     # A dry run reads what is there as well.
     assert str(path) in one_sentence(produce(*SMALL, "--dry-run", "--out", out), 1)
+
+
+def test_smoke_trains_on_made_up_data_and_says_so(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = produce("--preset", "smoke", WORKLOAD, "--out", out)
+    (path,) = shards(out)
+    assert (result.returncode, result.stdout) == (0, "")
+    assert path.parent == out / "replaced/made_up_mnist/fc_64_64_64/sgd/4"
+    study = metadata(path, "dbtool_study")
+    assert study["release"] == "smoke"
+    assert study["workload"]["replaces"] == "mnist"
+    assert study["workload"]["goal"] is None
+    assert study["train_steps"] == 3
+    assert set(statuses(out)) == {0, 1}
+    # The data that was made up is made up alike, so that a sweep goes on.
+    again = produce("--preset", "smoke", WORKLOAD, "--out", out, "--trials", "3")
+    assert again.returncode == 0, again.stderr
+    assert set(statuses(out)) == {0, 1, 2}
+
+
+def test_folder_stands_in_for_a_data_set(tmp_path: Path) -> None:
+    write_made_up("mnist", tmp_path / "idx")
+    out = tmp_path / "out"
+    replacement = ("--replace", f"mnist=mine:{tmp_path / 'idx'}", "--goal", "0.4")
+    result = produce(*SMALL, *replacement, "--out", out)
+    (path,) = shards(out)
+    assert (result.returncode, result.stdout) == (0, "")
+    assert path.parent == out / "replaced/mine/fc_64_64_64/sgd" / str(BATCH_SIZE)
+    definition = metadata(path, "dbtool_study")["workload"]
+    assert (definition["goal"], definition["train_examples"]) == (0.4, 88)
+    labels = tmp_path / "idx/train-labels-idx1-ubyte"
+    labels.write_bytes(labels.read_bytes()[:-1] + b"\0")
+    sentence = one_sentence(produce(*SMALL, *replacement, "--out", out), 1)
+    assert "another workload (data_sha256)" in sentence
 
 
 def test_folder_of_data_sets_that_does_not_exist(tmp_path: Path) -> None:
