@@ -14,11 +14,14 @@ from dbtool.archive.table import catalog
 from dbtool.errors import UsageError
 from dbtool.resources import schema_folder
 from dbtool.store.contract import metric_columns
+from producers.datasets.load import LOADERS
+from producers.models.registry import model_definition
 from producers.search import Range
 from producers.training.optimizers import optimizer_definition
 from producers.training.schedules import schedule_named
 from producers.workloads.definition import BATCH_SIZE_STUDY, SPARSITY_STUDY, Workload
 from producers.workloads.registry import WORKLOADS, find_workloads
+from producers.workloads.settings import settings
 
 CATALOG = {workload.workload: workload for workload in catalog()}
 TYPES: dict[str, tuple[type, ...]] = {
@@ -118,6 +121,9 @@ def test_definitions_are_json_with_the_contract_keys(name: str) -> None:
 def test_every_part_of_a_workload_is_known(name: str) -> None:
     workload = WORKLOADS[name]
     assert schedule_named(workload.schedule)
+    assert model_definition(workload.model).name == workload.model
+    assert workload.source in LOADERS
+    assert {each.certainty for each in settings(workload)} <= {"stated", "recalled", "chosen"}
     searched = {metaparameter for metaparameter, _ in workload.search_space}
     needed = {"learning_rate", *optimizer_definition(workload.optimizer).metaparameters}
     if workload.schedule == "linear_decay":
