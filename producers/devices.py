@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import dbtool
+from dbtool.errors import DbtoolError, UsageError
+
+_PROCESSES, _PROCESS = "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
 
 
 def configure_devices() -> None:
@@ -27,6 +30,49 @@ def configure_devices() -> None:
     except RuntimeError:
         # JAX refuses once its devices exist.
         return
+
+
+def join_hosts() -> None:
+    """Makes the devices of all hosts that run this program one set of devices.
+
+    The processes find one another as JAX does: by themselves on Slurm, Open MPI, Kubernetes and
+    TPUs; elsewhere by JAX_COORDINATOR_ADDRESS (host:port of the first process), JAX_NUM_PROCESSES
+    and JAX_PROCESS_ID (from zero), which have to be set on all. Has to run before JAX first looks
+    for devices.
+
+    Raises:
+        UsageError: when these variables are not set as they should, and nothing else tells.
+        DbtoolError: when the processes do not find one another.
+    """
+    import jax
+
+    numbers: dict[str, int] = {}
+    for name in (_PROCESSES, _PROCESS):
+        text = os.environ.get(name)
+        if text is None:
+            continue
+        if not text.isdecimal():
+            raise UsageError(f"{name} is '{text}'; set it to a whole number from zero")
+        numbers[name] = int(text)
+    try:
+        # The address is read from the environment by JAX itself.
+        jax.distributed.initialize(
+            num_processes=numbers.get(_PROCESSES), process_id=numbers.get(_PROCESS)
+        )
+    except ValueError as error:
+        raise UsageError(
+            f"cannot tell which hosts train together ({error}); set JAX_COORDINATOR_ADDRESS, "
+            f"{_PROCESSES} and {_PROCESS} on each, or leave out --distributed"
+        ) from error
+    except RuntimeError as error:
+        raise DbtoolError(
+            f"the hosts that train together did not find one another ({_one_line(error)}); start "
+            "all of them within five minutes, with the same JAX_COORDINATOR_ADDRESS"
+        ) from error
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def lanes() -> int:

@@ -4,12 +4,14 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace as replace_fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from dbtool.cli import produce_options as option
+from dbtool.cli import training_options as training
 
 if TYPE_CHECKING:
     from producers.sweep.slices import Slice
@@ -38,6 +40,13 @@ def command(
     on: option.On = None,
     cpus_per_task: option.CpusPerTask = 1,
     gpus_per_task: option.GpusPerTask = 0,
+    dtype: training.ComputationType = training.Dtype.FLOAT32,
+    devices_per_trial: training.DevicesPerTrial = 1,
+    micro_batch: training.MicroBatch = None,
+    checkpoint_minutes: training.CheckpointMinutes = 10.0,
+    distributed: training.Distributed = False,
+    measure: training.Measures = None,
+    vocabulary: training.Vocabulary = None,
     dry_run: option.DryRun = False,
     list_workloads: option.ListWorkloads = False,
 ) -> None:
@@ -63,7 +72,7 @@ def command(
     sizes = _numbers(batch_sizes)
     with chosen_data(wanted, chosen, replacements, goal=goal) as found:
         studies = plan_studies(
-            [each for each, _ in found.values()],
+            [replace_fields(each, dtype=dtype.value) for each, _ in found.values()],
             release=chosen.release if release is None else release,
             batch_sizes=sizes or chosen.batch_sizes,
             steps=chosen.steps if steps is None and budget is None else steps,
@@ -74,7 +83,7 @@ def command(
         )
         # These import JAX, which wrong words need not wait for.
         from dbtool.cli.progress import sweep_progress
-        from producers.devices import configure_devices
+        from producers.devices import configure_devices, join_hosts
         from producers.sweep import SweepOptions, run_sweep
 
         options = SweepOptions(
@@ -83,8 +92,13 @@ def command(
             block=block,
             datasets=datasets,
             part=share,
+            training=training.training_options(
+                devices_per_trial, micro_batch, checkpoint_minutes, measure, vocabulary
+            ),
         )
         configure_devices()
+        if distributed:
+            join_hosts()
         if dry_run:
             from producers.estimate import estimate
 

@@ -9,8 +9,6 @@ import typer
 if TYPE_CHECKING:
     from producers.sweep.tasks import TrainingOptions
 
-PANEL = "Devices"
-
 
 class Dtype(StrEnum):
     """What models compute in."""
@@ -24,7 +22,6 @@ ComputationType = Annotated[
     typer.Option(
         "--dtype",
         help="What models compute in; weights and losses are float32 in either case.",
-        rich_help_panel=PANEL,
     ),
 ]
 
@@ -34,7 +31,6 @@ DevicesPerTrial = Annotated[
         min=1,
         metavar="N",
         help="Devices that share each batch of a trial; the others train other trials.",
-        rich_help_panel=PANEL,
     ),
 ]
 
@@ -46,7 +42,6 @@ MicroBatch = Annotated[
         help="Most examples of a batch that pass through the model at a time; gradients of larger "
         "batches are accumulated. Without it whole batches do.",
         show_default=False,
-        rich_help_panel=PANEL,
     ),
 ]
 
@@ -56,7 +51,6 @@ Distributed = Annotated[
         "--distributed",
         help="Train on the devices of all hosts that run this command, such as those of a TPU pod; "
         "they need a file system in common for --out.",
-        rich_help_panel=PANEL,
     ),
 ]
 
@@ -66,7 +60,6 @@ CheckpointMinutes = Annotated[
         min=0.0,
         metavar="X",
         help="Save a checkpoint of the trials in training every so often.",
-        rich_help_panel=PANEL,
     ),
 ]
 
