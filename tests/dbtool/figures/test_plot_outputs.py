@@ -52,24 +52,27 @@ def test_the_list_counts_the_panels_with_data(dbtool):
         assert lines[spec.name].endswith(spec.source)
 
 
-def test_the_list_fits_a_terminal_of_80_columns(database, tmp_path):
-    shown = tmp_path / "shown"
+def test_the_list_fits_a_terminal_of_80_columns(database):
     words = [sys.executable, "-m", "dbtool", "plot", "--list", "--db", str(database)]
-
-    def keep(descriptor):
-        read = os.read(descriptor, 1024)
-        with shown.open("ab") as file:
-            file.write(read)
-        return read
-
-    os.environ["COLUMNS"] = "80"
-    try:
-        assert pty.spawn(words, keep, lambda _: b"") == 0
-    finally:
-        del os.environ["COLUMNS"]
-    lines = shown.read_text().splitlines()
+    ours, of_the_command = pty.openpty()
+    with subprocess.Popen(
+        words, stdout=of_the_command, env={**os.environ, "COLUMNS": "80"}
+    ) as running:
+        os.close(of_the_command)
+        shown = b"".join(iter(lambda: _read(ours), b"")).decode()
+    os.close(ours)
+    assert running.returncode == 0
+    lines = shown.splitlines()
     assert max(map(len, lines)) <= 80
     assert any("1 of 9 panels" in line for line in lines)
+
+
+def _read(terminal):
+    """What a terminal shows next; nothing once the command has ended, which Linux tells by EIO."""
+    try:
+        return os.read(terminal, 1024)
+    except OSError:
+        return b""
 
 
 def test_data_writes_the_rows_alone_in_every_kind_of_file(dbtool, tmp_path):
