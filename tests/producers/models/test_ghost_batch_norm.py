@@ -1,0 +1,175 @@
+"""Ghost batch normalisation against its definition in numpy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+from dbtool.errors import UsageError
+from producers.datasets.forms import ImageForm
+from producers.models.ghost_batch_norm import GhostBatchNorm
+from producers.training.objectives import objective_for
+from producers.training.optimizers import optimizer_definition
+from producers.training.schedules import schedule_named
+from producers.training.step import Trainer
+
+if TYPE_CHECKING:
+    from jax.typing import DTypeLike
+
+EPSILON = 1e-5
+
+
+def _images(*shape: int) -> np.ndarray:
+    """Channels of different means and deviations."""
+    channels = np.arange(1, shape[-1] + 1)
+    return np.random.default_rng(0).normal(channels, channels / 2, shape).astype(np.float32)
+
+
+def _layer(channels: int = 3, dtype: DTypeLike = jnp.float32, **sizes: Any) -> GhostBatchNorm:
+    layer = GhostBatchNorm(channels, dtype=dtype, **sizes)
+    layer.scale[...] = jnp.linspace(0.5, 2.0, channels)
+    layer.bias[...] = jnp.linspace(-1.0, 1.0, channels)
+    return layer
+
+
+def _statistics(images: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Means and variances of consecutive groups of examples, float64 [groups, channels]."""
+    groups = [images[first : first + size] for first in range(0, len(images), size)]
+    means = np.array([group.mean((0, 1, 2), dtype=np.float64) for group in groups])
+    variances = np.array([group.var((0, 1, 2), dtype=np.float64) for group in groups])
+    return means, variances
+
+
+def _expected(images: np.ndarray, mean: Any, variance: Any) -> np.ndarray:
+    normalised = (images - mean) / np.sqrt(variance + EPSILON)
+    result: np.ndarray = np.linspace(0.5, 2.0, 3) * normalised + np.linspace(-1.0, 1.0, 3)
+    return result
+
+
+def test_each_ghost_batch_is_normalised_by_its_own_statistics() -> None:
+    images = _images(12, 2, 5, 3)
+    means, variances = _statistics(images, 4)
+    expected = [
+        _expected(images[4 * ghost : 4 * ghost + 4], means[ghost], variances[ghost])
+        for ghost in range(3)
+    ]
+    found = _layer(ghost_batch=4)(jnp.asarray(images), train=True)
+    np.testing.assert_allclose(found, np.concatenate(expected), rtol=1e-5, atol=1e-5)
+
+
+def test_running_averages_and_evaluation_by_them() -> None:
+    layer = _layer(ghost_batch=4, momentum=0.8)
+    mean, variance = np.zeros(3), np.ones(3)
+    for step in range(3):
+        images = _images(8, 3, 3, 3) + step
+        layer(jnp.asarray(images), train=True)
+        means, variances = _statistics(images, 4)
+        mean = 0.8 * mean + 0.2 * (means[0] + means[1]) / 2
+        variance = 0.8 * variance + 0.2 * (variances[0] + variances[1]) / 2
+    np.testing.assert_allclose(layer.mean[...], mean, rtol=1e-5)
+    np.testing.assert_allclose(layer.variance[...], variance, rtol=1e-5)
+
+    images = _images(5, 2, 2, 3)  # evaluation needs no whole ghost batches
+    found = layer(jnp.asarray(images), train=False)
+    np.testing.assert_allclose(found, _expected(images, mean, variance), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(layer.mean[...], mean, rtol=1e-5)
+
+
+def test_64_examples_are_two_batches_of_32() -> None:
+    images = jnp.asarray(_images(64, 2, 2, 3))
+    together, first, second = _layer(), _layer(), _layer()
+    found = together(images, train=True)
+    halves = [first(images[:32], train=True), second(images[32:], train=True)]
+    np.testing.assert_allclose(found, jnp.concatenate(halves), rtol=1e-6, atol=1e-6)
+    for name in ("mean", "variance"):
+        average = (getattr(first, name)[...] + getattr(second, name)[...]) / 2
+        np.testing.assert_allclose(getattr(together, name)[...], average, rtol=1e-6)
+
+
+def test_a_batch_below_32_is_one_ghost_batch() -> None:
+    images = _images(5, 3, 2, 3)
+    means, variances = _statistics(images, 5)
+    found = _layer()(jnp.asarray(images), train=True)
+    expected = _expected(images, means[0], variances[0])
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_batch_that_is_not_divided_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"48 examples at a time .* ghost batches of 32"):
+        _layer()(jnp.zeros((48, 1, 1, 3)), train=True)
+
+
+def test_statistics_are_float32_whatever_the_computation() -> None:
+    """Of means above 32, bfloat16 would lose an eighth."""
+    images = jnp.asarray(30 + 8 * _images(32, 4, 4, 3), jnp.bfloat16)
+    layer = _layer(dtype=jnp.bfloat16)
+    found = layer(images, train=True)
+    assert found.dtype == jnp.bfloat16
+    exact = np.asarray(images, np.float32)
+    (mean,), (variance,) = _statistics(exact, 32)
+    np.testing.assert_allclose(layer.mean[...], 0.1 * mean, rtol=1e-5)
+    np.testing.assert_allclose(layer.variance[...], 0.9 + 0.1 * variance, rtol=1e-3)
+    expected = _expected(exact, mean, variance)
+    np.testing.assert_allclose(np.asarray(found, np.float32), expected, rtol=0.02, atol=0.03)
+
+
+class _Network(nnx.Module):
+    """Normalised images, ReLU, the mean over positions, logits."""
+
+    def __init__(self, rngs: nnx.Rngs) -> None:
+        self.norm = GhostBatchNorm(3, dtype=jnp.float32)
+        self.logits = nnx.Linear(3, 4, rngs=rngs)
+
+    def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
+        activations = jax.nn.relu(self.norm(images, train=train)).mean((1, 2))
+        logits: jax.Array = self.logits(activations)
+        return logits
+
+
+FORM = ImageForm(height=2, width=3, channels=3, classes=4)
+FUNCTIONS = Trainer(
+    _Network, FORM, objective_for(FORM), optimizer_definition("sgd"), schedule_named("constant")
+)
+
+
+def _batch(examples: int) -> tuple[np.ndarray, np.ndarray]:
+    generator = np.random.default_rng(0)
+    images = generator.integers(0, 256, (examples, 2, 3, 3), np.uint8)
+    return images, generator.integers(0, 4, examples, np.int32)
+
+
+def test_accumulated_gradients_and_averages_are_those_of_the_whole_batch() -> None:
+    images, labels = _batch(64)
+    state = FUNCTIONS.start(jnp.uint32(0))
+    whole = jax.jit(FUNCTIONS.gradient)(state, {}, images, labels)
+    parts = jax.jit(FUNCTIONS.accumulated_gradient)(
+        state, {}, images.reshape(2, 32, 2, 3, 3), labels.reshape(2, 32)
+    )
+    for found, expected in zip(jax.tree.leaves(parts), jax.tree.leaves(whole), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+    means, variances = _statistics(images / np.float32(255), 32)
+    averages = whole.statistics["norm"]
+    np.testing.assert_allclose(averages["mean"][...], 0.1 * means.mean(0), rtol=1e-5)
+    np.testing.assert_allclose(averages["variance"][...], 0.9 + 0.1 * variances.mean(0), rtol=1e-5)
+
+
+def test_trials_side_by_side_train_and_are_evaluated_as_alone() -> None:
+    images, labels = _batch(6)
+    states = jax.vmap(FUNCTIONS.start)(jnp.arange(2, dtype=jnp.uint32))
+    rates = {"learning_rate": jnp.array([0.1, 0.2])}
+
+    def train_and_evaluate(state: Any, rate: Any) -> Any:
+        state, loss = FUNCTIONS.step(state, rate, images, labels)
+        return loss, state, FUNCTIONS.logits(state.parameters, state.statistics, images)
+
+    together = jax.jit(jax.vmap(train_and_evaluate))(states, rates)
+    alone = jax.jit(train_and_evaluate)
+    for trial in range(2):
+        one = alone(*jax.tree.map(lambda array, trial=trial: array[trial], (states, rates)))
+        for found, expected in zip(jax.tree.leaves(together), jax.tree.leaves(one), strict=True):
+            np.testing.assert_allclose(found[trial], expected, rtol=1e-4, atol=1e-5)

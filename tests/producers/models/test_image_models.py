@@ -1,0 +1,161 @@
+"""Convolutional networks against the same networks written with the library's functions."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+from support.weights import with_normal_weights
+
+from producers.models.resnet_8 import ResNet8
+from producers.models.resnet_50 import BottleneckResNet
+from producers.models.simple_cnn import SimpleCNN
+from producers.models.vgg import VGG
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _normal(*shape: int) -> jax.Array:
+    return jnp.asarray(np.random.default_rng(sum(shape)).normal(size=shape), jnp.float32)
+
+
+def _convolve(images: jax.Array, convolution: Any, stride: int = 1) -> jax.Array:
+    """The library's convolution, with zeros around the image as far as a kernel reaches."""
+    side = convolution.kernel[...].shape[0] // 2
+    convolved: jax.Array = jax.lax.conv_general_dilated(
+        images,
+        convolution.kernel[...],
+        (stride, stride),
+        ((side, side), (side, side)),
+        dimension_numbers=("NHWC", "HWIO", "NHWC"),
+    )
+    return convolved if convolution.bias is None else convolved + convolution.bias[...]
+
+
+def _pool(images: jax.Array) -> jax.Array:
+    pooled: jax.Array = nnx.max_pool(images, (2, 2), strides=(2, 2))
+    return pooled
+
+
+def _assert_same(build: Any, expected: Callable[[Any, jax.Array], Any], shape: Any) -> None:
+    """Asserts that a model's logits are those of the expected function of the model and images."""
+
+    @jax.jit
+    def both(images: jax.Array) -> tuple[jax.Array, jax.Array]:
+        model = with_normal_weights(partial(build, dtype=jnp.float32))
+        wanted = expected(model, images)
+        return model(images, train=False), wanted
+
+    found, wanted = both(_normal(*shape))
+    scale = float(jnp.abs(wanted).max())
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5 * scale)
+
+
+def test_simple_cnn_pools_after_relu_as_it_is_usually_written() -> None:
+    def expected(model: Any, images: jax.Array) -> Any:
+        activations = images
+        for layer in (model.first, model.second):
+            activations = _pool(jax.nn.relu(_convolve(activations, layer)))
+        return model.logits(jax.nn.relu(model.dense(activations.reshape(2, -1))))
+
+    _assert_same(partial(SimpleCNN, 8, 12, 1, (4, 6), 5, 3), expected, (2, 8, 12, 1))
+
+
+def test_resnet_8_adds_each_block_to_its_inputs() -> None:
+    def expected(model: Any, images: jax.Array) -> Any:
+        first, second = model.blocks
+        activations = jax.nn.relu(_convolve(images, model.first))
+        added = _convolve(jax.nn.relu(_convolve(activations, first.first)), first.second)
+        activations = jax.nn.relu(activations + added)
+        added = _convolve(jax.nn.relu(_convolve(activations, second.first, 2)), second.second)
+        assert added.shape == (2, 4, 4, 6)
+        halved = activations[:, ::2, ::2]
+        shortcut = jnp.concatenate([halved, jnp.zeros((2, 4, 4, 2))], axis=-1)
+        activations = jax.nn.relu(shortcut + added)
+        return model.logits(activations.reshape(2, 16, 6).mean(1))
+
+    _assert_same(partial(ResNet8, 3, 4, (4, 6), 5), expected, (2, 7, 8, 3))
+
+
+def test_vgg_is_convolutions_and_pools_in_a_row() -> None:
+    def expected(model: Any, images: jax.Array) -> Any:
+        activations = images
+        for stage in model.stages:
+            for layer in stage:
+                activations = jax.nn.relu(_convolve(activations, layer))
+            activations = _pool(activations)
+        assert activations.shape == (2, 2, 1, 5)
+        activations = activations.reshape(2, -1)
+        for layer in model.dense:
+            activations = jax.nn.relu(activations @ layer.kernel[...] + layer.bias[...])
+        return model.logits(activations)
+
+    _assert_same(partial(VGG, 9, 4, 3, ((4,), (6, 5)), (8, 7), 5), expected, (2, 9, 4, 3))
+
+
+def test_bottleneck_network_at_evaluation() -> None:
+    def normalise(images: jax.Array, norm: Any) -> jax.Array:
+        centred = (images - norm.mean[...]) / jnp.sqrt(norm.variance[...] + 1e-5)
+        return centred * norm.scale[...] + norm.bias[...]
+
+    def expected(model: Any, images: jax.Array) -> Any:
+        _set_normalisation(model)
+        activations = jax.nn.relu(normalise(_convolve(images, model.first, 2), model.first_norm))
+        edges = ((0, 0), (1, 1), (1, 1), (0, 0))
+        padded = jnp.pad(activations, edges, constant_values=-jnp.inf)
+        activations = nnx.max_pool(padded, (3, 3), strides=(2, 2))
+        assert activations.shape == (2, 4, 4, 2)
+        for block, stride in zip(model.blocks, (1, 1, 2), strict=True):
+            added = jax.nn.relu(normalise(_convolve(activations, block.narrow), block.narrow_norm))
+            added = _convolve(added, block.middle, stride)
+            added = jax.nn.relu(normalise(added, block.middle_norm))
+            added = normalise(_convolve(added, block.widen), block.widen_norm)
+            if block.has_projection:
+                shortcut = _convolve(activations, block.shortcut, stride)
+                activations = normalise(shortcut, block.shortcut_norm)
+            activations = jax.nn.relu(activations + added)
+        assert [block.has_projection for block in model.blocks] == [True, False, True]
+        assert activations.shape == (2, 2, 2, 16)
+        return model.logits(activations.mean((1, 2)))
+
+    _assert_same(partial(BottleneckResNet, 3, 2, (2, 1), 5), expected, (2, 16, 16, 3))
+
+
+def _set_normalisation(model: Any) -> None:
+    """Scales, biases and running averages that are neither zero nor one."""
+    norms = [model.first_norm]
+    for block in model.blocks:
+        norms += [block.narrow_norm, block.middle_norm, block.widen_norm]
+        norms += [block.shortcut_norm] if block.has_projection else []
+    for index, norm in enumerate(norms):
+        ramp = jnp.linspace(0.5, 1.5, norm.mean[...].size) + index / 20
+        norm.scale[...], norm.bias[...] = ramp, ramp - 1
+        norm.mean[...], norm.variance[...] = 1 - ramp, 2 * ramp
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        partial(ResNet8, 3, 4, (4, 6), 5),
+        partial(VGG, 8, 8, 3, ((4,), (6,)), (8,), 5),
+        partial(BottleneckResNet, 3, 2, (1,), 5),
+    ],
+)
+def test_bfloat16_is_close_to_float32(build: Any) -> None:
+    @jax.jit
+    def both(images: jax.Array) -> list[jax.Array]:
+        return [
+            with_normal_weights(partial(build, dtype=dtype))(images, train=True)
+            for dtype in (jnp.float32, jnp.bfloat16)
+        ]
+
+    exact, rounded = both(_normal(4, 8, 8, 3))
+    assert rounded.dtype == jnp.bfloat16
+    scale = float(jnp.abs(exact).max())
+    np.testing.assert_allclose(rounded.astype(jnp.float32), exact, rtol=0, atol=0.1 * scale)
