@@ -112,6 +112,12 @@ def test_nothing_to_train_is_named(tmp_path: Path) -> None:
             [WORKLOAD, "--preset", "smoke", "--replace", "mnist=mine:."],
             ["the preset smoke makes up its own data", "--replace"],
         ),
+        ([WORKLOAD, "--slice", "0/4"], ["there is no slice 0/4", "--slice I/N"]),
+        ([WORKLOAD, "--slice", "/"], ["slice '/'", "--slice 3/16"]),
+        ([WORKLOAD, "--slice", "1/4", "--on", "ray"], ["--slice", "--on ray", "give one"]),
+        ([WORKLOAD, "--slice", "1/4", "--feasible", "9"], ["--feasible 0", "without --slice"]),
+        ([WORKLOAD, "--on", "spark"], ["--on", "'ray'", "dbtool produce --help"]),
+        ([WORKLOAD, "--cpus-per-task", "0"], ["--cpus-per-task", "dbtool produce --help"]),
         ([WORKLOAD, "--trails", "3"], ["unknown option '--trails'", "--trials"]),
     ],
 )
