@@ -17,36 +17,32 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import tempfile
-import time
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from benchmarks.production import TimedProgram, produce
+from benchmarks.timed import Timed, in_turns
 from producers.datasets import Split
 from producers.devices import configure_devices, lanes
 from producers.models.registry import model_definition
 from producers.plan import StudyPlan, plan_studies
-from producers.shards import write_shard
 from producers.training.batches import BatchStream
 from producers.training.block import BlockProgram, SplitArrays
 from producers.training.mesh import device_mesh
-from producers.training.run import Splits, train_block
+from producers.training.run import Splits
 from producers.training.step import Trainer, trainer
 from producers.workloads.registry import find_workloads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from producers.training.step import TrialState
 
-# How much one call does, and the call.
-Timed: TypeAlias = "tuple[float, Callable[[], object]]"
 Program = TypeVar("Program", bound=BlockProgram)
 
 LEARNING_RATE = 1e-3  # small, so that no trial diverges and all do the same work
@@ -96,14 +92,7 @@ def report_rates(setting: Setting, training: SplitArrays, rounds: int) -> None:
         "from Python": _one_trial_from_python(setting, training),
         "scanned": _one_trial_scanned(setting, training),
     }
-    rates: dict[str, list[float]] = {name: [] for name in works}
-    for _, work in works.values():
-        work()  # compiles
-    for _ in range(rounds):
-        for name, (amount, work) in works.items():
-            started = time.perf_counter()
-            work()
-            rates[name].append(amount / (time.perf_counter() - started))
+    rates = {name: each.by_clock for name, each in in_turns(works, rounds).items()}
     operations = _operations_a_trial_step(setting)
     _print("matrix product, 2048 cubed", rates["product"], "operations/s")
     _print("block, batches of their own", rates["own"], "trial-steps/s")
@@ -187,82 +176,32 @@ def _block(setting: Setting, training: SplitArrays, *, shared: bool) -> Timed:
         states, losses = program.advance(states, rates, alive, batches, capacity, training)
         jax.block_until_ready((states, losses))
 
-    return setting.trials * capacity, advance
+    return Timed(setting.trials * capacity, advance)
 
 
 def report_production(setting: Setting, splits: Splits) -> None:
     """Trains, records, evaluates and writes a whole block, and prints where the time went."""
     plan = _plan(setting, shared=False)
-    program = _program(plan, _TimedProgram)
+    program = _program(plan, TimedProgram)
     trials = plan.trials(range(setting.trials))
     for point in trials.metaparameters:
         point["learning_rate"] = LEARNING_RATE
     rule = plan.workload.evaluation
     for steps in (min(WARM_STEPS, plan.train_steps), plan.train_steps):
-        program.training = program.evaluation = 0.0
-        started = time.perf_counter()
-        record = train_block(
-            program,
-            splits,
-            trials,
-            batch_size=setting.batch_size,
-            evaluations=rule.schedule(steps, setting.batch_size),
-        )
-    trained = time.perf_counter()
-    with tempfile.TemporaryDirectory() as folder:
-        write_shard(
-            Path(folder),
-            study=plan.description(),
-            trials=[{"trial_id": trial_id} for trial_id in trials.trial_ids],
-            producer={},
-            tables=record.tables(list(trials.trial_ids)),
-        )
-    ended = time.perf_counter()
-    whole, writing = ended - started, ended - trained
-    rest = whole - program.training - program.evaluation - writing
+        evaluations = rule.schedule(steps, setting.batch_size)
+        took = produce(program, splits, plan, trials, evaluations)
     shares = {
-        "training": program.training,
-        "evaluation": program.evaluation,
-        "writing": writing,
-        "drawing batches and recording": rest,
+        "training": took.training,
+        "evaluation": took.evaluation,
+        "writing": took.writing,
+        "drawing batches and recording": took.recording,
     }
     print(
         f"  production of {setting.trials} trials of {plan.train_steps:,} steps: "
-        f"{setting.trials * plan.train_steps / whole:,.0f} trial-steps/s\n"
-        "    " + ", ".join(f"{name} {part / whole:.1%}" for name, part in shares.items()),
+        f"{setting.trials * plan.train_steps / took.whole:,.0f} trial-steps/s\n"
+        "    " + ", ".join(f"{name} {part / took.whole:.1%}" for name, part in shares.items()),
         flush=True,
     )
-
-
-class _TimedProgram(BlockProgram):
-    """A block program that adds up the seconds of its calls."""
-
-    training = 0.0
-    evaluation = 0.0
-
-    def advance(
-        self,
-        states: TrialState,
-        metaparameters: Mapping[str, np.ndarray],
-        alive: np.ndarray,
-        batches: Any,
-        steps: int,
-        training: SplitArrays | None,
-    ) -> tuple[TrialState, jax.Array]:
-        started = time.perf_counter()
-        result = super().advance(states, metaparameters, alive, batches, steps, training)
-        jax.block_until_ready(result)
-        self.training += time.perf_counter() - started
-        return result
-
-    def evaluate(
-        self, states: TrialState, alive: np.ndarray, split: SplitArrays
-    ) -> dict[str, jax.Array]:
-        started = time.perf_counter()
-        result = super().evaluate(states, alive, split)
-        jax.block_until_ready(result)
-        self.evaluation += time.perf_counter() - started
-        return result
 
 
 def _one_trial_from_python(setting: Setting, training: SplitArrays) -> Timed:
@@ -276,14 +215,14 @@ def _one_trial_from_python(setting: Setting, training: SplitArrays) -> Timed:
             state, loss = compiled(state, batch)
             losses.append(float(loss))
 
-    return len(batches), work
+    return Timed(len(batches), work)
 
 
 def _one_trial_scanned(setting: Setting, training: SplitArrays) -> Timed:
     """A compiled scan over the steps of a single trial; counts steps."""
     step, start, batches = _one_trial(setting, training)
     scan = jax.jit(lambda state, all_batches: jax.lax.scan(step, state, all_batches))
-    return len(batches), lambda: jax.block_until_ready(scan(start, batches))
+    return Timed(len(batches), lambda: jax.block_until_ready(scan(start, batches)))
 
 
 def _one_trial(
@@ -320,7 +259,7 @@ def _matrix_product() -> Timed:
         for _ in range(PRODUCTS):
             product(matrix).block_until_ready()
 
-    return PRODUCTS * 2 * 2048**3, work
+    return Timed(PRODUCTS * 2 * 2048**3, work)
 
 
 if __name__ == "__main__":
