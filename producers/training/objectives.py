@@ -124,15 +124,20 @@ class MultiLabel:
         }
 
     def metrics(self, totals: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """cross_entropy_error in nats an image, average_precision from 0 to 1."""
+        """cross_entropy_error in nats an image, average_precision from 0 to 1.
+
+        Where no pair is of a class that is there, the average precision is not a number.
+        """
         # From the highest scores to the lowest.
         present = np.cumsum(totals["present"][:, ::-1], axis=-1, dtype=np.float64)
         absent = np.cumsum(totals["absent"][:, ::-1], axis=-1, dtype=np.float64)
         precision = present / np.maximum(present + absent, 1)
-        recall = present / np.maximum(present[:, -1:], 1)
+        positives = present[:, -1]
+        recall = present / np.maximum(positives, 1)[:, None]
+        average = (np.diff(recall, prepend=0.0) * precision).sum(-1)
         return {
             "cross_entropy_error": _ratio(totals["loss"], totals["examples"]),
-            "average_precision": (np.diff(recall, prepend=0.0) * precision).sum(-1),
+            "average_precision": np.where(positives > 0, average, np.nan),
         }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
+import jax
 import numpy as np
 import pytest
 
@@ -37,7 +38,7 @@ def made_up_split(count: int, seed: int) -> Split:
 def compiled(lanes: int, shared: bool) -> BlockProgram:
     return BlockProgram(
         trainer("fc_16", "momentum", "constant"),
-        device_mesh(),
+        device_mesh(jax.devices()[:2]),
         lanes=lanes,
         shared_batches=shared,
         evaluation_batch=10,

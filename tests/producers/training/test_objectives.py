@@ -1,0 +1,174 @@
+"""Losses and metrics against the same written out in NumPy."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from producers.datasets.forms import GREY_28, ImageForm, TextForm
+from producers.training.objectives import (
+    UNKNOWN_LABEL,
+    Classification,
+    MultiLabel,
+    NextToken,
+    objective_for,
+)
+
+if TYPE_CHECKING:
+    from producers.training.objectives import Objective
+
+LOGITS = np.array([[2.0, 0.0, -1.0], [0.5, 0.5, 0.5]], np.float32)
+
+
+def metrics_of(objective: Objective, *batches: tuple[np.ndarray, np.ndarray]) -> dict[str, float]:
+    """The metrics of one trial from batches that are evaluated one after the other."""
+    summed = jax.jit(objective.totals)
+    totals = [summed(jnp.asarray(a), jnp.asarray(b)) for a, b in batches]
+    sums = {name: sum(np.asarray(each[name]) for each in totals)[None] for name in totals[0]}
+    return {name: float(value[0]) for name, value in objective.metrics(sums).items()}
+
+
+def log_softmax(logits: np.ndarray) -> np.ndarray:
+    exact = logits.astype(np.float64)
+    return exact - np.log(np.exp(exact).sum(-1, keepdims=True))
+
+
+def exact_average_precision(scores: np.ndarray, present: np.ndarray) -> float:
+    """By its definition: at each score, from the highest, all pairs of at least it are taken."""
+    positives = int(present.sum())
+    found, recall = Fraction(0), Fraction(0)
+    for score in sorted(set(scores.tolist()), reverse=True):
+        taken = scores >= score
+        right = int((present & taken).sum())
+        found += (Fraction(right, positives) - recall) * Fraction(right, int(taken.sum()))
+        recall = Fraction(right, positives)
+    return float(found)
+
+
+@pytest.mark.parametrize(
+    ("form", "kind"),
+    [
+        (GREY_28, Classification),
+        (ImageForm(4, 4, 3, 9, multi_label=True), MultiLabel),
+        (TextForm(9, 3), NextToken),
+    ],
+)
+def test_the_form_tells_the_objective(form: ImageForm | TextForm, kind: type) -> None:
+    assert type(objective_for(form)) is kind
+
+
+def test_classification() -> None:
+    targets = np.array([1, 0], np.uint8)
+    expected = -(log_softmax(LOGITS)[0, 1] + log_softmax(LOGITS)[1, 0])
+    total, count = Classification().loss(jnp.asarray(LOGITS), jnp.asarray(targets), {})
+    assert (float(total), float(count)) == (pytest.approx(expected, rel=1e-6), 2.0)
+    found = metrics_of(Classification(), (LOGITS[:1], targets[:1]), (LOGITS[1:], targets[1:]))
+    assert found["cross_entropy_error"] == pytest.approx(expected / 2, rel=1e-6)
+    # The first of equal logits is the class: the second image is right.
+    assert found["classification_error"] == 0.5
+
+
+def test_label_smoothing_spreads_probability_over_all_classes() -> None:
+    targets = np.array([0, 2], np.uint8)
+    smoothing = 0.3
+    wanted = np.full((2, 3), smoothing / 3)
+    wanted[np.arange(2), targets] += 1 - smoothing
+    expected = -(wanted * log_softmax(LOGITS)).sum()
+    total, _ = Classification().loss(
+        jnp.asarray(LOGITS), jnp.asarray(targets), {"label_smoothing": jnp.float32(smoothing)}
+    )
+    assert float(total) == pytest.approx(expected, rel=1e-6)
+    # Evaluations are of the true classes.
+    without = metrics_of(Classification(), (LOGITS, targets))["cross_entropy_error"]
+    assert without == pytest.approx(-log_softmax(LOGITS)[np.arange(2), targets].mean(), rel=1e-6)
+
+
+def test_next_tokens_count_and_padding_does_not() -> None:
+    random = np.random.default_rng(3)
+    logits = random.normal(size=(3, 4, 6)).astype(np.float32)
+    targets = np.array([[3, 4, 2, 0], [5, 2, 0, 0], [0, 0, 0, 0]], np.int32)
+    losses = [
+        -log_softmax(logits)[text, place, targets[text, place]]
+        for text, place in [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]
+    ]
+    total, tokens = NextToken().loss(jnp.asarray(logits), jnp.asarray(targets), {})
+    assert (float(total), float(tokens)) == (pytest.approx(sum(losses), rel=1e-6), 5.0)
+    # The mean is over tokens, not over the means of the batches.
+    parts = [(logits[:1], targets[:1]), (logits[1:], targets[1:])]
+    found = metrics_of(NextToken(), *parts)["cross_entropy_error"]
+    assert found == pytest.approx(sum(losses) / 5, rel=1e-6)
+    other = np.where(targets[..., None] == 0, 99.0, logits).astype(np.float32)
+    assert float(NextToken().loss(jnp.asarray(other), jnp.asarray(targets), {})[0]) == float(total)
+
+
+def test_a_batch_of_empty_texts_has_no_loss_and_no_gradient() -> None:
+    targets = jnp.zeros((2, 3), jnp.int32)
+
+    def mean(logits: jax.Array) -> jax.Array:
+        total, tokens = NextToken().loss(logits, targets, {})
+        return total / tokens
+
+    loss, gradient = jax.value_and_grad(mean)(jnp.ones((2, 3, 5)))
+    assert float(loss) == 0.0
+    assert not np.asarray(gradient).any()
+
+
+def test_unknown_labels_do_not_count() -> None:
+    logits = np.array([[0.0, 3.0, -2.0], [1.0, -1.0, 0.5]], np.float32)
+    targets = np.array([[1, 0, UNKNOWN_LABEL], [UNKNOWN_LABEL, UNKNOWN_LABEL, 1]], np.uint8)
+    probability = 1 / (1 + np.exp(-logits.astype(np.float64)))
+    expected = -(
+        np.log(probability[0, 0]) + np.log(1 - probability[0, 1]) + np.log(probability[1, 2])
+    )
+    total, images = MultiLabel().loss(jnp.asarray(logits), jnp.asarray(targets), {})
+    assert (float(total), float(images)) == (pytest.approx(expected, rel=1e-6), 2.0)
+    gradient = jax.grad(lambda a: MultiLabel().loss(a, jnp.asarray(targets), {})[0])(
+        jnp.asarray(logits)
+    )
+    assert (np.asarray(gradient)[targets == UNKNOWN_LABEL] == 0).all()
+    found = metrics_of(MultiLabel(), (logits, targets))
+    assert found["cross_entropy_error"] == pytest.approx(expected / 2, rel=1e-6)
+    # Known pairs from the highest score: absent, present, present.
+    assert found["average_precision"] == pytest.approx((1 / 2 + 2 / 3) / 2)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_average_precision_is_exact_with_ties(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    # Few scores, far apart: many ties, none made by the bins.
+    levels = np.linspace(-4, 4, 9)
+    logits = random.choice(levels, (50, 7)).astype(np.float32)
+    targets = random.choice([0, 0, 1, UNKNOWN_LABEL], (50, 7)).astype(np.uint8)
+    known = targets != UNKNOWN_LABEL
+    expected = exact_average_precision(logits[known], targets[known] == 1)
+    parts = [(logits[:20], targets[:20]), (logits[20:], targets[20:])]
+    found = metrics_of(MultiLabel(), *parts)["average_precision"]
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_average_precision_of_scores_close_together_is_nearly_exact() -> None:
+    random = np.random.default_rng(9)
+    logits = random.normal(size=(400, 20)).astype(np.float32)
+    targets = (random.random((400, 20)) < 1 / (1 + np.exp(1 - logits))).astype(np.uint8)
+    expected = exact_average_precision(logits.ravel()[:2000], targets.ravel()[:2000] == 1)
+    found = metrics_of(MultiLabel(), (logits[:100], targets[:100]))["average_precision"]
+    assert found == pytest.approx(expected, abs=2e-3)
+
+
+def test_average_precision_of_good_and_bad_rankings() -> None:
+    targets = np.array([[1, 1, 0, 0]], np.uint8)
+    perfect = np.array([[3.0, 2.0, -2.0, -3.0]], np.float32)
+    found = [metrics_of(MultiLabel(), (logits, targets)) for logits in (perfect, -perfect)]
+    assert found[0]["average_precision"] == 1.0
+    assert found[1]["average_precision"] == pytest.approx((1 / 3 + 2 / 4) / 2)
+
+
+def test_average_precision_without_a_positive_label() -> None:
+    found = metrics_of(MultiLabel(), (LOGITS, np.zeros((2, 3), np.uint8)))
+    assert np.isnan(found["average_precision"])
+    assert np.isfinite(found["cross_entropy_error"])
