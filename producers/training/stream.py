@@ -6,6 +6,7 @@ that its own devices take, a few calls ahead, in threads.
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -111,12 +112,15 @@ class StreamedDraw:
         self._source = source
         self._form = form
         self._seeds = seeds
+        self._batch_size = batch_size
         self._augmentation = augmentation
         self._streams = [BatchStream(seed, len(source), batch_size) for seed in seeds]
         self._shape = program.batch_shape(batch_size)
         bytes_a_step = len(seeds) * batch_size * _bytes_an_example(form)
         self._capacity = max(1, min(_MOST_STEPS_A_CALL, _BYTES_A_CALL // bytes_a_step))
-        self._wanted = frozenset(range(len(seeds)))
+        # Trials start in the order of the places, which are filled up with the last one.
+        first = np.minimum(np.arange(program.places(len(seeds))), len(seeds) - 1)
+        self._wanted = frozenset(self._places_here(first, np.ones(len(first), bool)).values())
         self._calls = _ahead(self._read, calls(targets, self._capacity, first_step))
 
     def capacity(self, places: int) -> int:
@@ -128,26 +132,42 @@ class StreamedDraw:
         """Inputs and targets on the devices, as `BlockProgram.advance` takes them."""
         started = time.perf_counter()
         call, read = next(self._calls)
-        self.waited += time.perf_counter() - started
         if call != Call(first_step, steps):
             raise ValueError(f"{steps} steps from {first_step} were asked for, and {call} was read")
-        if self._program.shared_batches:
-            places = np.zeros(1, np.int64)
-        else:
-            places = np.where(alive, trials, -1)
-            # Those that have ended need not be read for later calls.
-            self._wanted = frozenset(trials[alive].tolist())
-        of_places = [None if place < 0 else read[place] for place in places.tolist()]
+        places = self._places_here(trials, alive)
+        wanted = frozenset(places.values())
+        for trial in wanted - read.keys():
+            # The block has shrunk and moved this trial to this process. The thread that reads
+            # ahead may be using the trial's own stream.
+            stream = BatchStream(self._seeds[trial], len(self._source), self._batch_size)
+            read[trial] = self._read_trial(trial, stream, call)
+        # Those that have ended need not be read for later calls.
+        self._wanted = wanted
+        count = 1 if self._program.shared_batches else len(trials)
+        of_places = [read[places[place]] if place in places else None for place in range(count)]
+        self.waited += time.perf_counter() - started
         return self._on_devices(of_places, "inputs"), self._on_devices(of_places, "targets")
+
+    def _places_here(self, trials: np.ndarray, alive: np.ndarray) -> dict[int, int]:
+        """The trial of each place that is alive and on a device of this process.
+
+        Where trials share their batches, the only place is that of the batches.
+        """
+        if self._program.shared_batches:
+            return {0: 0}
+        sharding = NamedSharding(self._program.mesh, PartitionSpec(TRIAL))
+        parts = sharding.addressable_devices_indices_map((len(trials),)).values()
+        here = {place for part in parts if part for place in range(len(trials))[part[0]]}
+        return {place: int(trials[place]) for place in sorted(here) if alive[place]}
 
     def _read(self, call: Call) -> dict[int, Split]:
         """The examples of each trial for a call: those that this process takes."""
-        wanted = self._wanted
-        return {trial: self._read_trial(trial, call) for trial in sorted(wanted)}
+        wanted = sorted(self._wanted)
+        return {trial: self._read_trial(trial, self._streams[trial], call) for trial in wanted}
 
-    def _read_trial(self, trial: int, call: Call) -> Split:
+    def _read_trial(self, trial: int, stream: BatchStream, call: Call) -> Split:
         """[steps, micro-batches, this process's part of a micro-batch, ...]."""
-        batches = self._streams[trial].take(call.first_step, call.steps)
+        batches = stream.take(call.first_step, call.steps)
         steps, positions = (np.asarray(a) for a in np.indices(batches.shape, dtype=np.int64))
         part = self._part_of_micro_batches()
         shape = (call.steps, *self._shape)
@@ -169,9 +189,7 @@ class StreamedDraw:
         """Which examples of a micro-batch the devices of this process take."""
         micro_batch = self._shape[1]
         sharding = NamedSharding(self._program.mesh, PartitionSpec(self._data_axis()))
-        of_devices = sharding.addressable_devices_indices_map((micro_batch,))
-        parts = [part[0].indices(micro_batch) for part in of_devices.values() if part]
-        return slice(min(part[0] for part in parts), max(part[1] for part in parts))
+        return _extent(sharding, micro_batch)
 
     def _data_axis(self) -> str | None:
         """The axis of the mesh that micro-batches are divided over; None where they cannot be."""
@@ -179,17 +197,28 @@ class StreamedDraw:
 
     def _on_devices(self, read: Sequence[Split | None], part: str) -> jax.Array:
         """One array of a call from the examples of each place, zeros where there are none."""
-        some = next(getattr(split, part) for split in read if split is not None)
-        local = np.zeros((len(read), self._capacity, *some.shape[1:]), some.dtype)
+        some = next((getattr(split, part)[0, 0] for split in read if split is not None), None)
+        like = getattr(self._like, part) if some is None else some
+        part_here = self._part_of_micro_batches()
+        micro_batches, micro_batch = self._shape
+        steps_of_places = (len(read), self._capacity, micro_batches)
+        here = part_here.stop - part_here.start
+        local = np.zeros((*steps_of_places, here, *like.shape[1:]), like.dtype)
         for row, split in zip(local, read, strict=True):
             if split is not None:
-                row[: len(some)] = getattr(split, part)
+                of_trial = getattr(split, part)
+                row[: len(of_trial)] = of_trial
         axes: tuple[str | None, ...] = (TRIAL, None, None, self._data_axis())
-        shape = (len(read), self._capacity, *self._shape, *some.shape[3:])
+        shape = (*steps_of_places, micro_batch, *like.shape[1:])
         if self._program.shared_batches:
             local, axes, shape = local[0], axes[1:], shape[1:]
         sharding = NamedSharding(self._program.mesh, PartitionSpec(*axes))
-        return _from_this_process(sharding, local, shape)
+        return _from_this_process(sharding, local, shape, len(axes) - 1, part_here.start)
+
+    @functools.cached_property
+    def _like(self) -> Split:
+        """An example, for its shapes and types: a process may hold no trial that is alive."""
+        return self._source.read(np.zeros(1, np.int64), None)
 
 
 def streamed_slices(
@@ -206,16 +235,57 @@ def streamed_slices(
     """
     many = max(1, _BYTES_A_CALL // (size * _bytes_an_example(form))) * size
     starts = list(range(0, len(source), many))
+    whole = functools.partial(_whole_slice, program.mesh)
 
-    def read(start: int) -> Split:
-        return _read_all(source, np.arange(start, min(start + many, len(source))), None)
+    def read(start: int) -> tuple[Split, slice]:
+        stop = min(start + many, len(source))
+        here = _share_of_process(program.mesh, stop - start)
+        numbers = np.arange(start + here.start, min(start + here.stop, stop))
+        return _read_all(source, numbers, None), here
 
-    everywhere = NamedSharding(program.mesh, PartitionSpec())
-    for _, split in _ahead(read, starts):
-        yield (
-            _from_this_process(everywhere, split.inputs, split.inputs.shape),
-            _from_this_process(everywhere, split.targets, split.targets.shape),
-        )
+    for start, (split, here) in _ahead(read, starts):
+        count = min(many, len(source) - start)
+        yield whole(split.inputs, here, count), whole(split.targets, here, count)
+
+
+def _share_of_process(mesh: jax.sharding.Mesh, count: int) -> slice:
+    """Which of some examples this process reads for all; the last share may end beyond them.
+
+    No share is empty, so that every process knows the examples' shape.
+    """
+    rows = rows_a_device(count, mesh.size) if mesh.is_multi_process else None
+    if rows is None:
+        return slice(0, count)
+    return _extent(NamedSharding(mesh, PartitionSpec((TRIAL, DATA))), rows * mesh.size)
+
+
+def rows_a_device(count: int, devices: int) -> int | None:
+    """How many examples each device takes where equally many leave none of them without.
+
+    None where they are too few for that.
+    """
+    rows = -(-count // devices)
+    return rows if rows * (devices - 1) < count else None
+
+
+def _whole_slice(mesh: jax.sharding.Mesh, local: np.ndarray, here: slice, count: int) -> jax.Array:
+    """So many examples on every device, of which this process has read a part."""
+    everywhere = NamedSharding(mesh, PartitionSpec())
+    if (here.start, here.stop) == (0, count):
+        return _from_this_process(everywhere, local, local.shape)
+    # Devices hold equally many; examples beyond the last are zeros and cut off again.
+    missing = here.stop - here.start - len(local)
+    filled = np.concatenate([local, np.zeros((missing, *local.shape[1:]), local.dtype)])
+    padded = -(-count // mesh.size) * mesh.size
+    by_device = NamedSharding(mesh, PartitionSpec((TRIAL, DATA)))
+    parts = _from_this_process(by_device, filled, (padded, *local.shape[1:]), 0, here.start)
+    return _first_rows(count, everywhere)(parts)
+
+
+@functools.cache
+def _first_rows(count: int, sharding: NamedSharding) -> Callable[[jax.Array], jax.Array]:
+    """The compiled function that copies so many rows of an array to other devices."""
+    return jax.jit(lambda array: array[:count], out_shardings=sharding)
 
 
 def _ahead(
@@ -252,9 +322,34 @@ def _bytes_an_example(form: Form) -> int:
     return inputs + (form.classes if isinstance(form, ImageForm) else inputs)
 
 
+def _extent(sharding: NamedSharding, count: int) -> slice:
+    """From the first to the last of some rows that this process's devices hold."""
+    parts = sharding.addressable_devices_indices_map((count,)).values()
+    bounds = [part[0].indices(count) for part in parts if part]
+    return slice(min(bound[0] for bound in bounds), max(bound[1] for bound in bounds))
+
+
 def _from_this_process(
-    sharding: NamedSharding, local: np.ndarray, shape: tuple[int, ...]
+    sharding: NamedSharding,
+    local: np.ndarray,
+    shape: tuple[int, ...],
+    axis: int = 0,
+    first: int = 0,
 ) -> jax.Array:
-    """The whole array, of which this process holds the part that its devices take."""
-    whole: jax.Array = jax.make_array_from_process_local_data(sharding, local, shape)
-    return whole
+    """The whole array, of which this process holds a part.
+
+    Args:
+        sharding: says which device takes what.
+        local: the part.
+        shape: of the whole.
+        axis: along which the part is one.
+        first: where on this axis the part begins.
+    """
+
+    def of_device(index: tuple[slice, ...] | None) -> np.ndarray:
+        start, stop, _ = (index or ())[axis].indices(shape[axis])
+        taken = [*(index or ())]
+        taken[axis] = slice(start - first, stop - first)
+        return local[tuple(taken)]
+
+    return jax.make_array_from_callback(shape, sharding, of_device)

@@ -1,0 +1,148 @@
+"""Examples that are read when needed: the curves of a data set in memory."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+import jax
+import numpy as np
+import pytest
+from support.blocks import (
+    OTHER_EXAMPLES,
+    TRAINING_EXAMPLES,
+    CountedSource,
+    assert_close,
+    assert_same,
+    compiled,
+    made_up_split,
+    rows,
+    splits_of,
+    train,
+)
+
+from producers.training import stream
+from producers.training.run import evaluated
+from producers.training.stream import Call, calls, rows_a_device
+
+if TYPE_CHECKING:
+    from producers.datasets import Split
+    from producers.training.records import BlockRecord
+
+TOLERANCE = 1e-4
+# Two of the four trials end at once, one later, so that the block shrinks while others are read.
+DIVERGING = {0: 1e30, 1: 1e30, 2: 300.0}
+
+
+@functools.cache
+def in_memory(shared: bool, diverging: bool) -> BlockRecord:
+    return train("fc", shared=shared, diverging=DIVERGING if diverging else None)
+
+
+@pytest.mark.parametrize(("shared", "diverging"), [(False, False), (True, False), (False, True)])
+def test_curves_are_bit_for_bit_those_of_a_split_in_memory(shared: bool, diverging: bool) -> None:
+    record = train("fc", streamed=True, shared=shared, diverging=DIVERGING if diverging else None)
+    assert_same(record, in_memory(shared, diverging))
+    if diverging:
+        assert [record.status(trial) for trial in range(4)].count("INFEASIBLE") >= 2
+
+
+def test_curves_do_not_depend_on_how_much_is_read_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Four trials of 16 images at a step, and a step's class beside each: three steps a call.
+    monkeypatch.setattr(stream, "_BYTES_A_CALL", 3 * 4 * 16 * (28 * 28 + 10))
+    assert_same(train("fc", streamed=True, diverging=DIVERGING), in_memory(False, True))
+
+
+def test_several_devices_read_what_one_does() -> None:
+    splits = splits_of(compiled("fc", 8, 4, 1, False, None), streamed=True)
+    record = train("fc", devices=8, devices_a_trial=4, splits=splits)
+    assert_close(record, in_memory(False, False), TOLERANCE)
+    assert isinstance(splits.training, CountedSource)
+    assert len(splits.training.asked) == 4 * 16 * 12
+
+
+def test_trials_that_share_batches_read_them_once() -> None:
+    splits = splits_of(compiled("fc", 1, 1, 1, True, None), streamed=True)
+    train("fc", shared=True, splits=splits)
+    assert isinstance(splits.training, CountedSource)
+    assert len(splits.training.asked) == 16 * 12
+    # The stream runs through the training set before it takes an example again.
+    assert set(splits.training.asked[:TRAINING_EXAMPLES]) == set(range(TRAINING_EXAMPLES))
+
+
+def test_augmentation_follows_from_the_seed_alone() -> None:
+    augmented = train("fc", streamed=True, augmentation=True)
+    assert_same(train("fc", streamed=True, augmentation=True), augmented)
+    eight = train("fc", devices=8, devices_a_trial=4, streamed=True, augmentation=True)
+    assert_close(eight, augmented, TOLERANCE)
+    losses = rows(augmented)["batch_cross_entropy_error"]
+    others = rows(in_memory(False, False))["batch_cross_entropy_error"]
+    assert (losses[1:13] != others[1:13]).all()
+    # Evaluations see the images as they are: before the first step nothing differs.
+    starts = [
+        rows(record)["val_cross_entropy_error"][0]
+        for record in (augmented, in_memory(False, False))
+    ]
+    assert starts[0] == starts[1]
+
+
+@pytest.mark.parametrize("examples", [7, 8, 139])
+def test_evaluation_counts_every_example_once(
+    monkeypatch: pytest.MonkeyPatch, examples: int
+) -> None:
+    # As few as the devices evaluate together, so that the larger splits are read in pieces.
+    monkeypatch.setattr(stream, "_BYTES_A_CALL", 1)
+    program = compiled("fc", 1, 1, 1, False, None)
+    split = made_up_split(program.trainer.form, examples, 3)
+    states = program.start(np.arange(2, dtype=np.uint32))
+    alive = np.ones(2, bool)
+    source = CountedSource(split)
+    found = [evaluated(program, states, alive, of) for of in (program.put(split), source)]
+    assert sorted(source.asked) == list(range(examples))
+    one = jax.tree.map(lambda a: a[1], (states.parameters, states.statistics))
+    logits = np.asarray(program.trainer.logits(*one, split.inputs), np.float64)
+    chosen = logits[np.arange(examples), split.targets]
+    loss = (np.log(np.exp(logits).sum(1)) - chosen).mean()
+    for metrics in found:
+        np.testing.assert_allclose(metrics["cross_entropy_error"][1], loss, rtol=1e-5)
+        wrong = (logits.argmax(1) != split.targets).mean()
+        np.testing.assert_allclose(metrics["classification_error"][1], wrong, rtol=1e-12)
+
+
+def test_validation_examples_are_read_once_an_evaluation() -> None:
+    splits = splits_of(compiled("fc", 1, 1, 1, False, None), streamed=True)
+    train("fc", splits=splits)
+    assert isinstance(splits.validation, CountedSource)
+    assert sorted(splits.validation.asked) == sorted(list(range(OTHER_EXAMPLES)) * 4)
+
+
+def test_calls_end_at_every_target() -> None:
+    assert calls([0, 2, 7], 3, 0) == [Call(0, 2), Call(2, 3), Call(5, 2)]
+    assert calls([0, 2, 7], 3, 4) == [Call(4, 3)]
+    assert calls([0, 2, 7], 3, 7) == []
+
+
+@pytest.mark.parametrize(
+    ("count", "devices", "rows"),
+    [(23, 4, 6), (8, 4, 2), (4, 4, 1), (5, 4, None), (3, 4, None), (9, 8, None), (1, 1, 1)],
+)
+def test_no_device_is_left_without_examples_to_read(
+    count: int, devices: int, rows: int | None
+) -> None:
+    # Of 5 examples by twos, the last of four devices would have none.
+    assert rows_a_device(count, devices) == rows
+
+
+def test_an_error_of_reading_reaches_the_one_who_trains() -> None:
+    class Damaged(CountedSource):
+        def read(self, examples: np.ndarray, augmentation: np.random.Generator | None) -> Split:
+            raise OSError(f"cannot read {len(examples)} examples, {augmentation}")
+
+    program = compiled("fc", 1, 1, 1, False, None)
+    training = Damaged(made_up_split(program.trainer.form, 20, 1))
+    others = splits_of(program, streamed=False)
+    splits = type(others)(training, others.training_subset, others.validation, others.test)
+    with pytest.raises(OSError, match="cannot read"):
+        train("fc", splits=splits)

@@ -1,0 +1,279 @@
+"""Small problems of every kind that blocks of trials train, and their curves on some devices.
+
+Needs eight devices, which `jax_num_cpu_devices` simulates on one processor.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from producers.datasets import Split
+from producers.datasets.forms import ImageForm, TextForm
+from producers.models.ghost_batch_norm import GhostBatchNorm
+from producers.models.resnet_50 import BottleneckResNet
+from producers.models.transformer import Transformer, TransformerSizes
+from producers.training.block import BlockProgram
+from producers.training.mesh import device_mesh
+from producers.training.objectives import objective_for
+from producers.training.optimizers import optimizer_definition
+from producers.training.run import BlockTrials, Splits, train_block
+from producers.training.schedules import schedule_named
+from producers.training.step import Trainer, trainer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from producers.datasets.forms import Form
+    from producers.training.checkpoints import Checkpoints
+    from producers.training.records import BlockRecord
+    from producers.training.run import Progress
+
+Rows: TypeAlias = "dict[str, np.ndarray]"
+
+TRIALS = 4
+TRAINING_EXAMPLES = 150
+OTHER_EXAMPLES = 23
+"""Of validation and test split: no multiple of the evaluation batch."""
+EVALUATION_BATCH = 8
+EVALUATIONS = {0: True, 1: False, 4: False, 12: True}
+IMAGES = ImageForm(height=8, width=8, channels=3, classes=4)
+TEXTS = TextForm(vocabulary=13, length=6)
+
+
+class Normalised(nnx.Module):
+    """One layer with ghost batch normalisation: quick to compile."""
+
+    def __init__(self, *, rngs: nnx.Rngs) -> None:
+        self.first = nnx.Linear(3, 4, rngs=rngs)
+        self.first_norm = GhostBatchNorm(4, ghost_batch=8, dtype=jnp.float32)
+        self.logits = nnx.Linear(8 * 4, IMAGES.classes, rngs=rngs)
+
+    def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
+        """Logits of images, by their columns."""
+        activations = jax.nn.relu(self.first_norm(self.first(images), train=train))
+        logits: jax.Array = self.logits(activations.mean(1).reshape(len(images), -1))
+        return logits
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is trained.
+
+    Attributes:
+        trainer: with the optimizer momentum.
+        batch_size: of each step.
+        learning_rate: of the first trial; the others have multiples.
+    """
+
+    trainer: Trainer
+    batch_size: int
+    learning_rate: float
+
+
+def _problem(
+    build: Callable[[nnx.Rngs], nnx.Module], form: Form, batch_size: int, learning_rate: float
+) -> Problem:
+    functions = Trainer(
+        build,
+        form,
+        objective_for(form),
+        optimizer_definition("momentum"),
+        schedule_named("constant"),
+    )
+    return Problem(functions, batch_size, learning_rate)
+
+
+PROBLEMS: Mapping[str, Problem] = {
+    "fc": Problem(trainer("fc_16", "momentum", "constant"), 16, 0.01),
+    # Two ghost batches of 8 examples; those of the residual network have 32.
+    "normalised": _problem(lambda rngs: Normalised(rngs=rngs), IMAGES, 16, 0.05),
+    "resnet": _problem(
+        lambda rngs: BottleneckResNet(3, 4, (1,), 4, dtype=jnp.float32, rngs=rngs), IMAGES, 64, 0.01
+    ),
+    "transformer": _problem(
+        lambda rngs: Transformer(13, TransformerSizes(1, 8, 16, 2), dtype=jnp.float32, rngs=rngs),
+        TEXTS,
+        16,
+        0.1,
+    ),
+}
+
+
+def made_up_split(form: Form, count: int, seed: int) -> Split:
+    """Images whose brightest column tells their label, or texts of very different lengths."""
+    random = np.random.default_rng(seed)
+    if isinstance(form, ImageForm):
+        labels = random.integers(0, form.classes, count, dtype=np.uint8)
+        images = random.integers(0, 60, (count, *form.input_shape), dtype=np.uint8)
+        images[np.arange(count), :, labels * 2] += 150
+        return Split(images, labels)
+    # Each token follows from the one before, but for some noise.
+    targets = (np.arange(form.length) + random.integers(0, 9, (count, 1))) % 10 + 3
+    targets = np.where(random.random(targets.shape) < 0.1, 3, targets)
+    lengths = random.integers(1, form.length + 1, (count, 1))
+    targets = np.where(np.arange(form.length) < lengths, targets, 0).astype(np.int32)
+    inputs = np.concatenate([np.ones((count, 1), np.int32), targets[:, :-1]], 1)
+    return Split(inputs, targets)
+
+
+class CountedSource:
+    """Examples in memory that are read as if from files, and which have been asked for.
+
+    Attributes:
+        asked: the numbers of the examples of every call, with repetitions.
+    """
+
+    def __init__(self, split: Split) -> None:
+        self._split = split
+        self._lock = threading.Lock()
+        self.asked: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._split)
+
+    def read(self, examples: np.ndarray, augmentation: np.random.Generator | None) -> Split:
+        """Some examples; augmented, their pixels are darkened by an amount drawn at random."""
+        with self._lock:
+            self.asked += examples.tolist()
+        inputs = self._split.inputs[examples]
+        if augmentation is not None:
+            inputs = (inputs * augmentation.uniform(0.2, 1.0)).astype(np.uint8)
+        return Split(inputs, self._split.targets[examples])
+
+
+class LastStates:
+    """Takes the place of checkpoints and keeps the states after the last call.
+
+    Attributes:
+        states: as NumPy arrays.
+    """
+
+    def __init__(self) -> None:
+        self.states: Any = None
+
+    def restored(self, *_: Any, **__: Any) -> None:
+        """Training always starts at the first step."""
+
+    def save_when_due(self, progress: Progress) -> None:
+        """Copies the states to the host."""
+        self.states = jax.device_get(progress.states)
+
+
+@functools.cache
+def compiled(
+    problem: str, devices: int, devices_a_trial: int, lanes: int, shared: bool, micro: int | None
+) -> BlockProgram:
+    """The program on the first devices."""
+    return BlockProgram(
+        PROBLEMS[problem].trainer,
+        device_mesh(jax.devices()[:devices], devices_a_trial=devices_a_trial),
+        lanes=lanes,
+        shared_batches=shared,
+        evaluation_batch=EVALUATION_BATCH,
+        micro_batch=micro,
+    )
+
+
+def splits_of(program: BlockProgram, *, streamed: bool) -> Splits:
+    """Made-up splits on the devices or read when needed."""
+    form = program.trainer.form
+    training = made_up_split(form, TRAINING_EXAMPLES, 1)
+    other = made_up_split(form, OTHER_EXAMPLES, 2)
+    four = (training, training.first(OTHER_EXAMPLES), other, other)
+    return Splits(*(CountedSource(each) if streamed else program.put(each) for each in four))
+
+
+def train(
+    problem: str,
+    *,
+    devices: int = 1,
+    devices_a_trial: int = 1,
+    lanes: int = 1,
+    shared: bool = False,
+    micro_batch: int | None = None,
+    streamed: bool = False,
+    splits: Splits | None = None,
+    diverging: Mapping[int, float] | None = None,
+    trials: int = TRIALS,
+    augmentation: bool = False,
+    sparsity: float = 0.0,
+    checkpoints: Checkpoints | None = None,
+    evaluations: Mapping[int, bool] | None = None,
+) -> BlockRecord:
+    """Trains a block.
+
+    Args:
+        problem: a name of PROBLEMS.
+        devices: how many devices train.
+        devices_a_trial: how many of these share each batch.
+        lanes: most trials that are vmapped together.
+        shared: whether the trials take the same batches.
+        micro_batch: most examples that pass through the model at a time.
+        streamed: whether examples are read when needed.
+        splits: others than `splits_of` gives.
+        diverging: learning rates of some trials, instead of those of the problem.
+        trials: how many.
+        augmentation: whether streamed training images are augmented.
+        sparsity: share of the weights that are pruned.
+        checkpoints: of the block.
+        evaluations: others than EVALUATIONS.
+    """
+    program = compiled(problem, devices, devices_a_trial, lanes, shared, micro_batch)
+    rate = PROBLEMS[problem].learning_rate
+    rates = {trial: rate * (1 + trial) for trial in range(trials)} | dict(diverging or {})
+    block = BlockTrials(
+        trial_ids=range(trials),
+        seeds=[100 + trial for trial in range(trials)],
+        metaparameters=[{"learning_rate": value, "momentum": 0.9} for value in rates.values()],
+        shared_seed=5 if shared else None,
+    )
+    return train_block(
+        program,
+        splits or splits_of(program, streamed=streamed),
+        block,
+        batch_size=PROBLEMS[problem].batch_size,
+        evaluations=dict(evaluations or EVALUATIONS),
+        augmentation=augmentation,
+        sparsity=sparsity,
+        checkpoints=checkpoints,
+    )
+
+
+def rows(record: BlockRecord, trials: int = TRIALS) -> Rows:
+    """The columns of a record."""
+    (table,) = record.tables(list(range(trials)))
+    return {name: table[name].to_numpy() for name in table.column_names}
+
+
+def assert_same(found: BlockRecord, expected: BlockRecord) -> None:
+    """Checks that two records are the same, bit for bit."""
+    assert_same_columns(rows(found), rows(expected))
+
+
+def assert_same_columns(found: Rows, expected: Rows) -> None:
+    """Checks that rows are the same, bit for bit; not a number is the same as itself."""
+    assert found.keys() == expected.keys()
+    for name, values in found.items():
+        np.testing.assert_array_equal(values, expected[name], err_msg=name)
+
+
+def assert_close(found: BlockRecord, expected: BlockRecord, tolerance: float) -> None:
+    """Checks that two records have the same steps and, but for rounding, the same values."""
+    assert_columns_close(rows(found), rows(expected), tolerance)
+
+
+def assert_columns_close(found: Rows, expected: Rows, tolerance: float) -> None:
+    """Checks that rows have the same steps and, but for rounding, the same values."""
+    assert found.keys() == expected.keys()
+    for name, values in found.items():
+        np.testing.assert_allclose(
+            values, expected[name], rtol=tolerance, atol=tolerance, err_msg=name
+        )
