@@ -99,7 +99,7 @@ def produce(
             Path(folder),
             study=plan.description(),
             trials=[{"trial_id": trial_id} for trial_id in trials.trial_ids],
-            producer=provenance("own"),
+            producer=provenance("own", 1, plan.batch_size),
             tables=record.tables(list(trials.trial_ids)),
         )
     recording = trained - started - program.training - program.evaluation

@@ -82,11 +82,13 @@ def lanes() -> int:
     return 1 if jax.default_backend() == "cpu" else sys.maxsize
 
 
-def provenance(batches: str) -> dict[str, Any]:
+def provenance(batches: str, devices_a_trial: int, micro_batch: int) -> dict[str, Any]:
     """What a shard records of the program, its libraries and the device (schema/shard.toml).
 
     Args:
         batches: "own" where each trial draws its own, "shared" where a study's trials share them.
+        devices_a_trial: how many devices shared each batch.
+        micro_batch: how many examples passed through the model at a time.
     """
     import jax
 
@@ -99,7 +101,9 @@ def provenance(batches: str) -> dict[str, Any]:
         "python": platform.python_version(),
         **versions,
         "device": _device_name(),
-        "devices": jax.local_device_count(),
+        "devices": jax.device_count(),
+        "devices_per_trial": devices_a_trial,
+        "micro_batch": micro_batch,
         "platform": f"{platform.system()} {platform.machine()}",
         "git_revision": _git_revision(),
         "batches": batches,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from producers.datasets import Dataset, Examples, ExampleSource
+    from producers.datasets.forms import Form
     from producers.plan import StudyPlan
     from producers.sweep.tasks import SweepOptions
     from producers.training.block import SplitArrays
@@ -65,15 +67,11 @@ class StudySession:
         self._study = study
         self._options = options.training
         self._measures = [MEASURES[name] for name in options.training.measures]
-        self._program = BlockProgram(
-            trainer(
-                workload.model, workload.optimizer, workload.schedule, data.form, workload.dtype
-            ),
-            device_mesh(devices_a_trial=options.training.devices_a_trial),
-            lanes=lanes(),
-            shared_batches=study.shared_batches,
-            evaluation_batch=model_definition(workload.model).evaluation_batch,
-            micro_batch=options.training.micro_batch,
+        self._program = _block_program(
+            (workload.model, workload.optimizer, workload.schedule, data.form, workload.dtype),
+            options.training.devices_a_trial,
+            options.training.micro_batch,
+            study.shared_batches,
         )
         self._splits = self._placed(data)
 
@@ -133,7 +131,11 @@ class StudySession:
                 }
                 for index, trial_id in enumerate(trials.trial_ids)
             ],
-            producer=provenance("shared" if study.shared_batches else "own"),
+            producer=provenance(
+                "shared" if study.shared_batches else "own",
+                self._program.devices_a_trial,
+                self._program.batch_shape(study.batch_size)[1],
+            ),
             tables=record.tables(list(trials.trial_ids)),
         )
 
@@ -153,6 +155,26 @@ class StudySession:
             test=placed(data.test),
             measured=measured,
         )
+
+
+# The studies of a sweep mostly differ in batch size or sparsity, so that what one has compiled
+# serves the next.
+@functools.lru_cache(maxsize=16)
+def _block_program(
+    functions: tuple[str, str, str, Form, str],
+    devices_a_trial: int,
+    micro_batch: int | None,
+    shared_batches: bool,
+) -> BlockProgram:
+    """The programs of all studies that train with the same functions, as `trainer` takes them."""
+    return BlockProgram(
+        trainer(*functions),
+        device_mesh(devices_a_trial=devices_a_trial),
+        lanes=lanes(),
+        shared_batches=shared_batches,
+        evaluation_batch=model_definition(functions[0]).evaluation_batch,
+        micro_batch=micro_batch,
+    )
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from producers.devices import configure_devices
 from producers.plan import StudyPlan, plan_studies
 from producers.search import Range
 from producers.sweep import Slice, SweepEvents, SweepOptions, run_sweep
+from producers.sweep.tasks import TrainingOptions
 from producers.workloads.definition import EvaluationRule
 from producers.workloads.registry import WORKLOADS
 
@@ -76,6 +77,7 @@ def sweep(
     feasible: int = 0,
     part: Slice | None = None,
     stop_after: int | None = None,
+    training: TrainingOptions | None = None,
 ) -> list[tuple[int, ...]]:
     """Runs a sweep in this process; returns the blocks of trials that it trained.
 
@@ -93,7 +95,7 @@ def sweep(
     run_sweep(
         [study],
         out,
-        SweepOptions(trials, feasible, block, datasets, part),
+        SweepOptions(trials, feasible, block, datasets, part, training or TrainingOptions()),
         SweepEvents(on_block=on_block, on_steps=lambda _: None, on_shard=lambda _path, _rows: None),
     )
     return trained

@@ -27,6 +27,7 @@ from dbtool.errors import DbtoolError, UsageError
 from dbtool.store.contract import shard_schema
 from producers.lock import only_writer
 from producers.sweep import SweepOptions, finished_trials, missing_trials
+from producers.sweep.tasks import TrainingOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,6 +94,7 @@ def test_shard_tells_its_study_trials_and_producer(undisturbed: Path) -> None:
     ]
     producer = metadata(path, "dbtool_producer")
     assert producer["batches"] == "own"
+    assert (producer["devices_per_trial"], producer["micro_batch"]) == (1, BATCH_SIZE)
     assert {"dbtool", "jax", "jaxlib", "flax", "optax", "numpy", "device"} <= set(producer)
 
 
@@ -115,6 +117,18 @@ def test_other_blocks_change_rows_by_rounding_alone(
     sweep(small_study(), tmp_path, mnist_folder, trials=TRIALS, block=100)
     assert len(shards(tmp_path)) == 1
     assert_same_rows(tmp_path, undisturbed, relative=TOLERANCE)
+
+
+def test_micro_batches_are_recorded_and_change_losses_by_rounding_alone(
+    undisturbed: Path, mnist_folder: Path, tmp_path: Path
+) -> None:
+    most = BATCH_SIZE // 2 + 1  # the largest divisor that is no more is half of the batch
+    in_two = TrainingOptions(micro_batch=most)
+    sweep(small_study(), tmp_path, mnist_folder, trials=2, training=in_two)
+    assert metadata(shards(tmp_path)[0], "dbtool_producer")["micro_batch"] == BATCH_SIZE // 2
+    # Rounding grows from step to step, so the first steps tell.
+    ours, whole = (rows(out)["batch_cross_entropy_error"][1:4] for out in (tmp_path, undisturbed))
+    np.testing.assert_allclose(ours, whole, rtol=TOLERANCE)
 
 
 def test_removed_shard_is_trained_again(
