@@ -1,21 +1,29 @@
 """Checkpoints of a block in training, so that a long one goes on after a kill to the step.
 
-Orbax writes them: whole or not at all, each process what its devices hold. They lie beside the
-shards of their study and are removed once the block's shard is there.
+Orbax writes them, each process what its devices hold. They lie beside the shards of their study and
+are removed once the block's shard is there.
+
+A checkpoint is taken only once a file beside it holds the digest of its files, since Orbax finds
+damaged numbers in few of them. That file is written last, and the checkpoint before is removed
+after that: so a kill at any moment leaves one that is whole.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 import time
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
 import orbax.checkpoint as ocp
 
+from dbtool.errors import DbtoolError
+from producers.training.hosts import from_first, is_first
 from producers.training.mesh import same_on_every_process
 from producers.training.records import BlockRecord
 from producers.training.run import Progress
@@ -27,6 +35,8 @@ if TYPE_CHECKING:
     from producers.training.block import BlockProgram
 
 CHECKPOINT_PREFIX = ".checkpoint-"
+_DIGEST = ".sha256"
+_MOST_OF_AN_ERROR = 200
 
 
 class Checkpoints:
@@ -53,13 +63,14 @@ class Checkpoints:
             program: the compiled functions of the workload, on the same mesh or another.
             trials: how many trials the block has.
             pruned: whether the trials' networks are pruned.
+
+        Raises:
+            DbtoolError: when a file of the checkpoint is damaged or gone.
         """
-        if not self._folder.exists():
+        step = from_first(self._latest)
+        if step is None:
             return None
         with self._manager() as manager:
-            step = manager.latest_step()
-            if step is None:
-                return None
             host = manager.restore(step, args=_Items(host=ocp.args.StandardRestore())).host
             record = BlockRecord.from_arrays(host["record"])
             slots = Slots(trials, program.places)
@@ -73,19 +84,40 @@ class Checkpoints:
         return Progress(states, slots, record, step, int(host["evaluations"][0]))
 
     def save_when_due(self, progress: Progress) -> None:
-        """Saves if the last checkpoint is long enough ago; the first process decides for all."""
+        """Saves if the last checkpoint is long enough ago; the first process decides for all.
+
+        Where a process trains alone and cannot save, as on a full disk, it warns and trains on: the
+        checkpoint before stays, and the next one is due as if this had been saved.
+
+        Raises:
+            DbtoolError: when one of several processes cannot save.
+        """
         due = time.monotonic() - self._last >= self._every_seconds
-        if same_on_every_process(due):
+        if not same_on_every_process(due):
+            return
+        try:
             self.save(progress)
+        except (OSError, ValueError) as error:
+            sentence = f"cannot save a checkpoint in {self._folder} ({_one_line(error)})"
+            if jax.process_count() > 1:
+                # The others wait for this process.
+                raise DbtoolError(f"{sentence}; mend that and repeat the command") from error
+            warnings.warn(f"{sentence}; training goes on without it", RuntimeWarning, stacklevel=2)
+            self._last = time.monotonic()
 
     def save(self, progress: Progress) -> None:
-        """Saves a checkpoint and removes the one before."""
+        """Saves a checkpoint and removes the one before.
+
+        Raises:
+            OSError, ValueError: when it cannot be written.
+        """
         host = {
             "record": progress.record.arrays(),
             "trial": progress.slots.trial.astype(np.int64),
             "alive": progress.slots.alive.astype(np.uint8),
             "evaluations": np.array([progress.evaluations], np.int64),
         }
+        from_first(self._remove_incomplete)
         with self._manager() as manager:
             manager.save(
                 progress.step,
@@ -95,16 +127,59 @@ class Checkpoints:
                 ),
             )
             manager.wait_until_finished()
+        if is_first():
+            self._complete(progress.step)
         self._last = time.monotonic()
 
     def remove(self) -> None:
         """Removes the checkpoint, once the block's shard is written."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _manager(self) -> ocp.CheckpointManager:
-        options = ocp.CheckpointManagerOptions(
-            max_to_keep=1, create=True, enable_async_checkpointing=False
+    def _latest(self) -> int | None:
+        """The step of the last checkpoint that is whole."""
+        steps = [int(path.stem) for path in self._folder.glob(f"*{_DIGEST}")]
+        if not steps:
+            return None
+        step = max(steps)
+        try:
+            expected = self._digest_file(step).read_text(errors="replace").strip()
+            found = _digest(self._folder / str(step))
+        except OSError as error:
+            raise self._damaged(_one_line(error)) from error
+        if found != expected:
+            raise self._damaged(f"its sha256 is {found}, and was {expected}")
+        return step
+
+    def _damaged(self, how: str) -> DbtoolError:
+        return DbtoolError(
+            f"the checkpoint in {self._folder} is damaged ({how}); remove that folder, and the "
+            "block is trained from its start"
         )
+
+    def _complete(self, step: int) -> None:
+        """Lets the checkpoint of a step count, and removes the others."""
+        digest = self._digest_file(step)
+        unfinished = digest.with_suffix(".tmp")
+        unfinished.write_text(_digest(self._folder / str(step)) + "\n")
+        unfinished.replace(digest)
+        for path in self._folder.glob(f"*{_DIGEST}"):
+            if path != digest:
+                path.unlink()
+        self._remove_incomplete()
+
+    def _remove_incomplete(self) -> None:
+        """Removes what a kill or a full disk left, and checkpoints that no longer count."""
+        if not self._folder.exists():
+            return
+        for path in self._folder.iterdir():
+            if path.suffix != _DIGEST and not self._digest_file(path.name).exists():
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    def _digest_file(self, step: int | str) -> Path:
+        return self._folder / f"{step}{_DIGEST}"
+
+    def _manager(self) -> ocp.CheckpointManager:
+        options = ocp.CheckpointManagerOptions(create=True, enable_async_checkpointing=False)
         return ocp.CheckpointManager(self._folder, options=options)
 
 
@@ -114,3 +189,25 @@ _Items = ocp.args.Composite
 def _numbered(leaves: list[Any]) -> dict[str, Any]:
     """The arrays of the states by their place in the tree, whose form the workload gives."""
     return {f"{number:04}": leaf for number, leaf in enumerate(leaves)}
+
+
+def _digest(folder: Path) -> str:
+    """The sha256 of a folder's files and their names, in hexadecimal.
+
+    Raises:
+        OSError: the folder or a file of it cannot be read.
+    """
+    digest = hashlib.sha256()
+    for name in sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*")):
+        path = folder / name
+        if path.is_file():
+            with path.open("rb") as file:
+                content = hashlib.file_digest(file, "sha256").hexdigest()
+            digest.update(f"{content}  {name}\n".encode())
+    return digest.hexdigest()
+
+
+def _one_line(error: Exception) -> str:
+    """The end of what the error says, where TensorStore names the cause."""
+    words = " ".join(re.sub(r"\[tensorstore_spec='.*'\]", "", str(error)).split())
+    return words if len(words) <= _MOST_OF_AN_ERROR else f"...{words[-_MOST_OF_AN_ERROR:]}"

@@ -1,0 +1,250 @@
+"""Blocks that are killed go on from their checkpoints as if nothing had happened."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import jax
+import numpy as np
+import pytest
+from support.blocks import TRIALS, assert_columns_close, assert_same_columns, compiled, train
+from support.checkpointed import BLOCK, EVALUATIONS, STEPS, block_rows
+
+from dbtool.errors import DbtoolError
+from producers.training.checkpoints import CHECKPOINT_PREFIX, Checkpoints
+
+if TYPE_CHECKING:
+    from subprocess import Popen
+
+    from support.blocks import Rows
+
+    from producers.training.run import Progress
+
+PATIENCE = 300.0
+NEVER = 1e9
+
+
+@pytest.fixture(scope="module")
+def undisturbed() -> Rows:
+    """The rows of the block, trained at once and without checkpoints."""
+    return block_rows(None)
+
+
+def environment(cache: str) -> dict[str, str]:
+    """Compiled programs that processes share, so that they start fast."""
+    return os.environ | {
+        "JAX_COMPILATION_CACHE_DIR": cache,
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1",
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+    }
+
+
+@pytest.fixture
+def as_here() -> dict[str, str]:
+    """Processes that compile as this one does, and take what it has compiled."""
+    here = environment(jax.config.jax_compilation_cache_dir)
+    return here | {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
+
+
+def start(folder: Path, file: Path, environment: dict[str, str], *words: str) -> Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "support.checkpointed", str(folder), str(file), *words],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finished(process: Popen[str]) -> str:
+    """Waits for the end of a process; returns what it wrote to standard error."""
+    _, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, errors
+    return errors
+
+
+def kill(process: Popen[str]) -> None:
+    process.kill()
+    process.communicate()
+
+
+def last_step(folder: Path) -> int:
+    digests = folder.glob(f"{CHECKPOINT_PREFIX}*/*.sha256")
+    return max((int(path.stem) for path in digests), default=0)
+
+
+def wait_for_step(folder: Path, step: int, process: Popen[str]) -> None:
+    patience = time.monotonic() + PATIENCE
+    while last_step(folder) < step and process.poll() is None:
+        assert time.monotonic() < patience, "no checkpoint appears"
+        time.sleep(0.01)
+
+
+def test_a_killed_block_goes_on_bit_for_bit(
+    undisturbed: Rows, as_here: dict[str, str], tmp_path: Path
+) -> None:
+    assert np.isnan(undisturbed["batch_cross_entropy_error"][1:]).any()
+    file = tmp_path / "rows.npz"
+    process = start(tmp_path, file, as_here)
+    wait_for_step(tmp_path, STEPS // 2, process)
+    kill(process)
+    assert process.returncode == -signal.SIGKILL
+    assert STEPS // 2 <= last_step(tmp_path) < STEPS
+    # What goes on does so from there: with its states gone wrong the rows would be others.
+    finished(start(tmp_path, file, as_here))
+    assert_same_columns(dict(np.load(file)), undisturbed)
+    (folder,) = tmp_path.glob(f"{CHECKPOINT_PREFIX}*")
+    assert sorted(path.name for path in folder.iterdir()) == [str(STEPS), f"{STEPS}.sha256"]
+    Checkpoints(tmp_path, BLOCK, NEVER).remove()
+    assert not folder.exists()
+
+
+@pytest.mark.slow
+def test_kills_at_random_moments_change_nothing(tmp_path: Path) -> None:
+    for name in ("compiled", "undisturbed", "killed"):
+        (tmp_path / name).mkdir()
+    optimised = environment(str(tmp_path / "compiled"))
+    undisturbed, file = tmp_path / "undisturbed.npz", tmp_path / "killed.npz"
+    finished(start(tmp_path / "undisturbed", undisturbed, optimised))
+    folder = tmp_path / "killed"
+    moments = random.Random(7)
+    kills = 0
+    while not file.exists():
+        process = start(folder, file, optimised)
+        # Saving is most of what the process does, so that most kills come in the middle of it.
+        wait_for_step(folder, last_step(folder) + 1, process)
+        time.sleep(moments.uniform(0, 0.3))
+        kills += process.poll() is None
+        kill(process)
+        assert len(list(folder.glob(f"{CHECKPOINT_PREFIX}*"))) == 1
+    assert kills >= 3
+    assert_same_columns(dict(np.load(file)), dict(np.load(undisturbed)))
+
+
+class Stopped(Exception):  # noqa: N818 - it is no error
+    pass
+
+
+class StoppingCheckpoints(Checkpoints):
+    """Saves after every call and stops at a step, as a kill would."""
+
+    def save_when_due(self, progress: Progress) -> None:
+        self.save(progress)
+        if progress.step == STEPS // 2:
+            raise Stopped
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the checkpoint of a block that was stopped."""
+    folder: Path = tmp_path_factory.mktemp("stopped")
+    with pytest.raises(Stopped):
+        block_rows(StoppingCheckpoints(folder, BLOCK, NEVER))
+    return folder
+
+
+@pytest.fixture
+def copied(stopped: Path, tmp_path: Path) -> Path:
+    shutil.copytree(stopped, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def test_a_block_goes_on_with_other_devices(copied: Path, undisturbed: Rows) -> None:
+    record = train(
+        "normalised",
+        devices=8,
+        devices_a_trial=4,
+        micro_batch=8,
+        sparsity=0.5,
+        diverging={0: 1e30, 2: 1e30},
+        evaluations=EVALUATIONS,
+        checkpoints=Checkpoints(copied, BLOCK, NEVER),
+    )
+    (table,) = record.tables(list(range(TRIALS)))
+    found = {name: table[name].to_numpy() for name in table.column_names}
+    assert_columns_close(found, undisturbed, 1e-4)
+
+
+def restored(folder: Path, block: object = BLOCK) -> Progress | None:
+    program = compiled("normalised", 1, 1, 1, False, None)
+    return Checkpoints(folder, block, NEVER).restored(program, TRIALS, pruned=True)
+
+
+def test_what_is_restored(copied: Path) -> None:
+    progress = restored(copied)
+    assert progress is not None
+    assert (progress.step, progress.evaluations) == (STEPS // 2, len(range(0, STEPS // 2, 2)))
+    assert progress.slots.trial.tolist() == [1, 3]
+    assert progress.slots.alive.tolist() == [True, True]
+    assert [progress.record.status(trial) for trial in range(TRIALS)].count("INFEASIBLE") == 2
+    kept = [mask for mask in jax.tree.leaves(progress.states.masks) if not mask.all()]
+    assert kept
+
+
+def test_a_checkpoint_of_another_block_is_not_taken(copied: Path) -> None:
+    assert restored(copied, BLOCK | {"trials": [0, 1, 2, 4]}) is None
+    assert restored(copied / "elsewhere") is None
+
+
+@pytest.mark.parametrize("how", ["flipped", "cut", "gone"])
+def test_damage_is_told_whatever_file_it_is_in(copied: Path, how: str) -> None:
+    (folder,) = copied.glob(f"{CHECKPOINT_PREFIX}*")
+    files = sorted(path for path in (folder / str(STEPS // 2)).rglob("*") if path.is_file())
+    assert len(files) > 10
+    if how != "gone":
+        # Without it the checkpoint does not count; see below.
+        files.append(folder / f"{STEPS // 2}.sha256")
+    for file in files:
+        content = file.read_bytes()
+        if how == "flipped":
+            middle = len(content) // 2
+            file.write_bytes(
+                content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+            )
+        elif how == "cut":
+            file.write_bytes(content[: len(content) // 2])
+        else:
+            file.unlink()
+        with pytest.raises(
+            DbtoolError, match=r"is damaged .*; remove that folder, and the block is"
+        ):
+            restored(copied)
+        file.write_bytes(content)
+    assert restored(copied) is not None
+
+
+def test_a_checkpoint_that_was_not_completed_is_passed_over(copied: Path) -> None:
+    (folder,) = copied.glob(f"{CHECKPOINT_PREFIX}*")
+    shutil.copytree(folder / str(STEPS // 2), folder / "12")
+    (folder / "14.orbax-checkpoint-tmp").mkdir()
+    progress = restored(copied)
+    assert progress is not None
+    assert progress.step == STEPS // 2
+    # The next one at the same step takes its place.
+    progress.step = 12
+    Checkpoints(copied, BLOCK, NEVER).save(progress)
+    assert sorted(path.name for path in folder.iterdir()) == ["12", "12.sha256"]
+
+
+def test_a_full_disk_leaves_the_checkpoint_before_and_training_goes_on(
+    undisturbed: Rows, as_here: dict[str, str], tmp_path: Path
+) -> None:
+    file = tmp_path / "rows.npz"
+    told = finished(start(tmp_path, file, as_here, "full"))
+    assert_same_columns(dict(np.load(file)), undisturbed)
+    assert last_step(tmp_path) == 2
+    sentences = re.findall(r"RuntimeWarning: (cannot save .*); training goes on without it", told)
+    assert len(sentences) > 1
+    assert "File too large" in sentences[0]
+    progress = restored(tmp_path)
+    assert progress is not None
+    assert progress.step == 2
