@@ -70,7 +70,7 @@ def command(
     share = _share(part, on, feasible)
     replacements = [parse_replacement(text) for text in replace or []]
     sizes = _numbers(batch_sizes)
-    with chosen_data(wanted, chosen, replacements, goal=goal) as found:
+    with chosen_data(wanted, chosen, replacements, goal=goal, vocabulary=vocabulary) as found:
         studies = plan_studies(
             [replace_fields(each, dtype=dtype.value) for each, _ in found.values()],
             release=chosen.release if release is None else release,

@@ -147,8 +147,9 @@ def chosen_data(
     if not preset.made_up:
         yield replace_data(workloads, replacements, goal=goal, vocabulary=vocabulary)
         return
-    if replacements:
-        raise UsageError(f"the preset {preset.name} makes up its own data; leave out --replace")
+    for given, option in ((replacements, "--replace"), (vocabulary, "--vocabulary")):
+        if given:
+            raise UsageError(f"the preset {preset.name} makes up its own data; leave out {option}")
     from producers.datasets.made_up import write_made_up
 
     with tempfile.TemporaryDirectory(prefix="dbtool-made-up-") as folder:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbtool.errors import UsageError, closest, unknown
+from producers.datasets.forms import TextForm
 from producers.workloads.registry import WORKLOADS
 
 if TYPE_CHECKING:
@@ -200,9 +201,14 @@ def _by_source(
 def _load(workload: Workload, replacement: Replacement, vocabulary: Path | None) -> Dataset:
     from producers.datasets.load import load_dataset
 
+    form = workload.form
+    if vocabulary is not None and isinstance(form, TextForm):
+        from producers.datasets.text.vocabulary import load_vocabulary
+
+        form = replace(form, vocabulary=load_vocabulary(vocabulary).size)
     return load_dataset(
         workload.source,
-        form=workload.form,
+        form=form,
         subset=workload.subset,
         folder=replacement.folder,
         vocabulary=vocabulary,

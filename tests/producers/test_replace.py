@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dbtool.errors import UsageError
 from producers.datasets.forms import GREY_28, ImageForm, TextForm
 from producers.datasets.made_up import write_made_up
+from producers.datasets.text.vocabulary import train_vocabulary
 from producers.workloads.registry import WORKLOADS
 from producers.workloads.replace import Replacement, parse_replacement, replace_data, replaced
 
@@ -163,6 +164,24 @@ def test_subsets_that_would_be_alike_are_refused(tmp_path: Path) -> None:
     subsets = [each for each in WORKLOADS.values() if each.collection == "mnist_subsets"]
     with pytest.raises(UsageError, match="too few examples to tell"):
         replace_data(subsets, [Replacement("mnist", "mine", tmp_path)], goal=None)
+
+
+def test_a_given_vocabulary_says_how_large_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    write_made_up("brown", tmp_path / "data")
+    workload = WORKLOADS["brown/transformer_tiny/sgd"]
+    sentences = (tmp_path / "data/ca01").read_text().splitlines()
+    train_vocabulary(300, ["test"], lambda: sentences)
+    (model,) = (tmp_path / "cache").rglob("sentencepiece.model")
+    mine = Replacement("brown", "mine", tmp_path / "data")
+    found = replace_data([workload], [mine], goal=None, vocabulary=model)
+    ((changed, _),) = found.values()
+    assert changed.form == TextForm(300, workload.form.length)
+    own = replace_data([workload], [mine], goal=None)["replaced/mine/transformer_tiny/sgd"][0]
+    assert own.form != changed.form
+    assert own.data_sha256 != changed.data_sha256
 
 
 @pytest.mark.parametrize(

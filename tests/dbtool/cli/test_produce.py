@@ -112,6 +112,10 @@ def test_nothing_to_train_is_named(tmp_path: Path) -> None:
             [WORKLOAD, "--preset", "smoke", "--replace", "mnist=mine:."],
             ["the preset smoke makes up its own data", "--replace"],
         ),
+        (
+            [WORKLOAD, "--preset", "smoke", "--vocabulary", __file__],
+            ["the preset smoke makes up its own data", "--vocabulary"],
+        ),
         ([WORKLOAD, "--slice", "0/4"], ["there is no slice 0/4", "--slice I/N"]),
         ([WORKLOAD, "--slice", "/"], ["slice '/'", "--slice 3/16"]),
         ([WORKLOAD, "--slice", "1/4", "--on", "ray"], ["--slice", "--on ray", "give one"]),
