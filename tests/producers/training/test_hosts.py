@@ -1,0 +1,152 @@
+"""Processes that train one block together, each on devices of its own."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from support.blocks import OTHER_EXAMPLES, assert_columns_close, assert_same_columns, rows, train
+from support.host_process import CASES, DIVERGING, MANY_CALLS, PROCESSES, RESUMED
+
+from dbtool.errors import UsageError
+from producers.devices import join_hosts
+
+if TYPE_CHECKING:
+    from support.blocks import Rows
+
+TOLERANCE = 1e-4
+PATIENCE = 600.0
+EXAMPLES_OF_A_TRIAL = 12 * 16
+QUICK = "one trial on all"
+OTHERS = [name for name in [*CASES, RESUMED] if name != QUICK]
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def by_process(folder: Path, cases: list[str]) -> list[dict[str, Rows]]:
+    """What each of the processes found when they trained the cases together."""
+    address = f"127.0.0.1:{free_port()}"
+    environment = os.environ | {
+        "JAX_COORDINATOR_ADDRESS": address,
+        # Not every machine has the addresses of IPv6, which JAX would listen at.
+        "JAX_COORDINATOR_BIND_ADDRESS": address,
+        "JAX_NUM_PROCESSES": str(PROCESSES),
+        "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+    }
+    words = [sys.executable, "-m", "support.host_process", str(folder), *cases]
+    processes = [
+        subprocess.Popen(
+            words,
+            env=environment | {"JAX_PROCESS_ID": str(number)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for number in range(PROCESSES)
+    ]
+    try:
+        for process in processes:
+            output, _ = process.communicate(timeout=PATIENCE)
+            assert process.returncode == 0, output
+    finally:
+        for process in processes:
+            process.kill()
+    return [
+        {path.stem: dict(np.load(path)) for path in sorted((folder / str(number)).iterdir())}
+        for number in range(PROCESSES)
+    ]
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Rows]]:
+    return by_process(tmp_path_factory.mktemp("hosts"), [QUICK])
+
+
+@pytest.fixture(scope="module")
+def others(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Rows]]:
+    return by_process(tmp_path_factory.mktemp("hosts"), OTHERS)
+
+
+@pytest.fixture
+def found(case: str, request: pytest.FixtureRequest) -> list[Rows]:
+    """What each process found in a case."""
+    all_cases = request.getfixturevalue("quick" if case == QUICK else "others")
+    return [of_process[case] for of_process in all_cases]
+
+
+def cases(*names: str) -> pytest.MarkDecorator:
+    slow = [name if name == QUICK else pytest.param(name, marks=pytest.mark.slow) for name in names]
+    return pytest.mark.parametrize("case", slow)
+
+
+def measurements(found: Rows) -> Rows:
+    return {name: found[name] for name in found if name not in {"training", "validation"}}
+
+
+@cases(QUICK, *OTHERS)
+def test_processes_agree_with_a_process_alone(found: list[Rows], case: str) -> None:
+    settings = CASES["diverging" if case == RESUMED else case]
+    same = {name: settings.get(name) for name in ("diverging", "evaluations")}
+    alone = rows(train("fc", shared=settings.get("shared", False), **same))
+    for of_process in found:
+        assert_columns_close(measurements(of_process), alone, TOLERANCE)
+    assert_same_columns(*(measurements(of_process) for of_process in found))
+
+
+@pytest.mark.slow
+def test_what_was_resumed_is_bit_for_bit_what_was_not_stopped(
+    others: list[dict[str, Rows]],
+) -> None:
+    assert_same_columns(others[0][RESUMED], measurements(others[0]["diverging"]))
+
+
+@cases(QUICK, "micro-batches", "trials apart")
+def test_each_process_reads_its_half(found: list[Rows]) -> None:
+    """Of every trial's batches, or the batches of half the trials."""
+    asked = [of_process["training"] for of_process in found]
+    assert [len(numbers) for numbers in asked] == [4 * EXAMPLES_OF_A_TRIAL // 2] * 2
+    evaluated = [of_process["validation"].tolist() for of_process in found]
+    # Four devices hold 6 examples each, the last one fewer; 4 evaluations.
+    assert [len(numbers) for numbers in evaluated] == [4 * 12, 4 * (OTHER_EXAMPLES - 12)]
+    assert not set(evaluated[0]) & set(evaluated[1])
+
+
+@cases("shared batches")
+def test_processes_with_trials_of_their_own_read_all_shared_batches(found: list[Rows]) -> None:
+    # Each process has devices for whole batches of its trials, which are the same batches.
+    assert [len(of_process["training"]) for of_process in found] == [EXAMPLES_OF_A_TRIAL] * 2
+
+
+@cases("diverging")
+def test_trials_that_end_are_no_longer_read(found: list[Rows]) -> None:
+    asked = sum(len(of_process["training"]) for of_process in found)
+    assert len(DIVERGING) == 3
+    assert asked < 0.9 * 4 * 16 * max(MANY_CALLS)
+
+
+def test_hosts_that_nothing_names_are_refused() -> None:
+    # JAX joins hosts only before it has looked for devices, so in a process of its own.
+    environment = {name: value for name, value in os.environ.items() if name[:4] != "JAX_"}
+    words = [sys.executable, "-c", "from producers.devices import join_hosts; join_hosts()"]
+    process = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert process.returncode != 0
+    assert "UsageError: cannot tell which hosts train together" in process.stderr
+    assert "set JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES" in process.stderr
+
+
+def test_a_number_of_processes_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAX_NUM_PROCESSES", "two")
+    with pytest.raises(UsageError, match="JAX_NUM_PROCESSES is 'two'"):
+        join_hosts()

@@ -1,0 +1,117 @@
+"""One of the processes that train together: `python -m support.host_process FOLDER CASE...`.
+
+Each has two devices. Writes what the cases gave on this process into the folder.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from dbtool.errors import DbtoolError
+from producers.devices import join_hosts
+from producers.training.checkpoints import Checkpoints
+from producers.training.hosts import from_first, is_first
+from support.blocks import CountedSource, compiled, rows, splits_of, train
+
+if TYPE_CHECKING:
+    from producers.training.run import Progress
+    from support.blocks import Rows
+
+NEVER = 1e9
+DEVICES_OF_EACH = 2
+PROCESSES = 2
+DEVICES = DEVICES_OF_EACH * PROCESSES
+# Which trials are left alive does not fit the hosts that they began on.
+DIVERGING = {0: 1e30, 1: 1e30, 2: 300.0}
+# Many calls, so that those are still to be read that only some of the trials take part in.
+MANY_CALLS = {step: step in {0, 24} for step in range(0, 25, 2)}
+CASES: dict[str, dict[str, Any]] = {
+    "one trial on all": {"devices_a_trial": DEVICES, "streamed": True},
+    "in memory": {"devices_a_trial": DEVICES},
+    "micro-batches": {"devices_a_trial": DEVICES, "streamed": True, "micro_batch": 8},
+    "trials apart": {"devices_a_trial": 2, "streamed": True},
+    "shared batches": {"devices_a_trial": 2, "streamed": True, "shared": True},
+    "diverging": {
+        "devices_a_trial": 2,
+        "streamed": True,
+        "diverging": DIVERGING,
+        "evaluations": MANY_CALLS,
+    },
+}
+RESUMED = "resumed"
+STOPPED_AT = 4
+
+
+class StoppingCheckpoints(Checkpoints):
+    """Saves after every call, and ends training at a step as a kill would."""
+
+    def save_when_due(self, progress: Progress) -> None:
+        self.save(progress)
+        if progress.step == STOPPED_AT:
+            raise KeyboardInterrupt
+
+
+def main() -> None:
+    """Trains the cases."""
+    folder, names = Path(sys.argv[1]), sys.argv[2:]
+    jax.config.update("jax_num_cpu_devices", DEVICES_OF_EACH)
+    join_hosts()
+    found = folder / str(jax.process_index())
+    found.mkdir()
+    for name in names:
+        if name == RESUMED:
+            np.savez(found / name, **_resumed_rows(folder))
+        else:
+            np.savez(found / name, **_rows_and_reads(CASES[name]))
+    told = from_first(lambda: {"process": int(jax.process_index()), "words": ["ä", 1, None]})
+    assert told == {"process": 0, "words": ["ä", 1, None]}
+    assert is_first() == (jax.process_index() == 0)
+    assert _error_of_first() == "the first process found nothing"
+
+
+def _rows_and_reads(case: dict[str, Any]) -> Rows:
+    """The rows of a case, and the numbers of the examples that this process has read for it."""
+    shared, micro_batch = case.get("shared", False), case.get("micro_batch")
+    program = compiled("fc", DEVICES, case["devices_a_trial"], 1, shared, micro_batch)
+    splits = splits_of(program, streamed=case.get("streamed", False))
+    record = train("fc", devices=DEVICES, splits=splits, **case)
+    reads = {
+        part: np.array(source.asked)
+        for part in ("training", "validation")
+        if isinstance(source := getattr(splits, part), CountedSource)
+    }
+    return rows(record) | reads
+
+
+def _resumed_rows(folder: Path) -> Rows:
+    """The rows of the diverging case, stopped in the middle and resumed."""
+    case = CASES["diverging"]
+    try:
+        stopping = StoppingCheckpoints(folder, "block", NEVER)
+        train("fc", devices=DEVICES, checkpoints=stopping, **case)
+    except KeyboardInterrupt:
+        resumed = Checkpoints(folder, "block", NEVER)
+        return rows(train("fc", devices=DEVICES, checkpoints=resumed, **case))
+    raise AssertionError("training has not stopped")
+
+
+def _error_of_first() -> str | None:
+    """What this process is told when the first one fails."""
+
+    def fails() -> None:
+        raise DbtoolError("the first process found nothing")
+
+    try:
+        from_first(fails)
+    except DbtoolError as error:
+        return str(error)
+    return None
+
+
+if __name__ == "__main__":
+    main()
