@@ -51,15 +51,29 @@ TEXTS = TextForm(vocabulary=13, length=6)
 class Normalised(nnx.Module):
     """One layer with ghost batch normalisation: quick to compile."""
 
-    def __init__(self, *, rngs: nnx.Rngs) -> None:
+    def __init__(self, ghost_batch: int, *, rngs: nnx.Rngs) -> None:
         self.first = nnx.Linear(3, 4, rngs=rngs)
-        self.first_norm = GhostBatchNorm(4, ghost_batch=8, dtype=jnp.float32)
+        self.first_norm = GhostBatchNorm(4, ghost_batch=ghost_batch, dtype=jnp.float32)
         self.logits = nnx.Linear(8 * 4, IMAGES.classes, rngs=rngs)
 
     def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
         """Logits of images, by their columns."""
         activations = jax.nn.relu(self.first_norm(self.first(images), train=train))
         logits: jax.Array = self.logits(activations.mean(1).reshape(len(images), -1))
+        return logits
+
+
+class PairsOfTokens(nnx.Module):
+    """Each token from the one before alone: quick to compile."""
+
+    def __init__(self, *, rngs: nnx.Rngs) -> None:
+        self.embedding = nnx.Embed(TEXTS.vocabulary, 4, rngs=rngs)
+        self.logits = nnx.Linear(4, TEXTS.vocabulary, rngs=rngs)
+
+    def __call__(self, tokens: jax.Array, *, train: bool) -> jax.Array:
+        """Logits of the tokens that follow."""
+        del train
+        logits: jax.Array = self.logits(self.embedding(tokens))
         return logits
 
 
@@ -94,10 +108,12 @@ def _problem(
 PROBLEMS: Mapping[str, Problem] = {
     "fc": Problem(trainer("fc_16", "momentum", "constant"), 16, 0.01),
     # Two ghost batches of 8 examples; those of the residual network have 32.
-    "normalised": _problem(lambda rngs: Normalised(rngs=rngs), IMAGES, 16, 0.05),
+    "normalised": _problem(lambda rngs: Normalised(8, rngs=rngs), IMAGES, 16, 0.05),
+    "normalised by fours": _problem(lambda rngs: Normalised(4, rngs=rngs), IMAGES, 16, 0.05),
     "resnet": _problem(
         lambda rngs: BottleneckResNet(3, 4, (1,), 4, dtype=jnp.float32, rngs=rngs), IMAGES, 64, 0.01
     ),
+    "pairs": _problem(lambda rngs: PairsOfTokens(rngs=rngs), TEXTS, 16, 0.1),
     "transformer": _problem(
         lambda rngs: Transformer(13, TransformerSizes(1, 8, 16, 2), dtype=jnp.float32, rngs=rngs),
         TEXTS,

@@ -77,7 +77,7 @@ def of_trial(columns: dict[str, np.ndarray], trial_id: int) -> dict[str, np.ndar
     return {name: values[columns["trial_id"] == trial_id] for name, values in columns.items()}
 
 
-@pytest.mark.parametrize("lanes", [2, 3, 100])
+@pytest.mark.parametrize("lanes", [2, 100])
 def test_curves_do_not_depend_on_the_grouping(lanes: int) -> None:
     ids = list(range(TRIALS))
     one_lane, several = rows(train(ids, 1), ids), rows(train(ids, lanes), ids)
@@ -85,13 +85,13 @@ def test_curves_do_not_depend_on_the_grouping(lanes: int) -> None:
         np.testing.assert_allclose(several[name], values, rtol=TOLERANCE, err_msg=name)
 
 
-def test_curves_do_not_depend_on_the_other_trials_of_the_block() -> None:
+def test_a_trial_of_a_block_is_bit_for_bit_the_trial_alone() -> None:
     ids = list(range(TRIALS))
     together = rows(train(ids, 1), ids)
     for trial_id in (0, 4):
         alone = rows(train([trial_id], 1), [trial_id])
         for name, values in of_trial(together, trial_id).items():
-            np.testing.assert_allclose(alone[name], values, rtol=TOLERANCE, err_msg=name)
+            np.testing.assert_array_equal(alone[name], values, err_msg=name)
 
 
 @pytest.mark.parametrize("lanes", [1, 100])
