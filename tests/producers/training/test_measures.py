@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +18,9 @@ from producers.training.lipschitz import hessian_times
 from producers.training.measures import MEASURES
 from producers.training.pruning import masks
 from producers.training.step import TrialState, pruned, trainer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FORM = ImageForm(height=4, width=4, channels=1, classes=3)
 METAPARAMETERS = {"learning_rate": jnp.float32(0.5), "momentum": jnp.float32(0.9)}
@@ -59,9 +63,14 @@ def together(arrays: tuple[np.ndarray, np.ndarray]) -> list[np.ndarray]:
     return [array.reshape(SLICES * EXAMPLES, *array.shape[2:]) for array in arrays]
 
 
+@functools.cache
+def compiled(name: str) -> Callable[..., dict[str, jax.Array]]:
+    return jax.jit(partial(MEASURES[name].function, FUNCTIONS))
+
+
 def measured(name: str, state: TrialState) -> dict[str, Any]:
     measure = MEASURES[name]
-    found = jax.jit(partial(measure.function, FUNCTIONS))(state, METAPARAMETERS, *examples())
+    found = compiled(name)(state, METAPARAMETERS, *examples())
     assert set(found) == set(measure.metrics)
     assert all(value.shape == () and value.dtype == jnp.float32 for value in found.values())
     return {metric: float(value) for metric, value in found.items()}
@@ -106,7 +115,7 @@ def test_largest_eigenvalue_of_the_hessian(sparse: bool) -> None:
         moved = state._replace(parameters=form(values))
         return FUNCTIONS.gradient(moved, METAPARAMETERS, *together(examples())).loss
 
-    hessian = np.asarray(jax.hessian(loss)(values), np.float64)
+    hessian = np.asarray(jax.jit(jax.hessian(loss))(values), np.float64)
     if sparse:
         kept = np.asarray(ravel_pytree(state.masks)[0])
         hessian = hessian[np.ix_(kept, kept)]

@@ -114,12 +114,12 @@ def test_trials_together_are_trials_one_by_one() -> None:
 
 def test_pruned_weights_stay_zero_and_biases_learn() -> None:
     functions = trainer("fc_8_8", "momentum", "constant")
-    state = functions.start(jnp.uint32(0))
+    state = jax.jit(functions.start)(jnp.uint32(0))
     random = np.random.default_rng(2)
     images = random.integers(0, 256, (16, 28, 28), dtype=np.uint8)
     labels = random.integers(0, 10, 16, dtype=np.uint8)
     metaparameters = {"learning_rate": jnp.float32(0.1), "momentum": jnp.float32(0.9)}
-    gradient = functions.gradient(state, metaparameters, images, labels)
+    gradient = jax.jit(functions.gradient)(state, metaparameters, images, labels)
     sensitivity = connection_sensitivity(state.parameters, gradient.gradients)
     fixed = masks(state.parameters, sensitivity, 0.9)
     state = pruned(state, fixed)
