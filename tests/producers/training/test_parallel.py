@@ -26,6 +26,8 @@ from dbtool.errors import UsageError
 from producers.training.mesh import device_mesh
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from producers.training.records import BlockRecord
 
 # The greatest difference that was found is 3e-6.
@@ -102,6 +104,23 @@ def test_running_statistics_leave_their_start() -> None:
 
 def test_trials_of_devices_of_their_own_are_bit_for_bit_those_of_one() -> None:
     assert_same(trained("fc", TRIAL_EACH)[0], trained("fc", ONE)[0])
+
+
+@pytest.fixture
+def _optimised() -> Iterator[None]:
+    """Programs are compiled as they are outside of tests."""
+    jax.config.update("jax_disable_most_optimizations", False)
+    compiled.cache_clear()
+    yield
+    jax.config.update("jax_disable_most_optimizations", True)
+    compiled.cache_clear()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_optimised")
+@pytest.mark.parametrize("problem", ["fc", "normalised", "transformer"])
+def test_so_they_are_in_optimised_programs(problem: str) -> None:
+    assert_same(train(problem, devices=8), train(problem))
 
 
 @pytest.mark.parametrize(
