@@ -17,6 +17,7 @@ from support.blocks import (
     LastStates,
     assert_close,
     assert_same,
+    assert_same_columns,
     compiled,
     rows,
     train,
@@ -119,8 +120,14 @@ def _optimised() -> Iterator[None]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("_optimised")
 @pytest.mark.parametrize("problem", ["fc", "normalised", "transformer"])
-def test_so_they_are_in_optimised_programs(problem: str) -> None:
-    assert_same(train(problem, devices=8), train(problem))
+def test_optimised_programs_train_a_trial_beside_others_as_alone(problem: str) -> None:
+    beside = train(problem, devices=8)
+    alone = rows(train(problem, devices=8, trials=1), trials=1)
+    first = rows(beside)["trial_id"] == 0
+    assert_same_columns({name: values[first] for name, values in rows(beside).items()}, alone)
+    # For one device XLA may optimise otherwise than for several: the losses of the transformer
+    # then differ by 2.4e-7.
+    assert_close(beside, train(problem), TOLERANCE)
 
 
 @pytest.mark.parametrize(
