@@ -45,21 +45,24 @@ _SHARE_HELD_OUT = 20
 def estimate(studies: Sequence[StudyPlan], out: Path, options: SweepOptions) -> Iterator[str]:
     """A line a study, then the sum.
 
-    Diverging trials end early, so that the true time is shorter; trials added by `feasible` come
-    on top.
+    Diverging trials end early, so that the true time is shorter; trials that are added to reach a
+    number of feasible ones come on top.
     """
     rate = _multiplications_a_second()
-    total_seconds = total_rows = 0.0
+    total_trials, total_seconds, total_rows = 0, 0.0, 0
     for study, blocks in zip(studies, next_blocks(studies, out, options), strict=True):
         trials = sum(map(len, blocks))
         rows = trials * (study.train_steps + 1)
         seconds = trials * _seconds_a_trial(study, rate)
+        total_trials += trials
         total_seconds += seconds
         total_rows += rows
         yield _line(study.name, trials, study.train_steps, rows, seconds)
+    more = any(study.feasible_trials for study in studies) and options.part is None
     yield (
-        f"about {_duration(total_seconds)} and {total_rows * _BYTES_A_ROW / 1e6:,.1f} MB in {out}, "
-        f"{total_rows:,.0f} measurements"
+        f"{total_trials:,} trials, about {_duration(total_seconds)} and "
+        f"{total_rows * _BYTES_A_ROW / 1e6:,.1f} MB in {out}, {total_rows:,} measurements"
+        + (", besides trials that are added for diverged ones" if more else "")
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbtool.errors import UsageError
+from producers.limits import DEFAULT_TRIALS
 from producers.search import StepsRange, points, search_space_json
 from producers.seeds import SEARCH, derived_seed, study_seed, trial_seed
 
@@ -33,6 +34,8 @@ class StudyPlan:
         train_steps: the step at which a trial is COMPLETE.
         seed: the study's seed, of which every random number follows.
         shared_batches: whether its trials share one batch order.
+        least_trials: it has at least the trials 0 to least_trials - 1.
+        feasible_trials: trials are added until this many are not INFEASIBLE.
         replacement: the folder whose examples stand in for the workload's data set; None where it
             trains on its own.
     """
@@ -43,6 +46,8 @@ class StudyPlan:
     train_steps: int
     seed: int
     shared_batches: bool
+    least_trials: int = DEFAULT_TRIALS
+    feasible_trials: int = 0
     replacement: Path | None = None
 
     @property
@@ -105,7 +110,10 @@ def plan_studies(
     budget_scale: float,
     root_seed: int,
     shared_batches: bool,
+    trials: int = DEFAULT_TRIALS,
+    feasible: int = 0,
     replacements: Mapping[str, Path] | None = None,
+    said_by: str = "--batch-sizes",
 ) -> list[StudyPlan]:
     """The studies of a sweep, in the order of their workloads and batch sizes.
 
@@ -117,7 +125,10 @@ def plan_studies(
         budget_scale: multiplies the workload's budget.
         root_seed: the study's seeds are drawn from it.
         shared_batches: whether the trials of a study share one batch order.
+        trials: of each study, at least.
+        feasible: trials of a study are added until this many are not INFEASIBLE.
         replacements: by a workload's name, the folder that stands in for its data set.
+        said_by: what the person chose the batch sizes with.
 
     Raises:
         UsageError: when a batch size is smaller than 1 or larger than the training set, or the
@@ -136,7 +147,7 @@ def plan_studies(
                 raise UsageError(
                     f"batch size {batch_size} does not fit {workload.name}, which has "
                     f"{workload.train_examples} training examples; the published study took "
-                    f"{sizes} (choose with --batch-sizes)"
+                    f"{sizes} (choose with {said_by})"
                 )
             budget = max(1, round(workload.budget.steps(batch_size) * budget_scale))
             studies.append(
@@ -147,6 +158,8 @@ def plan_studies(
                     train_steps=steps or budget,
                     seed=study_seed(root_seed, workload.name, batch_size),
                     shared_batches=shared_batches,
+                    least_trials=trials,
+                    feasible_trials=feasible,
                     replacement=(replacements or {}).get(workload.name),
                 )
             )

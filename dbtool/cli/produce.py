@@ -4,7 +4,6 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import replace as replace_fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,8 @@ from dbtool.cli import produce_options as option
 from dbtool.cli import training_options as training
 
 if TYPE_CHECKING:
+    from producers.plan import StudyPlan
+    from producers.sweep import SweepOptions
     from producers.sweep.slices import Slice
     from producers.workloads.definition import Workload
 
@@ -22,6 +23,7 @@ def command(
     workload: option.Patterns = None,
     *,
     everything: option.Everything = False,
+    plan: option.PlanFile = None,
     preset: option.PresetName = None,
     batch_sizes: option.BatchSizeList = None,
     trials: option.Trials = None,
@@ -32,7 +34,7 @@ def command(
     goal: option.Goal = None,
     out: option.Out = Path("runs"),
     release: option.ReleaseName = None,
-    seed: option.Seed = 0,
+    seed: option.Seed = None,
     block: option.Block = 100,
     shared_batches: option.SharedBatches = False,
     datasets: option.Datasets = None,
@@ -60,35 +62,32 @@ def command(
         _list_workloads(workload or ["*"])
         return
 
-    from producers.plan import plan_studies
-    from producers.workloads.presets import chosen_data, find_preset, quick_compilation
-    from producers.workloads.replace import parse_replacement
+    from dbtool.cli.produce_studies import Words, chosen_studies
 
-    chosen = find_preset(preset)
-    feasible = chosen.feasible if feasible is None else feasible
-    wanted = _wanted(workload, everything)
-    share = _share(part, on, feasible)
-    replacements = [parse_replacement(text) for text in replace or []]
-    sizes = _numbers(batch_sizes)
-    with chosen_data(wanted, chosen, replacements, goal=goal, vocabulary=vocabulary) as found:
-        studies = plan_studies(
-            [replace_fields(each, dtype=dtype.value) for each, _ in found.values()],
-            release=chosen.release if release is None else release,
-            batch_sizes=sizes or chosen.batch_sizes,
-            steps=chosen.steps if steps is None and budget is None else steps,
-            budget_scale=chosen.budget if budget is None else budget,
-            root_seed=seed,
-            shared_batches=shared_batches,
-            replacements={name: folder for name, (_, folder) in found.items() if folder},
-        )
+    share = None if part is None else _share(part, on)
+    words = Words(
+        workload=workload,
+        everything=everything,
+        preset=preset,
+        batch_sizes=batch_sizes,
+        trials=trials,
+        feasible=feasible,
+        steps=steps,
+        budget=budget,
+        replace=replace,
+        goal=goal,
+        release=release,
+        seed=seed,
+        shared_batches=shared_batches,
+    )
+    with chosen_studies(
+        words, plan, dtype=dtype.value, vocabulary=vocabulary, sliced=share is not None
+    ) as studies:
         # These import JAX, which wrong words need not wait for.
-        from dbtool.cli.progress import sweep_progress
         from producers.devices import configure_devices, join_hosts
-        from producers.sweep import SweepOptions, run_sweep
+        from producers.sweep import SweepOptions
 
         options = SweepOptions(
-            trials=chosen.trials if trials is None else trials,
-            feasible=feasible,
             block=block,
             datasets=datasets,
             part=share,
@@ -105,57 +104,51 @@ def command(
             for line in estimate(studies, out, options):
                 typer.echo(line)
             return
-        compiling = quick_compilation() if chosen.made_up else contextlib.nullcontext()
-        with compiling, _interruptible(), sweep_progress(studies, out, options) as events:
-            if on is option.Place.RAY:
-                from producers.sweep.ray_run import TaskResources, run_on_ray
-
-                resources = TaskResources(cpus_per_task, gpus_per_task)
-                run_on_ray(studies, out, options, events, resources)
-            else:
-                run_sweep(studies, out, options, events)
+        with _compiling(preset), _interruptible():
+            _train(studies, out, options, on, (cpus_per_task, gpus_per_task))
 
 
-def _wanted(patterns: list[str] | None, everything: bool) -> "list[Workload]":
-    """The workloads to train.
+def _train(
+    studies: "list[StudyPlan]",
+    out: Path,
+    options: "SweepOptions",
+    on: option.Place | None,
+    cpus_and_gpus: tuple[int, int],
+) -> None:
+    """Trains what is missing, and shows how far it is."""
+    from dbtool.cli.progress import sweep_progress
+    from producers.sweep import run_sweep
+
+    with sweep_progress(studies, out, options) as events:
+        if on is option.Place.RAY:
+            from producers.sweep.ray_run import TaskResources, run_on_ray
+
+            run_on_ray(studies, out, options, events, TaskResources(*cpus_and_gpus))
+        else:
+            run_sweep(studies, out, options, events)
+
+
+def _compiling(preset: str | None) -> contextlib.AbstractContextManager[None]:
+    """Compiles as suits what is trained: trials of a few steps are not worth good programs."""
+    from producers.workloads.presets import find_preset, quick_compilation
+
+    return quick_compilation() if find_preset(preset).made_up else contextlib.nullcontext()
+
+
+def _share(part: str, on: option.Place | None) -> "Slice":
+    """The slice of the sweep to train.
 
     Raises:
-        UsageError: when none are named, or some beside all of them.
-    """
-    from dbtool.errors import UsageError
-    from producers.workloads.registry import find_workloads
-
-    if everything and patterns:
-        raise UsageError(f"--all trains every workload; leave out {' '.join(patterns)} or --all")
-    if not patterns and not everything:
-        raise UsageError(
-            "name what to train, such as `dbtool produce mnist/fc_64_64_64/sgd`, or all with "
-            "--all; `dbtool produce --list` lists the workloads"
-        )
-    return find_workloads(patterns or ["*"])
-
-
-def _share(part: str | None, on: option.Place | None, feasible: int) -> "Slice | None":
-    """The slice of the sweep to train; None for all of it.
-
-    Raises:
-        UsageError: when it is no slice, or clashes with other options.
+        UsageError: when it is no slice, or clashes with Ray.
     """
     from dbtool.errors import UsageError
     from producers.sweep.slices import Slice
 
-    if part is None:
-        return None
     share = Slice.parse(part)
     if on is not None:
         raise UsageError(
             "--slice shares a sweep between the tasks of a job array, and --on ray shares it "
             "between a cluster's workers; give one of them"
-        )
-    if feasible:
-        raise UsageError(
-            "--feasible and presets that have it need the results of all slices; train the slices "
-            "with --feasible 0, then run the same command without --slice and --feasible 0"
         )
     return share
 
@@ -194,22 +187,3 @@ def _interruptible() -> Iterator[None]:
         sys.stderr.write("dbtool: interrupted\n")
         sys.stderr.flush()
         os._exit(INTERRUPTED)
-
-
-def _numbers(text: str | None) -> list[int] | None:
-    """The whole numbers of a list with commas.
-
-    Raises:
-        UsageError: when it holds anything else.
-    """
-    from dbtool.errors import UsageError
-
-    if text is None:
-        return None
-    try:
-        return [int(word) for word in text.split(",")]
-    except ValueError as error:
-        raise UsageError(
-            f"batch sizes {text!r} are not whole numbers with commas between them, "
-            "such as --batch-sizes 1,64,4096"
-        ) from error

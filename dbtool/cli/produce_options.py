@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from dbtool.cli.completion import presets, trainable_workloads
+from producers.limits import BUDGET, DEFAULT_TRIALS, FEASIBLE, STEPS, TRIALS
 
 
 class Place(StrEnum):
@@ -35,6 +36,17 @@ BatchSizeList = Annotated[
 
 Everything = Annotated[bool, typer.Option("--all", help="Train every workload.")]
 
+PlanFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--plan",
+        metavar="FILE",
+        help="Train what a TOML file says instead of these words: a release, a seed, and tables "
+        "[[sweep]] of workloads with their batch sizes, trials, feasible, steps or budget.",
+        show_default=False,
+    ),
+]
+
 PresetName = Annotated[
     str | None,
     typer.Option(
@@ -50,10 +62,11 @@ PresetName = Annotated[
 Trials = Annotated[
     int | None,
     typer.Option(
-        min=1,
-        max=1_000_000,
+        min=TRIALS.least,
+        max=TRIALS.most,
         metavar="N",
-        help="Train the trials 0 to N - 1 of each study; without it 100, or the preset's.",
+        help="Train the trials 0 to N - 1 of each study; without it "
+        f"{DEFAULT_TRIALS}, or the preset's.",
         show_default=False,
     ),
 ]
@@ -61,8 +74,8 @@ Trials = Annotated[
 Feasible = Annotated[
     int | None,
     typer.Option(
-        min=0,
-        max=100_000,
+        min=FEASIBLE.least,
+        max=FEASIBLE.most,
         metavar="N",
         help="Add trials until N of a study did not diverge, at most 5 N in all; without it 0, or "
         "the preset's.",
@@ -73,8 +86,8 @@ Feasible = Annotated[
 Steps = Annotated[
     int | None,
     typer.Option(
-        min=1,
-        max=100_000_000,
+        min=STEPS.least,
+        max=STEPS.most,
         metavar="N",
         help="Steps of each trial; without it the workload's budget.",
         show_default=False,
@@ -84,8 +97,8 @@ Steps = Annotated[
 Budget = Annotated[
     float | None,
     typer.Option(
-        min=0.0,
-        max=100.0,
+        min=BUDGET.least,
+        max=BUDGET.most,
         metavar="X",
         help="Multiplies the workload's budget of steps; without it 1, or the preset's.",
         show_default=False,
@@ -126,7 +139,15 @@ ReleaseName = Annotated[
     ),
 ]
 
-Seed = Annotated[int, typer.Option(min=0, help="Every random number of the sweep follows from it.")]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        metavar="N",
+        help="Every random number of the sweep follows from it; without it 0.",
+        show_default=False,
+    ),
+]
 
 Block = Annotated[
     int, typer.Option(min=1, metavar="N", help="Most trials that are trained together.")

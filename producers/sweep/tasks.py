@@ -44,20 +44,16 @@ class TrainingOptions:
 
 @dataclass(frozen=True)
 class SweepOptions:
-    """How much of each study to train.
+    """How to train a sweep.
 
     Attributes:
-        trials: each study has at least the trials 0 to trials - 1.
-        feasible: trials are added until this many are not INFEASIBLE.
         block: most trials that are trained together.
         datasets: a folder to look for data sets in.
-        part: the slice of the sweep to train; None for all of it. A slice adds no trials for
-            `feasible`, which needs the results of all slices.
+        part: the slice of the sweep to train; None for all of it. A slice adds no trials to reach
+            a number of feasible ones, which needs the results of all slices.
         training: how the devices train.
     """
 
-    trials: int
-    feasible: int
     block: int
     datasets: Path | None
     part: Slice | None = None
@@ -94,23 +90,23 @@ def finished_trials(study: StudyPlan, out: Path) -> dict[int, str]:
     return finished
 
 
-def missing_trials(options: SweepOptions, finished: dict[int, str]) -> list[int]:
+def missing_trials(study: StudyPlan, finished: dict[int, str]) -> list[int]:
     """The next trials that a study needs; none when it is done.
 
     How many trials a study has in the end follows from their statuses alone, whenever the sweep
     was stopped between.
     """
-    trials = options.trials
+    trials, wanted = study.least_trials, study.feasible_trials
     while True:
         missing = [trial_id for trial_id in range(trials) if trial_id not in finished]
         if missing:
             return missing
         feasible = sum(finished[trial_id] != "INFEASIBLE" for trial_id in range(trials))
-        most = _MOST_TRIALS_PER_FEASIBLE * options.feasible
-        if feasible >= options.feasible or trials >= most:
+        most = _MOST_TRIALS_PER_FEASIBLE * wanted
+        if feasible >= wanted or trials >= most:
             return []
-        wanted = (options.feasible - feasible) * trials // max(feasible, 1)
-        trials = min(trials + max(wanted, _ADDED_TRIALS), most)
+        added = (wanted - feasible) * trials // max(feasible, 1)
+        trials = min(trials + max(added, _ADDED_TRIALS), most)
 
 
 def next_blocks(
@@ -126,7 +122,7 @@ def next_blocks(
     if options.part is not None:
         return _blocks_of_slice(studies, out, options, options.part)
     return [
-        study.blocks(missing_trials(options, finished_trials(study, out)), options.block)
+        study.blocks(missing_trials(study, finished_trials(study, out)), options.block)
         for study in studies
     ]
 
@@ -150,7 +146,7 @@ def _blocks_of_slice(
 
 def all_blocks(studies: Sequence[StudyPlan], options: SweepOptions) -> list[list[tuple[int, ...]]]:
     """The blocks of trials of each of the studies, whatever is finished."""
-    return [study.blocks(range(options.trials), options.block) for study in studies]
+    return [study.blocks(range(study.least_trials), options.block) for study in studies]
 
 
 def partition(studies: Sequence[StudyPlan], options: SweepOptions) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from dbtool.errors import UsageError, unknown
 from producers.datasets.forms import ImageForm
+from producers.limits import DEFAULT_TRIALS
 from producers.workloads.replace import Replacement, replace_data
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Preset:
 
     name: str
     about: str
-    trials: int = 100
+    trials: int = DEFAULT_TRIALS
     feasible: int = 0
     budget: float = 1.0
     steps: int | None = None

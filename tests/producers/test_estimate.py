@@ -6,18 +6,24 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from support.sweeps import small_study, sweep
+from support.sweeps import STEPS, small_study, sweep
 
 from producers.estimate import estimate
+from producers.plan_file import read_plan
 from producers.sweep import SweepOptions
 from producers.workloads.registry import WORKLOADS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from producers.plan import StudyPlan
 
-def options(trials: int) -> SweepOptions:
-    return SweepOptions(trials=trials, feasible=0, block=100, datasets=None)
+
+OPTIONS = SweepOptions(block=100, datasets=None)
+
+
+def study_of(trials: int, steps: int = STEPS) -> StudyPlan:
+    return replace(small_study(steps=steps), least_trials=trials)
 
 
 def seconds(line: str) -> float:
@@ -26,29 +32,62 @@ def seconds(line: str) -> float:
 
 
 def test_lines_count_steps_and_measurements(tmp_path: Path) -> None:
-    first, total = estimate([small_study()], tmp_path / "out", options(7))
+    first, total = estimate([study_of(7)], tmp_path / "out", OPTIONS)
     # Each of 7 trials has 30 steps and the row of step 0.
     assert first.startswith(
         "mnist/fc_64_64_64/sgd at batch size 8: 7 trials of 30 steps, 217 measurements, about "
     )
+    assert total.startswith("7 trials, about ")
     assert total.endswith(f" in {tmp_path / 'out'}, 217 measurements")
     assert not (tmp_path / "out").exists()
 
 
+def test_studies_have_their_own_numbers_of_trials(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        """
+        release = "tests"
+        [[sweep]]
+        workloads = ["mnist/fc_64_64_64/sgd"]
+        batch_sizes = [8, 64]
+        trials = 1200
+        steps = 9
+        [[sweep]]
+        workloads = ["mnist/fc_1024/sgd"]
+        batch_sizes = [8]
+        trials = 3
+        feasible = 3
+        budget = 0.001
+        """
+    )
+    lines = list(estimate(read_plan(plan).studies(), tmp_path / "out", OPTIONS))
+    assert [line.rpartition(", ")[0] for line in lines[:-1]] == [
+        "mnist/fc_64_64_64/sgd at batch size 8: 1200 trials of 9 steps, 12,000 measurements",
+        "mnist/fc_64_64_64/sgd at batch size 64: 1200 trials of 9 steps, 12,000 measurements",
+        # A thousandth of 1,000 + 150,000 / 8 steps is 19.75.
+        "mnist/fc_1024/sgd at batch size 8: 3 trials of 20 steps, 63 measurements",
+    ]
+    assert lines[-1].startswith("2,403 trials, about ")
+    assert lines[-1].endswith(
+        f" and 0.1 MB in {tmp_path / 'out'}, 24,063 measurements, "
+        "besides trials that are added for diverged ones"
+    )
+
+
 def test_finished_trials_are_left_out(mnist_folder: Path, tmp_path: Path) -> None:
     sweep(small_study(steps=2), tmp_path, mnist_folder, trials=2)
-    first, total = estimate([small_study(steps=2)], tmp_path, options(3))
+    first, total = estimate([study_of(3, steps=2)], tmp_path, OPTIONS)
     assert ": 1 trials of 2 steps, 3 measurements" in first
     assert total.endswith("3 measurements")
-    first, _ = estimate([small_study(steps=2)], tmp_path, options(2))
+    first, _ = estimate([study_of(2, steps=2)], tmp_path, OPTIONS)
     assert ": 0 trials of 2 steps, 0 measurements, about 0 s" in first
 
 
 def test_time_grows_with_the_work(tmp_path: Path) -> None:
-    small = replace(small_study(), train_steps=100_000)
+    small = study_of(100, steps=100_000)
     wide = replace(small, workload=WORKLOADS["mnist/fc_2048_2048_2048/sgd"])
     larger = replace(wide, batch_size=512)
     # The same machine's rate stands behind the three, so that only their ratio is known.
-    few, more, most, _ = estimate([small, wide, larger], tmp_path, options(100))
+    few, more, most, _ = estimate([small, wide, larger], tmp_path, OPTIONS)
     assert 0 < 10 * seconds(few) < seconds(more)
     assert seconds(most) > 10 * seconds(more)

@@ -79,6 +79,15 @@ def test_budget_must_be_a_number(scale: float) -> None:
         plan(budget_scale=scale)
 
 
+def test_studies_say_how_many_trials_they_have_and_shards_do_not() -> None:
+    (given,) = plan(batch_sizes=[64], trials=112, feasible=90)
+    assert (given.least_trials, given.feasible_trials) == (112, 90)
+    (usual,) = plan(batch_sizes=[64])
+    assert (usual.least_trials, usual.feasible_trials) == (100, 0)
+    # Shards of both belong to the same study, so that trials can be added to it.
+    assert given.description() == usual.description()
+
+
 def test_seeds_are_pinned() -> None:
     # Worked with sha256sum. The trials of measured releases follow from them.
     (study,) = plan(batch_sizes=[64])

@@ -93,9 +93,9 @@ def sweep(
         trained.append(tuple(trial_ids))
 
     run_sweep(
-        [study],
+        [replace(study, least_trials=trials, feasible_trials=feasible)],
         out,
-        SweepOptions(trials, feasible, block, datasets, part, training or TrainingOptions()),
+        SweepOptions(block, datasets, part, training or TrainingOptions()),
         SweepEvents(on_block=on_block, on_steps=lambda _: None, on_shard=lambda _path, _rows: None),
     )
     return trained

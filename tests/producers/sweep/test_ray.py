@@ -95,6 +95,25 @@ def test_cluster_writes_the_same_rows(
 
 
 @pytest.mark.slow
+def test_cluster_trains_a_plan_as_one_process_does(
+    running: Cluster, environment: dict[str, str], tmp_path: Path
+) -> None:
+    assert running.head.is_running()
+    plan = tmp_path / "plan.toml"
+    table = f'[[sweep]]\nworkloads = ["{WORKLOAD}"]\nsteps = 20\n'
+    plan.write_text(
+        'release = "tests"\n'
+        f"{table}batch_sizes = [8]\ntrials = 3\n"
+        f"{table}batch_sizes = [16]\ntrials = 1\nfeasible = 2\n"
+    )
+    words = ("--plan", str(plan), "--block", "4")
+    ours = in_process((*words, "--on", "ray"), tmp_path / "ray", environment)
+    assert_same_sweep(ours, in_process(words, tmp_path / "here", environment))
+    held = {folder.name: sorted(statuses(folder)) for folder in (ours / WORKLOAD).iterdir()}
+    assert held == {"8": [0, 1, 2], "16": list(range(9))}
+
+
+@pytest.mark.slow
 def test_block_of_a_killed_worker_is_trained_again(
     running: Cluster, environment: dict[str, str], tmp_path: Path
 ) -> None:
@@ -185,7 +204,7 @@ def test_worker_with_other_versions_trains_nothing(name: str) -> None:
     job = Job(
         study=small_study(),
         trial_ids=(0,),
-        options=SweepOptions(trials=1, feasible=0, block=1, datasets=None),
+        options=SweepOptions(block=1, datasets=None),
         cpus=1,
         gpus=0,
         versions={**versions(), name: "0.0.1"},

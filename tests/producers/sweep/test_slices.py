@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,6 +28,8 @@ from producers.sweep.tasks import partition
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from producers.plan import StudyPlan
 
 TRIALS = 5
 COUNT = 2
@@ -65,24 +68,27 @@ def test_slices_that_are_none_are_named(text: str, part: str) -> None:
     assert part in str(caught.value)
 
 
-def options(part: Slice | None, *, trials: int = 7, block: int = 2) -> SweepOptions:
-    return SweepOptions(trials=trials, feasible=0, block=block, datasets=None, part=part)
+def options(part: Slice | None, *, block: int = 2) -> SweepOptions:
+    return SweepOptions(block=block, datasets=None, part=part)
+
+
+def with_trials(study: StudyPlan, trials: int) -> StudyPlan:
+    return replace(study, least_trials=trials)
 
 
 @given(
     count=st.integers(1, 9),
-    trials=st.integers(1, 20),
+    trials=st.lists(st.integers(1, 20), min_size=1, max_size=3),
     block=st.integers(1, 8),
-    studies=st.integers(1, 3),
 )
 def test_slices_are_a_partition_of_the_sweep(
-    tmp_path_factory: pytest.TempPathFactory, count: int, trials: int, block: int, studies: int
+    tmp_path_factory: pytest.TempPathFactory, count: int, trials: list[int], block: int
 ) -> None:
     out = tmp_path_factory.getbasetemp() / "nothing"
-    plans = [small_study(seed=seed) for seed in range(studies)]
+    plans = [with_trials(small_study(seed=seed), each) for seed, each in enumerate(trials)]
 
     def blocks(part: Slice | None) -> list[tuple[int, tuple[int, ...]]]:
-        following = next_blocks(plans, out, options(part, trials=trials, block=block))
+        following = next_blocks(plans, out, options(part, block=block))
         return [(study, ids) for study, left in enumerate(following) for ids in left]
 
     parts = [blocks(Slice(number, count)) for number in range(1, count + 1)]
@@ -92,13 +98,13 @@ def test_slices_are_a_partition_of_the_sweep(
 
 
 def test_sweeps_cut_differently_are_told_apart() -> None:
-    study = small_study()
+    study = with_trials(small_study(), 7)
     cuts = {
         partition([study], options(None)),
         partition([study], options(None, block=3)),
-        partition([study], options(None, trials=8)),
-        partition([study, small_study(seed=1)], options(None)),
-        partition([small_study(steps=4)], options(None)),
+        partition([with_trials(study, 8)], options(None)),
+        partition([study, with_trials(small_study(seed=1), 7)], options(None)),
+        partition([with_trials(small_study(steps=4), 7)], options(None)),
     }
     assert len(cuts) == 5
     assert partition([study], options(Slice(1, 2))) == partition([study], options(Slice(2, 2)))
@@ -151,9 +157,7 @@ def test_only_the_same_slice_clears_what_a_killed_one_left(
         file.parent.mkdir(parents=True)
         file.touch()
     part = Slice(2, COUNT)
-    with only_slice(
-        tmp_path, Slice(1, COUNT), partition([study], options(part, trials=4, block=2))
-    ):
+    with only_slice(tmp_path, Slice(1, COUNT), partition([with_trials(study, 4)], options(part))):
         sweep(study, tmp_path, mnist_folder, trials=4, part=part)
         assert [file.exists() for file in left] == [True, False]
     sweep(study, tmp_path, mnist_folder, trials=4)

@@ -26,7 +26,7 @@ from support.sweeps import (
 from dbtool.errors import DbtoolError, UsageError
 from dbtool.store.contract import shard_schema
 from producers.lock import only_writer
-from producers.sweep import SweepOptions, finished_trials, missing_trials
+from producers.sweep import finished_trials, missing_trials
 from producers.sweep.tasks import TrainingOptions
 
 if TYPE_CHECKING:
@@ -230,10 +230,10 @@ def test_trials_are_added_until_enough_are_feasible(mnist_folder: Path, tmp_path
 def test_next_trials_follow_from_the_finished_ones(
     trials: int, feasible: int, finished: str, expected: list[int]
 ) -> None:
-    options = SweepOptions(trials=trials, feasible=feasible, block=2, datasets=None)
+    study = replace(small_study(), least_trials=trials, feasible_trials=feasible)
     status = {"C": "COMPLETE", "I": "INFEASIBLE"}
     done = {index: status[letter] for index, letter in enumerate(finished) if letter != "."}
-    assert missing_trials(options, done) == expected
+    assert missing_trials(study, done) == expected
 
 
 def test_another_definition_in_the_folder_is_named(mnist_folder: Path, tmp_path: Path) -> None:
