@@ -1,0 +1,237 @@
+"""`dbtool produce --plan` as a user runs it: whole releases, gone on with and shared out."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from support.sweeps import (
+    WORKLOAD,
+    assert_same_rows,
+    metadata,
+    produce,
+    shards,
+    start_produce,
+    statuses,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .conftest import Call
+
+OTHER = "mnist/fc_128_128_128/sgd"
+PLAN = f"""
+release = "planned"
+seed = 5
+
+[[sweep]]
+workloads = ["{WORKLOAD}"]
+batch_sizes = [8, 16]
+trials = 3
+steps = 4
+
+[[sweep]]
+workloads = ["{OTHER}"]
+batch_sizes = [16]
+trials = 1
+budget = 0.0001
+"""
+# A ten-thousandth of 1,000 + 150,000 / 16 steps.
+OTHER_STEPS = 1
+PATIENCE = 90.0
+
+
+@pytest.fixture(scope="module")
+def environment(mnist_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Where the data lie, and compiled programs that the processes share to start fast."""
+    return {
+        "DBTOOL_DATASETS": str(mnist_folder),
+        "JAX_COMPILATION_CACHE_DIR": str(tmp_path_factory.mktemp("compiled")),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1",
+    }
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path: Path = tmp_path_factory.mktemp("plans") / "plan.toml"
+    path.write_text(PLAN)
+    return path
+
+
+@pytest.fixture(scope="module")
+def undisturbed(
+    plan: Path, environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    out: Path = tmp_path_factory.mktemp("undisturbed")
+    result = produce("--plan", plan, "--block", "2", "--out", out, **environment)
+    assert (result.returncode, result.stdout) == (0, ""), result.stderr
+    # A trial has a row for each step and the one before them.
+    rows = [2, 10, 5, 10, 5]
+    first = [OTHER, WORKLOAD, WORKLOAD, WORKLOAD, WORKLOAD]
+    told = [f"wrote {path} ({n} measurements)" for path, n in zip(shards(out), rows, strict=True)]
+    assert sorted(result.stderr.splitlines()) == sorted(told)
+    assert [str(path.parent.parent.relative_to(out)) for path in shards(out)] == first
+    return out
+
+
+def test_studies_are_trained_as_their_tables_say(undisturbed: Path) -> None:
+    held = {
+        str(folder.relative_to(undisturbed)): sorted(statuses(folder))
+        for folder in {path.parent for path in shards(undisturbed)}
+    }
+    assert held == {
+        f"{WORKLOAD}/8": [0, 1, 2],
+        f"{WORKLOAD}/16": [0, 1, 2],
+        f"{OTHER}/16": [0],
+    }
+    studies = [metadata(path, "dbtool_study") for path in shards(undisturbed)]
+    assert {study["release"] for study in studies} == {"planned"}
+    steps = {study["workload"]["model"]: study["train_steps"] for study in studies}
+    assert steps == {"fc_64_64_64": 4, "fc_128_128_128": OTHER_STEPS}
+
+
+def test_options_that_say_the_same_train_the_same(
+    undisturbed: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    common = ("--release", "planned", "--seed", "5", "--block", "2", "--out", tmp_path)
+    for words in (
+        (WORKLOAD, "--batch-sizes", "8,16", "--trials", "3", "--steps", "4"),
+        (OTHER, "--batch-sizes", "16", "--trials", "1", "--budget", "0.0001"),
+    ):
+        assert produce(*words, *common, **environment).returncode == 0
+    assert_same_rows(tmp_path, undisturbed)
+    # Not one byte of what describes the studies is another, so that each goes on with the other.
+    for ours, theirs in zip(shards(tmp_path), shards(undisturbed), strict=True):
+        assert metadata(ours, "dbtool_study") == metadata(theirs, "dbtool_study")
+
+
+def test_killed_plan_goes_on_with_the_same_command(
+    plan: Path, undisturbed: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    words = ("--plan", plan, "--block", "2", "--out", tmp_path)
+    process = start_produce(*words, **environment)
+    patience = time.monotonic() + PATIENCE
+    while not shards(tmp_path) and process.poll() is None:
+        assert time.monotonic() < patience, "no shard appears"
+        time.sleep(0.002)
+    process.kill()
+    process.communicate()
+    kept = {path: path.stat().st_mtime_ns for path in shards(tmp_path)}
+    assert kept
+    assert produce(*words, **environment).returncode == 0
+    assert_same_rows(tmp_path, undisturbed)
+    assert kept.items() <= {path: path.stat().st_mtime_ns for path in shards(tmp_path)}.items()
+    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == shards(tmp_path)
+    again = produce(*words, **environment)
+    assert (again.returncode, again.stdout) == (0, "")
+    assert again.stderr == f"nothing to train: {tmp_path} holds every trial that was asked for\n"
+
+
+def test_plan_that_asks_for_more_trials_keeps_the_others(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    plan, out = tmp_path / "plan.toml", tmp_path / "out"
+    text = f'release = "x"\n[[sweep]]\nworkloads = ["{WORKLOAD}"]\nbatch_sizes = [8]\nsteps = 2\n'
+    plan.write_text(f"{text}trials = 1")
+    words = ("--plan", plan, "--out", out)
+    assert produce(*words, **environment).returncode == 0
+    (first,) = shards(out)
+    # One trial cannot be two, so that eight are added.
+    plan.write_text(f"{text}trials = 1\nfeasible = 2")
+    more = produce(*words, **environment)
+    assert (more.returncode, more.stderr.count("wrote ")) == (0, 1), more.stderr
+    assert first in shards(out)
+    assert sorted(statuses(out)) == list(range(9))
+    # Another definition of a study that is there is refused, as without a plan.
+    plan.write_text(text.replace("steps = 2", "steps = 3"))
+    refused = produce(*words, **environment)
+    assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+    assert "with another train_steps; " in refused.stderr
+
+
+@pytest.mark.slow
+def test_slices_of_a_plan_together_are_the_plan(
+    plan: Path, undisturbed: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    for part in ("2/2", "1/2"):
+        words = ("--plan", plan, "--block", "2", "--slice", part, "--out", tmp_path)
+        assert produce(*words, **environment).returncode == 0
+    assert_same_rows(tmp_path, undisturbed)
+
+
+@pytest.mark.slow
+def test_dtype_is_an_option_besides(
+    plan: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    result = produce("--plan", plan, "--dtype", "bfloat16", "--out", tmp_path, **environment)
+    assert result.returncode == 0, result.stderr
+    studies = [metadata(path, "dbtool_study") for path in shards(tmp_path)]
+    assert [study["workload"]["dtype"] for study in studies] == ["bfloat16"] * 3
+
+
+def test_dry_run_tells_every_study_and_the_sum(plan: Path, tmp_path: Path) -> None:
+    result = produce("--plan", plan, "--dry-run", "--out", tmp_path / "out")
+    assert (result.returncode, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert [line.rpartition(", ")[0] for line in lines[:-1]] == [
+        f"{WORKLOAD} at batch size 8: 3 trials of 4 steps, 15 measurements",
+        f"{WORKLOAD} at batch size 16: 3 trials of 4 steps, 15 measurements",
+        f"{OTHER} at batch size 16: 1 trials of 1 steps, 2 measurements",
+    ]
+    assert lines[-1].startswith("7 trials, about ")
+    assert lines[-1].endswith(f"in {tmp_path / 'out'}, 32 measurements")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ([WORKLOAD, "--trials", "3"], WORKLOAD),
+        (["--all"], "--all"),
+        (["--preset", "smoke"], "--preset"),
+        (["--trials", "3", "--batch-sizes", "8"], "--batch-sizes"),
+        (["--trials", "112"], "--trials"),
+        (["--feasible", "0"], "--feasible"),
+        (["--steps", "4"], "--steps"),
+        (["--budget", "0"], "--budget"),
+        (["--replace", "mnist=mine:."], "--replace"),
+        (["--goal", "0"], "--goal"),
+        (["--release", "planned"], "--release"),
+        (["--seed", "0"], "--seed"),
+        (["--shared-batches"], "--shared-batches"),
+    ],
+)
+def test_words_that_clash_are_named(
+    words: list[str], named: str, plan: Path, tmp_path: Path, call: Call
+) -> None:
+    outcome = call("produce", "--plan", str(plan), *words, "--out", str(tmp_path / "out"))
+    assert (outcome.code, outcome.output) == (2, "")
+    assert outcome.errors == (
+        f"dbtool: --plan trains what {plan} says and nothing else; leave out {named}, or --plan\n"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_wrong_plan_is_one_sentence(tmp_path: Path, call: Call) -> None:
+    plan, out = tmp_path / "plan.toml", str(tmp_path / "out")
+    outcome = call("produce", "--plan", str(plan), "--out", out)
+    assert (outcome.code, outcome.output) == (2, "")
+    assert outcome.errors == (f"dbtool: there is no plan {plan}; name a TOML file with --plan\n")
+    plan.write_text(PLAN.replace("trials = 3", "trails = 3"))
+    outcome = call("produce", "--plan", str(plan), "--dry-run", "--out", out)
+    assert (outcome.code, outcome.output) == (2, "")
+    assert outcome.errors.startswith(f"dbtool: {plan}, [[sweep]] 1: unknown key 'trails'; ")
+    assert not (tmp_path / "out").exists()
+
+
+def test_slice_of_a_plan_with_feasible_tells_the_way(tmp_path: Path, call: Call) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(PLAN.replace("trials = 3", "feasible = 3"))
+    outcome = call("produce", "--plan", str(plan), "--slice", "1/2", "--out", str(tmp_path / "out"))
+    assert (outcome.code, outcome.output) == (2, "")
+    assert outcome.errors == (
+        f"dbtool: {plan} has feasible, which needs the results of all slices; train the slices "
+        "with a copy of it that has none, then run it without --slice\n"
+    )
