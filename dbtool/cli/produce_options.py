@@ -41,8 +41,9 @@ PlanFile = Annotated[
     typer.Option(
         "--plan",
         metavar="FILE",
-        help="Train what a TOML file says instead of these words: a release, a seed, and tables "
-        "[[sweep]] of workloads with their batch sizes, trials, feasible, steps or budget.",
+        help="Train what a TOML file says, instead of workloads and options that say what: its "
+        "release, its seed, and tables [[sweep]] of workloads, each with batch_sizes, trials, "
+        "feasible, and steps or budget.",
         show_default=False,
     ),
 ]
