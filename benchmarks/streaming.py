@@ -8,7 +8,7 @@ they have the sizes of the published workloads. For each:
 
 - steps a second of one trial on every device;
 - waiting: the share of the time that training waits for examples, once it has begun;
-- reading: examples a second that one thread prepares, as many as there are cores being used;
+- reading: examples a second that one thread prepares; training has one for each core;
 - the wait before the first step.
 """
 
