@@ -1,7 +1,7 @@
 """How fast the producers train every model, against a loop written by hand for it alone.
 
-Run `python -m benchmarks.models` from the checkout (about five minutes on two cores; fewer models
-with `--models`). Examples are made up: the arithmetic does not depend on them. Large models take
+Run `python -m benchmarks.models` from the checkout (five to ten minutes on two idle cores; fewer
+models with `--models`). Examples are made up: the arithmetic does not depend on them. Large models take
 small images, short texts and small batches, as a laptop would. Whatever is compared takes turns,
 and ratios are medians over the turns. For each model:
 
@@ -52,7 +52,9 @@ SETTINGS = (
     Setting("transformer_wide", _TEXTS, 4),
     Setting("lstm", _TEXTS, 4),
 )
-_FEWEST_STEPS = 3
+_WARM_STEPS = 3
+# Each call of the compiled block copies the states, which calls of real sweeps share out over more.
+_FEWEST_STEPS = 8
 
 
 def main() -> None:
@@ -108,8 +110,8 @@ def _by_hand(setting: Setting, turn_seconds: float) -> tuple[dict[str, Timed], f
     """The two loops by hand, of as many steps as fill a turn, and about how long a step takes."""
     device = jax.local_devices()[0]
     by_hand = ByHand(setting.model, setting.form, setting.dtype, setting.examples(), device)
-    trial = by_hand.step_by_step(setting.batches(_FEWEST_STEPS))
-    seconds = min(_seconds(trial) for _ in range(3)) / _FEWEST_STEPS
+    trial = by_hand.step_by_step(setting.batches(_WARM_STEPS))
+    seconds = min(_seconds(trial) for _ in range(3)) / _WARM_STEPS
     most = capacity(jax.local_device_count(), setting.batch_size)
     steps = min(max(_FEWEST_STEPS, round(turn_seconds / seconds)), most)
     batches = setting.batches(steps)
