@@ -100,8 +100,12 @@ def test_what_fills_names_only_commands_that_would():
     sparse = "sparsity_90/unheard/of/sgd"
     assert what_fills([sparse], ["measured"]) == ""
     transformer = "lm1b/transformer_base/nesterov_momentum"
-    assert what_fills([transformer], ["published"]) == ""
-    assert "`dbtool fetch`" in what_fills([transformer], ["measured"])
+    by_training = f"`dbtool produce {transformer}`"
+    assert what_fills([transformer], ["published"]) == by_training
+    fetched_or_trained = what_fills([transformer], ["measured"])
+    assert "`dbtool fetch`" in fetched_or_trained
+    assert fetched_or_trained.endswith(f" or {by_training}")
+    assert "`dbtool fetch`" not in what_fills([sparse, "brown/lstm/sgd"], ["measured"])
     many = [f"mnist/fc_{size}/sgd" for size in ("1024", "64_64_64", "128_128_128", "256_256_256")]
     assert "and 1 more like these" in what_fills(many, ["published"])
 
