@@ -1,9 +1,9 @@
 """How fast the producers train every model, against a loop written by hand for it alone.
 
 Run `python -m benchmarks.models` from the checkout (five to ten minutes on two idle cores; fewer
-models with `--models`). Examples are made up: the arithmetic does not depend on them. Large models take
-small images, short texts and small batches, as a laptop would. Whatever is compared takes turns,
-and ratios are medians over the turns. For each model:
+models with `--models`). Examples are made up: the arithmetic does not depend on them. Large models
+take small images, short texts and small batches, as a laptop would. Whatever is compared takes
+turns, and ratios are medians over the turns. For each model:
 
 - by hand: steps a second of one trial in a loop of flax, optax and JAX alone (`by_hand.py`),
   the faster of two ways to write it: a compiled step called from Python, and a compiled scan;
