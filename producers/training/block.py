@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import NamedSharding, PartitionSpec
 
+from producers.training.groups import of_each
 from producers.training.mesh import DATA, EVERYWHERE, TRIAL, TRIALS, put
 from producers.training.pruning import connection_sensitivity, masks
 from producers.training.step import TrialState, pruned
@@ -271,7 +272,7 @@ class BlockProgram:
     ) -> Any:
         batch_axis = None if self.shared_batches else 0
         steps_axis = 0 if self.shared_batches else 1
-        one_step_of_each = jax.vmap(partial(self._one_step, training), (0, 0, batch_axis))
+        one_step_of_each = of_each(partial(self._one_step, training), (0, 0, batch_axis))
 
         def advance_group(
             states: TrialState, metaparameters: Metaparameters, alive: jax.Array, batches: Any
@@ -328,10 +329,10 @@ class BlockProgram:
 
         def evaluate_group(model: Any, alive: jax.Array) -> Any:
             def nothing(model: Any) -> Any:
-                like = jax.eval_shape(jax.vmap(evaluate), model)
+                like = jax.eval_shape(of_each(evaluate), model)
                 return jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), like)
 
-            return jax.lax.cond(alive.any(), jax.vmap(evaluate), nothing, model)
+            return jax.lax.cond(alive.any(), of_each(evaluate), nothing, model)
 
         return self._over_groups(evaluate_group, model, alive)
 
@@ -346,7 +347,7 @@ class BlockProgram:
             sensitivity = connection_sensitivity(state.parameters, summed)
             return pruned(state, masks(state.parameters, sensitivity, sparsity))
 
-        return self._over_groups(jax.vmap(prune), states)
+        return self._over_groups(of_each(prune), states)
 
     def _measure_device(
         self,
@@ -369,10 +370,10 @@ class BlockProgram:
 
         def measure_group(state: TrialState, point: Metaparameters, alive: jax.Array) -> Any:
             def nothing(state: TrialState, point: Metaparameters) -> Any:
-                like = jax.eval_shape(jax.vmap(measure), state, point)
+                like = jax.eval_shape(of_each(measure), state, point)
                 return jax.tree.map(lambda a: jnp.full(a.shape, jnp.nan, a.dtype), like)
 
-            return jax.lax.cond(alive.any(), jax.vmap(measure), nothing, state, point)
+            return jax.lax.cond(alive.any(), of_each(measure), nothing, state, point)
 
         return self._over_groups(measure_group, states, metaparameters, alive)
 
