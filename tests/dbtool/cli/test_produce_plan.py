@@ -92,6 +92,7 @@ def test_studies_are_trained_as_their_tables_say(undisturbed: Path) -> None:
     assert steps == {"fc_64_64_64": 4, "fc_128_128_128": OTHER_STEPS}
 
 
+@pytest.mark.slow
 def test_options_that_say_the_same_train_the_same(
     undisturbed: Path, environment: dict[str, str], tmp_path: Path
 ) -> None:
@@ -107,6 +108,7 @@ def test_options_that_say_the_same_train_the_same(
         assert metadata(ours, "dbtool_study") == metadata(theirs, "dbtool_study")
 
 
+@pytest.mark.slow
 def test_killed_plan_goes_on_with_the_same_command(
     plan: Path, undisturbed: Path, environment: dict[str, str], tmp_path: Path
 ) -> None:
