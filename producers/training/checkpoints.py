@@ -25,8 +25,8 @@ import orbax.checkpoint as ocp
 from dbtool.errors import DbtoolError
 from producers.training.hosts import from_first, is_first
 from producers.training.mesh import same_on_every_process
+from producers.training.progress import Progress
 from producers.training.records import BlockRecord
-from producers.training.run import Progress
 from producers.training.slots import Slots
 
 if TYPE_CHECKING:

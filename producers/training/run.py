@@ -10,6 +10,7 @@ import numpy as np
 from producers.training.block import SplitArrays
 from producers.training.draw import IndexDraw
 from producers.training.mesh import on_host
+from producers.training.progress import Progress
 from producers.training.records import BlockRecord
 from producers.training.slots import Slots
 from producers.training.stream import StreamedDraw, streamed_slices
@@ -81,25 +82,6 @@ class BlockTrials:
             name: np.array([self.metaparameters[trial][name] for trial in places], np.float32)
             for name in self.metaparameters[0]
         }
-
-
-@dataclass
-class Progress:
-    """How far a block has come.
-
-    Attributes:
-        states: of all places.
-        slots: which trial each place holds.
-        record: the measurements so far.
-        step: updates made.
-        evaluations: how many evaluations are done.
-    """
-
-    states: TrialState
-    slots: Slots
-    record: BlockRecord
-    step: int = 0
-    evaluations: int = 0
 
 
 def train_block(

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from producers.datasets.forms import Form
     from producers.training.checkpoints import Checkpoints
+    from producers.training.progress import Progress
     from producers.training.records import BlockRecord
-    from producers.training.run import Progress
 
 Rows: TypeAlias = "dict[str, np.ndarray]"
 

@@ -19,7 +19,7 @@ from producers.training.checkpoints import Checkpoints
 from support.blocks import Rows, rows, train
 
 if TYPE_CHECKING:
-    from producers.training.run import Progress
+    from producers.training.progress import Progress
 
 STEPS = 16
 EVALUATIONS = {step: step in {0, STEPS} for step in range(0, STEPS + 1, 2)}

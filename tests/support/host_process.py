@@ -19,7 +19,7 @@ from producers.training.hosts import from_first, is_first
 from support.blocks import CountedSource, compiled, rows, splits_of, train
 
 if TYPE_CHECKING:
-    from producers.training.run import Progress
+    from producers.training.progress import Progress
     from support.blocks import Rows
 
 NEVER = 1e9

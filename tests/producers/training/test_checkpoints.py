@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from support.blocks import Rows
 
-    from producers.training.run import Progress
+    from producers.training.progress import Progress
 
 PATIENCE = 300.0
 NEVER = 1e9
