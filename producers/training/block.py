@@ -88,6 +88,7 @@ class BlockProgram:
         )
         self._measure: dict[tuple[str, ...], Callable[..., Any]] = {}
         self._evaluate = self._compiled(self._evaluate_device, TRIALS, TRIALS, EVERYWHERE)
+        self._sensitivity = self._compiled(self._sensitivity_device, TRIALS, EVERYWHERE)
 
     @property
     def devices_a_trial(self) -> int:
@@ -199,8 +200,13 @@ class BlockProgram:
 
     def prune(self, states: TrialState, sparsity: float, training: SplitArrays) -> TrialState:
         """Prunes each trial's network by its connection sensitivity over the training split."""
-        prune = self._compiled(partial(self._prune_device, sparsity), TRIALS, EVERYWHERE)
-        result: TrialState = prune(states, (training.inputs, training.targets))
+        sensitivity = self._sensitivity(states, (training.inputs, training.targets))
+
+        def prune(state: TrialState, sensitivity: Any) -> TrialState:
+            return pruned(state, masks(state.parameters, sensitivity, sparsity))
+
+        prune_device = partial(self._over_groups, of_each(prune))
+        result: TrialState = self._compiled(prune_device, TRIALS, TRIALS)(states, sensitivity)
         return result
 
     def measure(
@@ -336,18 +342,17 @@ class BlockProgram:
 
         return self._over_groups(evaluate_group, model, alive)
 
-    def _prune_device(self, sparsity: float, states: TrialState, training: Any) -> Any:
-        def prune(state: TrialState) -> TrialState:
+    def _sensitivity_device(self, states: TrialState, training: Any) -> Any:
+        def sensitivity(state: TrialState) -> Any:
             def gradients(inputs: jax.Array, targets: jax.Array) -> Any:
                 found = self.trainer.gradient(state, {}, inputs, targets)
                 # The sum over the examples; their number makes no difference to the order.
                 return jax.tree.map(lambda g: g * inputs.shape[0], found.gradients)
 
             summed = self._sum_over(training, gradients)
-            sensitivity = connection_sensitivity(state.parameters, summed)
-            return pruned(state, masks(state.parameters, sensitivity, sparsity))
+            return connection_sensitivity(state.parameters, summed)
 
-        return self._over_groups(of_each(prune), states)
+        return self._over_groups(of_each(sensitivity), states)
 
     def _measure_device(
         self,
