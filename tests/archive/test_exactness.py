@@ -100,7 +100,7 @@ def questions(studies: list[rules.StudyFrames]) -> Iterator[tuple[rules.StudyFra
             yield study, metric
 
 
-@pytest.mark.parametrize("first", [100, 3])
+@pytest.mark.parametrize("first", [100, pytest.param(3, marks=pytest.mark.slow)])
 def test_steps_to_result(
     first: int, studies: list[rules.StudyFrames], connection: duckdb.DuckDBPyConnection
 ) -> None:
@@ -119,6 +119,7 @@ def test_steps_to_result(
     assert reached > 50
 
 
+@pytest.mark.slow
 def test_best_measurement_within_budgets(
     studies: list[rules.StudyFrames], connection: duckdb.DuckDBPyConnection
 ) -> None:

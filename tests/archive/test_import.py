@@ -101,6 +101,7 @@ def test_any_order_and_layout_gives_the_same_rows(tmp_path: Path, order: Any) ->
         assert contents(tmp_path / f"{layout}.db") == contents(tmp_path / "db")
 
 
+@pytest.mark.slow
 def test_members_of_a_study_in_every_order(tmp_path: Path) -> None:
     files = list(small_study(LINES, HEADER + "0,1,1\n").items())
     imported(write_tar(tmp_path / "a.tar", files), tmp_path / "db")

@@ -131,6 +131,7 @@ def test_killed_plan_goes_on_with_the_same_command(
     assert again.stderr == f"nothing to train: {tmp_path} holds every trial that was asked for\n"
 
 
+@pytest.mark.slow
 def test_plan_that_asks_for_more_trials_keeps_the_others(
     environment: dict[str, str], tmp_path: Path
 ) -> None:

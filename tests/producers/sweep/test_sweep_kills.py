@@ -98,6 +98,7 @@ def kill_until_done(
     assert sorted(path for path in out.rglob("*") if path.is_file()) == shards(out)
 
 
+@pytest.mark.slow
 def test_killed_sweeps_end_with_the_same_rows(
     undisturbed: tuple[Path, float], environment: dict[str, str], tmp_path: Path
 ) -> None:
