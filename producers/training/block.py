@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import NamedSharding, PartitionSpec
 
-from producers.training.groups import of_each
+from producers.training.groups import of_each, of_each_if_any
 from producers.training.mesh import DATA, EVERYWHERE, TRIAL, TRIALS, put
 from producers.training.pruning import connection_sensitivity, masks
 from producers.training.step import TrialState, pruned
@@ -85,6 +85,10 @@ class BlockProgram:
             self._advance_device,
             *(TRIALS, TRIALS, TRIALS, batches, EVERYWHERE, EVERYWHERE),
             donate=0,
+        )
+        self._kept = jax.jit(
+            lambda states, places: jax.tree.map(lambda array: array[places], states),
+            out_shardings=self._by_trial,
         )
         self._measure: dict[tuple[str, ...], Callable[..., Any]] = {}
         self._evaluate = self._compiled(self._evaluate_device, TRIALS, TRIALS, EVERYWHERE)
@@ -191,11 +195,7 @@ class BlockProgram:
 
     def kept(self, states: TrialState, places: np.ndarray) -> TrialState:
         """The states of some places alone, int [new places]."""
-        take = jax.jit(
-            lambda states, places: jax.tree.map(lambda array: array[places], states),
-            out_shardings=self._by_trial,
-        )
-        new: TrialState = take(states, places)
+        new: TrialState = self._kept(states, places)
         return new
 
     def prune(self, states: TrialState, sparsity: float, training: SplitArrays) -> TrialState:
@@ -333,14 +333,7 @@ class BlockProgram:
         def evaluate(model: Any) -> Any:
             return self._sum_over(split, partial(self.trainer.evaluation_totals, *model))
 
-        def evaluate_group(model: Any, alive: jax.Array) -> Any:
-            def nothing(model: Any) -> Any:
-                like = jax.eval_shape(of_each(evaluate), model)
-                return jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), like)
-
-            return jax.lax.cond(alive.any(), of_each(evaluate), nothing, model)
-
-        return self._over_groups(evaluate_group, model, alive)
+        return self._over_groups(of_each_if_any(evaluate, 0), alive, model)
 
     def _sensitivity_device(self, states: TrialState, training: Any) -> Any:
         def sensitivity(state: TrialState) -> Any:
@@ -373,14 +366,7 @@ class BlockProgram:
                 found |= each.function(self.trainer, state, metaparameters, *slices)
             return found
 
-        def measure_group(state: TrialState, point: Metaparameters, alive: jax.Array) -> Any:
-            def nothing(state: TrialState, point: Metaparameters) -> Any:
-                like = jax.eval_shape(of_each(measure), state, point)
-                return jax.tree.map(lambda a: jnp.full(a.shape, jnp.nan, a.dtype), like)
-
-            return jax.lax.cond(alive.any(), of_each(measure), nothing, state, point)
-
-        return self._over_groups(measure_group, states, metaparameters, alive)
+        return self._over_groups(of_each_if_any(measure, jnp.nan), alive, states, metaparameters)
 
     def _sum_over(self, split: Any, function: Callable[..., Any]) -> Any:
         """Sums what a function of inputs and targets returns over the slices of a split."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import jax
+import jax.numpy as jnp
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,5 +32,21 @@ def of_each(function: Callable[..., Any], axes: int | tuple[int | None, ...] = 0
             for argument, axis in zip(arguments, axis_of, strict=True)
         ]
         return jax.tree.map(lambda array: array[None], function(*of_the_only))
+
+    return of_group
+
+
+def of_each_if_any(function: Callable[..., Any], fill: float) -> Any:
+    """Like `of_each`, but a group that has no trial alive is filled instead of computed.
+
+    What is returned takes first which trials are alive, bool [trials], then the arguments.
+    """
+
+    def of_group(alive: jax.Array, *arguments: Any) -> Any:
+        def filled(*arguments: Any) -> Any:
+            like = jax.eval_shape(of_each(function), *arguments)
+            return jax.tree.map(lambda array: jnp.full(array.shape, fill, array.dtype), like)
+
+        return jax.lax.cond(alive.any(), of_each(function), filled, *arguments)
 
     return of_group
