@@ -9,6 +9,7 @@ import pytest
 from support.sweeps import (
     WORKLOAD,
     assert_same_rows,
+    fast_start,
     metadata,
     produce,
     shards,
@@ -45,12 +46,7 @@ PATIENCE = 90.0
 
 @pytest.fixture(scope="module")
 def environment(mnist_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Where the data lie, and compiled programs that the processes share to start fast."""
-    return {
-        "DBTOOL_DATASETS": str(mnist_folder),
-        "JAX_COMPILATION_CACHE_DIR": str(tmp_path_factory.mktemp("compiled")),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1",
-    }
+    return fast_start(mnist_folder, tmp_path_factory.mktemp("compiled"))
 
 
 @pytest.fixture(scope="module")
