@@ -1,8 +1,10 @@
 """Convolution that is quick on every platform.
 
-XLA's own convolution is best on a GPU or TPU. On a CPU, inside a compiled loop, it is several times
-slower than the same sums written as matrix products; those in turn wait for memory, so that the
-form that copies fewest numbers is the quickest (benchmarks/convolution.py measures all three).
+XLA's own convolution is best on a GPU or TPU. On a CPU it is quick only in the form of its forward
+pass: inside a compiled loop, the gradients that JAX derives from it fall back to code that is many
+times slower. So on a CPU gradients are written out, as convolutions of that form and as matrix
+products; these wait for memory, so that the form that copies fewest numbers is the quickest
+(benchmarks/convolution.py measures them).
 """
 
 from __future__ import annotations
@@ -93,30 +95,27 @@ def conv_general_dilated(
         else padding
     )
 
-    def as_matrix_products(inputs: jax.Array, kernel: jax.Array) -> jax.Array:
-        return _as_matrix_products(inputs, kernel, (rows, columns), pads)
+    def on_a_cpu(inputs: jax.Array, kernel: jax.Array) -> jax.Array:
+        return _on_a_cpu(inputs, kernel, (rows, columns), pads)
 
     def native(inputs: jax.Array, kernel: jax.Array) -> jax.Array:
         return jax.lax.conv_general_dilated(inputs, kernel, window_strides, padding, **options)
 
-    result: jax.Array = jax.lax.platform_dependent(
-        inputs, kernel, cpu=as_matrix_products, default=native
-    )
+    result: jax.Array = jax.lax.platform_dependent(inputs, kernel, cpu=on_a_cpu, default=native)
     return result
 
 
-def _as_matrix_products(
+def _on_a_cpu(
     inputs: jax.Array,
     kernel: jax.Array,
     strides: tuple[int, int],
     padding: Sequence[tuple[int, int]],
 ) -> jax.Array:
-    """The convolution by the way that copies fewer numbers, of those that compute it."""
-    rows, columns, channels, features = kernel.shape
+    """The convolution by the quickest way that computes it on a CPU."""
+    rows, columns = kernel.shape[:2]
     centred = rows % 2 == columns % 2 == 1 and padding == _centring(rows, columns)
-    fewer = rows * channels + columns * features < rows * columns * channels
-    if centred and fewer and strides == (1, 1):
-        convolved: jax.Array = _over_columns_of_windows(inputs, kernel)
+    if centred and strides == (1, 1) and rows * columns > 1:
+        convolved: jax.Array = centred_convolution(inputs, kernel)
         return convolved
     return over_whole_windows(inputs, kernel, strides, padding)
 
@@ -140,36 +139,49 @@ def over_whole_windows(
         [batch, new height, new width, features].
     """
     rows, columns, _, features = kernel.shape
-    down, right = strides
     around = _centring(rows, columns) if padding is None else padding
-    padded = _padded(inputs, around)
+    patches = _whole_windows(inputs, rows, columns, strides, around)
+    products = patches.reshape(-1, patches.shape[-1]) @ kernel.reshape(-1, features)
+    return products.reshape(*patches.shape[:3], features)
+
+
+def _whole_windows(
+    images: jax.Array,
+    rows: int,
+    columns: int,
+    strides: tuple[int, int],
+    padding: Sequence[tuple[int, int]],
+) -> jax.Array:
+    """The flattened window of every position: [batch, new height, new width, window]."""
+    down, right = strides
+    padded = _padded(images, padding)
     height, width = padded.shape[1] - rows + 1, padded.shape[2] - columns + 1
     windows = [
         padded[:, row : row + height : down, column : column + width : right]
         for row in range(rows)
         for column in range(columns)
     ]
-    patches = jnp.concatenate(windows, axis=-1)
-    products = patches.reshape(-1, patches.shape[-1]) @ kernel.reshape(-1, features)
-    return products.reshape(*patches.shape[:3], features)
+    return jnp.concatenate(windows, axis=-1)
 
 
 @jax.custom_vjp
-def _over_columns_of_windows(inputs: jax.Array, kernel: jax.Array) -> jax.Array:
-    """One product over one column of every window, for all columns of the kernel; then their sum.
+def centred_convolution(inputs: jax.Array, kernel: jax.Array) -> jax.Array:
+    """XLA's convolution at every position, with gradients that are quick in a compiled loop too.
 
-    Of 5x5 windows it copies the inputs 5 times before the product and the features 5 times after
-    it, where whole windows copy the inputs 25 times. The gradients share the copies likewise, which
-    is why they are written out.
+    Args:
+        inputs: [batch, height, width, channels].
+        kernel: [kernel height, kernel width, channels, features], its sides odd.
+
+    Returns:
+        [batch, height, width, features].
     """
-    rows, columns, channels, features = kernel.shape
-    windows = _windows(inputs, rows, axis=1).reshape(-1, rows * channels)
-    products = windows @ kernel.swapaxes(1, 2).reshape(rows * channels, columns * features)
-    return _overlap_sum(products.reshape(*inputs.shape[:3], columns, features), axis=2)
+    around = _centring(*kernel.shape[:2])
+    layout = ("NHWC", "HWIO", "NHWC")
+    return jax.lax.conv_general_dilated(inputs, kernel, (1, 1), around, dimension_numbers=layout)
 
 
 def _forward(inputs: jax.Array, kernel: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
-    return _over_columns_of_windows(inputs, kernel), (inputs, kernel)
+    return centred_convolution(inputs, kernel), (inputs, kernel)
 
 
 def _backward(
@@ -177,16 +189,28 @@ def _backward(
 ) -> tuple[jax.Array, jax.Array]:
     """Gradients with respect to the inputs and the kernel, from that of the result."""
     inputs, kernel = saved
-    rows, columns, channels, features = kernel.shape
+    opposite = kernel[::-1, ::-1].swapaxes(2, 3)
+    return centred_convolution(gradient, opposite), _of_kernel(inputs, gradient, kernel.shape)
+
+
+def _of_kernel(inputs: jax.Array, gradient: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+    """The gradient with respect to the kernel, by the way that copies fewer numbers.
+
+    Of 5x5 windows, whole ones copy the inputs 25 times; one column of each and one row of the
+    result's copy the inputs 5 times and the features 5 times.
+    """
+    rows, columns, channels, features = shape
+    if rows * columns * channels <= rows * channels + columns * features:
+        windows = _whole_windows(inputs, rows, columns, (1, 1), _centring(rows, columns))
+        flat = windows.reshape(-1, windows.shape[-1])
+        return (flat.T @ gradient.reshape(-1, features)).reshape(shape)
     input_windows = _windows(inputs, rows, axis=1).reshape(-1, rows * channels)
     result_windows = _windows(gradient, columns, axis=2).reshape(-1, columns * features)
-    of_kernel = (input_windows.T @ result_windows).reshape(rows, channels, columns, features)
-    opposite = kernel[::-1, ::-1].transpose(1, 3, 0, 2).reshape(columns * features, rows * channels)
-    of_windows = (result_windows @ opposite).reshape(*inputs.shape[:3], rows, channels)
-    return _overlap_sum(of_windows, axis=1), of_kernel[:, :, ::-1].swapaxes(1, 2)
+    products = (input_windows.T @ result_windows).reshape(rows, channels, columns, features)
+    return products[:, :, ::-1].swapaxes(1, 2)
 
 
-_over_columns_of_windows.defvjp(_forward, _backward)
+centred_convolution.defvjp(_forward, _backward)
 
 
 def _windows(images: jax.Array, size: int, axis: int) -> jax.Array:
@@ -205,29 +229,6 @@ def _windows(images: jax.Array, size: int, axis: int) -> jax.Array:
     return jnp.stack(
         [jax.lax.slice_in_dim(padded, i, i + length, axis=axis) for i in range(size)], axis=3
     )
-
-
-def _overlap_sum(windows: jax.Array, axis: int) -> jax.Array:
-    """Sums, for every position, the entries of its neighbours' windows that lie opposite it.
-
-    Args:
-        windows: [batch, height, width, size, channels]; entry i of the window at p counts for the
-            position p - i + size // 2 along the axis.
-        axis: 1 or 2.
-
-    Returns:
-        [batch, height, width, channels].
-    """
-    size = windows.shape[3]
-    zero = jnp.zeros((), windows.dtype)
-
-    def moved(i: int) -> jax.Array:
-        shifts = [(0, 0, 0)] * 4
-        shifts[axis] = (size // 2 - i, i - size // 2, 0)
-        return jax.lax.pad(windows[:, :, :, i], zero, shifts)
-
-    # Shifted by padding alone, which XLA fuses into one loop over the sum.
-    return sum((moved(i) for i in range(1, size)), moved(0))
 
 
 def _centring(rows: int, columns: int) -> list[tuple[int, int]]:

@@ -379,6 +379,7 @@ class BlockProgram:
             divided = (self._shared_among_devices(array, 0) for array in part)
             return jax.tree.map(jnp.add, sums, function(*divided)), None
 
+        function = jax.jit(function, inline=True)  # traced once for its shapes and its code
         like = jax.eval_shape(function, *(a[:size] for a in split))
         sums = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), like)
         sums, _ = jax.lax.scan(add_slice, sums, slices)

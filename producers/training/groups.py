@@ -41,12 +41,14 @@ def of_each_if_any(function: Callable[..., Any], fill: float) -> Any:
 
     What is returned takes first which trials are alive, bool [trials], then the arguments.
     """
+    # Traced once for its shapes and its code; inlined, it compiles as if it were called directly.
+    computed = jax.jit(of_each(function), inline=True)
+
+    def filled(*arguments: Any) -> Any:
+        like = jax.eval_shape(computed, *arguments)
+        return jax.tree.map(lambda array: jnp.full(array.shape, fill, array.dtype), like)
 
     def of_group(alive: jax.Array, *arguments: Any) -> Any:
-        def filled(*arguments: Any) -> Any:
-            like = jax.eval_shape(of_each(function), *arguments)
-            return jax.tree.map(lambda array: jnp.full(array.shape, fill, array.dtype), like)
-
-        return jax.lax.cond(alive.any(), of_each(function), filled, *arguments)
+        return jax.lax.cond(alive.any(), computed, filled, *arguments)
 
     return of_group

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
@@ -80,6 +81,11 @@ class Trainer:
     objective: Objective
     optimizer: OptimizerDefinition
     schedule: Schedule
+
+    @cached_property
+    def _graph(self) -> Any:
+        """The model without its arrays; kept, since large models take a second to build."""
+        return nnx.graphdef(nnx.eval_shape(lambda: self.new_model(nnx.Rngs(0))))
 
     def start(self, seed: jax.Array) -> TrialState:
         """The state before the first step.
@@ -228,8 +234,7 @@ class Trainer:
         self, parameters: Any, statistics: Any, inputs: jax.Array, *, train: bool
     ) -> tuple[jax.Array, Any]:
         """The logits, and the running statistics that the model holds afterwards."""
-        abstract = nnx.eval_shape(lambda: self.new_model(nnx.Rngs(0)))
-        model: Any = nnx.merge(nnx.graphdef(abstract), parameters, statistics, copy=True)
+        model: Any = nnx.merge(self._graph, parameters, statistics, copy=True)
         logits: jax.Array = model(_model_inputs(inputs, self.form), train=train)
         return logits.astype(jnp.float32), _split(model)[1]
 
