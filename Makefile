@@ -23,7 +23,7 @@ test: $(VENV)/installed-dev ## run the quick tests
 	$(BIN)/python -m pytest $(PARALLEL)
 
 test-slow: $(VENV)/installed-dev ## run every test, the slow ones too
-	$(BIN)/python -m pytest $(PARALLEL) -m "slow or not slow"
+	$(BIN)/python -m pytest $(PARALLEL) -m "slow or not slow" --hypothesis-profile=thorough
 
 lint: $(VENV)/installed-dev ## check style, format and types
 	$(BIN)/ruff check

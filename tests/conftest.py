@@ -6,12 +6,18 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 _CORES_A_WORKER = 2
+
+# How many examples a property is tried on, unless it says so itself.
+settings.register_profile("quick", max_examples=30)
+settings.register_profile("thorough", max_examples=100)
+settings.load_profile("quick")
 
 
 def pytest_configure() -> None:

@@ -100,7 +100,7 @@ def questions(studies: list[rules.StudyFrames]) -> Iterator[tuple[rules.StudyFra
             yield study, metric
 
 
-@pytest.mark.parametrize("first", [100, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("first", [3, pytest.param(100, marks=pytest.mark.slow)])
 def test_steps_to_result(
     first: int, studies: list[rules.StudyFrames], connection: duckdb.DuckDBPyConnection
 ) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     note=st.one_of(
@@ -110,7 +110,7 @@ RAW = st.one_of(
 
 
 @settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(raws=st.lists(RAW, min_size=1, max_size=3))
 def test_answers_of_any_bytes(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from support.file_server import FileServer
 
-KILLS = 6
+KILLS = 4
 PATIENCE = 30.0
 # How long the server takes for the whole file: several processes' starts, so that kills strike.
 SLOWLY = Answer(seconds=2.0)

@@ -84,7 +84,14 @@ def test_everything_that_is_known_of_a_study(tmp_path: Path) -> None:
     assert "names no licence" in licence
 
 
-@pytest.mark.parametrize("order", ["sorted", "shuffled", "interleaved"])
+@pytest.mark.parametrize(
+    "order",
+    [
+        pytest.param("sorted", marks=pytest.mark.slow),
+        pytest.param("shuffled", marks=pytest.mark.slow),
+        "interleaved",
+    ],
+)
 def test_any_order_and_layout_gives_the_same_rows(tmp_path: Path, order: Any) -> None:
     plans = [
         plan_study(f"{MNIST}", 2**power, complete=6, incomplete=2, infeasible=2, odd=True)
@@ -112,6 +119,7 @@ def test_members_of_a_study_in_every_order(tmp_path: Path) -> None:
             assert contents(tmp_path / f"{number}.db") == contents(tmp_path / "db")
 
 
+@pytest.mark.slow
 def test_what_outgrows_memory_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plans = [plan_study(MNIST, 2**power) for power in range(6)]
     path = tmp_path / "a.tar"
@@ -252,6 +260,7 @@ def test_report_compares_with_the_published_table(tmp_path: Path) -> None:
     assert imported(tmp_path / "a.tar", tmp_path / "own.db", release="own").comparison is None
 
 
+@pytest.mark.slow
 def test_every_published_study_is_recognised(tmp_path: Path) -> None:
     plans = published_plans(0.001, evaluations=24)
     write_archive(tmp_path / "a.tar", studies=plans, layout="tar", order="shuffled")

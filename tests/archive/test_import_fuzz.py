@@ -51,7 +51,7 @@ NUMBERS = st.one_of(
     ),
 )
 FUZZ = settings(
-    max_examples=60,
+    max_examples=20,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

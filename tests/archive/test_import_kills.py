@@ -19,7 +19,7 @@ from support.kills import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-KILLS = 4
+KILLS = 3
 
 
 @pytest.fixture(scope="module")
@@ -64,10 +64,12 @@ def test_a_killed_import_goes_on_many_times(
     killed_and_repeated(undisturbed, tmp_path / "db", seed)
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_in_one_line(tmp_path: Path, undisturbed: Undisturbed) -> None:
     interrupt_and_repeat(undisturbed, tmp_path / "db")
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_sentence(tmp_path: Path, undisturbed: Undisturbed) -> None:
     check = partial(assert_studies_are_whole, undisturbed)
     sentence = fill_the_disk_and_repeat(undisturbed, tmp_path / "db", check)

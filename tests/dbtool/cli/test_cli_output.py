@@ -100,7 +100,7 @@ def _strict(text: str) -> Any:
 
 
 several = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20, deadline=None
 )
 
 

@@ -165,6 +165,7 @@ def test_shards_are_told_and_a_second_run_trains_nothing(
     assert str(path) in one_sentence(produce(*SMALL, "--dry-run", "--out", out), 1)
 
 
+@pytest.mark.slow
 def test_smoke_trains_on_made_up_data_and_says_so(tmp_path: Path) -> None:
     out = tmp_path / "out"
     result = produce("--preset", "smoke", WORKLOAD, "--out", out)
@@ -209,7 +210,10 @@ def test_folder_of_data_sets_that_does_not_exist(tmp_path: Path) -> None:
     assert shards(out) == []
 
 
-@pytest.mark.parametrize("name", ["train-images-idx3-ubyte", "t10k-labels-idx1-ubyte"])
+@pytest.mark.parametrize(
+    "name",
+    ["train-images-idx3-ubyte", pytest.param("t10k-labels-idx1-ubyte", marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("change", ["truncated", "altered"])
 def test_spoiled_data_files_are_named(
     copied_mnist: Path, tmp_path: Path, name: str, change: str
@@ -247,6 +251,7 @@ def test_data_set_that_is_nowhere_names_how_to_get_it(tmp_path: Path) -> None:
     assert shards(tmp_path / "out") == []
 
 
+@pytest.mark.slow
 def test_bar_on_a_terminal_reaches_its_end(mnist_folder: Path, tmp_path: Path) -> None:
     terminal, end = pty.openpty()
     words = [*SMALL, "--trials", "4", "--block", "2", "--out", str(tmp_path)]

@@ -43,6 +43,7 @@ def test_plot_writes_png_and_csv_and_names_them(dbtool, tmp_path):
     assert (tmp_path / "figures" / "figure_01.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_all_draws_what_has_data(dbtool, tmp_path):
     done = dbtool("plot", "all", "--out", "drawn", "--format", "svg")
     assert done.returncode == 0, done.stderr
@@ -63,6 +64,7 @@ def test_patterns_choose_workloads(dbtool, tmp_path):
     assert {row["workload"] for row in rows} == {SMALL, MEDIUM}
 
 
+@pytest.mark.slow
 def test_every_process_writes_the_same_bytes(database, tmp_path):
     for folder in ("1", "2"):
         words = ["plot", "3", "--format", "svg,png", "--out", folder, "--db", str(database)]

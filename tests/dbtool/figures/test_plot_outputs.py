@@ -94,6 +94,7 @@ def test_data_writes_the_rows_alone_in_every_kind_of_file(dbtool, tmp_path):
     assert (tmp_path / "drawn" / "figure_03.csv").read_bytes() == (tmp_path / names[0]).read_bytes()
 
 
+@pytest.mark.slow
 def test_html_writes_one_page_of_all_that_has_data(dbtool, tmp_path):
     assert dbtool("all", "--html", "page").stdout == "page/index.html\n"
     assert [path.name for path in (tmp_path / "page").iterdir()] == ["index.html"]
@@ -130,6 +131,7 @@ def test_width_and_style_change_the_picture(dbtool, tmp_path):
     assert size("screen", "--style", "screen") > usual
 
 
+@pytest.mark.slow
 def test_several_releases_are_named_with_commas(database, tmp_path):
     other = tmp_path / "other.duckdb"
     other.write_bytes(database.read_bytes())

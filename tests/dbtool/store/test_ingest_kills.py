@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TABLES = ("measurement", "improvement", "trial", "study", "workload", "release")
-KILLS = 6
+KILLS = 3
 
 
 @pytest.fixture(scope="module")

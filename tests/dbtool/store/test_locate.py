@@ -115,6 +115,7 @@ def test_progress_is_told(release: Path) -> None:
     assert told == [(1, 2), (2, 2)]
 
 
+@pytest.mark.slow
 def test_processes_that_load_it_at_once_agree(release: Path) -> None:
     processes = [
         subprocess.Popen(

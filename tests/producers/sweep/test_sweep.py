@@ -119,6 +119,7 @@ def test_other_blocks_change_rows_by_rounding_alone(
     assert_same_rows(tmp_path, undisturbed, relative=TOLERANCE)
 
 
+@pytest.mark.slow
 def test_micro_batches_are_recorded_and_change_losses_by_rounding_alone(
     undisturbed: Path, mnist_folder: Path, tmp_path: Path
 ) -> None:

@@ -129,6 +129,7 @@ def test_interrupt_ends_at_once_with_one_line_and_whole_shards(
     assert undisturbed[0].is_dir()
 
 
+@pytest.mark.slow
 def test_full_disk_is_one_sentence_and_leaves_earlier_shards(
     undisturbed: tuple[Path, float], environment: dict[str, str], tmp_path: Path
 ) -> None:

@@ -158,6 +158,7 @@ def copied(stopped: Path, tmp_path: Path) -> Path:
     return tmp_path / "copy"
 
 
+@pytest.mark.slow
 def test_a_block_goes_on_with_other_devices(copied: Path, undisturbed: Rows) -> None:
     record = train(
         "normalised",
@@ -235,6 +236,7 @@ def test_a_checkpoint_that_was_not_completed_is_passed_over(copied: Path) -> Non
     assert sorted(path.name for path in folder.iterdir()) == ["12", "12.sha256"]
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_checkpoint_before_and_training_goes_on(
     undisturbed: Rows, as_here: dict[str, str], tmp_path: Path
 ) -> None:

@@ -61,12 +61,22 @@ def assert_equivalent(found: tuple[BlockRecord, Any], expected: tuple[BlockRecor
         np.testing.assert_allclose(one[:TRIALS], other[:TRIALS], rtol=TOLERANCE, atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("devices", [EIGHT_FOR_A_TRIAL, TWO_TRIALS_BY_FOUR, TRIAL_EACH])
+@pytest.mark.parametrize(
+    "devices",
+    [
+        pytest.param(EIGHT_FOR_A_TRIAL, marks=pytest.mark.slow),
+        TWO_TRIALS_BY_FOUR,
+        pytest.param(TRIAL_EACH, marks=pytest.mark.slow),
+    ],
+)
 def test_curves_do_not_depend_on_the_devices(devices: tuple[int, int]) -> None:
     assert_equivalent(trained("fc", devices), trained("fc", ONE))
 
 
-@pytest.mark.parametrize(("problem", "micro_batch"), [("normalised", 8), ("pairs", 4)])
+@pytest.mark.parametrize(
+    ("problem", "micro_batch"),
+    [("normalised", 8), pytest.param("pairs", 4, marks=pytest.mark.slow)],
+)
 def test_curves_depend_neither_on_devices_nor_on_micro_batches(
     problem: str, micro_batch: int
 ) -> None:

@@ -114,6 +114,7 @@ def test_trials_have_masks_of_their_own() -> None:
     assert len({mask.tobytes() for mask in masks}) == TRIALS
 
 
+@pytest.mark.slow
 def test_devices_that_share_a_trial_prune_the_same_weights() -> None:
     found, expected = trained(SPARSITY, 8, 4), trained(SPARSITY)
     for trial in range(TRIALS):

@@ -39,7 +39,14 @@ def in_memory(shared: bool, diverging: bool) -> BlockRecord:
     return train("fc", shared=shared, diverging=DIVERGING if diverging else None)
 
 
-@pytest.mark.parametrize(("shared", "diverging"), [(False, False), (True, False), (False, True)])
+@pytest.mark.parametrize(
+    ("shared", "diverging"),
+    [
+        (False, False),
+        pytest.param(True, False, marks=pytest.mark.slow),
+        pytest.param(False, True, marks=pytest.mark.slow),
+    ],
+)
 def test_curves_are_bit_for_bit_those_of_a_split_in_memory(shared: bool, diverging: bool) -> None:
     record = train("fc", streamed=True, shared=shared, diverging=DIVERGING if diverging else None)
     assert_same(record, in_memory(shared, diverging))
@@ -55,6 +62,7 @@ def test_curves_do_not_depend_on_how_much_is_read_at_a_time(
     assert_same(train("fc", streamed=True, diverging=DIVERGING), in_memory(False, True))
 
 
+@pytest.mark.slow
 def test_several_devices_read_what_one_does() -> None:
     splits = splits_of(compiled("fc", 8, 4, 1, False, None), streamed=True)
     record = train("fc", devices=8, devices_a_trial=4, splits=splits)

@@ -10,6 +10,9 @@ import pytest
 from dbtool.figures.gallery.docs import MOST_BYTES, Entry, write_document
 from dbtool.figures.specs import FIGURES, find_figure
 
+# `.ci/run` writes the document and compares it with the committed one.
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def folder(database, tmp_path_factory):

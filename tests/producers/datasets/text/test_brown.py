@@ -130,6 +130,7 @@ def test_changed_text_is_refused(brown_folder: Path, tmp_path: Path) -> None:
         load_dataset("brown", form=BROWN, datasets_dir=tmp_path)
 
 
+@pytest.mark.slow
 def test_archive_of_the_package_is_enough(
     brown_folder: Path, tmp_path: Path, brown: tuple[Dataset, list[list[str]]]
 ) -> None:
