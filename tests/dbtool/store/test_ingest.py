@@ -117,7 +117,7 @@ def test_the_order_of_shards_does_not_matter(tmp_path: Path) -> None:
     paths = [
         write_shard(tmp_path / "shards", batch_size=size, trials=[trial(number, last=number / 50)])
         for size in (8, 64)
-        for number in (0, 9, 10)
+        for number in (9, 10)
     ]
     load(tmp_path / "one", paths)
     random.Random(3).shuffle(paths)
