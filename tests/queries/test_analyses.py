@@ -34,6 +34,11 @@ def _trial(number: int, step: int | None, *drawn: float) -> Any:
     return number, "COMPLETE", searched, rows
 
 
+def _diverged(number: int) -> Any:
+    searched = dict(zip(SEARCH_SPACE, (99.0, 0.99, 1.0, 0.1), strict=True))
+    return number, "INFEASIBLE", searched, [{"step": 0, "val_classification_error": 0.9}]
+
+
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("analyses")
@@ -44,6 +49,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
         64: [_trial(0, 50, 10.0, 0.999, 2.0)],
         128: [_trial(0, None, 10.0, 0.999, 2.0)],
         256: [_trial(0, 25, 99.0, 0.901, 0.1)],
+        512: [_diverged(0)],
     }
     paths = [
         write_shard(
@@ -85,6 +91,7 @@ def test_scaling_compares_each_study_with_the_smallest_and_with_the_one_before(
         (128, None, None, None, None, None, 1),
         # Compared with the last study that reached the goal, two doublings before.
         (256, 25, 6_400, 8.0, 0.25, 1.41, 1),
+        (512, None, None, None, None, None, 0),
     ]
 
 
@@ -119,3 +126,16 @@ def test_optima_name_the_first_trial_that_reached_the_goal(
         connection, "optima", "batch_size, trial_id, steps, feasible_trials, value, metaparameter"
     )
     assert rows[0] == (8, 1, 200, 2, 1.0, "learning_rate")
+
+
+def test_summary_tells_each_workload_in_a_row(connection: duckdb.DuckDBPyConnection) -> None:
+    columns = (
+        "workload, goal, batch_sizes, smallest, largest, fewest_feasible, most_feasible, "
+        "infeasible_share, steps_at_smallest, steps_at_largest, fewest_steps, fewest_steps_at, "
+        "efficient_to"
+    )
+    # 1,600 examples are the fewest; batch size 64 is the last that needs at most twice as many.
+    # Of 7 trials 1 diverged, the only one of batch size 512.
+    expected = (WORKLOAD, 0.5, 6, 8, 512, 0, 2, 0.143, 200, None, 25, 256, 64)
+    assert _rows(connection, "summary", columns) == [expected]
+    assert _rows(connection, "summary", "measurements") == [(12,)]

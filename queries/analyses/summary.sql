@@ -1,0 +1,46 @@
+-- What each workload of each release came to: a row a workload, at its own goal, from the first 100 trials of its studies.
+--
+-- Steps at the smallest and largest batch size are NULL where no trial of those reached the goal. efficient_to is the
+-- largest batch size that needs at most twice the examples (steps times batch size) that the thriftiest one needs: a
+-- plain reading of where diminishing returns set in, without uncertainty.
+WITH results AS (
+    SELECT release, workload, batch_size, goal, steps, steps * batch_size AS examples
+    FROM steps_to_result(NULL, NULL, NULL, NULL, 100)
+),
+thriftiest AS (
+    SELECT release, workload, min(examples) AS fewest_examples
+    FROM results
+    GROUP BY release, workload
+),
+held AS (
+    SELECT
+        release,
+        workload,
+        sum(measurements) AS measurements,
+        min(complete) AS fewest_feasible,
+        max(complete) AS most_feasible,
+        round(sum(infeasible) / sum(complete + infeasible), 3) AS infeasible_share
+    FROM studies
+    GROUP BY release, workload
+)
+SELECT
+    release,
+    workload,
+    any_value(goal) AS goal,
+    count(*) AS batch_sizes,
+    min(batch_size) AS smallest,
+    max(batch_size) AS largest,
+    any_value(fewest_feasible) AS fewest_feasible,
+    any_value(most_feasible) AS most_feasible,
+    any_value(infeasible_share) AS infeasible_share,
+    any_value(measurements) AS measurements,
+    arg_min({'steps': steps}, batch_size).steps AS steps_at_smallest,
+    arg_max({'steps': steps}, batch_size).steps AS steps_at_largest,
+    min(steps) AS fewest_steps,
+    arg_min(batch_size, (steps, batch_size)) FILTER (steps IS NOT NULL) AS fewest_steps_at,
+    max(batch_size) FILTER (examples <= 2 * fewest_examples) AS efficient_to
+FROM results
+JOIN held USING (release, workload)
+JOIN thriftiest USING (release, workload)
+GROUP BY release, workload
+ORDER BY release, workload;
