@@ -139,3 +139,13 @@ def test_summary_tells_each_workload_in_a_row(connection: duckdb.DuckDBPyConnect
     expected = (WORKLOAD, 0.5, 6, 8, 512, 0, 2, 0.143, 200, None, 25, 256, 64)
     assert _rows(connection, "summary", columns) == [expected]
     assert _rows(connection, "summary", "measurements") == [(12,)]
+
+
+def test_divergence_counts_the_trials_that_ended(connection: duckdb.DuckDBPyConnection) -> None:
+    columns = (
+        "batch_size, feasible, infeasible, infeasible_share, largest_feasible_rate, "
+        "smallest_infeasible_rate"
+    )
+    rows = _rows(connection, "divergence", columns)
+    assert rows[0] == (8, 2, 0, 0.0, 1.0, None)
+    assert rows[-1] == (512, 0, 1, 1.0, None, 99.0)
