@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from dbtool.errors import UsageError
 from dbtool.store import catalog
 from dbtool.store.contract import parse_shard_name, shard_schema
 from dbtool.store.database import file_of, transaction, writing_failed
 from dbtool.store.improvements import improvements, store_improvements
-from dbtool.store.shards import Shard, ShardError, read_rows, read_shard, read_study
+from dbtool.store.shards import Shard, ShardError, read_rows, read_shard, read_study, read_values
 from dbtool.store.sql import statement
 
 if TYPE_CHECKING:
@@ -245,8 +244,6 @@ def _improvements(shards: Sequence[Shard]) -> pa.Table:
     found = []
     for shard in shards:
         trials = [trial["trial_id"] for trial in shard.trials if trial["status"] == "COMPLETE"]
-        wanted = ["trial_id", "step", metric]
-        held = [name for name in wanted if name in shard_schema(shard.optional).names]
-        rows = pq.read_table(shard.path, columns=held)
+        rows = read_values(shard.path, metric)
         found.append(improvements(rows, metric, trials))
     return pa.concat_tables(found).sort_by([("trial_id", "ascending"), ("step", "ascending")])
