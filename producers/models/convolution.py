@@ -126,7 +126,7 @@ def over_whole_windows(
     strides: tuple[int, int] = (1, 1),
     padding: Sequence[tuple[int, int]] | None = None,
 ) -> jax.Array:
-    """One product over the flattened window of every position: best for few channels.
+    """One product over the flattened window of every position, at any strides and padding.
 
     Args:
         inputs: [batch, height, width, channels].
