@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import difflib
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+# DuckDB shows the place in the query below this; Arrow the Python it passed through.
+_DETAILS = re.compile(r"\n\s*(?:LINE \d+:|At:|For more info|Stack Trace).*", re.DOTALL)
+# What an error collects in front when it passes from one engine to another.
+_PASSED_ON = re.compile(r"^(?:.*get_next failed\(\): *)+", re.DOTALL)
 
 
 class DbtoolError(Exception):
@@ -38,3 +44,10 @@ def unknown(kind: str, word: str, choices: Iterable[str], mend: str) -> UsageErr
     """
     names = ", ".join(closest(word, choices)) or "none"
     return UsageError(f"unknown {kind} {word!r}; closest: {names} (list them with `{mend}`)")
+
+
+def first_sentence(error: BaseException) -> str:
+    """The message on one line: what is wrong and the candidates, without the query's text."""
+    text = _DETAILS.sub("", _PASSED_ON.sub("", str(error)))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return "; ".join(line.rstrip("!.;") for line in lines) or type(error).__name__

@@ -24,6 +24,11 @@ def queries_folder() -> Path:
     return _folder("queries")
 
 
+def query(name: str) -> str:
+    """The text of queries/browse/NAME.sql."""
+    return (queries_folder() / "browse" / f"{name}.sql").read_text(encoding="utf-8")
+
+
 def bundled_release() -> Path:
     """The folder of the measured release that ships with the code.
 

@@ -63,7 +63,7 @@ def workloads(
         print_catalog(db, release, output_format, limit)
         return
     from dbtool.cli.database import reading
-    from dbtool.cli.names import check_release
+    from dbtool.store.names import check_release
 
     with reading(db) as connection:
         check_release(connection, release)
@@ -90,7 +90,7 @@ def studies(
     Example: dbtool studies 'mnist/*'
     """
     from dbtool.cli.database import reading
-    from dbtool.cli.names import matching_workloads
+    from dbtool.store.names import matching_workloads
 
     with reading(db) as connection:
         names = matching_workloads(connection, workload or ["*"], release)
@@ -112,7 +112,7 @@ def trials(
     Example: dbtool trials 'mnist/*' --batch-size 64 --limit 20
     """
     from dbtool.cli.database import reading
-    from dbtool.cli.names import check_batch_sizes, matching_workloads
+    from dbtool.store.names import check_batch_sizes, matching_workloads
 
     with reading(db) as connection:
         names = matching_workloads(connection, workload, release)
@@ -129,8 +129,8 @@ def _print(
     limit: int | None,
 ) -> None:
     """Runs one of the queries in queries/browse and prints its rows."""
-    from dbtool.cli.database import query
     from dbtool.cli.output import print_rows, require_printable
+    from dbtool.resources import query
 
     require_printable(output_format)
     print_rows(connection.execute(query(query_name), values), output_format, limit)

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from dbtool.archive.table import catalog
-from dbtool.cli.database import query, reading
-from dbtool.cli.names import check_release
+from dbtool.cli.database import reading
 from dbtool.cli.output import print_rows, require_printable
 from dbtool.errors import DbtoolError
+from dbtool.resources import query
+from dbtool.store.names import check_release
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -45,8 +45,9 @@ def command(db: Database = None, release: Release = None) -> None:
 
     Example: dbtool cite >> references.bib
     """
-    from dbtool.cli.database import query, reading
-    from dbtool.cli.names import check_release
+    from dbtool.cli.database import reading
+    from dbtool.resources import query
+    from dbtool.store.names import check_release
 
     with reading(db) as connection:
         check_release(connection, release)

@@ -64,8 +64,8 @@ def _held(
     """
     import duckdb
 
-    from dbtool.cli.database import query
     from dbtool.errors import DbtoolError
+    from dbtool.resources import query
     from dbtool.store.database import open_for_reading
     from dbtool.store.locate import chosen_database
 

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from dbtool.cli.loading import loading_bar
-from dbtool.cli.messages import first_sentence
-from dbtool.errors import DbtoolError
-from dbtool.resources import queries_folder
+from dbtool.errors import DbtoolError, first_sentence
 from dbtool.store.database import open_for_reading, open_for_writing
 from dbtool.store.locate import database_to_read, database_to_write
 
@@ -65,8 +63,3 @@ def _answering(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     finally:
         # A query that was left half-way still runs in other threads, and closing waits for it.
         connection.interrupt()
-
-
-def query(name: str) -> str:
-    """The text of queries/browse/NAME.sql."""
-    return (queries_folder() / "browse" / f"{name}.sql").read_text(encoding="utf-8")

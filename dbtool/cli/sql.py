@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dbtool.cli.options import Database, Format, Limit, OutputFormat
-from dbtool.errors import DbtoolError, UsageError, unknown
+from dbtool.errors import UsageError, unknown
 
 if TYPE_CHECKING:
     import duckdb
@@ -116,19 +116,10 @@ def _run(
     limit: int | None,
 ) -> None:
     """Runs a query that is one statement and only reads, and prints its rows."""
-    import duckdb
-
     from dbtool.cli.query_progress import watched
+    from dbtool.store.statements import one_query
 
-    statements = connection.extract_statements(query)
-    if len(statements) != 1:
-        raise DbtoolError(f"the query holds {len(statements)} statements; give exactly one SELECT")
-    [statement] = statements
-    if statement.type not in {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}:
-        raise DbtoolError(
-            f"{statement.type.name} is not a query; `dbtool sql` runs SELECT and other statements "
-            "that only read, and `dbtool ingest` adds rows"
-        )
+    statement = one_query(connection, query)
     _check_parameters(statement.named_parameters, values)
     with contextlib.ExitStack() as progress:
         progress.enter_context(watched(connection))

@@ -5,8 +5,7 @@ from typing import Annotated
 import typer
 
 from dbtool.cli.options import BatchSizes, Database, Format, Limit, OutputFormat, Release, Workloads
-
-FIRST_TRIALS = 100
+from dbtool.store.questions import FIRST_TRIALS
 
 
 def command(
@@ -48,24 +47,12 @@ def command(
 
     Example: dbtool steps 'mnist/*' --goal 0.05 --metric val_classification_error
     """
-    from dbtool.cli.database import query, reading
-    from dbtool.cli.names import check_batch_sizes, check_metric, matching_workloads
+    from dbtool.cli.database import reading
     from dbtool.cli.output import print_rows, require_printable
-    from dbtool.errors import UsageError
+    from dbtool.store.questions import Asked, steps_to_result
 
     require_printable(output_format)
+    asked = Asked(workload, release, batch_size or None, metric, trials)
     with reading(db) as connection:
-        names = matching_workloads(connection, workload, release)
-        check_batch_sizes(connection, names, release, batch_size or [])
-        check_metric(connection, metric)
-        chosen = {"workloads": names, "release": release}
-        goals = connection.execute(query("goals"), chosen).fetchall()
-        for name, own_metric, own_goal in goals:
-            if goal is None and (own_goal is None or metric not in {None, own_metric}):
-                raise UsageError(
-                    f"workload {name!r} has no goal of its own for {metric or own_metric}; "
-                    "give one with `--goal X`"
-                )
-        values = {"metric": metric, "goal": goal, "trials": trials, "batch_sizes": batch_size}
-        steps = connection.execute(query("steps"), chosen | values)
+        steps = steps_to_result(connection, asked, goal, "give one with `--goal X`")
         print_rows(steps, output_format, limit)

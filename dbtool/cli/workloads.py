@@ -6,10 +6,10 @@ import json
 
 import duckdb
 
-from dbtool.cli.database import query
 from dbtool.cli.options import Format
 from dbtool.cli.output import print_rows, require_printable
 from dbtool.errors import unknown
+from dbtool.resources import query
 from producers.workloads.registry import WORKLOADS
 from producers.workloads.settings import settings
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, BinaryIO
 import duckdb
 import pyarrow as pa
 
-from dbtool.cli.messages import first_sentence
 from dbtool.cli.options import BINARY, Format
 from dbtool.cli.output import columns
-from dbtool.errors import DbtoolError
+from dbtool.errors import DbtoolError, first_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

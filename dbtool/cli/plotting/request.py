@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dbtool.cli.names import check_release, matching_workloads
 from dbtool.errors import UsageError, unknown
 from dbtool.figures.look import STYLES, Look
 from dbtool.figures.specs import FIGURES, find_figure
+from dbtool.store.names import check_release, matching_workloads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

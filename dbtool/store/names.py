@@ -5,8 +5,8 @@ from __future__ import annotations
 import fnmatch
 from typing import TYPE_CHECKING, Any
 
-from dbtool.cli.database import query
 from dbtool.errors import unknown
+from dbtool.resources import query
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -95,6 +95,56 @@ def check_metric(connection: duckdb.DuckDBPyConnection, metric: str | None) -> N
         held = _column(connection, "held_metrics")
         if metric not in held:
             raise unknown("metric", metric, held, "dbtool sql 'DESCRIBE measurements'")
+
+
+def check_columns(
+    connection: duckdb.DuckDBPyConnection, view: str, columns: Sequence[str] | None
+) -> list[str]:
+    """The columns of a view that are asked for, each once; all where none are named.
+
+    Args:
+        connection: the database.
+        view: its name.
+        columns: names of columns; None: all.
+
+    Raises:
+        UsageError: a name is none of the view's columns, or none is given.
+    """
+    held = [column[0] for column in connection.execute(f"FROM {view} LIMIT 0").description]
+    if columns is None:
+        return held
+    for column in columns or [""]:
+        if column not in held:
+            raise unknown("column", column, held, f"dbtool sql 'DESCRIBE {view}'")
+    return list(dict.fromkeys(columns))
+
+
+def check_trials(
+    connection: duckdb.DuckDBPyConnection,
+    workloads: Sequence[str],
+    release: str | None,
+    batch_sizes: Sequence[int] | None,
+    trial_ids: Sequence[int],
+) -> None:
+    """Makes sure that each trial is in one of the studies.
+
+    Args:
+        connection: the database.
+        workloads: names that the database holds.
+        release: the release they belong to; None: any.
+        batch_sizes: of the studies; None: any.
+        trial_ids: what was asked for.
+
+    Raises:
+        UsageError: a trial is in none of them.
+    """
+    chosen = {"workloads": list(workloads), "release": release, "batch_sizes": batch_sizes}
+    held = set(_column(connection, "held_trials", chosen))
+    for trial_id in trial_ids:
+        if trial_id not in held:
+            near = sorted(held, key=lambda each: (abs(each - trial_id), each))
+            listing = f"dbtool trials {' '.join(workloads[:1])}".rstrip()
+            raise unknown("trial", str(trial_id), map(str, near[:3]), listing)
 
 
 def _column(

@@ -1,0 +1,32 @@
+"""A query of somebody's own, checked before it runs."""
+
+from __future__ import annotations
+
+import duckdb
+
+from dbtool.errors import DbtoolError
+
+_READING = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN})
+
+
+def one_query(connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement:
+    """The one statement of a text, which only reads.
+
+    Args:
+        connection: the database.
+        text: SQL.
+
+    Raises:
+        DbtoolError: it holds more statements or none, or one that does more than read.
+        duckdb.Error: it is no SQL.
+    """
+    statements = connection.extract_statements(text)
+    if len(statements) != 1:
+        raise DbtoolError(f"the query holds {len(statements)} statements; give exactly one SELECT")
+    [statement] = statements
+    if statement.type not in _READING:
+        raise DbtoolError(
+            f"{statement.type.name} is not a query; `dbtool sql` runs SELECT and other statements "
+            "that only read, and `dbtool ingest` adds rows"
+        )
+    return statement

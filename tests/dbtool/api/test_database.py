@@ -1,0 +1,205 @@
+"""What dbtool.open answers, against numbers worked out by hand."""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import dbtool
+from tests.dbtool.api.conftest import DIGITS, LETTERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from dbtool.api import Database
+
+
+def test_what_the_database_holds(db: Database) -> None:
+    assert db.releases()["release"].to_list() == ["first", "second"]
+    assert db.workloads().select("release", "workload").rows() == [
+        ("first", DIGITS),
+        ("first", LETTERS),
+        ("second", DIGITS),
+    ]
+    assert db.studies("digits/*", release="first")["batch_size"].to_list() == [8, 64]
+    assert db.studies().height == 5
+    trials = db.trials(DIGITS, batch_size=np.int64(64), release="second")
+    assert trials.select("trial_id", "status", "learning_rate", "momentum").rows() == [
+        (0, "COMPLETE", 0.01, None),
+        (1, "COMPLETE", 0.1, 0.9),
+        (2, "INFEASIBLE", 0.1, 0.9),
+    ]
+
+
+def test_steps_to_result(db: Database) -> None:
+    found = db.steps_to_result(DIGITS, release="first")
+    # 0.05 at the fourth evaluation of batch size 8, 0.04 at the third of 64.
+    assert found.select("batch_size", "steps", "trial_id", "value").rows() == [
+        (8, 30, 1, 0.05),
+        (64, 20, 1, 0.04),
+    ]
+    assert db.steps_to_result(DIGITS, goal=0.3, trials=1, release="first")["steps"].to_list() == [
+        None,
+        None,
+    ]
+    letters = db.steps_to_result([LETTERS], goal=0.85, batch_size=[32])
+    assert letters["steps"].to_list() == [10]
+
+
+def test_best_within_budgets(db: Database) -> None:
+    def best(**budget: int) -> list[tuple[Any, ...]]:
+        return (
+            db.best(DIGITS, release="first", **budget).select("batch_size", "value", "step").rows()
+        )
+
+    assert best() == [(8, 0.05, 30), (64, 0.03, 30)]
+    assert best(most_steps=10) == [(8, 0.5, 10), (64, 0.3, 10)]
+    # 160 examples are 20 steps of 8 and 2 of 64.
+    assert best(most_examples=160) == [(8, 0.2, 20), (64, 0.9, 0)]
+    # No trial trains for as many.
+    assert best(most_steps=31) == []
+
+
+def test_a_release_of_its_own(path: Path) -> None:
+    with dbtool.open(path, release="second") as db:
+        assert repr(db) == f"<dbtool.Database {path}, release='second'>"
+        assert db.workloads()["release"].unique().to_list() == ["second"]
+        assert db.steps_to_result(DIGITS)["value"].to_list() == [0.05 - 0.01, 0.04 - 0.01]
+        assert db.measurements().select("release").unique().collect().rows() == [("second",)]
+        assert db.workloads(release="first").height == 2
+
+
+def test_results_in_every_form(db: Database) -> None:
+    result = db.sql(
+        "SELECT trial_id, metaparameters AS m, seed + 0.5 AS half, sum(steps) OVER () AS total "
+        "FROM trials WHERE workload = $name AND batch_size = $size AND release = 'first' "
+        "AND trial_id < 2 ORDER BY trial_id",
+        name=DIGITS,
+        size=8,
+    )
+    rows = [
+        (0, {"learning_rate": 0.01}, 1000.5, 60),
+        (1, {"learning_rate": 0.1, "momentum": 0.9}, 1001.5, 60),
+    ]
+    assert result.columns == ["trial_id", "m", "half", "total"]
+    assert len(result) == 2
+    assert [(*row[:2], float(row[2]), row[3]) for row in result.rows()] == rows
+    assert list(result) == result.rows()
+    assert isinstance(result.arrow(), pa.Table)
+    assert result.arrow().column("total").type == pa.int64()
+    assert result.polars()["total"].to_list() == [60, 60]
+    frame = result.pandas()
+    assert isinstance(frame, pd.DataFrame)
+    assert frame["m"].tolist() == [row[1] for row in rows]
+    assert repr(result) == repr(result.polars())
+    assert "<table" in result._repr_html_()
+
+
+def test_whole_numbers_beyond_64_bits_stay(db: Database) -> None:
+    [(number,)] = db.sql("SELECT 2::HUGEINT ** 100 AS number").rows()
+    assert int(number) == 2**100
+
+
+def test_without_pandas(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(dbtool.DbtoolError, match="install it with `pip install pandas`"):
+        db.sql("SELECT 1").pandas()
+
+
+def test_no_rows(db: Database) -> None:
+    nothing = db.sql("SELECT * FROM trials WHERE false")
+    assert (nothing.rows(), nothing.polars().height, nothing.pandas().shape[0]) == ([], 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("ask", "sentence"),
+    [
+        (
+            lambda db: db.measurements("digit/*"),
+            f"unknown workload 'digit/*'; closest: {DIGITS}, {LETTERS} (list them",
+        ),
+        (
+            lambda db: db.trials(DIGITS, batch_size=60),
+            f"unknown batch size '60'; closest: 64 (list them with `dbtool studies {DIGITS}`)",
+        ),
+        (
+            lambda db: db.measurements(DIGITS, trial_id=[1, 9]),
+            f"unknown trial '9'; closest: 0, 1, 2 (list them with `dbtool trials {DIGITS}`)",
+        ),
+        (
+            lambda db: db.measurements(DIGITS, columns=["val_clasification_error"]),
+            "unknown column 'val_clasification_error'; closest: val_classification_error, ",
+        ),
+        (lambda db: db.studies(release="frist"), "unknown release 'frist'; closest: first (list"),
+        (lambda db: db.best(DIGITS, metric="loss"), "unknown metric 'loss'; closest: "),
+        (lambda db: db.best(DIGITS, trials=0), "of each study 0 trials were asked for: ask for 1"),
+        (
+            lambda db: db.steps_to_result(LETTERS),
+            "has no goal of its own for val_classification_error; give one, as in goal=0.03",
+        ),
+        (lambda db: db.sql("SELECT $goal"), "the query needs a value for $goal: give it as in"),
+        (lambda db: db.sql("SELECT 1", goal=1), "unknown parameter 'goal'; closest: none"),
+        (lambda db: db.sql("SELECT nonsense FROM trials"), 'Binder Error: Referenced column "nons'),
+        (lambda db: db.sql("SELECT 1; SELECT 2"), "the query holds 2 statements; give exactly one"),
+        (lambda db: db.sql("DROP VIEW trials"), "DROP is not a query; `dbtool sql` runs SELECT"),
+        (lambda db: db.sql("COPY trials TO 'x.csv'"), "COPY is not a query; `dbtool sql` runs"),
+        (lambda db: db.sql("FROM 'x.csv'"), "LocalFileSystem has been disabled"),
+    ],
+)
+def test_mistakes_are_one_sentence(
+    db: Database, ask: Callable[[Database], object], sentence: str
+) -> None:
+    with pytest.raises(dbtool.DbtoolError, match=re.escape(sentence)) as error:
+        ask(db)
+    assert "\n" not in str(error.value)
+
+
+def test_what_cannot_be_opened(path: Path, tmp_path: Path) -> None:
+    with pytest.raises(dbtool.UsageError, match=r"missing\.db that --db names does not exist"):
+        dbtool.open(tmp_path / "missing.db")
+    with pytest.raises(dbtool.UsageError, match="is no file on this machine"):
+        dbtool.open("https://example.org/release")
+    with pytest.raises(dbtool.UsageError, match="unknown release 'frist'; closest: first"):
+        dbtool.open(path, release="frist")
+    # Where a release is refused nothing is left open: the file can be written.
+    (tmp_path / "words").write_text("no database")
+    with pytest.raises(dbtool.DbtoolError, match="is not a database"):
+        dbtool.open(tmp_path / "words")
+
+
+def test_a_closed_database_says_so(path: Path) -> None:
+    with dbtool.open(str(path)) as db:
+        result = db.sql("SELECT 1 AS one")
+        frame = db.measurements(DIGITS)
+    assert result.rows() == [(1,)]
+    with pytest.raises(dbtool.DbtoolError, match="the database was closed: open it again"):
+        db.workloads()
+    with pytest.raises(Exception, match="the database was closed: open it again"):
+        frame.collect()
+
+
+def test_threads_share_a_database(db: Database) -> None:
+    wrong: list[object] = []
+
+    def ask(size: int) -> None:
+        for _ in range(20):
+            found = db.sql("SELECT $size AS size, count(*) AS n FROM range(10000)", size=size)
+            steps = db.measurements(DIGITS, batch_size=size).select(pl.len()).collect().item()
+            if found.rows() != [(size, 10_000)] or steps != 2 * (31 + 31 + 11):
+                wrong.append((size, found.rows(), steps))
+
+    threads = [threading.Thread(target=ask, args=(size,)) for size in (8, 64, 8, 64)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
