@@ -71,6 +71,19 @@ class Database:
         of = f", release={self._release!r}" if self._release else ""
         return f"<dbtool.Database {self._name}{of}>"
 
+    @property
+    def release(self) -> str | None:
+        """The release that questions are about unless they name another; None: all."""
+        return self._release
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """A DuckDB cursor of its own, for what the methods here do not do; it can only read.
+
+        Raises:
+            duckdb.ConnectionException: the database was closed.
+        """
+        return self._connection.cursor()
+
     def close(self) -> None:
         """Closes the database; frames and results that were read stay."""
         self._connection.close()
@@ -126,7 +139,7 @@ class Database:
         """
         release = self._known_release(release)
         with plain_errors():
-            names = matching_workloads(self._cursor(), _words(workload), release)
+            names = matching_workloads(self.cursor(), _words(workload), release)
         return self._frame("studies", {"workloads": names, "release": release})
 
     def trials(
@@ -153,8 +166,8 @@ class Database:
         """
         release, sizes = self._known_release(release), _numbers(batch_size)
         with plain_errors():
-            names = matching_workloads(self._cursor(), _words(workload), release)
-            check_batch_sizes(self._cursor(), names, release, sizes or [])
+            names = matching_workloads(self.cursor(), _words(workload), release)
+            check_batch_sizes(self.cursor(), names, release, sizes or [])
         values = {"workloads": names, "release": release, "batch_sizes": sizes}
         return self._frame("trials", values)
 
@@ -196,7 +209,7 @@ class Database:
             _numbers(trial_id),
         )
         with plain_errors():
-            cursor = self._cursor()
+            cursor = self.cursor()
             chosen = check_columns(
                 cursor, "measurements", None if columns is None else _words(columns)
             )
@@ -246,7 +259,7 @@ class Database:
         asked = self._asked(workload, batch_size, metric, trials, release)
         with plain_errors():
             mend = "give one, as in goal=0.03"
-            rows = steps_to_result(self._cursor(), asked, goal, mend).to_arrow_table()
+            rows = steps_to_result(self.cursor(), asked, goal, mend).to_arrow_table()
         return Result(rows).polars()
 
     def best(
@@ -283,7 +296,7 @@ class Database:
         """
         asked = self._asked(workload, batch_size, metric, trials, release)
         with plain_errors():
-            rows = best_measurements(self._cursor(), asked, most_steps, most_examples)
+            rows = best_measurements(self.cursor(), asked, most_steps, most_examples)
             return Result(rows).polars()
 
     def _asked(
@@ -304,21 +317,13 @@ class Database:
             UsageError: it is not there.
         """
         with plain_errors():
-            check_release(self._cursor(), release)
+            check_release(self.cursor(), release)
         return release if release is not None else self._release
 
     def _frame(self, name: str, values: Mapping[str, Any]) -> pl.DataFrame:
         """The rows of queries/browse/NAME.sql."""
         with plain_errors():
-            return Result(self._cursor().execute(query(name), values).to_arrow_table()).polars()
-
-    def _cursor(self) -> duckdb.DuckDBPyConnection:
-        """A cursor of its own, so that threads do not take each other's rows.
-
-        Raises:
-            duckdb.Error: the database was closed.
-        """
-        return self._connection.cursor()
+            return Result(self.cursor().execute(query(name), values).to_arrow_table()).polars()
 
 
 def _words(given: str | Iterable[str] | None) -> list[str]:

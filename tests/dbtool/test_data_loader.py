@@ -1,0 +1,210 @@
+"""The authors' loader on a database, against pandas reading the replica's files as they do."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dbtool
+from dbtool.data_loader import load_study, load_workload
+from dbtool.store.database import open_for_writing
+from dbtool.store.ingest import find_shards, ingest
+from tests.replica import plan_study, write_archive
+from tests.support.archives import imported
+from tests.support.made_up import curve, write_shard
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CNN = "mnist/simple_cnn_base/nesterov_momentum"
+PLANS = (
+    plan_study(CNN, 1, odd=True),
+    plan_study(CNN, 64, complete=30, incomplete=10),
+    plan_study("solution_quality/" + CNN, 64),
+    plan_study("imagenet/resnet_50/nesterov_momentum", 512, odd=True),
+    plan_study("open_images_v4/resnet_50/nesterov_momentum", 1_024, odd=True),
+    plan_study("lm1b/lstm/nesterov_momentum", 16),
+)
+EVERY = {
+    "load_complete_trials": True,
+    "load_incomplete_trials": True,
+    "load_infeasible_trials": True,
+}
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("original")
+    write_archive(folder, studies=PLANS, seed=3, layout="folder")
+    return folder / "batch_science"
+
+
+@pytest.fixture(scope="module")
+def database(archive: Path) -> Path:
+    path = archive.parent / "imported.duckdb"
+    assert not imported(archive, path).malformed
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _read_by_default(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DBTOOL_DB", str(database))
+
+
+def as_the_authors_read(
+    folder: Path, statuses: tuple[str, ...] = ("COMPLETE",), first: int | None = None
+) -> tuple[dict[str, Any], pd.DataFrame]:
+    """A study's folder: json for the metadata, pandas for each trial's table, put under its id."""
+    study = json.loads((folder / "study.json").read_text())
+    study["trials"], tables = {}, {}
+    for path in sorted(folder.glob("*/metadata.json"), key=lambda path: int(path.parent.name)):
+        trial = json.loads(path.read_text())
+        if trial["status"] in statuses and len(study["trials"]) != first:
+            study["trials"][trial["trial_id"]] = trial
+            table = path.with_name("measurements.csv")
+            # pandas refuses a file without a byte, and has no numbers for one without a row.
+            if table.stat().st_size:
+                tables[trial["trial_id"]] = pd.read_csv(table, index_col="step").astype(float)
+    return study, pd.concat(tables, names=["trial_id"])
+
+
+def assert_same_metadata(found: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Equal, types and order of the trials included, but for what is internal or made up."""
+    trials = {
+        number: {name: value for name, value in trial.items() if "_internal" not in name}
+        for number, trial in expected["trials"].items()
+    }
+    described = {name: value for name, value in expected.items() if name != "_made_up"}
+    assert found == described | {"trials": trials}
+    assert list(found["trials"]) == list(trials)
+    assert json.dumps(found, sort_keys=True) == json.dumps(
+        described | {"trials": trials}, sort_keys=True
+    )
+
+
+def assert_same_table(found: pd.DataFrame, expected: pd.DataFrame) -> None:
+    """Equal to the last bit, once the rows of each trial are sorted by step."""
+    levels = list(expected.index.names)
+    order = np.lexsort([expected.index.get_level_values(level) for level in levels[::-1]])
+    pd.testing.assert_frame_equal(found, expected.iloc[order], check_exact=True)
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.path)
+@pytest.mark.parametrize(
+    ("statuses", "words"),
+    [
+        (("COMPLETE",), {}),
+        (("COMPLETE", "INCOMPLETE", "INFEASIBLE"), EVERY),
+        (("INFEASIBLE",), {"load_complete_trials": False, "load_infeasible_trials": True}),
+    ],
+    ids=["complete", "every", "infeasible"],
+)
+def test_studies_as_pandas_reads_them(
+    archive: Path, plan: Any, statuses: tuple[str, ...], words: dict[str, bool]
+) -> None:
+    metadata, table = load_study(str(archive / plan.path), **words)
+    expected_metadata, expected = as_the_authors_read(archive / plan.path, statuses)
+    assert_same_metadata(metadata, expected_metadata)
+    assert_same_table(table, expected)
+
+
+def test_workloads_as_pandas_reads_them(archive: Path) -> None:
+    metadata, table = load_workload(f"/elsewhere/batch_science/{CNN}/", 8)
+    parts = {size: as_the_authors_read(archive / CNN / str(size), first=8) for size in (1, 64)}
+    assert list(metadata) == [1, 64]
+    for size, (expected, _) in parts.items():
+        assert_same_metadata(metadata[size], expected)
+    tables = {size: part for size, (_, part) in parts.items()}
+    assert_same_table(table, pd.concat(tables, names=["batch_size"]))
+
+
+def test_the_authors_questions_run_unchanged(archive: Path) -> None:
+    """As their notebook asks for steps to result: rows past the goal, the first by step and id."""
+    _, table = load_workload(archive / CNN, num_trials=10)
+    past = table[table["val/classification_error"] < 0.01].sort_index(level=["step", "trial_id"])
+    first = past.groupby("batch_size").head(1).sort_index(level="batch_size")
+    with dbtool.open() as db:
+        steps = db.steps_to_result(CNN, goal=0.01, trials=10)
+    asked = steps.select("batch_size", "trial_id", "steps").rows()
+    assert first.index.to_list() == asked
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "/tmp/batch_science/{}",  # noqa: S108 (a name, and nothing is there)
+        "batch_science/{}/",
+        "{}",
+        "./{}",
+        "/data/of/2018/{}",
+        "/batch_science/copies/batch_science/{}",
+    ],
+)
+def test_folders_are_names(place: str) -> None:
+    plain = load_study(place.format(f"{CNN}/64"))[0]
+    quality = load_study(place.format(f"solution_quality/{CNN}/64"))[0]
+    assert plain["trials"] != quality["trials"]
+    assert (len(plain["trials"]), len(quality["trials"])) == (30, 12)
+
+
+@pytest.mark.parametrize(
+    ("path", "sentence"),
+    [
+        (
+            "/batch_science/mnist/simple_cnn_bas/nesterov_momentum/64",
+            "unknown workload 'mnist/simp",
+        ),
+        (
+            "/batch_science/mnist_subsets/mnist/simple_cnn_base/sgd/64",
+            "unknown workload 'mnist_sub",
+        ),
+        # Another collection than the one that is there, below a folder of another name.
+        (f"/data/mnist_subsets/{CNN}/64", "unknown workload 'mnist/simple_cnn_base/nesterov"),
+        (f"/batch_science/{CNN}/65", "unknown batch size '65'; closest: 64"),
+        (f"/batch_science/{CNN}", "is no folder of a study: its last part is a batch size, as in"),
+        ("/batch_science", "unknown|no folder"),
+        ("", "no folder of a study"),
+    ],
+)
+def test_what_is_not_there(path: str, sentence: str) -> None:
+    with pytest.raises(dbtool.UsageError, match=sentence):
+        load_study(path)
+
+
+def test_trials_that_are_not_there() -> None:
+    place = f"batch_science/{CNN}/64"
+    with pytest.raises(ValueError, match=r"31 trials with status .* asked for, and .* has 30"):
+        load_study(place, num_trials=31)
+    with pytest.raises(ValueError, match="at least one of load_complete_trials"):
+        load_workload(place, load_complete_trials=False)
+    assert len(load_study(place, num_trials=30)[0]["trials"]) == 30
+    assert len(load_study(place, num_trials=0)[0]["trials"]) == 30
+
+
+def test_releases_of_producers(tmp_path: Path) -> None:
+    """The published release is meant where there is one; of others one has to be chosen."""
+    path = tmp_path / "others.duckdb"
+    for release, errors in (("first", [0.9, 0.5]), ("second", [0.8, 0.4])):
+        trial = (0, "COMPLETE", {"learning_rate": 0.1}, curve(errors))
+        write_shard(tmp_path / release, release=release, workload=CNN, batch_size=8, trials=[trial])
+    with open_for_writing(path) as connection:
+        ingest(connection, find_shards([tmp_path]))
+    with (
+        dbtool.open(path) as db,
+        pytest.raises(
+            dbtool.UsageError,
+            match=r"releases first, second hold .* database=dbtool\.open\(release='first'\)",
+        ),
+    ):
+        load_study(f"batch_science/{CNN}/8", database=db)
+    with dbtool.open(path, release="second") as db:
+        metadata, table = load_study(f"batch_science/{CNN}/8", database=db)
+        assert db.sql("SELECT 1").rows() == [(1,)]
+    assert metadata["trials"][0]["parameters"] == {"learning_rate": 0.1}
+    assert list(table.columns) == ["val/classification_error", "batch/cross_entropy_error"]
+    assert table["val/classification_error"].dropna().to_list() == [0.8, 0.4]
+    assert len(table) == 11
