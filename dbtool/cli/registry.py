@@ -45,7 +45,7 @@ COMMANDS = {
     "sql": Entry("sql", "Run one SQL query over the database and print its rows."),
     "plot": Entry("plot", "Draw figures, and write their points as CSV beside them."),
     "verify": Entry("verify", "Check every byte of releases, shards and databases."),
-    "export": Entry("export", "Write shards as a release folder with a manifest."),
+    "merge": Entry("merge", "Write shards as a release folder, one a study, with a manifest."),
     "cite": Entry("cite", "Print BibTeX entries for the releases the database holds."),
 }
 

@@ -86,10 +86,10 @@ def test_cite_prints_what_a_release_gives_once_a_key(
         assert "2018" not in outcome.output
 
 
-def test_export_takes_the_citation_that_cite_prints(call: Call, tmp_path: Path) -> None:
+def test_merge_takes_the_citation_that_cite_prints(call: Call, tmp_path: Path) -> None:
     shards, out, bibtex = (tmp_path / name for name in ("shards", "out", "own.bib"))
     write_shard(shards, trials=[(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5]))])
-    words = ["export", str(shards), "--out", str(out), "--release", "own", "--citation"]
+    words = ["merge", str(shards), "--out", str(out), "--release", "own", "--citation"]
     bibtex.write_text("Ask the authors.")
     outcome = call(*words, str(bibtex))
     assert outcome.code == 2

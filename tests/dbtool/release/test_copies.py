@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from dbtool.cli.main import app
 from dbtool.errors import UsageError
 from dbtool.release.copies import refuse_copies
-from dbtool.release.export import export_release
+from dbtool.release.merge import merge_shards
 from dbtool.release.manifest import MANIFEST
 from dbtool.release.reduction import Reduction
 
@@ -30,7 +30,7 @@ def release(
         batch_size=size,
         trials=[(trial, "COMPLETE", {}, curve([0.9, 0.5])) for trial in trials],
     )
-    export_release([shard], folder, release=name, reduction=reduction)
+    merge_shards([shard], folder, release=name, reduction=reduction)
     return folder
 
 
@@ -62,7 +62,7 @@ def test_other_trials_releases_and_equal_copies_go_together(tmp_path: Path) -> N
     refuse_copies([tmp_path / "all"])
 
 
-@pytest.mark.parametrize("command", [["ingest"], ["export", "--release", "mine"]])
+@pytest.mark.parametrize("command", [["ingest"], ["merge", "--release", "mine"]])
 def test_commands_refuse_before_they_write(tmp_path: Path, command: list[str]) -> None:
     release(tmp_path / "data" / "whole", range(2))
     release(tmp_path / "data" / "sample", range(2), EVALUATIONS)

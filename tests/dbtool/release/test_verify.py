@@ -12,7 +12,7 @@ import pytest
 from support.made_up import curve, write_shard
 
 from dbtool.errors import UsageError
-from dbtool.release.export import export_release
+from dbtool.release.merge import merge_shards
 from dbtool.release.reduction import Reduction
 from dbtool.release.verify import verify
 from dbtool.resources import queries_folder
@@ -277,7 +277,7 @@ def test_files_are_known_by_their_letters(
 def test_a_manifest_stands_for_its_folder(shards: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "release"
     about = {"release": "made-up", "title": "", "licence": "CC0-1.0"}
-    export_release(shards, out, **about, reduction=Reduction())
+    merge_shards(shards, out, **about, reduction=Reduction())
     assert verify(out / "manifest.json") == verify(out)
     next(out.rglob("*.parquet")).unlink()
     assert [problem.reason for problem in verify(out / "manifest.json").problems] == [

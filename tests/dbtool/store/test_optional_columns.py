@@ -12,7 +12,7 @@ import pytest
 from support.figure_points import figure_points
 from support.made_up import PRODUCER, shard_metadata, shard_table, write_table
 
-from dbtool.release.export import export_release
+from dbtool.release.merge import merge_shards
 from dbtool.release.reduction import Reduction
 from dbtool.release.verify import verify
 from dbtool.store.contract import (
@@ -147,7 +147,7 @@ def test_shards_of_a_study_may_differ_in_their_columns(tmp_path: Path) -> None:
     database = database_of(tmp_path, find_shards([tmp_path / "shards"]))
     expected = [(64, 1, 1, 0.25, None, None), (64, 2, 1, None, None, {"größe": 2.0})]
     assert fetch(database, MEASURED) == expected
-    export_release(
+    merge_shards(
         find_shards([tmp_path / "shards"]), tmp_path / "out", release="made-up",
         reduction=Reduction(then_one_in=None),
     )  # fmt: skip
@@ -233,7 +233,7 @@ def test_figures_of_any_workload_say_that_a_goal_is_inclusive(tmp_path: Path, fi
 def test_a_release_keeps_them_without_the_losses_between(tmp_path: Path) -> None:
     reduction = Reduction(then_one_in=None, loss_bits=8)
     out = tmp_path / "out"
-    export_release(shards(tmp_path / "shards"), out, release="made-up", reduction=reduction)
+    merge_shards(shards(tmp_path / "shards"), out, release="made-up", reduction=reduction)
     assert verify(out).problems == ()
     database = database_of(tmp_path, find_shards([out]))
     assert fetch(database, MEASURED) == MEASURED_ROWS

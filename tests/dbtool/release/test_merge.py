@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from support.made_up import curve, write_shard
 
 from dbtool.errors import DbtoolError, UsageError
-from dbtool.release.export import export_release
+from dbtool.release.merge import merge_shards
 from dbtool.release.manifest import MANIFEST, read_manifest
 from dbtool.release.reduction import Reduction, rounded
 from dbtool.release.verify import verify
@@ -44,10 +44,10 @@ def shards(folder: Path) -> list[Path]:
     ]
 
 
-def export(tmp_path: Path, reduction: Reduction, name: str = "release") -> Path:
+def merged(tmp_path: Path, reduction: Reduction, name: str = "release") -> Path:
     out = tmp_path / name
     about = {"release": "made-up", "title": "Made-up numbers", "licence": "CC-BY-4.0"}
-    export_release(shards(tmp_path / f"shards-{name}"), out, **about, reduction=reduction)
+    merge_shards(shards(tmp_path / f"shards-{name}"), out, **about, reduction=reduction)
     return out
 
 
@@ -57,7 +57,7 @@ def rows(release: Path, batch_size: int) -> list[dict[str, float]]:
 
 
 def test_nothing_is_lost_without_a_reduction(tmp_path: Path) -> None:
-    release = export(tmp_path, Reduction())
+    release = merged(tmp_path, Reduction())
     found = rows(release, 8)
     assert [(row["trial_id"], row["step"]) for row in found] == [
         (trial, step) for trial in (0, 1) for step in range(41)
@@ -68,22 +68,22 @@ def test_nothing_is_lost_without_a_reduction(tmp_path: Path) -> None:
 
 
 def test_evaluations_and_last_rows_are_kept(tmp_path: Path) -> None:
-    release = export(tmp_path, Reduction(every_loss_up_to=3, then_one_in=16))
+    release = merged(tmp_path, Reduction(every_loss_up_to=3, then_one_in=16))
     assert [row["step"] for row in rows(release, 8)[:9]] == [0, 1, 2, 3, 10, 16, 20, 30, 32]
-    alone = export(tmp_path, Reduction(then_one_in=None), "alone")
+    alone = merged(tmp_path, Reduction(then_one_in=None), "alone")
     assert [row["step"] for row in rows(alone, 8)] == [0, 10, 20, 30, 40] * 2
     values = curve([0.9, 0.5])[:8]  # ends at step 7, between evaluations
     path = write_shard(
         tmp_path / "short", trials=[(0, "INFEASIBLE", {"learning_rate": 9.0}, values)]
     )
     about = {"release": "made-up", "title": "", "licence": "CC0-1.0"}
-    export_release([path], tmp_path / "ended", **about, reduction=Reduction(then_one_in=None))
+    merge_shards([path], tmp_path / "ended", **about, reduction=Reduction(then_one_in=None))
     assert [row["step"] for row in rows(tmp_path / "ended", 64)] == [0, 7]
 
 
 def test_the_manifest_describes_the_files(tmp_path: Path) -> None:
     reduction = Reduction(loss_bits=8)
-    manifest = read_manifest(export(tmp_path, reduction))
+    manifest = read_manifest(merged(tmp_path, reduction))
     assert [(file.batch_size, file.trials, file.measurements) for file in manifest.files] == [
         (64, 2, 82),
         (8, 2, 82),
@@ -94,13 +94,13 @@ def test_the_manifest_describes_the_files(tmp_path: Path) -> None:
 
 
 def test_the_same_shards_give_the_same_bytes(tmp_path: Path) -> None:
-    first, second = (export(tmp_path, Reduction(loss_bits=8), name) for name in ("a", "b"))
+    first, second = (merged(tmp_path, Reduction(loss_bits=8), name) for name in ("a", "b"))
     for path in first.rglob("*.*"):
         assert path.read_bytes() == (second / path.relative_to(first)).read_bytes()
 
 
 def test_a_release_can_be_loaded(tmp_path: Path) -> None:
-    release = export(tmp_path, Reduction(then_one_in=None))
+    release = merged(tmp_path, Reduction(then_one_in=None))
     with open_for_writing(tmp_path / "db.duckdb") as connection:
         report = ingest(connection, find_shards([release]))
         assert (report.added, report.refused, report.measurements) == (2, (), 20)
@@ -124,7 +124,7 @@ def test_rounding_by_hand() -> None:
 
 
 def test_a_sound_release_passes(tmp_path: Path) -> None:
-    release = export(tmp_path, Reduction())
+    release = merged(tmp_path, Reduction())
     for path in (release, tmp_path, next(release.rglob("*.parquet"))):
         assert verify(path).problems == ()
     assert verify(release).shards == 2
@@ -132,7 +132,7 @@ def test_a_sound_release_passes(tmp_path: Path) -> None:
 
 
 def test_every_flipped_byte_is_found(tmp_path: Path) -> None:
-    release = export(tmp_path, Reduction(then_one_in=None))
+    release = merged(tmp_path, Reduction(then_one_in=None))
     chance = random.Random(4)
     for path in [path for path in release.rglob("*") if path.is_file()]:
         sound = path.read_bytes()
@@ -148,7 +148,7 @@ def test_every_flipped_byte_is_found(tmp_path: Path) -> None:
 
 
 def test_missing_extra_cut_and_swapped_files_are_found(tmp_path: Path) -> None:
-    release = export(tmp_path, Reduction())
+    release = merged(tmp_path, Reduction())
     first, second = sorted(release.rglob("*.parquet"))
     sound = first.read_bytes()
     first.unlink()
@@ -168,7 +168,7 @@ def test_missing_extra_cut_and_swapped_files_are_found(tmp_path: Path) -> None:
 
 
 def test_a_missing_manifest_is_found(tmp_path: Path) -> None:
-    release = export(tmp_path, Reduction())
+    release = merged(tmp_path, Reduction())
     (release / MANIFEST).unlink()
     problems = verify(release).problems
     assert [problem.path for problem in problems] == sorted(release.rglob("*.parquet"))
@@ -178,7 +178,7 @@ def test_a_missing_manifest_is_found(tmp_path: Path) -> None:
 
 
 def test_another_line_end_in_the_manifest_is_found(tmp_path: Path) -> None:
-    release = export(tmp_path, Reduction())
+    release = merged(tmp_path, Reduction())
     sound = (release / MANIFEST).read_bytes()
     (release / MANIFEST).write_bytes(sound.replace(b"\n", b"\r", 1))
     assert [problem.path for problem in verify(release).problems] == [release / MANIFEST]
@@ -195,35 +195,35 @@ def test_the_manifest_follows_its_schema(tmp_path: Path) -> None:
     schema = json.loads((schema_folder() / "manifest.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     for name, reduction in (("a", Reduction()), ("b", Reduction(9, None, 8))):
-        content = json.loads((export(tmp_path, reduction, name) / MANIFEST).read_text())
+        content = json.loads((merged(tmp_path, reduction, name) / MANIFEST).read_text())
         jsonschema.validate(content, schema)
         assert content["totals"]["trials"] == 4
 
 
 def test_a_manifest_of_another_format_is_refused(tmp_path: Path) -> None:
-    release = export(tmp_path, Reduction())
+    release = merged(tmp_path, Reduction())
     content = json.loads((release / MANIFEST).read_text())
     (release / MANIFEST).write_text(json.dumps(content | {"manifest_format": 2}))
     with pytest.raises(DbtoolError, match="format 2 and this dbtool reads 1"):
         read_manifest(release)
 
 
-def test_export_refuses_what_it_would_spoil(tmp_path: Path) -> None:
+def test_merge_refuses_what_it_would_spoil(tmp_path: Path) -> None:
     paths = shards(tmp_path / "shards")
     about = {"release": "made-up", "title": "", "licence": "CC0-1.0", "reduction": Reduction()}
     (tmp_path / "there").mkdir()
     with pytest.raises(UsageError, match="is there already"):
-        export_release(paths, tmp_path / "there", **about)
+        merge_shards(paths, tmp_path / "there", **about)
     with pytest.raises(UsageError, match="no shards"):
-        export_release([], tmp_path / "new", **about)
+        merge_shards([], tmp_path / "new", **about)
     copy = tmp_path / "again" / paths[0].name
     copy.parent.mkdir()
     shutil.copy(paths[0], copy)
     with pytest.raises(DbtoolError, match="overlap"):
-        export_release([*paths, copy], tmp_path / "new", **about)
+        merge_shards([*paths, copy], tmp_path / "new", **about)
     (tmp_path / "file").write_text("made up")
     with pytest.raises(DbtoolError, match="choose another folder with --out"):
-        export_release(paths, tmp_path / "file" / "new", **about)
+        merge_shards(paths, tmp_path / "file" / "new", **about)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["again", "file", "shards", "there"]
 
 
@@ -233,11 +233,11 @@ BIBTEX = "@misc{made-up,\n  title = {Made-up numbers},\n}"
 def test_title_licence_and_citation_go_with_the_measurements(tmp_path: Path) -> None:
     about = {"title": "Made-up numbers", "licence": "CC0-1.0", "citation": BIBTEX}
     first, again = tmp_path / "first", tmp_path / "again"
-    export_release(
+    merge_shards(
         shards(tmp_path / "shards"), first, release="made-up", **about, reduction=Reduction()
     )
     # What the shards say holds on where nothing else is given.
-    export_release(find_shards([first]), again, release="other", reduction=Reduction())
+    merge_shards(find_shards([first]), again, release="other", reduction=Reduction())
     schema = json.loads((schema_folder() / "manifest.schema.json").read_text())
     for folder in (first, again):
         manifest = read_manifest(folder)
@@ -252,7 +252,7 @@ def test_title_licence_and_citation_go_with_the_measurements(tmp_path: Path) -> 
 
 def test_a_release_need_not_name_a_citation(tmp_path: Path) -> None:
     out = tmp_path / "release"
-    export_release(shards(tmp_path / "shards"), out, release="made-up", reduction=Reduction())
+    merge_shards(shards(tmp_path / "shards"), out, release="made-up", reduction=Reduction())
     manifest = read_manifest(out)
     assert (manifest.title, manifest.licence, manifest.citation) == ("", "CC-BY-4.0", None)
     assert "citation" not in json.loads((out / MANIFEST).read_text())
@@ -262,9 +262,9 @@ def test_shards_of_different_licences_need_a_choice(tmp_path: Path) -> None:
     free, other = tmp_path / "free", tmp_path / "other"
     paths = shards(tmp_path / "shards")
     for folder, part, licence in ((free, paths[:2], "CC0-1.0"), (other, paths[2:], "MIT")):
-        export_release(part, folder, release="a", licence=licence, reduction=Reduction())
+        merge_shards(part, folder, release="a", licence=licence, reduction=Reduction())
     both = find_shards([free, other])
     with pytest.raises(DbtoolError, match="more than one licence; choose one with --licence"):
-        export_release(both, tmp_path / "both", release="a", reduction=Reduction())
+        merge_shards(both, tmp_path / "both", release="a", reduction=Reduction())
     about = {"release": "a", "licence": "MIT", "reduction": Reduction()}
-    assert export_release(both, tmp_path / "both", **about).licence == "MIT"
+    assert merge_shards(both, tmp_path / "both", **about).licence == "MIT"

@@ -30,7 +30,7 @@ _ROWS_A_GROUP = 200_000
 _COMPRESSION_LEVEL = 19
 
 
-def export_release(
+def merge_shards(
     shards: Sequence[Path],
     out: Path,
     *,
@@ -60,7 +60,7 @@ def export_release(
     if out.exists():
         raise UsageError(f"{out} is there already; choose another folder with --out or remove it")
     if not shards:
-        raise UsageError("there are no shards to export; `dbtool produce` writes them")
+        raise UsageError("there are no shards to merge; `dbtool produce` writes them")
     checked = sorted((read_shard(path) for path in shards), key=_study_and_first_trial)
     about = _about(checked, {"title": title, "licence": licence, "citation": citation})
     temporary = None
@@ -126,12 +126,12 @@ def _write_study(
     ids = [trial["trial_id"] for trial in trials]
     if ids != sorted(set(ids)):
         names = ", ".join(str(shard.path) for shard in shards)
-        raise DbtoolError(f"the trials of {names} overlap; export shards of one sweep")
+        raise DbtoolError(f"the trials of {names} overlap; merge shards of one sweep")
     study = shards[0].study
     if any(shard.study != study for shard in shards):
         raise DbtoolError(
             f"the shards of {study['workload']['workload']} at batch size {study['batch_size']} "
-            "define the study differently; export shards of one sweep"
+            "define the study differently; merge shards of one sweep"
         )
     return write_shard(
         folder / study["workload"]["workload"] / str(study["batch_size"]),

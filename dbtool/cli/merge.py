@@ -62,19 +62,19 @@ def command(
         typer.Option("--evaluations-only", help="Keep no later losses between evaluations."),
     ] = False,
 ) -> None:
-    """Write shards as a release folder with a manifest.
+    """Write shards as a release folder, one a study, with a manifest.
 
     Evaluations are kept whole; batch losses can be thinned and rounded, which the manifest records.
 
-    Example: dbtool export runs --out my-release --release mine --loss-bits 8
+    Example: dbtool merge runs --out my-release --release mine --loss-bits 8
     """
     from dbtool.release.copies import refuse_copies
-    from dbtool.release.export import export_release
+    from dbtool.release.merge import merge_shards
     from dbtool.release.reduction import Reduction
     from dbtool.store.ingest import find_shards
 
     refuse_copies(path)
-    manifest = export_release(
+    manifest = merge_shards(
         find_shards(path),
         out,
         release=release,
