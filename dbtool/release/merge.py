@@ -14,7 +14,7 @@ import dbtool
 from dbtool.errors import DbtoolError, UsageError
 from dbtool.release.manifest import MANIFEST, Manifest, ReleaseFile
 from dbtool.release.reduction import REDUCED_KEY
-from dbtool.store.contract import shard_format
+from dbtool.store.contract import shard_format, without_about
 from dbtool.store.shards import read_rows, read_shard
 from producers.shards import write_shard
 
@@ -97,17 +97,19 @@ def merge_shards(
 
 
 def _about(shards: Sequence[Shard], given: dict[str, str | None]) -> dict[str, str]:
-    """What is said about a release: what was given, or else what all of its shards agree on.
+    """What is said about a release: what was given, or else what its shards agree on.
+
+    Shards of producers say nothing, and agree with anything.
 
     Raises:
         DbtoolError: when they say different things.
     """
     about = {"licence": _LICENCE}
     for name, value in given.items():
-        held = {_said(shard, name) for shard in shards}
+        held = {said for shard in shards if (said := _said(shard, name))}
         if value is None and len(held) > 1:
             raise DbtoolError(f"the shards name more than one {name}; choose one with --{name}")
-        chosen = value if value is not None else held.pop()
+        chosen = value if value is not None else "".join(held)
         if chosen:
             about[name] = chosen
     return about
@@ -127,8 +129,8 @@ def _write_study(
     if ids != sorted(set(ids)):
         names = ", ".join(str(shard.path) for shard in shards)
         raise DbtoolError(f"the trials of {names} overlap; merge shards of one sweep")
-    study = shards[0].study
-    if any(shard.study != study for shard in shards):
+    study, *others = [without_about(cast("Mapping[str, Any]", shard.study)) for shard in shards]
+    if any(other != study for other in others):
         raise DbtoolError(
             f"the shards of {study['workload']['workload']} at batch size {study['batch_size']} "
             "define the study differently; merge shards of one sweep"

@@ -6,11 +6,14 @@ import functools
 import re
 import tomllib
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from dbtool.resources import schema_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 FORMAT_KEY = "dbtool_shard_format"
 STUDY_KEY = "dbtool_study"
@@ -18,6 +21,8 @@ TRIALS_KEY = "dbtool_trials"
 PRODUCER_KEY = "dbtool_producer"
 METADATA_KEYS = (FORMAT_KEY, STUDY_KEY, TRIALS_KEY, PRODUCER_KEY)
 OTHER_METRICS = "other_metrics"
+# What a release folder's shards say of the release besides; nothing of it changes what a trial is.
+ABOUT_THE_RELEASE = ("title", "licence", "citation")
 STATUSES = ("COMPLETE", "INCOMPLETE", "INFEASIBLE")
 
 _DIGEST_DIGITS = 16
@@ -31,6 +36,11 @@ class ShardName:
     first: int
     last: int
     digest: str
+
+
+def without_about(study: Mapping[str, Any]) -> dict[str, Any]:
+    """A study's description without what its shard says of the release."""
+    return {key: value for key, value in study.items() if key not in ABOUT_THE_RELEASE}
 
 
 @functools.cache

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbtool.errors import DbtoolError
-from dbtool.store.contract import STUDY_KEY, TRIALS_KEY
+from dbtool.store.contract import STUDY_KEY, TRIALS_KEY, without_about
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,9 +74,9 @@ def finished_trials(study: StudyPlan, out: Path) -> dict[int, str]:
     for path in sorted(study.folder(out).glob("trials-*.parquet")):
         try:
             metadata = pq.read_metadata(path).metadata or {}
-            described = json.loads(metadata[STUDY_KEY.encode()])
+            described = without_about(json.loads(metadata[STUDY_KEY.encode()]))
             trials = json.loads(metadata[TRIALS_KEY.encode()])
-        except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+        except (pa.ArrowException, OSError, KeyError, ValueError, AttributeError) as error:
             raise DbtoolError(
                 f"{path} is not a sound shard ({_first_line(error)}); "
                 "move it away and run the same command again"
@@ -158,10 +158,8 @@ def partition(studies: Sequence[StudyPlan], options: SweepOptions) -> str:
     return hashlib.sha256(json.dumps(cut).encode()).hexdigest()[:8]
 
 
-def _different(described: object, expected: dict[str, Any]) -> str:
+def _different(described: dict[str, Any], expected: dict[str, Any]) -> str:
     """The parts of a study's description that differ; of its workload's the settings."""
-    if not isinstance(described, dict):
-        return "description"
     names = []
     for key in sorted({*described, *expected}):
         theirs, ours = described.get(key), expected.get(key)

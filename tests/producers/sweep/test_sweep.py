@@ -24,6 +24,8 @@ from support.sweeps import (
 )
 
 from dbtool.errors import DbtoolError, UsageError
+from dbtool.release.merge import merge_shards
+from dbtool.release.reduction import Reduction
 from dbtool.store.contract import shard_schema
 from producers.lock import only_writer
 from producers.sweep import finished_trials, missing_trials
@@ -246,6 +248,22 @@ def test_another_definition_in_the_folder_is_named(mnist_folder: Path, tmp_path:
         finished_trials(small_study(steps=3), tmp_path)
     with pytest.raises(DbtoolError, match=r"another search_space .*workload \(search_space\);"):
         finished_trials(small_study(steps=2, learning_rates=(1e-4, 1.0)), tmp_path)
+
+
+def test_a_release_whose_own_shards_are_gone_is_gone_on_with(
+    undisturbed: Path, mnist_folder: Path, tmp_path: Path
+) -> None:
+    released = tmp_path / "released"
+    merge_shards(
+        shards(undisturbed)[:2], released, release="tests", title="A title", reduction=Reduction()
+    )
+    (merged,) = shards(released)
+    assert sweep(small_study(), released, mnist_folder, trials=TRIALS) == [(4,)]
+    _, added = shards(released)
+    whole = tmp_path / "whole"
+    manifest = merge_shards([merged, added], whole, release="tests", reduction=Reduction())
+    assert (manifest.title, manifest.licence) == ("A title", "CC-BY-4.0")
+    assert_same_rows(whole, undisturbed)
 
 
 def test_unsound_shards_are_named(mnist_folder: Path, tmp_path: Path) -> None:
