@@ -10,8 +10,10 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Has to happen before anything makes JAX look for devices, so while tests are collected.
+# Has to happen before anything makes JAX look for devices, so while tests are collected; looking
+# for them here keeps a sweep that is tested first from choosing another number.
 jax.config.update("jax_num_cpu_devices", 8)
+jax.devices()
 
 
 @pytest.fixture(scope="session", autouse=True)
