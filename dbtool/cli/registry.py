@@ -36,7 +36,7 @@ COMMANDS = {
     "fetch": Entry("fetch", "Download the published archive and check it."),
     "import": Entry("import_", "Import an archive in the published format into the database."),
     "produce": Entry("produce", "Train workloads and write their measurements as shards."),
-    "ingest": Entry("ingest", "Load shards of measurements into the database."),
+    "ingest": Entry("ingest", "Load shards, or runs of other tools, into the database."),
     "releases": Entry("browse", "List the releases the database holds.", "releases"),
     "workloads": Entry("browse", "List the workloads with their goals and sizes.", "workloads"),
     "studies": Entry("browse", "List the studies: one batch size of one workload each.", "studies"),

@@ -1,0 +1,120 @@
+"""Files that have grown or changed since they were loaded, and releases that are not own runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from support.kills import kill_and_repeat, run_undisturbed
+from support.made_up import curve, write_shard
+from support.own_runs import load, mapping_text, query
+
+from dbtool.errors import DbtoolError, UsageError
+from dbtool.own_runs.errors import RunsError
+from dbtool.store.database import open_for_writing
+from dbtool.store.ingest import ingest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEADER = "run,step,error,size\n"
+SIZE = {"batch_size": '{ column = "size" }'}
+RUNS = """
+SELECT batch_size, trial_id, producer -> 'runs' -> trial_id::VARCHAR ->> 'run', steps
+FROM trials
+ORDER BY ALL
+"""
+
+
+def test_new_runs_follow_those_that_are_there(tmp_path: Path) -> None:
+    load(tmp_path, {"1.csv": f"{HEADER}a,20,0.5,8\nb,30,0.5,8\n"}, study=SIZE)
+    # The newest first, as some tools export them.
+    text = f"{HEADER}d,5,0.4,16\nc,20,0.5,8\nb,30,0.5,8\na,20,0.5,8\n"
+    report = load(tmp_path, {"1.csv": text}, study=SIZE)
+    assert (report.studies, report.trials, report.already_there) == (2, 2, 2)
+    assert query(tmp_path, RUNS) == [
+        (8, 0, "a", 20), (8, 1, "b", 30), (8, 2, "c", 20), (16, 0, "d", 5)
+    ]  # fmt: skip
+    assert query(tmp_path, "SELECT train_steps FROM studies ORDER BY batch_size") == [(20,), (5,)]
+
+
+def test_given_numbers(tmp_path: Path) -> None:
+    trial = {"trial_id": '{ column = "n" }'}
+    text = "run,step,error,n\na,0,0.5,7\nb,0,0.5,3\n"
+    load(tmp_path, {"1.csv": text}, trial=trial)
+    assert query(tmp_path, RUNS) == [(32, 3, "b", 0), (32, 7, "a", 0)]
+    with pytest.raises(RunsError, match="run 'c' has trial_id 7, which 'a' of the same study has"):
+        load(tmp_path, {"1.csv": f"{text}c,0,0.5,7\n"}, trial=trial)
+
+
+def test_a_run_that_has_changed_is_refused_and_nothing_is_stored(tmp_path: Path) -> None:
+    load(tmp_path, {"1.csv": f"{HEADER}a,20,0.5,8\n"}, study=SIZE)
+    text = f"{HEADER}b,10,0.5,4\na,20,0.5,8\na,30,0.4,8\n"
+    with pytest.raises(RunsError) as error:
+        load(tmp_path, {"1.csv": text}, study=SIZE)
+    assert str(error.value) == (
+        "run 'a' is already there as trial 0 with other contents: "
+        "load what has changed as another release, which --release names"
+    )
+    assert query(tmp_path, RUNS) == [(8, 0, "a", 20)]
+    load(tmp_path, {"1.csv": text}, study=SIZE, release="again")
+    assert len(query(tmp_path, RUNS)) == 3
+
+
+def test_a_study_that_differs_from_the_stored_one_is_refused(tmp_path: Path) -> None:
+    load(tmp_path, {"1.csv": f"{HEADER}a,20,0.5,8\n"}, study=SIZE)
+    with pytest.raises(DbtoolError) as error:
+        load(tmp_path, {"1.csv": f"{HEADER}b,20,0.5,8\n"}, study=SIZE, workload={"goal": "0.2"})
+    assert str(error.value) == (
+        "1 of 1 studies were refused, digits/mlp/sgd at batch size 8 as its study differs from "
+        "the stored one in workload goal (0.2, stored 0.1); mend the mapping, or choose another "
+        "name with --release"
+    )
+
+
+def test_a_release_of_other_measurements_is_left_alone(tmp_path: Path) -> None:
+    trials = [(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.2]))]
+    shard = write_shard(tmp_path / "shards", trials=trials, release="measured")
+    with open_for_writing(tmp_path / "db") as connection:
+        ingest(connection, [shard])
+    with pytest.raises(UsageError, match="'measured' holds other measurements than your own runs"):
+        load(tmp_path, {"1.csv": f"{HEADER}a,20,0.5,8\n"}, study=SIZE, release="measured")
+    load(tmp_path, {"1.csv": f"{HEADER}a,20,0.5,8\n"}, study=SIZE)
+    assert query(tmp_path, "SELECT release FROM releases") == [("measured",), ("own",)]
+
+
+@pytest.fixture
+def sweep(tmp_path: Path) -> tuple[str, ...]:
+    """The command that loads eight studies of four runs of a thousand steps each."""
+    lines = [
+        f"{size}-{number},{step},{1 / (1 + step + number)},{size}\n"
+        for size in (1, 2, 4, 8, 16, 32, 64, 128)
+        for number in range(4)
+        for step in range(1000)
+    ]
+    (tmp_path / "runs.csv").write_text(HEADER + "".join(lines))
+    (tmp_path / "mapping.toml").write_text(mapping_text(study=SIZE))
+    words = (str(tmp_path / "runs.csv"), "--from", "csv", "--map", str(tmp_path / "mapping.toml"))
+    return ("ingest", *words)
+
+
+def contents(database: Path) -> dict[str, list[tuple[object, ...]]]:
+    """All trials and measurements, in the order of their keys."""
+    tables = ("trials", "measurements", "studies")
+    return {
+        table: query(database.parent, f"SELECT * FROM {table} ORDER BY ALL", database.name)
+        for table in tables
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_kills_lose_nothing(sweep: tuple[str, ...], tmp_path: Path, seed: int) -> None:
+    undisturbed = run_undisturbed(sweep, contents, tmp_path / "undisturbed")
+    kill_and_repeat(undisturbed, tmp_path / "db", 4, seed, can_be_read)
+
+
+def can_be_read(database: Path) -> None:
+    """Asserts that each study is there whole or not at all."""
+    sizes = "SELECT DISTINCT measurements FROM studies"
+    assert set(query(database.parent, sizes, database.name)) <= {(4000,)}

@@ -1,0 +1,299 @@
+"""The same runs in every layout are the same runs, and files of any bytes raise nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import math
+import re
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from support.own_runs import mapping_text
+
+from dbtool.errors import DbtoolError
+from dbtool.own_runs.file_names import FileNames
+from dbtool.own_runs.load import read_own_runs
+from dbtool.own_runs.mapping import read_mapping
+from dbtool.own_runs.studies import group
+from dbtool.own_runs.tables import tables
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dbtool.own_runs.load import ReadRuns
+
+# Runs: name -> step -> metric -> value.
+Runs: TypeAlias = "dict[str, dict[int, dict[str, float]]]"
+FUZZ = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
+METRICS = st.sampled_from(["error", "loss", "norm", "train/grad ü"])
+RUNS = st.dictionaries(
+    NAMES,
+    st.dictionaries(
+        st.integers(0, 2**63 - 1),
+        st.dictionaries(METRICS, st.floats(0, 1) | st.just(math.nan), min_size=1),
+        min_size=1,
+        max_size=4,
+    ),
+    min_size=1,
+    max_size=4,
+)
+LONG = {"metric": '"tag"', "value": '"value"'}
+CHANGED = {
+    "metrics": {"val_classification_error": '"error"', "batch_cross_entropy_error": '"loss"'}
+}
+COLUMNS = {"error": "val_classification_error", "loss": "batch_cross_entropy_error"}
+
+
+def _wide_csv(runs: Runs) -> str:
+    names = ["error", "loss", "norm", "train/grad ü"]
+    rows = [
+        [run, step, *(values.get(name, "") for name in names)]
+        for run, steps in runs.items()
+        for step, values in steps.items()
+    ]
+    return _csv([["run", "step", *names], *rows])
+
+
+def _long_csv(runs: Runs) -> str:
+    rows = [
+        [run, step, name, value]
+        for run, steps in runs.items()
+        for step, values in reversed(steps.items())
+        for name, value in values.items()
+    ]
+    return _csv([["run", "step", "tag", "value"], *rows])
+
+
+def _csv(rows: list[list[Any]]) -> str:
+    text = io.StringIO()
+    csv.writer(text).writerows(rows)
+    return text.getvalue()
+
+
+def _wide_json(runs: Runs) -> str:
+    nested = (
+        {"run": run, "step": step, **each} for run, s in runs.items() for step, each in s.items()
+    )
+    return "".join(json.dumps(row) + "\n" for row in nested)
+
+
+def _read(folder: Path, text: str | bytes, kind: Any, **changes: Any) -> ReadRuns:
+    (folder / "runs").write_bytes(text if isinstance(text, bytes) else text.encode())
+    (folder / "mapping.toml").write_text(mapping_text(**changes), encoding="utf-8")
+    return read_own_runs([folder / "runs"], kind, folder / "mapping.toml")
+
+
+def _table(read: ReadRuns) -> pa.Table:
+    """The rows that would be stored."""
+    (study,) = group(read.runs, read.mapping, "own", {})
+    return pa.concat_tables(tables(study.new))
+
+
+def _expected(runs: Runs, present: set[str]) -> list[dict[str, Any]]:
+    """The rows worked out from the runs, by trial and step."""
+    rows = []
+    for trial_id, steps in enumerate(runs.values()):
+        for step, values in sorted(steps.items()):
+            row: dict[str, Any] = {"trial_id": trial_id, "step": step}
+            for name, column in COLUMNS.items():
+                row[column] = values.get(name)
+            others = sorted((name, value) for name, value in values.items() if name not in COLUMNS)
+            if "other_metrics" in present:
+                row["other_metrics"] = others or None
+            rows.append(row)
+    return rows
+
+
+@FUZZ
+@given(RUNS)
+def test_layouts_agree(tmp_path: Path, runs: Runs) -> None:
+    # A run without a value of the goal's metric would be refused in files that have none at all.
+    first = next(iter(next(iter(runs.values())).values()))
+    first |= {"error": 0.5, "loss": 0.25}
+    read = [
+        _read(tmp_path, _wide_csv(runs), "csv", **CHANGED),
+        _read(tmp_path, _wide_json(runs), "jsonl", **CHANGED),
+        _read(tmp_path, _long_csv(runs), "csv", files=LONG, **CHANGED),
+    ]
+    for each in read:
+        assert [run.name for run, _ in each.runs] == list(runs)
+        table = _table(each)
+        present = set(table.column_names)
+        wanted = pa.Table.from_pylist(_expected(runs, present), schema=table.schema)
+        assert repr(table.to_pylist()) == repr(wanted.to_pylist())
+
+
+TEXTS = st.sampled_from(
+    ["a", "b", "", "0", "1", "10", "0.5", "-1", "nan", "inf", "1e400", "1_0", "x", " ", "½", "\x00",
+     "9223372036854775808", "1e18", '"', ",", "\n"]
+)  # fmt: skip
+
+
+@FUZZ
+@given(st.binary() | st.lists(st.lists(TEXTS, max_size=5)).map(lambda r: _csv(r).encode()))
+@example(b"run,step,error\n\na,0,0.5\r\n")
+@example(b"run,step,error\ra,0,0.5\r")
+@example(b'run,step,error\n"a\x00",0,0.5')
+def test_csv_of_any_bytes(tmp_path: Path, body: bytes) -> None:
+    for head in (b"", b"run,step,error\n"):
+        _read_or_refuse(tmp_path, head + body, "csv")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | TEXTS,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["run", "step", "error", "x", ""]), inner)
+    ),
+    max_leaves=8,
+)
+
+
+@FUZZ
+@given(st.binary() | st.lists(JSON).map(lambda rows: "\n".join(map(json.dumps, rows)).encode()))
+def test_json_lines_of_any_bytes(tmp_path: Path, body: bytes) -> None:
+    _read_or_refuse(tmp_path, body, "jsonl")
+
+
+def _read_or_refuse(folder: Path, body: bytes, kind: Any) -> None:
+    """Asserts that what is read is in contract; what is refused is told in our own words."""
+    try:
+        read = _read(folder, body, kind)
+    except DbtoolError:
+        return
+    if not read.runs:
+        return
+    table = _table(read)
+    assert table["step"].to_pylist() == sorted(table["step"].to_pylist()) or len(read.runs) > 1
+    for value in table["val_classification_error"].to_pylist():
+        assert value is None or not math.isfinite(value) or 0 <= value <= 1
+
+
+TOML = st.recursive(
+    st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from(["step", "COMPLETE"]),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["column", "values", "default", "times", "a b"]), inner)
+    ),
+    max_leaves=5,
+)
+
+
+TABLES_AND_KEYS = {
+    "top": ["release", "files"],
+    "files": ["run", "step", "metric", "name", "ignore", "repeated_steps"],
+    "runs": ["file"],
+    "workload": ["goal", "model", "maximize"],
+    "study": ["batch_size"],
+    "trial": ["status"],
+    "metrics": ["val_classification_error"],
+    "search_space": ["momentum"],
+    "metaparameters": ["learning_rate"],
+}
+
+
+def _toml(value: Any) -> str:
+    """A value as TOML, which the standard library reads alone."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(k)} = {_toml(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, float):
+        return repr(value)
+    return json.dumps(value)
+
+
+@FUZZ
+@given(
+    st.sampled_from(list(TABLES_AND_KEYS)),
+    st.sampled_from([key for keys in TABLES_AND_KEYS.values() for key in keys]),
+    TOML,
+)  # fmt: skip
+def test_mappings_with_any_value(tmp_path: Path, table: str, key: str, value: Any) -> None:
+    path = tmp_path / "mapping.toml"
+    path.write_text(mapping_text(**{table: {key: _toml(value)}}), encoding="utf-8")
+    with contextlib.suppress(DbtoolError):
+        read_mapping(path)
+
+
+@FUZZ
+@given(st.binary())
+def test_mappings_of_any_bytes(tmp_path: Path, body: bytes) -> None:
+    path = tmp_path / "mapping.toml"
+    path.write_bytes(body)
+    with pytest.raises(DbtoolError):
+        read_mapping(path)
+
+
+PARTS = st.text(st.characters(exclude_characters="/{}", exclude_categories=["Cs"]), min_size=1)
+
+
+@given(PARTS, PARTS, st.text("-_+", min_size=1))
+def test_file_names_give_back_their_parts(run: str, tag: str, between: str) -> None:
+    if set(between) & set(run + tag):
+        return
+    found = FileNames(f"{{run}}{between}{{tag}}.csv").parts(f"some/folder/{run}{between}{tag}.csv")
+    assert found == {"run": run, "tag": tag}
+
+
+@pytest.mark.parametrize(
+    "pattern", ["run.csv", "{run}{tag}.csv", "{run}-{run}.csv", "{}.csv", "{1}.csv", "{run", "{a}}"]
+)
+def test_file_names_that_say_nothing(tmp_path: Path, pattern: str) -> None:
+    path = tmp_path / "mapping.toml"
+    path.write_text(mapping_text(files={"name": json.dumps(pattern)}))
+    with pytest.raises(DbtoolError, match=re.escape(f"[files] name {pattern!r} has ")):
+        read_mapping(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"files": {"stepp": '"x"'}}, "[files] knows no 'stepp'; closest: step"),
+        ({"top": {"licens": '"MIT"'}}, "the file knows no 'licens'; closest: licence"),
+        ({"files": {"step": None}}, "[files] has no step"),
+        ({"study": {"batch_size": None}}, "[study] has no batch_size"),
+        (
+            {"metrics": {"val_clasification_error": '"e"'}},
+            "[metrics] knows no 'val_clasification_error'; closest: val_classification_error",
+        ),
+        (
+            {"metrics": {"val_classification_error": '{ column = "a", transform = "1-x" }'}},
+            "[metrics] val_classification_error transform is '1-x', and should be one of 1 - x, ",
+        ),
+        (
+            {"metrics": {"val_cross_entropy_error": '"error"'}},
+            "[metrics] val_cross_entropy_error and val_classification_error are the same column",
+        ),
+        (
+            {"workload": {"metric": '"val_error"'}},
+            "[workload] metric 'val_error' is none there is;",
+        ),
+        (
+            {"workload": {"train_examples": "1.5"}},
+            "[workload] train_examples is 1.5, and should be a whole number, or a column",
+        ),
+        ({"workload": {"goal": "nan"}}, "[workload] goal is nan, and should be a number"),
+        ({"trial": {"status": '"DONE"'}}, "[trial] status 'DONE' is none there is; closest: "),
+        ({"files": {"metric": '"tag"'}}, "[files] metric and value go together"),
+        ({"metaparameters": {"momentum": '"lr"'}}, "[metaparameters] momentum is 'lr', and should"),
+        ({"runs": {"run": '"id"'}}, "[runs] has no file: name the table of runs"),
+    ],
+)
+def test_sentences_about_mappings(tmp_path: Path, changes: Any, sentence: str) -> None:
+    path = tmp_path / "mapping.toml"
+    path.write_text(mapping_text(**changes))
+    with pytest.raises(DbtoolError) as error:
+        read_mapping(path)
+    assert str(error.value).startswith(f"the mapping {path}: {sentence}")
+    assert error.value.exit_code == 2

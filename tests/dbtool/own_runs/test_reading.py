@@ -1,0 +1,298 @@
+"""Files in every layout, and what is said about those that are not what their mapping says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.own_runs import load, query
+
+from dbtool.errors import DbtoolError, UsageError
+from dbtool.own_runs.errors import RunsError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROWS = (
+    "SELECT trial_id, step, val_classification_error, other_metrics FROM measurements ORDER BY ALL"
+)
+WIDE = "run,step,error\na,0,0.9\na,10,0.05\n"
+
+
+def _refused(folder: Path, contents: dict[str, str], **options: Any) -> str:
+    """Why files are refused; asserts that no database was made."""
+    with pytest.raises(DbtoolError) as error:
+        load(folder, contents, **options)
+    assert not (folder / "db").exists()
+    return str(error.value).replace(f"{folder}/", "")
+
+
+def test_wide_with_empty_fields_and_several_files(tmp_path: Path) -> None:
+    files = {
+        # As pandas writes it: a column without a name counts the rows.
+        "1.csv": "\ufeff,run,step,error,norm\r\n0,b,0,0.9,\r\n1,b,20,,3\r\n\r\n",
+        "2.csv": 'run,step,error\nb,10,0.5\n"a",0,nan\n',
+    }
+    report = load(tmp_path, files)
+    assert (report.trials, report.measurements, report.other_metrics) == (2, 4, ("norm",))
+    found = query(tmp_path, ROWS)
+    assert found[:3] == [(0, 0, 0.9, None), (0, 10, 0.5, None), (0, 20, None, {"norm": 3.0})]
+    assert repr(found[3]) == "(1, 0, nan, None)"
+
+
+def test_long_with_steps_in_any_order(tmp_path: Path) -> None:
+    text = "run,step,tag,value\na,10,error,0.2\na,10,norm,1\na,0,error,0.9\na,5,norm,2\na,7,note,\n"
+    load(
+        tmp_path,
+        {"1.csv": text},
+        files={"metric": '"tag"', "value": '"value"', "ignore": '["note"]'},
+    )
+    assert query(tmp_path, ROWS) == [
+        (0, 0, 0.9, None),
+        (0, 5, None, {"norm": 2.0}),
+        (0, 10, 0.2, {"norm": 1.0}),
+    ]
+
+
+def test_json_lines_with_nested_names(tmp_path: Path) -> None:
+    text = (
+        '{"run": "a", "step": 0, "val": {"error": 0.9}, "n": null, "config": {"lr": 0.5}}\n'
+        '\n{"run": "a", "step": 1e1, "val": {"error": NaN}, "ok": true, "config": {"lr": 0.5}}\n'
+    )
+    load(
+        tmp_path,
+        {"1.jsonl": text},
+        kind="jsonl",
+        files={"ignore": '["ok"]'},
+        metrics={"val_classification_error": '"val.error"'},
+        metaparameters={"learning_rate": '{ column = "config.lr" }'},
+    )
+    assert repr(query(tmp_path, ROWS)) == "[(0, 0, 0.9, None), (0, 10, nan, None)]"
+    found = "SELECT learning_rate, status FROM trials"
+    assert query(tmp_path, found) == [(0.5, "INFEASIBLE")]
+
+
+def test_file_names_name_runs_and_properties(tmp_path: Path) -> None:
+    files = {
+        f"lr-{rate}/seed-{seed}.csv": f"step,error\n0,0.9\n{seed},0.05\n"
+        for rate, seed in (("0.1", 3), ("0.1", 4), ("0.2", 5))
+    }
+    load(
+        tmp_path,
+        files,
+        files={"run": None, "name": '"lr-{lr}/{run}.csv"'},
+        metaparameters={"learning_rate": '{ column = "lr" }'},
+    )
+    rates = "SELECT trial_id, learning_rate, steps FROM trials ORDER BY ALL"
+    assert query(tmp_path, rates) == [(0, 0.1, 3), (1, 0.1, 4), (2, 0.2, 5)]
+
+
+def test_without_a_column_each_file_is_a_run(tmp_path: Path) -> None:
+    files = {f"{name}.csv": "step,error\n0,0.9\n" for name in "ab"}
+    assert load(tmp_path, files, files={"run": None}).trials == 2
+    same = {f"{name}/x.csv": "step,error\n0,0.9\n" for name in "ab"}
+    assert "a/x.csv and " in _refused(tmp_path / "other", same, files={"run": None})
+
+
+def test_table_of_runs(tmp_path: Path) -> None:
+    table = "id,lr,bs,when\nb,0.2,64,now\na,0.1,32,now\nc,0.3,32,now\n"
+    report = load(
+        tmp_path,
+        {"1.csv": "run,step,error\na,0,0.5\nb,0,0.6\n"},
+        also={"table.csv": table},
+        runs={"file": '"table.csv"', "run": '"id"'},
+        study={"batch_size": '{ column = "bs" }'},
+        metaparameters={"learning_rate": '{ column = "lr" }'},
+    )
+    assert report.without_values == ("c",)
+    found = "SELECT batch_size, trial_id, learning_rate FROM trials ORDER BY ALL"
+    assert query(tmp_path, found) == [(32, 0, 0.1), (64, 0, 0.2)]
+
+
+def test_epochs_become_steps(tmp_path: Path) -> None:
+    text = "run,epoch,error,per\na,0,0.9,10\na,2,0.05,10\nb,2,0.05,30\n"
+    column = '{ column = "epoch", times = { column = "per" } }'
+    load(tmp_path, {"1.csv": text}, files={"step": column})
+    assert query(tmp_path, "SELECT steps FROM trials ORDER BY trial_id") == [(20,), (60,)]
+    constant = {"step": '{ column = "epoch", times = 4 }', "ignore": '["per"]'}
+    load(tmp_path, {"1.csv": text.replace("2", "0.25")}, files=constant, database="other")
+    found = query(tmp_path, "SELECT steps FROM trials ORDER BY trial_id", "other")
+    assert found == [(1,), (1,)]
+
+
+def test_repeated_steps(tmp_path: Path) -> None:
+    text = "run,step,error\na,0,0.9\na,10,0.5\na,10,0.4\na,10,0.4\n"
+    values = "SELECT val_classification_error FROM measurements WHERE step = 10"
+    for choice, value in (("first", 0.5), ("last", 0.4)):
+        files = {"repeated_steps": f'"{choice}"'}
+        load(tmp_path, {"1.csv": text}, files=files, database=choice)
+        assert query(tmp_path, values, choice) == [(value,)]
+    assert _refused(tmp_path, {"1.csv": text}) == (
+        "1.csv line 4, column 'error': step 10 is there with another value at 1.csv line 3; "
+        'choose one with repeated_steps = "first" or "last" under [files]'
+    )
+    same = "run,step,error\na,0,nan\na,0,nan\na,1,0.5\n"
+    assert load(tmp_path, {"1.csv": same}).measurements == 2
+
+
+def test_status_follows_from_the_values_and_steps(tmp_path: Path) -> None:
+    text = "run,step,error\na,100,0.5\nb,90,0.5\nc,100,inf\nd,120,0.4\n"
+    load(tmp_path, {"1.csv": text}, study={"train_steps": "100"})
+    assert query(tmp_path, "SELECT status FROM trials ORDER BY trial_id") == [
+        ("COMPLETE",), ("INCOMPLETE",), ("INFEASIBLE",), ("COMPLETE",)
+    ]  # fmt: skip
+    # Nothing says how long a run should be: the shortest that is COMPLETE does.
+    load(tmp_path, {"1.csv": text}, database="other")
+    assert query(tmp_path, "SELECT train_steps FROM studies", "other") == [(90,)]
+
+
+def test_about_the_release(tmp_path: Path) -> None:
+    top = {"title": '"T"', "licence": '"MIT"', "citation": '"@misc{x}"'}
+    load(tmp_path, {"1.csv": WIDE}, top=top, release="given")
+    found = "SELECT release, title, licence, citation FROM releases"
+    assert query(tmp_path, found) == [("given", "T", "MIT", "@misc{x}")]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "1.csv is empty: its first line names the columns"),
+        ("run,step,step\n", "1.csv line 1, column 'step': it is there twice: rename one of them"),
+        (
+            "run,step,eror\na,0,0.5\n",
+            (
+                "1.csv: there is no column 'error', which [metrics] of mapping.toml names; "
+                "closest: 'eror'"
+            ),
+        ),
+        ("run,step,error\na,0\n", "1.csv line 2: it has 2 fields and the header 3"),
+        (
+            'run,step,error\n"a\nb",0,0.5\na,0,x\n',
+            (
+                "1.csv line 4, column 'error': 'x' is no number; "
+                "what is no metric goes under [files] ignore"
+            ),
+        ),
+        (
+            "run,step,error\na,0,0.5\na,1.5,0.5\n",
+            "1.csv line 3, column 'step': '1.5' is no step, a whole number from 0",
+        ),
+        ("run,step,error\na,,0.5\n", "1.csv line 2, column 'step': it is empty"),
+        ("rum,step,error\na,0,0.5\n", "1.csv line 2: there is no column 'run'; closest: 'rum'"),
+        (
+            "run,step,error\na,0,8.5\n",
+            (
+                "1.csv line 2, column 'error': '8.5' is not a share from 0 to 1; "
+                'give the column a transform such as "x / 100"'
+            ),
+        ),
+        ('run,step,error\na,0,"0.5\n', "1.csv line 2: it is no CSV (unexpected end of data)"),
+    ],
+)
+def test_sentences_about_csv(tmp_path: Path, text: str, sentence: str) -> None:
+    assert _refused(tmp_path, {"1.csv": text}) == sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('{"run"', "1.jsonl line 1: it is no JSON; each line is one object"),
+        ("\n[1]", "1.jsonl line 2: it is no JSON object; each line is one"),
+        ('{"run": "\\ud800"}', "1.jsonl line 1: it is no JSON; each line is one object"),
+        ("[" * 100_000, "1.jsonl line 1: it is no JSON; each line is one object"),
+        (
+            '{"run": "a", "step": 0, "error": 0.5, "x": [1]}',
+            (
+                "1.jsonl line 1, column 'x': '[\"1\"]' is no number; "
+                "what is no metric goes under [files] ignore"
+            ),
+        ),
+    ],
+    ids=["cut", "list", "surrogate", "deep", "nested"],
+)
+def test_sentences_about_json_lines(tmp_path: Path, text: str, sentence: str) -> None:
+    assert _refused(tmp_path, {"1.jsonl": text}, kind="jsonl") == sentence
+
+
+def test_a_file_that_is_not_utf_8(tmp_path: Path) -> None:
+    with pytest.raises(RunsError, match="is not UTF-8: write it anew in that encoding"):
+        load(tmp_path, {"1.csv": b"run,step,error\n\xff,0,1\n"})
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (
+            {"study": {"batch_size": '{ column = "bs" }'}},
+            (
+                "the mapping mapping.toml: [study] batch_size is read from the column 'bs', which "
+                "neither the files nor the table of runs have; closest: 'error', 'path', 'run'"
+            ),
+        ),
+        (
+            {"study": {"batch_size": '{ column = "size" }'}},
+            (
+                "1.csv line 3, column 'size': run 'a' has '64', and had '32' at 1.csv line 2; "
+                "what the mapping reads from it is one value a run"
+            ),
+        ),
+        (
+            {"trial": {"status": '{ column = "state" }'}},
+            (
+                "1.csv line 2, column 'state': 'done' is not one of COMPLETE, INCOMPLETE, "
+                'INFEASIBLE; say what it stands for, as in values = { "done" = "COMPLETE" }'
+            ),
+        ),
+        (
+            {"trial": {"status": '{ column = "state", values = { Done = "COMPLETE" } }'}},
+            "1.csv line 2, column 'state': 'done' is none of the mapping's 'Done'",
+        ),
+        (
+            {"metaparameters": {"learning_rate": '{ column = "state" }'}},
+            "1.csv line 2, column 'state': 'done' is not a number, which learning_rate is",
+        ),
+        (
+            {"workload": {"model": '{ column = "path" }'}},
+            "1.csv line 2, column 'path': 'x/y' cannot be part of a workload's name",
+        ),
+        (
+            {"runs": {"file": '"runs.csv"'}},
+            "1.csv line 2: run 'a' is not in runs.csv; closest: 'aa'",
+        ),
+        (
+            {"metrics": {"val_classification_error": '"size"'}},
+            (
+                "1.csv line 2, column 'size': '32' is not a share from 0 to 1; "
+                'give the column a transform such as "x / 100"'
+            ),
+        ),
+    ],
+)
+def test_sentences_about_what_a_mapping_reads(
+    tmp_path: Path, changes: dict[str, Any], sentence: str
+) -> None:
+    text = "run,step,error,size,state,path\na,0,0.5,32,done,x/y\na,1,0.5,64,done,x/y\n"
+    files = {"ignore": '["size", "state", "path"]'}
+    also = {"runs.csv": "run\naa\n"}
+    assert _refused(tmp_path, {"1.csv": text}, also=also, files=files, **changes) == sentence
+
+
+def test_a_file_of_another_name(tmp_path: Path) -> None:
+    names = {"name": '"{run}.jsonl"', "run": None}
+    sentence = "1.csv is not named as the mapping says, {run}.jsonl"
+    assert _refused(tmp_path, {"1.csv": WIDE}, files=names) == sentence
+
+
+def test_runs_of_one_workload_that_differ(tmp_path: Path) -> None:
+    text = "run,step,error,goal\na,0,0.5,0.1\nb,0,0.5,0.2\n"
+    with pytest.raises(RunsError) as error:
+        load(tmp_path, {"1.csv": text}, workload={"goal": '{ column = "goal" }'})
+    assert str(error.value).endswith(
+        "1.csv line 3: run 'b' has goal 0.2, and 'a' of the same workload digits/mlp/sgd has 0.1; "
+        "runs that differ in it are different workloads"
+    )
+
+
+def test_no_release(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="names no release: give one with --release"):
+        load(tmp_path, {"1.csv": WIDE}, top={"release": None})

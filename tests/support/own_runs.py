@@ -1,0 +1,90 @@
+"""Runs of other tools with made-up numbers, and ways to load them in tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dbtool.own_runs.load import read_own_runs, store_own_runs
+from dbtool.store.database import open_for_reading, open_for_writing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from dbtool.own_runs.load import OwnRunsReport
+    from dbtool.own_runs.records import Kind
+
+# The lines of a mapping by table; tests change single ones.
+TABLES: Mapping[str, Mapping[str, str]] = {
+    "": {"release": '"own"'},
+    "files": {"run": '"run"', "step": '"step"'},
+    "runs": {},
+    "workload": {
+        "dataset": '"digits"',
+        "model": '"mlp"',
+        "optimizer": '"sgd"',
+        "metric": '"val_classification_error"',
+        "goal": "0.1",
+        "train_examples": "1000",
+    },
+    "study": {"batch_size": "32"},
+    "trial": {},
+    "metaparameters": {"learning_rate": "0.1"},
+    "search_space": {},
+    "metrics": {"val_classification_error": '"error"'},
+}
+
+
+def mapping_text(**changes: Mapping[str, str | None]) -> str:
+    """A sound mapping as TOML.
+
+    Args:
+        changes: by table ("top" is what stands above all), lines that are added or changed; a line
+            that is None is left out.
+    """
+    parts = []
+    for table, lines in TABLES.items():
+        changed = {**lines, **changes.get(table or "top", {})}
+        said = [f"{key} = {value}" for key, value in changed.items() if value is not None]
+        if said:
+            parts += [f"[{table}]"] if table else []
+            parts += said
+    return "\n".join(parts) + "\n"
+
+
+def load(
+    folder: Path,
+    contents: Mapping[str, str | bytes],
+    *,
+    kind: Kind = "csv",
+    release: str | None = None,
+    database: str = "db",
+    also: Mapping[str, str] | None = None,
+    **changes: Mapping[str, str | None],
+) -> OwnRunsReport:
+    """Writes files and a mapping into a folder and loads them into the database there.
+
+    Args:
+        folder: where everything goes.
+        contents: of the files that are loaded, by name.
+        kind: the format.
+        release: as --release says.
+        database: the database's name in the folder.
+        also: other files, such as the table of runs.
+        changes: see `mapping_text`.
+    """
+    for name, text in {**contents, **(also or {})}.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    mapping = folder / "mapping.toml"
+    mapping.write_text(mapping_text(**changes), encoding="utf-8")
+    read = read_own_runs([folder / name for name in contents], kind, mapping, release=release)
+    with open_for_writing(folder / database) as connection:
+        return store_own_runs(connection, read)
+
+
+def query(folder: Path, sql: str, database: str = "db") -> list[tuple[Any, ...]]:
+    """The rows of a query on the database of a folder."""
+    with open_for_reading(folder / database) as connection:
+        return connection.execute(sql).fetchall()
