@@ -16,9 +16,10 @@ help: ## list the targets
 figures: $(VENV)/installed $(DATABASE) ## draw every figure from the data in this repository into figures/
 	$(BIN)/dbtool plot all --db $(DATABASE) --out figures
 
-docs: $(VENV)/installed $(DATABASE) ## write docs/figures.md, its pictures and the tables of docs/measured.md anew
+docs: $(VENV)/installed $(DATABASE) ## write anew what of docs/ follows from schema/, queries/ and data/
 	$(BIN)/python -m dbtool.figures.gallery.docs --db $(DATABASE) --out docs
 	$(BIN)/python docs/tables.py docs/measured.md --db $(DATABASE)
+	$(BIN)/python docs/schema_reference.py docs/schema.md
 
 test: $(VENV)/installed-dev ## run the quick tests
 	$(BIN)/python -m pytest $(PARALLEL)

@@ -27,6 +27,7 @@ _SCHEMA = (
     "figure_list_macros",
     "figure_trial_macros",
     "figure_measurement_macros",
+    "comments",
 )
 # Loading needs far less; the bound leaves room for the rest of the machine.
 _WRITER_MEMORY = "2GB"
@@ -152,12 +153,14 @@ def _make(path: Path) -> None:
     made = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
         with duckdb.connect(str(made), config=_COMMON) as connection:
-            for part in _SCHEMA:
-                connection.execute((schema_folder() / f"{part}.sql").read_text())
-            connection.execute(
-                "INSERT INTO stored.schema_version VALUES (?, ?)",
-                [schema_version(), dbtool.__version__],
-            )
+            # One transaction takes a third of the time of one a statement.
+            with transaction(connection):
+                for part in _SCHEMA:
+                    connection.execute((schema_folder() / f"{part}.sql").read_text())
+                connection.execute(
+                    "INSERT INTO stored.schema_version VALUES (?, ?)",
+                    [schema_version(), dbtool.__version__],
+                )
             # Closing would write it too, but would not say so when that fails.
             connection.execute("CHECKPOINT")
         publish(made, path)
