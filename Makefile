@@ -20,6 +20,7 @@ docs: $(VENV)/installed $(DATABASE) ## write anew what of docs/ follows from sch
 	$(BIN)/python -m dbtool.figures.gallery.docs --db $(DATABASE) --out docs
 	$(BIN)/python docs/tables.py docs/measured.md --db $(DATABASE)
 	$(BIN)/python docs/schema_reference.py docs/schema.md
+	$(BIN)/python docs/cookbook.py docs/cookbook.md --db $(DATABASE)
 
 test: $(VENV)/installed-dev ## run the quick tests
 	$(BIN)/python -m pytest $(PARALLEL)

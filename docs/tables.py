@@ -36,12 +36,12 @@ def with_tables(text: str, database: Path) -> str:
     """The text with each table as its command prints it from the database."""
 
     def written_anew(found: re.Match[str]) -> str:
-        return found[1] + _printed(shlex.split(found["words"]), database)
+        return found[1] + printed(shlex.split(found["words"]), database)
 
     return _COMMAND_AND_TABLE.sub(written_anew, text)
 
 
-def _printed(words: list[str], database: Path) -> str:
+def printed(words: list[str], database: Path) -> str:
     """What `dbtool` prints as Markdown; ends the program where it fails."""
     command = [sys.executable, "-m", "dbtool", *words, "--db", str(database)]
     ended = subprocess.run(

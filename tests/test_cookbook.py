@@ -1,0 +1,66 @@
+"""docs/cookbook.md: every analysis is there, and what its commands say runs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from support.made_up import curve, write_shard
+
+from dbtool.cli.main import run
+from dbtool.resources import queries_folder
+from dbtool.store.database import open_for_writing
+from dbtool.store.ingest import ingest
+
+TOP = Path(__file__).parents[1]
+sys.path.insert(0, str(TOP / "docs"))
+import cookbook  # noqa: E402 (docs is no package)
+
+PAGE = (TOP / "docs" / "cookbook.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^```\ndbtool (sql .*)\n```$", PAGE, re.MULTILINE)
+ANALYSES = sorted(path.stem for path in (queries_folder() / "analyses").glob("*.sql"))
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cookbook")
+    trials = [(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.2]))]
+    shards = [write_shard(folder, batch_size=size, trials=trials) for size in (8, 16)]
+    with open_for_writing(folder / "db") as connection:
+        ingest(connection, shards)
+    return folder / "db"
+
+
+def test_every_analysis_is_on_the_page() -> None:
+    assert sorted(cookbook.TITLES) == ANALYSES
+    for name, title in cookbook.TITLES.items():
+        sql = (queries_folder() / "analyses" / f"{name}.sql").read_text(encoding="utf-8")
+        about, query = cookbook.split_comment(sql)
+        assert about
+        assert f'<a id="{name}"></a>\n\n## {title}\n\n{about}\n' in PAGE
+        assert f"```sql\n{query}\n```" in PAGE
+
+
+def test_commands_run(
+    database: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(TOP)
+    assert len(COMMANDS) == len(ANALYSES) + 5
+    for command in COMMANDS:
+        with pytest.raises(SystemExit) as ended:
+            run([*shlex.split(command), "--db", str(database)])
+        assert ended.value.code == 0, capsys.readouterr().err
+
+
+def test_the_page_is_written_from_what_queries_print(database: Path) -> None:
+    text = cookbook.analysis("scaling", database)
+    assert "| made-up | made_up/simple_cnn_base/nesterov_momentum | 8 | " in text
+    assert "--limit" not in text
+
+
+def test_comments_become_paragraphs() -> None:
+    sql = "-- One\n-- line.\n--\n-- Two.\nSELECT 1; -- last\n"
+    assert cookbook.split_comment(sql) == ("One line.\n\nTwo.", "SELECT 1; -- last")
