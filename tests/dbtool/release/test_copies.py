@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from dbtool.cli.main import app
 from dbtool.errors import UsageError
 from dbtool.release.copies import refuse_copies
-from dbtool.release.merge import merge_shards
 from dbtool.release.manifest import MANIFEST
+from dbtool.release.merge import merge_shards
 from dbtool.release.reduction import Reduction
 
 if TYPE_CHECKING:

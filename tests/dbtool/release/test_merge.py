@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from support.made_up import curve, write_shard
 
 from dbtool.errors import DbtoolError, UsageError
-from dbtool.release.merge import merge_shards
 from dbtool.release.manifest import MANIFEST, read_manifest
+from dbtool.release.merge import merge_shards
 from dbtool.release.reduction import Reduction, rounded
 from dbtool.release.verify import verify
 from dbtool.resources import schema_folder
