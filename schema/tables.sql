@@ -50,7 +50,7 @@ CREATE TABLE stored.study (
 CREATE TABLE stored.shard (
     shard_id INTEGER PRIMARY KEY,
     study_id SMALLINT NOT NULL,
-    sha256 VARCHAR NOT NULL UNIQUE,  -- of the whole file
+    sha256 VARCHAR NOT NULL UNIQUE,  -- of the whole file; where publishing reduced it, of that digest and the reduction
     name VARCHAR NOT NULL,
     measurements BIGINT NOT NULL,
     producer JSON NOT NULL           -- versions, device, git revision: where the rows come from

@@ -30,7 +30,7 @@ def reading(option: Path | None) -> Iterator[duckdb.DuckDBPyConnection]:
     """
     with loading_bar("loading the release that ships with dbtool") as on_progress:
         path = database_to_read(option, on_progress)
-    with open_for_reading(path) as connection, _answering(connection):
+    with open_for_reading(path) as connection, answering(connection):
         yield connection
 
 
@@ -45,12 +45,12 @@ def writing(option: Path | None) -> Iterator[duckdb.DuckDBPyConnection]:
         DbtoolError: the database cannot be opened, or a query in the block fails.
         KeyboardInterrupt: the person pressed Ctrl-C while a query ran.
     """
-    with open_for_writing(database_to_write(option)) as connection, _answering(connection):
+    with open_for_writing(database_to_write(option)) as connection, answering(connection):
         yield connection
 
 
 @contextlib.contextmanager
-def _answering(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+def answering(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     """Turns DuckDB's errors into ours, and its word for an interrupt into Python's."""
     try:
         yield

@@ -1,4 +1,4 @@
-"""The command that loads shards, and runs of other tools."""
+"""The command that loads shards, published releases, and runs of other tools."""
 
 import sys
 from pathlib import Path
@@ -11,6 +11,8 @@ from dbtool.cli.options import Database
 if TYPE_CHECKING:
     from dbtool.own_runs.load import OwnRunsReport
     from dbtool.store.ingest import IngestReport
+    from dbtool.store.load import Loaded
+    from dbtool.store.published.load import LoadReport
 
 # What a person can take in.
 _MOST_NAMES = 10
@@ -21,8 +23,8 @@ def command(
         list[Path],
         typer.Argument(
             metavar="PATH...",
-            help="Shards, or folders that are searched for trials-*.parquet; with --from, the "
-            "files of another tool.",
+            help="Shards, folders that are searched for trials-*.parquet, or folders that "
+            "`dbtool publish` wrote; with --from, the files of another tool.",
             show_default=False,
         ),
     ],
@@ -57,12 +59,12 @@ def command(
         ),
     ] = None,
 ) -> None:
-    """Load shards, or runs of other tools, into the database.
+    """Load shards, a published release, or runs of other tools, into the database.
 
     What is already there changes nothing, so an interrupted load goes on when the same command is
-    given again. A shard out of contract is refused and named; the rest goes in. Runs of other
-    tools become a release of their own; where a file is not what its mapping says, nothing of it
-    is stored.
+    given again. A shard out of contract is refused and named, and so is a study of a published
+    release of which other rows are there; the rest goes in. Runs of other tools become a release of
+    their own; where a file is not what its mapping says, nothing of it is stored.
 
     Example: dbtool ingest history.csv --from csv --map mapping.toml
     """
@@ -82,25 +84,15 @@ def command(
 def _load_shards(path: list[Path], db: Path | None) -> None:
     from dbtool.cli.database import writing
     from dbtool.cli.loading import loading_bar
-    from dbtool.errors import DbtoolError, UsageError
     from dbtool.release.copies import refuse_copies
-    from dbtool.store.ingest import find_shards, ingest
+    from dbtool.store.load import find, load
 
-    shards = find_shards(path)
-    if not shards:
-        names = ", ".join(map(str, path))
-        raise UsageError(
-            f"there are no shards (trials-*.parquet) in {names}; `dbtool produce` writes them"
-        )
+    find(path)
     refuse_copies(path)
-    with writing(db) as connection, loading_bar("loading shards") as on_progress:
-        report = ingest(connection, shards, on_progress)
-    _print_report(report)
-    if report.refused:
-        raise DbtoolError(
-            f"{len(report.refused)} of {len(shards)} shards were refused; "
-            "write them anew with `dbtool produce`, or fetch them again"
-        )
+    with writing(db) as connection, loading_bar("loading") as on_progress:
+        loaded = load(connection, path, on_progress)
+    _print_report(loaded)
+    _fail_where_refused(loaded)
 
 
 def _load_own_runs(
@@ -129,8 +121,15 @@ def _load_own_runs(
     _print_own_runs(report)
 
 
-def _print_report(report: "IngestReport") -> None:
-    """Tells on standard error what became of the shards."""
+def _print_report(loaded: "Loaded") -> None:
+    """Tells on standard error what became of what was named."""
+    if loaded.shards is not None:
+        _print_shards(loaded.shards)
+    for release in loaded.releases:
+        _print_release(release)
+
+
+def _print_shards(report: "IngestReport") -> None:
     from dbtool.cli.messages import counted
 
     for shard, reason in report.refused:
@@ -164,3 +163,36 @@ def _some(names: tuple[str, ...]) -> str:
     more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
     shown = (name if name.isprintable() else repr(name) for name in names[:_MOST_NAMES])
     return ", ".join(shown) + more
+def _print_release(report: "LoadReport") -> None:
+    from dbtool.cli.messages import counted
+
+    for study, reason in report.refused:
+        sys.stderr.write(f"refused {report.release}, {study}: {reason}\n")
+    sys.stderr.write(
+        f"added {counted(report.added, 'study', 'studies')} of {report.release} with "
+        f"{counted(report.trials, 'trial')} and {counted(report.measurements, 'measurement')}; "
+        f"{counted(report.already_there, 'study', 'studies')} already there\n"
+    )
+
+
+def _fail_where_refused(loaded: "Loaded") -> None:
+    """Ends in an error where not everything went in.
+
+    Raises:
+        DbtoolError: something was refused.
+    """
+    from dbtool.errors import DbtoolError
+
+    shards = loaded.shards
+    if shards is not None and shards.refused:
+        total = len(shards.refused) + shards.added + shards.already_there
+        raise DbtoolError(
+            f"{len(shards.refused)} of {total} shards were refused; "
+            "write them anew with `dbtool produce`, or fetch them again"
+        )
+    refused = sum(len(release.refused) for release in loaded.releases)
+    if refused:
+        raise DbtoolError(
+            f"{refused} studies were refused; load the release into a database of its own with "
+            "--db, or check its folder with `dbtool verify`"
+        )

@@ -36,7 +36,9 @@ COMMANDS = {
     "fetch": Entry("fetch", "Download the published archive and check it."),
     "import": Entry("import_", "Import an archive in the published format into the database."),
     "produce": Entry("produce", "Train workloads and write their measurements as shards."),
-    "ingest": Entry("ingest", "Load shards, or runs of other tools, into the database."),
+    "ingest": Entry(
+        "ingest", "Load shards, a published release, or runs of other tools, into the database."
+    ),
     "releases": Entry("browse", "List the releases the database holds.", "releases"),
     "workloads": Entry("browse", "List the workloads with their goals and sizes.", "workloads"),
     "studies": Entry("browse", "List the studies: one batch size of one workload each.", "studies"),
@@ -46,6 +48,9 @@ COMMANDS = {
     "plot": Entry("plot", "Draw figures, and write their points as CSV beside them."),
     "verify": Entry("verify", "Check every byte of releases, shards and databases."),
     "merge": Entry("merge", "Write shards as a release folder, one a study, with a manifest."),
+    "publish": Entry(
+        "publish", "Publish a release as a folder for any static host or object store."
+    ),
     "cite": Entry("cite", "Print BibTeX entries for the releases the database holds."),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -36,6 +37,27 @@ class Reduction:
     def to_json(self) -> dict[str, Any]:
         """The reduction as manifests and shards record it."""
         return asdict(self)
+
+    def after(self, first: Reduction) -> Reduction | None:
+        """The one reduction that keeps what is left where `first` and then this one are applied.
+
+        Returns:
+            None where no single one keeps the same rows.
+        """
+        bits = min(first.loss_bits, self.loss_bits)
+        if self.then_one_in == 1:
+            return Reduction(first.every_loss_up_to, first.then_one_in, bits)
+        if first.then_one_in == 1:
+            return Reduction(self.every_loss_up_to, self.then_one_in, bits)
+        # Between the steps up to which each keeps all, one of them alone thins; later both do.
+        sooner, later = sorted((first, self), key=lambda each: each.every_loss_up_to)
+        if sooner.then_one_in is None or later.then_one_in is None:
+            one_in = None
+        else:
+            one_in = math.lcm(sooner.then_one_in, later.then_one_in)
+        if sooner.every_loss_up_to != later.every_loss_up_to and one_in != sooner.then_one_in:
+            return None
+        return Reduction(sooner.every_loss_up_to, one_in, bits)
 
     def apply(self, rows: pa.RecordBatch, last_steps: dict[int, int]) -> pa.RecordBatch:
         """The rows that are kept, with their batch losses rounded.

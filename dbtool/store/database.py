@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_SCHEMA = (
-    "tables",
+VIEWS_AND_MACROS = (
     "views",
     "macros",
     "figure_macros",
@@ -29,19 +28,22 @@ _SCHEMA = (
     "figure_measurement_macros",
     "comments",
 )
+"""The parts of schema/ that stand on the tables, in the order in which they are run."""
+_SCHEMA = ("tables", *VIEWS_AND_MACROS)
 # Loading needs far less; the bound leaves room for the rest of the machine.
 _WRITER_MEMORY = "2GB"
 # Each checkpoint ends a row group early; by the default, 16 MB, a full import takes a tenth longer
 # and its file is 4 % larger. What was committed lies in the write-ahead log meanwhile.
 _CHECKPOINT_EVERY = "256MB"
 # Python objects must not pass for tables: a mistyped table name would find a variable of ours.
-_COMMON: dict[str, str | bool | int | float | list[str]] = {
+SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "python_enable_replacements": False,
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "allow_community_extensions": False,
 }
-_READING = _COMMON | {"enable_external_access": False, "temp_directory": ""}
+"""What holds for every connection."""
+_READING = SETTINGS | {"enable_external_access": False, "temp_directory": ""}
 # A query that spilled to disk could be told to write elsewhere; `COPY … TO` the open database's own
 # path is let through by enable_external_access alone, and destroys it. A join with up to so many
 # rows (DuckDB's default is 50) filters the scan by their values: some figures take a third of the
@@ -152,7 +154,7 @@ def _make(path: Path) -> None:
     """Makes an empty database of the data model under another name, then gives it its own."""
     made = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
-        with duckdb.connect(str(made), config=_COMMON) as connection:
+        with duckdb.connect(str(made), config=SETTINGS) as connection:
             # One transaction takes a third of the time of one a statement.
             with transaction(connection):
                 for part in _SCHEMA:
@@ -178,7 +180,7 @@ def _connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
         raise DbtoolError(_not_a_file(path))
     try:
         connection = duckdb.connect(
-            str(path), read_only=read_only, config=_READING if read_only else _COMMON
+            str(path), read_only=read_only, config=_READING if read_only else SETTINGS
         )
     except duckdb.Error as error:
         raise DbtoolError(_why_closed(path, str(error))) from error

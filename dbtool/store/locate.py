@@ -15,14 +15,11 @@ import duckdb
 import platformdirs
 
 from dbtool.errors import DbtoolError, UsageError
-from dbtool.folders import make_parent
-from dbtool.locks import lock
+from dbtool.folders import folder_to_build_in, make_parent
 from dbtool.resources import bundled_release, schema_folder
 from dbtool.store.database import open_for_writing, publish, writing_failed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from dbtool.store.ingest import Progress
 
 _UNFINISHED = ".bundled-"
@@ -91,7 +88,7 @@ def bundled_database(release: Path, on_progress: Progress | None = None) -> Path
     the process ends. Processes that load it at once each make their own file; the first one stays.
 
     Args:
-        release: a folder of shards with a manifest.json.
+        release: a folder of shards with a manifest.json, or a published one.
         on_progress: as for `ingest`.
 
     Raises:
@@ -110,7 +107,7 @@ def bundled_database(release: Path, on_progress: Progress | None = None) -> Path
             path = cache / name
             if path.is_file():
                 return path
-            folder = stack.enter_context(_folder_to_build_in(cache))
+            folder = stack.enter_context(folder_to_build_in(cache, _UNFINISHED))
         except OSError:
             elsewhere = tempfile.mkdtemp(prefix="dbtool-")
             atexit.register(shutil.rmtree, elsewhere, ignore_errors=True)
@@ -120,47 +117,6 @@ def bundled_database(release: Path, on_progress: Progress | None = None) -> Path
         except OSError as error:
             raise writing_failed(path, error) from error
     return path
-
-
-@contextlib.contextmanager
-def _folder_to_build_in(cache: Path) -> Iterator[Path]:
-    """A folder in the cache while the block runs; those that killed processes left are removed.
-
-    Its process holds a lock on it, which ends with the process, however that ends.
-
-    Raises:
-        OSError: the cache cannot be written.
-    """
-    for left in cache.glob(f"{_UNFINISHED}*"):
-        with contextlib.suppress(OSError), _locked(left):
-            shutil.rmtree(left, ignore_errors=True)
-    with contextlib.ExitStack() as stack:
-        made = False
-        while not made:
-            folder = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=cache))
-            stack.callback(shutil.rmtree, folder, ignore_errors=True)
-            try:
-                stack.enter_context(_locked(folder))
-                made = True
-            except OSError as error:
-                # Another process may have taken it for abandoned before it was locked; where the
-                # file system has no locks, nobody takes it.
-                made = not isinstance(error, BlockingIOError | FileNotFoundError)
-        yield folder
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Locks a folder while the block runs.
-
-    Raises:
-        OSError: as `lock`.
-    """
-    descriptor = lock(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _named(option: Path | None) -> tuple[Path, str] | None:
@@ -188,20 +144,19 @@ def _load(release: Path, path: Path, on_progress: Progress | None) -> Path:
     """Loads a release into a new database and returns its path.
 
     Raises:
-        DbtoolError: a shard is refused, or the database cannot be written.
+        DbtoolError: a part of it is refused, or the database cannot be written.
     """
     # Brings pyarrow, which a command that only reads can do without.
-    from dbtool.store.ingest import find_shards, ingest
+    from dbtool.store.load import load
 
     with open_for_writing(path) as connection:
-        report = ingest(connection, find_shards([release]), on_progress)
+        report = load(connection, [release], on_progress)
         try:
             connection.execute("CHECKPOINT")
         except duckdb.Error as error:
             raise writing_failed(path, error) from error
-    if report.refused:
-        shard, reason = report.refused[0]
+    for what, reason in report.refused:
         raise DbtoolError(
-            f"the bundled release is damaged: {shard} is refused: {reason}; install dbtool anew"
+            f"the bundled release is damaged: {what} is refused: {reason}; install dbtool anew"
         )
     return path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 from typing import TYPE_CHECKING, Any
 
-from dbtool.errors import unknown
+from dbtool.errors import UsageError, unknown
 from dbtool.resources import query
 
 if TYPE_CHECKING:
@@ -28,6 +28,30 @@ def check_release(connection: duckdb.DuckDBPyConnection, release: str | None) ->
         held = _column(connection, "held_releases")
         if release not in held:
             raise unknown("release", release, held, "dbtool releases")
+
+
+def only_release(connection: duckdb.DuckDBPyConnection, release: str | None) -> str:
+    """The release that a name says or, where none is given, the only one that the database holds.
+
+    Args:
+        connection: the database.
+        release: its name; None: there is to be one alone.
+
+    Raises:
+        UsageError: it is not there, or none was named and there are several or none.
+    """
+    check_release(connection, release)
+    if release is not None:
+        return release
+    held: list[str] = _column(connection, "held_releases")
+    if not held:
+        raise UsageError("the database holds no release; load one with `dbtool ingest PATH`")
+    if len(held) > 1:
+        raise UsageError(
+            f"the database holds {len(held)} releases ({', '.join(sorted(held)[:3])}"
+            f"{', …' if len(held) > 3 else ''}); choose one with --release"
+        )
+    return held[0]
 
 
 def matching_workloads(

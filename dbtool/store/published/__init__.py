@@ -1,0 +1,1 @@
+"""Published release folders: what lies where in them, their manifest, and loading them."""
