@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
 _PARQUET = "application/x-parquet"
+_FILES = "measurements-files"
 _CONTEXT: dict[str, Any] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
@@ -112,8 +113,8 @@ def write_croissant(folder: Path, manifest: PublishedManifest) -> PublishedFile:
             *(_file_object(file) for file in manifest.files),
             {
                 "@type": "cr:FileSet",
-                "@id": MEASUREMENTS,
-                "name": MEASUREMENTS,
+                "@id": _FILES,
+                "name": _FILES,
                 "description": MEANINGS[MEASUREMENTS],
                 "encodingFormat": _PARQUET,
                 "includes": [f"{MEASUREMENTS}/*.parquet", f"{MEASUREMENTS}/**/*.parquet"],
@@ -129,7 +130,8 @@ def write_croissant(folder: Path, manifest: PublishedManifest) -> PublishedFile:
 def _file_object(file: PublishedFile) -> dict[str, Any]:
     return {
         "@type": "cr:FileObject",
-        "@id": file.path,
+        # Readers take no id with a letter that is written as %XX.
+        "@id": file.path if "%" not in file.path else f"files/{file.sha256}",
         "name": file.path,
         "contentSize": f"{file.bytes} B",
         "contentUrl": quote(file.path),
@@ -157,7 +159,7 @@ def _record_set(table: str) -> dict[str, Any]:
 def _fields(table: str, columns: tuple[Column, ...]) -> Iterator[dict[str, Any]]:
     """The columns of a table that have a type in Croissant."""
     if table == MEASUREMENTS:
-        source = {"fileSet": {"@id": MEASUREMENTS}}
+        source = {"fileSet": {"@id": _FILES}}
     else:
         source = {"fileObject": {"@id": table_path(table)}}
     for column in columns:
