@@ -36,7 +36,11 @@ def command(
         problems += len(outcome.problems)
         sound = [
             counted(count, name)
-            for count, name in ((outcome.shards, "shard"), (outcome.databases, "database"))
+            for count, name in (
+                (outcome.shards, "shard"),
+                (outcome.releases, "published release"),
+                (outcome.databases, "database"),
+            )
             if count
         ]
         sys.stderr.write(

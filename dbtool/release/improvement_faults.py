@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-import duckdb
 import numpy as np
 
 from dbtool.resources import queries_folder
 from dbtool.store.improvements import SCHEMA, improvements
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
 
 
@@ -25,9 +25,11 @@ def improvement_faults(connection: duckdb.DuckDBPyConnection) -> list[str]:
         What is wrong, a sentence each.
     """
     query = (queries_folder() / "verify" / "improvements.sql").read_text(encoding="utf-8")
+    measured = connection.execute("SELECT * FROM stored.measurement LIMIT 0").description
+    columns = {name for name, *_ in measured or ()}
     faults = []
     for study_id, metric, complete in connection.execute(query).fetchall():
-        metrics = [metric] if metric in connection.table("stored.measurement").columns else []
+        metrics = [metric] if metric in columns else []
         rows = _of_study(connection, "measurement", study_id, ["trial_id", "step", *metrics])
         found = improvements(_sorted(rows), metric, complete or [])
         held = _of_study(connection, "improvement", study_id, SCHEMA.names)
@@ -47,9 +49,9 @@ def _of_study(
     connection: duckdb.DuckDBPyConnection, table: str, study_id: int, columns: list[str]
 ) -> pa.Table:
     """The rows of a study as they are stored."""
-    of_study = duckdb.ColumnExpression("study_id") == duckdb.ConstantExpression(study_id)
-    found = connection.table(f"stored.{table}").filter(of_study)
-    return found.select(*columns).to_arrow_table()
+    # A table or, of a published release, a view; its columns' names are the schema's.
+    query = f"SELECT {', '.join(columns)} FROM stored.{table} WHERE study_id = ?"  # noqa: S608
+    return connection.execute(query, [study_id]).to_arrow_table()
 
 
 def _sorted(rows: pa.Table) -> pa.Table:

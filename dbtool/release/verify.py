@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 from dbtool.errors import DbtoolError, UsageError
 from dbtool.release.database_faults import database_faults
 from dbtool.release.manifest import MANIFEST, read_manifest
+from dbtool.release.published_faults import published_faults
 from dbtool.release.reduction import REDUCED_KEY
 from dbtool.store.contract import parse_shard_name
+from dbtool.store.published.layout import CROISSANT, table_path
+from dbtool.store.published.manifest import is_published
 from dbtool.store.shards import ShardError, read_shard
 
 if TYPE_CHECKING:
@@ -53,12 +56,14 @@ class Verified:
 
     Attributes:
         shards: shards that are sound.
+        releases: published releases that are sound.
         databases: databases that are sound.
         measurements: rows of these.
         problems: what is wrong.
     """
 
     shards: int
+    releases: int
     databases: int
     measurements: int
     problems: tuple[Problem, ...]
@@ -67,10 +72,11 @@ class Verified:
 def verify(path: Path) -> Verified:
     """Checks every byte of a release folder, a folder of shards, a shard or a database.
 
-    In a folder, each release (a folder with a manifest.json) is held against its manifest; shards
-    that belong to none are checked against the digest in their name, and refused where they were
-    written as part of a release, whose manifest is then missing. Temporary files, whose names begin
-    with a dot, are passed over outside of releases. A manifest stands for its folder.
+    In a folder, each release (a folder with a manifest.json) is held against its manifest, and the
+    rows of a published one against each other; shards that belong to none are checked against the
+    digest in their name, and refused where they were written as part of a release, whose manifest
+    is then missing. Temporary files, whose names begin with a dot, are passed over outside of
+    releases. A manifest stands for its folder.
 
     Raises:
         UsageError: when there is nothing of the kind at that path.
@@ -79,8 +85,7 @@ def verify(path: Path) -> Verified:
         raise UsageError(f"there is no {path}; give {_KINDS}")
     if not path.is_dir():
         return _verify_file(path)
-    manifests = sorted(path.rglob(MANIFEST))
-    releases = [manifest.parent for manifest in manifests]
+    releases = _releases(path)
     outcomes = [_verify_release(release) for release in releases]
     loose = [
         shard
@@ -91,6 +96,22 @@ def verify(path: Path) -> Verified:
     if not outcomes:
         raise UsageError(f"{path} holds no release and no shards; `dbtool produce` writes shards")
     return _together(outcomes)
+
+
+def _releases(path: Path) -> list[Path]:
+    """The release folders at and below a path, those without a manifest that were published too."""
+    found = {manifest.parent for manifest in path.rglob(MANIFEST)}
+    found |= {mark.parent for mark in path.rglob(CROISSANT)}
+    found |= {mark.parent.parent for mark in path.rglob(table_path("workloads"))}
+    return sorted(
+        folder
+        for folder in found
+        if folder.is_relative_to(path) and not _is_hidden(folder.relative_to(path))
+    )
+
+
+def _is_hidden(place: Path) -> bool:
+    return any(part.startswith(".") for part in place.parts)
 
 
 def _verify_file(path: Path) -> Verified:
@@ -128,11 +149,13 @@ def _verify_shard(path: Path, *, in_folder: bool = False) -> Verified:
     if in_folder and REDUCED_KEY in shard.producer:
         reason = f"it is part of the release {shard.study['release']}, whose {MANIFEST} is missing"
         return _one_problem(path, reason, _GET_ANEW)
-    return Verified(1, 0, shard.rows, ())
+    return Verified(1, 0, 0, shard.rows, ())
 
 
 def _verify_release(folder: Path) -> Verified:
     """Holds a release folder against its manifest, both ways."""
+    if is_published(folder):
+        return _verify_published(folder)
     try:
         manifest = read_manifest(folder)
     except DbtoolError as error:
@@ -143,10 +166,16 @@ def _verify_release(folder: Path) -> Verified:
         Problem(path, "the manifest does not list it", "remove it")
         for path in sorted(present - set(listed))
     ]
-    outcomes = [Verified(0, 0, 0, tuple(problems))]
+    outcomes = [Verified(0, 0, 0, 0, tuple(problems))]
     for path, file in sorted(listed.items()):
         outcomes.append(_verify_listed(path, file))
     return _together(outcomes)
+
+
+def _verify_published(folder: Path) -> Verified:
+    found = published_faults(folder)
+    problems = tuple(Problem(*each) for each in found.faults)
+    return Verified(0, 0 if problems else 1, 0, found.measurements, problems)
 
 
 def _verify_listed(path: Path, file: ReleaseFile) -> Verified:
@@ -170,7 +199,7 @@ def _verify_listed(path: Path, file: ReleaseFile) -> Verified:
     )
     if found != expected:
         return _one_problem(path, "it is not the file that the manifest lists", _GET_ANEW)
-    return Verified(1, 0, shard.rows, ())
+    return Verified(1, 0, 0, shard.rows, ())
 
 
 def _verify_database(path: Path) -> Verified:
@@ -179,11 +208,11 @@ def _verify_database(path: Path) -> Verified:
     except DbtoolError as error:
         return _one_problem(path, str(error), None)
     problems = tuple(Problem(path, reason, _LOAD_ANEW) for reason in found.reasons)
-    return Verified(0, 0 if problems else 1, found.measurements, problems)
+    return Verified(0, 0, 0 if problems else 1, found.measurements, problems)
 
 
 def _one_problem(path: Path, reason: str, mend: str | None) -> Verified:
-    return Verified(0, 0, 0, (Problem(path, reason, mend),))
+    return Verified(0, 0, 0, 0, (Problem(path, reason, mend),))
 
 
 def _files(folder: Path, pattern: str) -> Iterator[Path]:
@@ -197,6 +226,7 @@ def _inside(path: Path, folders: list[Path]) -> bool:
 def _together(outcomes: list[Verified]) -> Verified:
     return Verified(
         sum(outcome.shards for outcome in outcomes),
+        sum(outcome.releases for outcome in outcomes),
         sum(outcome.databases for outcome in outcomes),
         sum(outcome.measurements for outcome in outcomes),
         tuple(problem for outcome in outcomes for problem in outcome.problems),

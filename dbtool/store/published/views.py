@@ -61,6 +61,31 @@ def make_views(
         connection.execute((schema_folder() / f"{part}.sql").read_text(encoding="utf-8"))
 
 
+def make_measurements_view(
+    connection: duckdb.DuckDBPyConnection, folder: Path, manifest: PublishedManifest
+) -> None:
+    """Makes views of what files of measurements hold besides the stored columns.
+
+    `published_measurements` has their keys with the `place` of their file below the folder, in the
+    order of the files, and `published_files` the workload of each place.
+
+    Args:
+        connection: from `open_published`.
+        folder: the release's folder.
+        manifest: the release's.
+    """
+    places = _measured(manifest)
+    paths = [_text(glob.escape(str(folder / place))) for place in places]
+    names = [_text(name) for name in sorted(manifest.measurements())]
+    values = {
+        "start": str(len(str(folder)) + 2),
+        "measurements": f"[{', '.join(paths)}]",
+        "places": f"[{', '.join(map(_text, places))}]",
+        "workloads": f"[{', '.join(names)}]",
+    }
+    connection.execute(statement("published_files").format_map(values))
+
+
 def _measured(manifest: PublishedManifest) -> list[str]:
     """The files of measurements in the order of the workloads' names, that of the studies' ids."""
     return [file.path for _, file in sorted(manifest.measurements().items())]
