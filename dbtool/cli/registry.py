@@ -51,6 +51,7 @@ COMMANDS = {
     "publish": Entry(
         "publish", "Publish a release as a folder for any static host or object store."
     ),
+    "diff": Entry("diff", "Print in what two releases differ."),
     "cite": Entry("cite", "Print BibTeX entries for the releases the database holds."),
 }
 

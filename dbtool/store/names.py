@@ -30,12 +30,15 @@ def check_release(connection: duckdb.DuckDBPyConnection, release: str | None) ->
             raise unknown("release", release, held, "dbtool releases")
 
 
-def only_release(connection: duckdb.DuckDBPyConnection, release: str | None) -> str:
+def only_release(
+    connection: duckdb.DuckDBPyConnection, release: str | None, *, what: str = "the database"
+) -> str:
     """The release that a name says or, where none is given, the only one that the database holds.
 
     Args:
         connection: the database.
         release: its name; None: there is to be one alone.
+        what: what the database is called in messages.
 
     Raises:
         UsageError: it is not there, or none was named and there are several or none.
@@ -45,10 +48,10 @@ def only_release(connection: duckdb.DuckDBPyConnection, release: str | None) -> 
         return release
     held: list[str] = _column(connection, "held_releases")
     if not held:
-        raise UsageError("the database holds no release; load one with `dbtool ingest PATH`")
+        raise UsageError(f"{what} holds no release; load one with `dbtool ingest PATH`")
     if len(held) > 1:
         raise UsageError(
-            f"the database holds {len(held)} releases ({', '.join(sorted(held)[:3])}"
+            f"{what} holds {len(held)} releases ({', '.join(sorted(held)[:3])}"
             f"{', …' if len(held) > 3 else ''}); choose one with --release"
         )
     return held[0]

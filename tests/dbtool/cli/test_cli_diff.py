@@ -1,0 +1,189 @@
+"""`dbtool diff` of releases in every form, against differences written down by hand."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from replica import plan_study, write_archive
+from support.archives import imported
+from support.made_up import curve, write_shard
+from support.published import database, published, write_shards
+
+from dbtool.release.export import export_release
+from dbtool.release.reduction import Reduction
+from dbtool.store.ingest import find_shards
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .conftest import Call
+
+ONE, TWO, THREE = "a/b/one", "a/b/two", "a/b/three"
+HEADER = ["kind", "workload", "batch_size", "trial_id", "what", "a", "b"]
+
+
+def study(folder: Path, workload: str, batch_size: int, *trials: Any, **about: Any) -> None:
+    write_shard(folder, workload=workload, batch_size=batch_size, trials=trials, **about)
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two releases of made-up shards, `first` and `second`."""
+    folder = tmp_path_factory.mktemp("shards")
+    first, second = folder / "first", folder / "second"
+    rate, other = {"learning_rate": 0.1}, {"learning_rate": 0.25}
+    good, better = curve([0.9, 0.5, 0.05]), curve([0.9, 0.05, 0.04])
+    short, odd = curve([0.9, 0.5]), [{"step": 0, "other_metrics": {"a": 1.0}}]
+    same = (0, "COMPLETE", rate, good)
+    about = {"train_steps": 10}
+    study(first, ONE, 8, same, (1, "COMPLETE", rate, good), (2, "COMPLETE", rate, good), **about)
+    study(
+        second, ONE, 8, same, (1, "INFEASIBLE", other, good), (3, "COMPLETE", rate, good), **about
+    )
+    study(first, ONE, 64, (0, "COMPLETE", rate, good), (5, "INCOMPLETE", rate, odd), train_steps=20)
+    odd = [{"step": 0, "other_metrics": {"a": 2.0}}]
+    study(
+        second, ONE, 64, (0, "COMPLETE", rate, better), (5, "INCOMPLETE", rate, odd), train_steps=19
+    )
+    study(first, ONE, 128, same)
+    study(second, ONE, 256, same)
+    study(first, TWO, 8, same)
+    study(second, THREE, 8, same)
+    study(first, "a/b/four", 8, (0, "COMPLETE", rate, good), goal=0.1, source="one")
+    study(second, "a/b/four", 8, (0, "COMPLETE", rate, short), goal=0.01, source="two")
+    return first, second
+
+
+EXPECTED = [
+    ["workload", "a/b/four", "", "", "definition source", "one", "two"],
+    ["workload", "a/b/four", "", "", "goal", "0.1", "0.01"],
+    ["workload", THREE, "", "", "only in B", "", ""],
+    ["workload", TWO, "", "", "only in A", "", ""],
+    ["study", "a/b/four", "8", "", "train_steps", "20", "10"],
+    ["study", ONE, "64", "", "train_steps", "20", "19"],
+    ["study", ONE, "128", "", "only in A", "", ""],
+    ["study", ONE, "256", "", "only in B", "", ""],
+    ["trial", "a/b/four", "8", "0", "measurements", "21", "11"],
+    ["trial", "a/b/four", "8", "0", "steps", "20", "10"],
+    ["trial", ONE, "8", "1", "metaparameters", '{"learning_rate":0.1}', '{"learning_rate":0.25}'],
+    ["trial", ONE, "8", "1", "status", "COMPLETE", "INFEASIBLE"],
+    ["trial", ONE, "8", "2", "only in A", "", ""],
+    ["trial", ONE, "8", "3", "only in B", "", ""],
+    ["trial", ONE, "64", "0", "val_classification_error", "", ""],
+    ["trial", ONE, "64", "5", "other_metrics", "", ""],
+    # Of four, the goal of A is past at step 20, and that of B at none.
+    ["steps to result", "a/b/four", "8", "", "steps", "20", ""],
+    ["steps to result", ONE, "64", "", "steps", "20", "10"],
+]
+
+
+def differences(output: str) -> list[list[str]]:
+    header, *found = csv.reader(io.StringIO(output))
+    assert header == HEADER
+    return found
+
+
+def test_every_difference_by_hand(call: Call, shards: tuple[Path, Path]) -> None:
+    outcome = call("diff", *map(str, shards), "--format", "csv")
+    assert differences(outcome.output) == EXPECTED
+    assert (outcome.code, outcome.errors) == (1, f"{len(EXPECTED)} differences\n")
+
+
+def test_the_other_way_round_is_the_mirror_image(call: Call, shards: tuple[Path, Path]) -> None:
+    sides = {"only in A": "only in B", "only in B": "only in A"}
+    mirrored = [[*row[:4], sides.get(row[4], row[4]), row[6], row[5]] for row in EXPECTED]
+    outcome = call("diff", *map(str, reversed(shards)), "--format", "csv")
+    assert sorted(differences(outcome.output)) == sorted(mirrored)
+
+
+def test_a_release_in_every_form_is_equal(
+    call: Call, shards: tuple[Path, Path], tmp_path: Path
+) -> None:
+    first, _ = shards
+    stored = database(tmp_path / "db", first)
+    folder = published(stored, tmp_path / "published")
+    old = tmp_path / "old"
+    export_release(find_shards([first]), old, release="other", reduction=Reduction())
+    for left, right in ((stored, folder), (folder, old)):
+        outcome = call("diff", str(left), str(right), "--format", "csv")
+        assert (outcome.code, outcome.errors) == (0, "no differences\n")
+        assert differences(outcome.output) == []
+
+
+def test_releases_of_a_database_are_named(
+    call: Call, shards: tuple[Path, Path], tmp_path: Path
+) -> None:
+    write_shards(tmp_path / "more", release="more")
+    stored = str(database(tmp_path / "db", shards[0], tmp_path / "more"))
+    outcome = call("diff", stored, stored)
+    assert outcome.code == 2
+    assert f"{stored} holds 2 releases (made-up, more); choose one with --release" in outcome.errors
+    assert call("diff", stored, stored, "--release", "more").code == 0
+    assert call("diff", stored, str(shards[0]), "--release", "made-up").code == 0
+    both = call("diff", stored, stored, "--release", "made-up", "--release-b", "more")
+    assert both.code == 1
+    # The three workloads of the one and the two of the other.
+    assert both.errors == "5 differences\n"
+
+
+def test_steps_to_another_goal(call: Call, shards: tuple[Path, Path]) -> None:
+    """Past 0.6 all are at step 10; past 0.045, that B reaches alone, at step 20."""
+    for goal, expected in (("0.6", []), ("0.045", [["", "20"]])):
+        words = ("--goal", goal, "--metric", "val_classification_error", "--format", "csv")
+        rows = differences(call("diff", *map(str, shards), *words).output)
+        assert [row[5:] for row in rows if row[0] == "steps to result"] == expected
+    # Of the first trial alone the study of batch size 8 is equal, as it is of all.
+    few = call("diff", *map(str, shards), "--trials", "1", "--limit", "2", "--format", "jsonl")
+    assert [json.loads(line)["kind"] for line in few.output.splitlines()] == ["workload"] * 2
+
+
+def test_an_archive_has_no_definitions_to_compare(call: Call, tmp_path: Path) -> None:
+    plan = plan_study("mnist/fc_1024/sgd", 8)
+    write_archive(tmp_path, studies=[plan], seed=1, layout="folder")
+    imported(tmp_path / "batch_science", tmp_path / "db", release="one")
+    folder = published(tmp_path / "db", tmp_path / "out", "one")
+    assert call("diff", str(tmp_path / "db"), str(folder)).code == 0
+    study(tmp_path / "shards", plan.workload, 8, (0, "COMPLETE", {}, curve([0.9])), source="x")
+    rows = differences(
+        call("diff", str(folder), str(tmp_path / "shards"), "--format", "csv").output
+    )
+    assert ["workload", plan.workload, "", "", "definition", "", "given"] in rows
+    assert not [row for row in rows if row[4].startswith("definition ")]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["nowhere", "{first}"], "there is no nowhere: name a database, a published release or"),
+        (["{first}", "{empty}"], "there are no shards (trials-*.parquet) and no published release"),
+        (
+            ["{first}", "{first}", "--metric", "steps"],
+            "--metric needs the value that it is to pass",
+        ),
+        (
+            ["{first}", "{first}", "--metric", "val_error", "--goal", "1"],
+            "unknown metric 'val_error'; closest: ",
+        ),
+        (["{first}", "{first}", "--release", "mad-up"], "unknown release 'mad-up'"),
+        (["{first}", "{notes}"], "notes is not a database"),
+        (["{first}", "{damaged}"], "is refused: its contents do not match the digest in its name"),
+    ],
+)
+def test_what_cannot_be_compared_ends_with_2(
+    call: Call, shards: tuple[Path, Path], tmp_path: Path, words: list[str], sentence: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "notes").write_text("made up")
+    study(tmp_path / "damaged", ONE, 8, (0, "COMPLETE", {}, curve([0.9])))
+    [shard] = find_shards([tmp_path / "damaged"])
+    shard.write_bytes(shard.read_bytes()[:-1])
+    places = {"first": shards[0]}
+    places |= {name: tmp_path / name for name in ("empty", "notes", "damaged")}
+    outcome = call("diff", *(word.format(**places) for word in words))
+    assert (outcome.code, outcome.output) == (2, "")
+    [line] = outcome.errors.splitlines()
+    assert sentence in line
