@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dbtool.cli.options import Format, Limit, OutputFormat
-from dbtool.cli.steps import FIRST_TRIALS
+from dbtool.store.questions import FIRST_TRIALS
 
 if TYPE_CHECKING:
     from dbtool.release.difference import Goal, Side
@@ -112,8 +112,8 @@ def _side(
     """
     from dbtool.cli.database import answering
     from dbtool.cli.loading import loading_bar
-    from dbtool.cli.names import check_metric, only_release
     from dbtool.release.difference import Side, opened
+    from dbtool.store.names import check_metric, only_release
 
     with loading_bar(f"loading {path}") as on_progress:
         connection = stack.enter_context(opened(path, on_progress))

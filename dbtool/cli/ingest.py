@@ -163,6 +163,8 @@ def _some(names: tuple[str, ...]) -> str:
     more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
     shown = (name if name.isprintable() else repr(name) for name in names[:_MOST_NAMES])
     return ", ".join(shown) + more
+
+
 def _print_release(report: "LoadReport") -> None:
     from dbtool.cli.messages import counted
 

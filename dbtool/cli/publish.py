@@ -124,7 +124,7 @@ def _database(
 ) -> "Iterator[tuple[duckdb.DuckDBPyConnection, str]]":
     """A database to publish from, and the name of the release."""
     from dbtool.cli.database import reading
-    from dbtool.cli.names import only_release
+    from dbtool.store.names import only_release
 
     with reading(db) as connection:
         yield connection, only_release(connection, release)

@@ -13,7 +13,7 @@ from support.archives import imported
 from support.made_up import curve, write_shard
 from support.published import database, published, write_shards
 
-from dbtool.release.export import export_release
+from dbtool.release.merge import merge_shards
 from dbtool.release.reduction import Reduction
 from dbtool.store.ingest import find_shards
 
@@ -107,7 +107,7 @@ def test_a_release_in_every_form_is_equal(
     stored = database(tmp_path / "db", first)
     folder = published(stored, tmp_path / "published")
     old = tmp_path / "old"
-    export_release(find_shards([first]), old, release="other", reduction=Reduction())
+    merge_shards(find_shards([first]), old, release="other", reduction=Reduction())
     for left, right in ((stored, folder), (folder, old)):
         outcome = call("diff", str(left), str(right), "--format", "csv")
         assert (outcome.code, outcome.errors) == (0, "no differences\n")

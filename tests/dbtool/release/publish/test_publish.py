@@ -27,7 +27,7 @@ from support.published import (
 )
 
 from dbtool.errors import DbtoolError, UsageError
-from dbtool.release.export import export_release
+from dbtool.release.merge import merge_shards
 from dbtool.release.publish import Said
 from dbtool.release.reduction import Reduction
 from dbtool.resources import schema_folder
@@ -174,7 +174,7 @@ def test_row_groups_end_where_studies_do(tmp_path: Path) -> None:
 def test_reductions_give_the_rows_of_the_old_form(
     shards: Path, stored: Path, tmp_path: Path, reduction: Reduction
 ) -> None:
-    export_release(find_shards([shards]), tmp_path / "old", release="made-up", reduction=reduction)
+    merge_shards(find_shards([shards]), tmp_path / "old", release="made-up", reduction=reduction)
     published(stored, tmp_path / "new", reduction=reduction)
     database(tmp_path / "old.db", tmp_path / "old")
     assert loaded(tmp_path / "new.db", tmp_path / "new").refused == ()

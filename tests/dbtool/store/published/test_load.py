@@ -23,7 +23,7 @@ from support.published import (
 )
 
 from dbtool.errors import DbtoolError, UsageError
-from dbtool.release.export import export_release
+from dbtool.release.merge import merge_shards
 from dbtool.release.publish import Said
 from dbtool.release.reduction import Reduction
 from dbtool.release.verify import verify
@@ -46,7 +46,7 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shards")
     about = {**ABOUT, "citation": "@misc{made-up}", "reduction": Reduction()}
     plain = find_shards([write_shards(folder / "plain")])
-    export_release(plain, folder / "old", release="made-up", **about)
+    merge_shards(plain, folder / "old", release="made-up", **about)
     return folder / "old"
 
 
