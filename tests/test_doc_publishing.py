@@ -8,12 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from support.published import database, write_shards
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "publishing.md"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.slow
 def test_every_command_runs(tmp_path: Path) -> None:
     blocks = BLOCK.findall(DOCUMENT.read_text())
     # One serves until it is stopped, the other needs an account.

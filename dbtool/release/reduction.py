@@ -42,7 +42,8 @@ class Reduction:
         """The one reduction that keeps what is left where `first` and then this one are applied.
 
         Returns:
-            None where no single one keeps the same rows.
+            None where they keep all losses up to different steps, and the one that does so up to
+            the sooner step does not thin by a multiple of the other's number later.
         """
         bits = min(first.loss_bits, self.loss_bits)
         if self.then_one_in == 1:

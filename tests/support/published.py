@@ -92,37 +92,36 @@ def loaded(path: Path, *paths: Path) -> Loaded:
         return load(connection, paths)
 
 
-def rows(database: Path, sql: str) -> list[str]:
-    """The rows of a query as text, sorted, so that NaN equals NaN and -0 is not 0."""
+def rows(database: Path, *queries: str) -> list[str]:
+    """The rows of queries as text, sorted, so that NaN equals NaN and -0 is not 0."""
     with open_for_reading(database) as connection:
-        return sorted(map(str, connection.execute(sql).fetchall()))
+        return sorted(str(row) for query in queries for row in connection.execute(query).fetchall())
+
+
+_STUDIES = (
+    "stored.study JOIN stored.workload USING (workload_id) JOIN stored.release USING (release_id)"
+)
+_EVERYTHING = {view: f"SELECT * FROM {view}" for view in VIEWS} | {
+    "improvements": "SELECT workload, batch_size, trial_id, step, value FROM stored.improvement "
+    f"JOIN ({_STUDIES}) USING (study_id)",
+    "shards": "SELECT workload, batch_size, sha256, name, shard.measurements, producer "
+    f"FROM stored.shard AS shard JOIN ({_STUDIES}) USING (study_id)",
+    "definitions": "SELECT workload, definition FROM stored.workload "
+    "JOIN stored.release USING (release_id)",
+    "digests": "SELECT workload, batch_size, trial_id, digest FROM stored.trial AS trial "
+    f"JOIN ({_STUDIES}) USING (study_id)",
+}
 
 
 def everything(database: Path, release: str = "made-up") -> dict[str, list[str]]:
     """Every row of every view about a release, its improvements and the hashes of its shards."""
-    of_release = f"WHERE release = '{release}'"
-    found = {view: rows(database, f"FROM {view} {of_release}") for view in VIEWS}
-    joined = (
-        "JOIN stored.study USING (study_id) JOIN stored.workload USING (workload_id) "
-        f"JOIN stored.release USING (release_id) {of_release}"
-    )
-    key = "workload, batch_size"
-    found["improvements"] = rows(
-        database, f"SELECT {key}, trial_id, step, value FROM stored.improvement {joined}"
-    )
-    found["shards"] = rows(
-        database,
-        f"SELECT {key}, sha256, name, measurements, producer FROM stored.shard {joined}",
-    )
-    found["definitions"] = rows(
-        database,
-        "SELECT workload, definition FROM stored.workload "
-        f"JOIN stored.release USING (release_id) {of_release}",
-    )
-    found["digests"] = rows(
-        database, f"SELECT {key}, trial_id, digest FROM stored.trial AS trial {joined}"
-    )
-    return found
+    with open_for_reading(database) as connection:
+        return {
+            name: sorted(
+                map(str, connection.execute(f"{query} WHERE release = ?", [release]).fetchall())
+            )
+            for name, query in _EVERYTHING.items()
+        }
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _SAID = ("title", "licence", "citation")
 # Read at once: some hundred megabytes at most.
-_ROWS_AT_ONCE = 500_000
+_ROWS_AT_ONCE = 200_000
 
 
 class Study(NamedTuple):

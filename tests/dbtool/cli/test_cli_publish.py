@@ -90,7 +90,8 @@ def test_wrong_words_are_one_sentence(
 ) -> None:
     (tmp_path / "notes").write_text("made up")
     (tmp_path / "empty").mkdir()
-    write_shards(tmp_path / "others", release="other")
+    if "{others}" in words:
+        write_shards(tmp_path / "others", release="other")
     places = {"shards": shard_folder, "db": database}
     places |= {name: tmp_path / name for name in ("notes", "empty", "others")}
     given = [word.format(**places) for word in words]

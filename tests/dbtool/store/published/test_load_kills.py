@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from support.kills import Undisturbed
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
     """Loading eight studies of three trials, 86,000 rows."""
@@ -35,18 +38,10 @@ def is_sound(database: Path) -> None:
     assert verify(database).problems == ()
 
 
-def test_killed_loading_goes_on(tmp_path: Path, undisturbed: Undisturbed) -> None:
-    kill_and_repeat(undisturbed, tmp_path / "db", 1, seed=1, check=is_sound)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-def test_killed_loading_goes_on_many_times(
-    tmp_path: Path, undisturbed: Undisturbed, seed: int
-) -> None:
+def test_killed_loading_goes_on(tmp_path: Path, undisturbed: Undisturbed, seed: int) -> None:
     kill_and_repeat(undisturbed, tmp_path / "db", 5, seed, is_sound)
 
 
-@pytest.mark.slow
 def test_a_full_disk_is_one_sentence(tmp_path: Path, undisturbed: Undisturbed) -> None:
     fill_the_disk_and_repeat(undisturbed, tmp_path / "db", is_sound)
