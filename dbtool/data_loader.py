@@ -32,6 +32,7 @@ from dbtool.archive.published import RELEASE, ROOT
 from dbtool.archive.table import catalog
 from dbtool.errors import UsageError, unknown
 from dbtool.resources import query
+from dbtool.store.studies import HeldStudy, measurements_of, studies_of, trials_of
 
 if TYPE_CHECKING:
     import os
@@ -174,18 +175,15 @@ def _reading(database: Database | None) -> Iterator[Database]:
 
 
 def _load(
-    db: Database, study: original.OriginalStudy, wanted: _Wanted, place: str | os.PathLike[str]
+    db: Database, study: HeldStudy, wanted: _Wanted, place: str | os.PathLike[str]
 ) -> tuple[dict[str, Any], pd.DataFrame]:
     """The metadata and measurements of the trials of a study that are wanted.
 
     Raises:
         ValueError: there are none, or not as many.
     """
-    trials = [
-        trial
-        for trial in original.trials_of(db.cursor(), study)
-        if trial.metadata["status"] in wanted.statuses
-    ]
+    held = trials_of(db.cursor(), study)
+    trials = [trial for trial in held if trial.status in wanted.statuses]
     if not trials:
         raise ValueError(f"no trials with status {wanted.statuses} found in {place}")
     if wanted.count and len(trials) < wanted.count:
@@ -195,11 +193,14 @@ def _load(
         )
     trials = trials[: wanted.count or None]
     metadata = {
-        **study.description,
-        "trials": OrderedDict((trial.trial_id, dict(trial.metadata)) for trial in trials),
+        **original.study_json(study),
+        "trials": OrderedDict(
+            (trial.trial_id, original.metadata_json(study, trial)) for trial in trials
+        ),
     }
     ids = [trial.trial_id for trial in trials]
-    return metadata, _indexed(original.measurements_of(db.cursor(), study, ids))
+    rows = pl.DataFrame(measurements_of(db.cursor(), study, ids[0], ids[-1], ids))
+    return metadata, _indexed(original.renamed(rows, original.held_columns(rows)))
 
 
 def _indexed(rows: pl.DataFrame) -> pd.DataFrame:
@@ -213,7 +214,7 @@ def _indexed(rows: pl.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns, index=index)
 
 
-def _studies(db: Database, path: PurePath) -> list[original.OriginalStudy]:
+def _studies(db: Database, path: PurePath) -> list[HeldStudy]:
     """The studies of the workload that a path names, by batch size.
 
     Raises:
@@ -226,7 +227,7 @@ def _studies(db: Database, path: PurePath) -> list[original.OriginalStudy]:
     ]
     workload = _workload(path, held)
     release = db.release or _release(db, workload)
-    return original.studies_of(cursor, [workload], release)
+    return studies_of(cursor, [workload], release)
 
 
 def _workload(path: PurePath, held: Sequence[str]) -> str:

@@ -27,6 +27,8 @@ METRICS = frozenset(
     for split in ("train", "val", "test")
     for metric in ("cross_entropy_error", "classification_error", "average_precision")
 )
+# Not in the published archive, but in what `dbtool export` writes of producers' measurements.
+_BATCH_LOSS = "batch/cross_entropy_error"
 _NEWLINE = ord("\n")
 _COMMA = ord(",")
 _MAP = pa.map_(pa.string(), pa.float64())
@@ -154,6 +156,8 @@ def parse_measurements(texts: Iterable[Text]) -> Measurements:
 
 def column_of(name: str) -> str | None:
     """The store's column for a column of a file, such as val/cross_entropy_error; None: none."""
+    if name == _BATCH_LOSS:
+        return "batch_cross_entropy_error"
     split, _, metric = name.partition("/")
     column = f"{split}_{metric}"
     return column if column in METRICS else None
@@ -261,6 +265,9 @@ def _table(parsed: _Parsed, header: _Header) -> pa.Table:
         column = column_of(name)
         if column is None:
             others[name] = values
+        elif name == _BATCH_LOSS:
+            # What 32 bits do not hold is infinite, as it is to a producer.
+            columns[column] = values.cast(pa.float32(), safe=False)
         else:
             columns[column] = values
     if others:
@@ -273,14 +280,17 @@ def _arrow(series: pl.Series) -> pa.Array:
 
 
 def _maps(columns: dict[str, pa.Array]) -> pa.Array:
-    """A map a row, from the columns' names to their values."""
+    """A map a row, from the columns' names to the values that are there; null where none is."""
     rows = len(next(iter(columns.values())))
     # Row by row: the first row's value of each column, then the second's.
     order = np.arange(rows * len(columns)).reshape(len(columns), rows).T.ravel()
     items = pa.concat_arrays(list(columns.values())).take(pa.array(order))
-    keys = pa.array(list(columns)).take(pa.array(np.tile(np.arange(len(columns)), rows)))
-    offsets = pa.array(np.arange(rows + 1, dtype=np.int32) * len(columns))
-    return pa.MapArray.from_arrays(offsets, keys, items)
+    there = items.is_valid().to_numpy(zero_copy_only=False)
+    keys = pa.array(list(columns)).take(pa.array(np.tile(np.arange(len(columns)), rows)[there]))
+    counts = there.reshape(rows, len(columns)).sum(axis=1)
+    offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32))
+    nothing = pa.array(counts == 0)
+    return pa.MapArray.from_arrays(offsets, keys, items.drop_null(), mask=nothing)
 
 
 def _sorted(tables: Sequence[pa.Table]) -> tuple[pa.Table | None, Oddities]:

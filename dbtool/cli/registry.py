@@ -52,6 +52,7 @@ COMMANDS = {
         "publish", "Publish a release as a folder for any static host or object store."
     ),
     "diff": Entry("diff", "Print in what two releases differ."),
+    "export": Entry("export", "Write measurements into files of any format."),
     "cite": Entry("cite", "Print BibTeX entries for the releases the database holds."),
 }
 

@@ -1,5 +1,6 @@
 SELECT
     study_id,
+    release,
     workload,
     dataset,
     model,
@@ -11,5 +12,7 @@ SELECT
 FROM stored.study
 JOIN stored.workload USING (workload_id)
 JOIN stored.release USING (release_id)
-WHERE list_contains($workloads, workload) AND release = $release
-ORDER BY workload, batch_size;
+WHERE list_contains($workloads, workload)
+    AND ($release IS NULL OR release = $release)
+    AND ($batch_sizes IS NULL OR list_contains($batch_sizes, batch_size))
+ORDER BY release_id, workload, batch_size;

@@ -1,0 +1,73 @@
+"""The command that writes measurements into files: its words, and what failures leave."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+from support.kills import python_with_disk
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .conftest import Call
+
+DIGITS = "digits/simple_cnn_base/sgd"
+
+
+def test_words(call: Call, tmp_path: Path) -> None:
+    out = tmp_path / "new" / "part.parquet"
+    chosen = ["lett*", "--workload", DIGITS, "--batch-size", "8"]
+    outcome = call("export", *chosen, "--out", str(out))
+    assert (outcome.code, outcome.output) == (0, "")
+    # Of batch size 8 one of the two has a study.
+    assert outcome.errors == f"wrote {out}: 1 studies, 3 trials, 73 measurements\n"
+    assert pl.read_parquet(out).height == 73
+    assert call("export", "--out", str(tmp_path / "all.csv")).code == 0
+    assert call("export", "--format", "original", "--out", str(tmp_path / "folder")).code == 0
+    assert (tmp_path / "folder" / "batch_science" / DIGITS / "8" / "study.json").is_file()
+    assert call("export", "--format", "csv", "--out", str(tmp_path / "odd.txt")).code == 0
+    assert (tmp_path / "odd.txt").read_bytes() == (tmp_path / "all.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--out", "{}/x"], "the name 'x' does not tell a format: give one of parquet, csv, arrow"),
+        (
+            ["digit/*", "--out", "{}/x.csv"],
+            "unknown workload 'digit/*'; closest: digits/simple_c",
+        ),
+        (["--release", "mad", "--out", "{}/x.csv"], "unknown release 'mad'; closest: made-up"),
+        (["--batch-size", "9", "--out", "{}/x.csv"], "unknown batch size '9'; closest: "),
+        (["--out", "{}/there.csv"], "there.csv is there already: choose another name with --out"),
+        (["--format", "xls", "--out", "{}/x"], "invalid value for '--format'"),
+        ([], "missing option '--out'"),
+    ],
+)
+def test_wrong_words(words: list[str], sentence: str, call: Call, tmp_path: Path) -> None:
+    (tmp_path / "there.csv").write_text("mine")
+    outcome = call("export", *(word.format(tmp_path) for word in words))
+    assert outcome.code == 2
+    assert sentence in outcome.errors
+    assert outcome.errors.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["there.csv"]
+    assert (tmp_path / "there.csv").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["x.parquet", "x"])
+def test_a_full_disk_leaves_nothing(name: str, database: Path, tmp_path: Path) -> None:
+    words = ["export", "--db", str(database), "--out", str(tmp_path / name)]
+    words += ["--format", "original"] if name == "x" else []
+    done = subprocess.run(
+        [*python_with_disk(100), "-m", "dbtool", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"dbtool: could not write {tmp_path / name}: ")
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
