@@ -9,7 +9,8 @@ import duckdb
 
 from dbtool.cli.loading import loading_bar
 from dbtool.errors import DbtoolError, first_sentence
-from dbtool.store.database import open_for_reading, open_for_writing
+from dbtool.store.database import open_for_reading
+from dbtool.store.loading import loading
 from dbtool.store.locate import database_to_read, database_to_write
 
 if TYPE_CHECKING:
@@ -35,17 +36,20 @@ def reading(option: Path | None) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 @contextlib.contextmanager
-def writing(option: Path | None) -> Iterator[duckdb.DuckDBPyConnection]:
+def writing(option: Path | None, command: str) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection that can add rows to the chosen database, which is made when absent.
+
+    Others can read the database meanwhile, and see what is new once the block has ended.
 
     Args:
         option: the value of --db; None: the default database.
+        command: what goes on where it stopped when it is given again.
 
     Raises:
         DbtoolError: the database cannot be opened, or a query in the block fails.
         KeyboardInterrupt: the person pressed Ctrl-C while a query ran.
     """
-    with open_for_writing(database_to_write(option)) as connection, answering(connection):
+    with loading(database_to_write(option), command) as connection, answering(connection):
         yield connection
 
 

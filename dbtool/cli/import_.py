@@ -50,7 +50,8 @@ def command(
 
     The archive is read once and never unpacked to disk. Trials that are already there change
     nothing, so an interrupted import goes on when the same command is given again. A malformed
-    trial is named and left out; the rest goes in.
+    trial is named and left out; the rest goes in. Others can read the database meanwhile, and see
+    the new rows once all of them are there.
 
     Example: dbtool import batch_science_data.tar.bz2
     """
@@ -62,7 +63,7 @@ def command(
         raise UsageError(f"--release {release!r} is no name: give one such as published")
     if not path.exists():
         raise UsageError(f"there is no {path}: get the archive with `dbtool fetch`")
-    with writing(db) as connection, _bar(path) as on_progress:
+    with writing(db, "dbtool import") as connection, _bar(path) as on_progress:
         report = import_archive(
             connection, path, release=release, strict=strict, on_progress=on_progress
         )

@@ -66,6 +66,8 @@ def command(
     release of which other rows are there; the rest goes in. Runs of other tools become a release of
     their own; where a file is not what its mapping says, nothing of it is stored.
 
+    Others can read the database meanwhile, and see the new rows once all of them are there.
+
     Example: dbtool ingest history.csv --from csv --map mapping.toml
     """
     from dbtool.errors import UsageError
@@ -89,7 +91,7 @@ def _load_shards(path: list[Path], db: Path | None) -> None:
 
     find(path)
     refuse_copies(path)
-    with writing(db) as connection, loading_bar("loading") as on_progress:
+    with writing(db, "dbtool ingest") as connection, loading_bar("loading") as on_progress:
         loaded = load(connection, path, on_progress)
     _print_report(loaded)
     _fail_where_refused(loaded)
@@ -116,7 +118,7 @@ def _load_own_runs(
     # Before a database is made, which what the files hold may not be fit for.
     with loading_bar("reading files") as on_progress:
         read = read_own_runs(paths, kind, mapping, release=release, on_progress=on_progress)
-    with writing(db) as connection:
+    with writing(db, "dbtool ingest") as connection:
         report = store_own_runs(connection, read)
     _print_own_runs(report)
 

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import secrets
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -16,7 +17,6 @@ from dbtool.resources import schema_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 VIEWS_AND_MACROS = (
     "views",
@@ -30,6 +30,8 @@ VIEWS_AND_MACROS = (
 )
 """The parts of schema/ that stand on the tables, in the order in which they are run."""
 _SCHEMA = ("tables", *VIEWS_AND_MACROS)
+# The folder beside a database in which a copy of it is loaded into; see `dbtool.store.loading`.
+LOADING = ".{}.loading"
 # Loading needs far less; the bound leaves room for the rest of the machine.
 _WRITER_MEMORY = "2GB"
 # Each checkpoint ends a row group early; by the default, 16 MB, a full import takes a tenth longer
@@ -113,9 +115,11 @@ def writing_failed(
 
 
 def file_of(connection: duckdb.DuckDBPyConnection) -> str:
-    """The file of a connection."""
+    """The database of a connection; of one that loads into a copy, what that is a copy of."""
     found = connection.execute("SELECT path FROM duckdb_databases() WHERE NOT internal")
-    return str((found.fetchone() or ("",))[0])
+    file = Path((found.fetchone() or ("",))[0])
+    is_copy = file.parent.name == LOADING.format(file.name)
+    return str(file.parent.with_name(file.name) if is_copy else file)
 
 
 @contextlib.contextmanager
