@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-import tomllib
 from typing import NamedTuple
 
 from dbtool.resources import schema_folder
@@ -12,11 +11,10 @@ from dbtool.store.published.layout import MEASUREMENTS, STORED, TABLES
 
 _TABLE = re.compile(r"CREATE TABLE stored\.(\w+) \(\n(.*?)\n\);", re.DOTALL)
 _COLUMN = re.compile(r"^    ([a-z]\w*) (.+?),? *(?:-- (.*))?$", re.MULTILINE)
+_COMMENT = re.compile(r"^COMMENT ON COLUMN (\w+)\.(\w+) IS '(.*)';$", re.MULTILINE)
 _TYPE = re.compile(r"[A-Z]+(?:\([A-Z, ]+\))?")
-_BESIDE = {
-    "workload": ("VARCHAR", "the workload's name, so that a file can be read without the tables"),
-    "batch_size": ("INTEGER", "global batch size of the study, for the same reason"),
-}
+# Columns that let a file be read without the tables.
+_BESIDE = {"workload": ("VARCHAR", ""), "batch_size": ("INTEGER", "")}
 
 
 class Column(NamedTuple):
@@ -41,13 +39,15 @@ def published_columns() -> dict[str, tuple[Column, ...]]:
     found = {table: _columns(bodies[STORED[table]]) for table in (*TABLES, MEASUREMENTS)}
     study, *others = found[MEASUREMENTS]
     beside = [Column(name, kind, meaning) for name, (kind, meaning) in _BESIDE.items()]
-    meanings = _measured()
-    found[MEASUREMENTS] = (
-        study,
-        *beside,
-        *(each._replace(meaning=each.meaning or meanings.get(each.name, "")) for each in others),
-    )
-    return found
+    found[MEASUREMENTS] = (study, *beside, *others)
+    said = _comments()
+    return {
+        table: tuple(
+            column._replace(meaning=said.get((table, column.name), column.meaning))
+            for column in columns
+        )
+        for table, columns in found.items()
+    }
 
 
 def _columns(body: str) -> tuple[Column, ...]:
@@ -59,12 +59,10 @@ def _columns(body: str) -> tuple[Column, ...]:
     return tuple(columns)
 
 
-def _measured() -> dict[str, str]:
-    """What schema/shard.toml says of the columns of measurements."""
-    with (schema_folder() / "shard.toml").open("rb") as file:
-        contract = tomllib.load(file)
+def _comments() -> dict[tuple[str, str], str]:
+    """What schema/comments.sql says of the columns of views, which have the tables' names."""
+    text = (schema_folder() / "comments.sql").read_text(encoding="utf-8")
     return {
-        column["name"]: column["meaning"].rstrip(".")
-        + (f" ({column['unit']})" if column["unit"] else "")
-        for column in contract["column"]
+        (view, column): meaning.replace("''", "'")
+        for view, column, meaning in _COMMENT.findall(text)
     }
