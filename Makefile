@@ -8,7 +8,7 @@ DATABASE := build/measured.duckdb
 PARALLEL := --numprocesses logical --maxprocesses 8 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help figures docs test test-slow lint wheel clean
+.PHONY: help figures docs tour test test-slow lint wheel clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +21,12 @@ docs: $(VENV)/installed $(DATABASE) ## write anew what of docs/ follows from sch
 	$(BIN)/python docs/tables.py docs/measured.md --db $(DATABASE)
 	$(BIN)/python docs/schema_reference.py docs/schema.md
 	$(BIN)/python docs/cookbook.py docs/cookbook.md --db $(DATABASE)
+
+tour: wheel ## take docs/tour.md with the wheel alone, and write what its commands print
+	rm -rf build/tour
+	$(BIN)/python -m venv build/tour
+	build/tour/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
+	build/tour/bin/python docs/tour.py docs/tour.md
 
 test: $(VENV)/installed-dev ## run the quick tests
 	$(BIN)/python -m pytest $(PARALLEL)

@@ -21,21 +21,21 @@ _WIDE_INTEGERS = pa.decimal128(38, 0)
 class Result:
     """The rows of a query.
 
-    >>> result = db.sql("SELECT workload, goal FROM workloads WHERE goal > $least", least=0.02)
+    >>> query = "SELECT workload, goal FROM workloads WHERE model = $model"
+    >>> result = db.sql(query, model="fc_64_64_64")
     >>> result
-    shape: (2, 2)
-    ┌──────────────────────────┬──────┐
-    │ workload                 ┆ goal │
-    │ ---                      ┆ ---  │
-    │ str                      ┆ f64  │
-    ╞══════════════════════════╪══════╡
-    │ mnist/fc_128_128_128/sgd ┆ 0.03 │
-    │ mnist/fc_64_64_64/sgd    ┆ 0.03 │
-    └──────────────────────────┴──────┘
+    shape: (1, 2)
+    ┌───────────────────────┬──────┐
+    │ workload              ┆ goal │
+    │ ---                   ┆ ---  │
+    │ str                   ┆ f64  │
+    ╞═══════════════════════╪══════╡
+    │ mnist/fc_64_64_64/sgd ┆ 0.03 │
+    └───────────────────────┴──────┘
     >>> result.columns
     ['workload', 'goal']
     >>> [goal for _, goal in result]
-    [0.03, 0.03]
+    [0.03]
     """
 
     def __init__(self, table: pa.Table) -> None:
