@@ -25,6 +25,12 @@ _WORDS: Mapping[str, str] = MappingProxyType(
         "lstm": "LSTM",
         "sgd": "SGD",
         "nesterov_momentum": "Nesterov momentum",
+        "adam": "Adam",
+        "adamw": "AdamW",
+        "rmsprop": "RMSProp",
+        "lars": "LARS",
+        "lamb": "LAMB",
+        "muon": "Muon",
         "mnist": "MNIST",
         "fashion_mnist": "Fashion MNIST",
         "cifar_10": "CIFAR-10",
@@ -36,7 +42,9 @@ _WORDS: Mapping[str, str] = MappingProxyType(
         "common_crawl": "Common Crawl",
     }
 )
-_OPTIMIZERS = frozenset({"sgd", "momentum", "nesterov_momentum"})
+_OPTIMIZERS = frozenset(
+    {"sgd", "momentum", "nesterov_momentum", "adam", "adamw", "rmsprop", "lars", "lamb", "muon"}
+)
 _PUNCTUATION = frozenset(",;:")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _SUBSET = re.compile(r"mnist_(\d+)")
