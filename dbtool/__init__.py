@@ -34,9 +34,10 @@ def open(  # noqa: A001 (named like gzip.open and its like, and called as dbtool
     seen as it was when it was opened.
 
     Args:
-        path: the database's file; None: as the command line, the one that DBTOOL_DB names, the
-            one in the user's data folder, or the release that ships with dbtool, which is loaded
-            once into the user's cache.
+        path: the database's file, or the URL or folder of a published release, of which queries
+            fetch the parts that they need; None: as the command line, the one that DBTOOL_DB names,
+            the one in the user's data folder, or the release that ships with dbtool, which is
+            loaded once into the user's cache.
         release: the release that questions are about unless they name another; None: all.
 
     Raises:

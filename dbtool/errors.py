@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 # DuckDB shows the place in the query below this; Arrow the Python it passed through.
 _DETAILS = re.compile(r"\n\s*(?:LINE \d+:|At:|For more info|Stack Trace).*", re.DOTALL)
 # What an error collects in front when it passes from one engine to another.
-_PASSED_ON = re.compile(r"^(?:.*get_next failed\(\): *)+", re.DOTALL)
+_PASSED_ON = re.compile(r"^(?:.*get_next failed\(\): *)*(?:.*\bDbtoolError: )?", re.DOTALL)
 
 
 class DbtoolError(Exception):

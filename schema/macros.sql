@@ -97,6 +97,17 @@ WITH asked AS MATERIALIZED (
     FROM query_table(taken) AS asked
     JOIN stored.study USING (study_id)
     JOIN stored.workload AS workload USING (workload_id)
+    UNION ALL
+    -- Of no study. Where nothing is asked, DuckDB would find that out only once it has read rows to join with nothing;
+    -- with this, it skips them all by their study.
+    SELECT 0::SMALLINT, 0, metric, 0, own, higher
+    FROM (SELECT unnest([
+        'train_cross_entropy_error', 'train_classification_error', 'train_average_precision',
+        'val_cross_entropy_error', 'val_classification_error', 'val_average_precision',
+        'test_cross_entropy_error', 'test_classification_error', 'test_average_precision',
+        'batch_cross_entropy_error'
+    ]) AS metric)
+    CROSS JOIN (SELECT unnest([true, true, false]) AS own, unnest([true, false, false]) AS higher)
 ),
 asked_others AS MATERIALIZED (
     SELECT study_id, trial_id, metric, goal FROM asked WHERE NOT own

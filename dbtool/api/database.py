@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
 
 from dbtool.api.errors import plain_errors
+from dbtool.api.fetching import say_what_is_fetched
 from dbtool.api.result import Result
 from dbtool.errors import UsageError, unknown
 from dbtool.resources import query
@@ -91,6 +92,8 @@ class Database:
     def sql(self, text: str, /, **values: object) -> Result:
         """The rows of one SQL query, which can only read this database.
 
+        Where it will fetch more than 100 MB from a server, that is said on standard error.
+
         Args:
             text: a SELECT over the views releases, workloads, studies, trials and measurements of
                 all releases, with $NAME where a value belongs.
@@ -108,6 +111,7 @@ class Database:
             cursor = self._connection.cursor()
             statement = one_query(cursor, text)
             _check_values(statement.named_parameters, values)
+            say_what_is_fetched(self._connection, text, values)
             return Result(cursor.execute(statement, values).to_arrow_table())
 
     def releases(self) -> pl.DataFrame:

@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbtool.api.database import Database
-from dbtool.errors import UsageError
-from dbtool.store.database import open_for_reading
-from dbtool.store.locate import database_to_read
+from dbtool.store.reading import open_to_read
 
 if TYPE_CHECKING:
     import os
@@ -22,7 +20,7 @@ def open_database(
     """Opens a database to read; see `dbtool.open`.
 
     Args:
-        source: its file; None: as the command line.
+        source: its file, or the URL or folder of a published release; None: as the command line.
         release: the release that questions are about unless they name another; None: all.
 
     Raises:
@@ -43,15 +41,8 @@ def _connect(source: str | os.PathLike[str] | None) -> tuple[duckdb.DuckDBPyConn
     Whatever gives the schema's views and macros can be opened here; `Database` does not care.
 
     Raises:
-        UsageError: there is no such database, or it is on another machine.
+        UsageError: there is no such database, or a URL is malformed.
         DbtoolError: it cannot be opened.
     """
-    if isinstance(source, str) and "://" in source:
-        raise UsageError(
-            f"{source} is no file on this machine, and only such databases can be opened: "
-            "download it first"
-        )
     # An empty name would be this folder to pathlib.
-    option = None if source is None else Path(source or "''").expanduser()
-    path = database_to_read(option)
-    return open_for_reading(path), str(path)
+    return open_to_read(None if source is None else Path(source or "''").expanduser())

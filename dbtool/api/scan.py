@@ -9,6 +9,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from dbtool.api.errors import plain_errors
+from dbtool.api.fetching import say_what_is_fetched
 from dbtool.api.predicates import condition_of
 
 if TYPE_CHECKING:
@@ -87,4 +88,6 @@ class Scan:
         query = f"SELECT {names} FROM {self.view} WHERE {' AND '.join(conditions)}{limit}"  # noqa: S608 (names are those of columns)
         given = [list(those) for those in self.held_to.values()] + list(values)
         with plain_errors():
+            if condition != "false":
+                say_what_is_fetched(self.connection, query, given)
             return self.connection.cursor().execute(query, given)

@@ -9,9 +9,9 @@ import duckdb
 
 from dbtool.cli.loading import loading_bar
 from dbtool.errors import DbtoolError, first_sentence
-from dbtool.store.database import open_for_reading
 from dbtool.store.loading import loading
-from dbtool.store.locate import database_to_read, database_to_write
+from dbtool.store.locate import database_to_write
+from dbtool.store.reading import open_to_read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def reading(option: Path | None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection that can only read the chosen database, and no other file.
+    """A connection that can only read the chosen database or release, and nothing else.
 
     Args:
         option: the value of --db; None: the default database.
@@ -30,8 +30,8 @@ def reading(option: Path | None) -> Iterator[duckdb.DuckDBPyConnection]:
         KeyboardInterrupt: the person pressed Ctrl-C while a query ran.
     """
     with loading_bar("loading the release that ships with dbtool") as on_progress:
-        path = database_to_read(option, on_progress)
-    with open_for_reading(path) as connection, answering(connection):
+        opened, _ = open_to_read(option, on_progress)
+    with opened as connection, answering(connection):
         yield connection
 
 

@@ -28,8 +28,9 @@ Database = Annotated[
     Path | None,
     typer.Option(
         "--db",
-        metavar="FILE",
-        help="The database file; without it the one DBTOOL_DB names, the one in the user's data "
+        metavar="FILE|URL",
+        help="The database file, or to read the URL or folder of a published release; without it "
+        "the one DBTOOL_DB names, the one in the user's data "
         "folder, or the release that ships with dbtool.",
         show_default=False,
     ),

@@ -46,6 +46,15 @@ def command(
         ),
     ] = None,
     db: Database = None,
+    fetch_up_to: Annotated[
+        int,
+        typer.Option(
+            "--fetch-up-to",
+            min=0,
+            metavar="MB",
+            help="Of a release on a server, fetch so many megabytes for a query without asking.",
+        ),
+    ] = 100,
     output_format: OutputFormat = Format.TABLE,
     limit: Limit = None,
 ) -> None:
@@ -57,12 +66,14 @@ def command(
     Example: dbtool sql 'SELECT workload, trials FROM workloads WHERE goal < $goal' --param goal=0.5
     """
     from dbtool.cli.database import reading
+    from dbtool.cli.fetching import ask_before_fetching
     from dbtool.cli.output import require_printable
 
     require_printable(output_format)
     query = _query_text(text, file)
     values = parse_parameters(param or [])
     with reading(db) as connection:
+        ask_before_fetching(connection, query, values, fetch_up_to)
         _run(connection, query, values, output_format, limit)
 
 

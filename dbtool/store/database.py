@@ -50,13 +50,14 @@ _READING = SETTINGS | {"enable_external_access": False, "temp_directory": ""}
 # path is let through by enable_external_access alone, and destroys it. A join with up to so many
 # rows (DuckDB's default is 50) filters the scan by their values: some figures take a third of the
 # time.
-_LOCK = """
+LOCK = """
 SET dynamic_or_filter_threshold = 20000;
 SET enable_progress_bar = true;
 SET enable_progress_bar_print = false;
 SET disabled_filesystems = 'LocalFileSystem';
 SET lock_configuration = true;
 """
+"""What is run on a connection before queries of any origin are."""
 
 
 def schema_version() -> int:
@@ -94,7 +95,7 @@ def open_for_reading(path: Path) -> duckdb.DuckDBPyConnection:
     # Connections of one process share the file's settings, so a second one finds them locked.
     locked = connection.execute("SELECT current_setting('lock_configuration')").fetchone()
     if locked == (False,):
-        connection.execute(_LOCK)
+        connection.execute(LOCK)
     return connection
 
 

@@ -18,9 +18,11 @@ from dbtool.errors import DbtoolError, UsageError
 from dbtool.folders import folder_to_build_in, make_parent
 from dbtool.resources import bundled_release, schema_folder
 from dbtool.store.database import open_for_writing, publish, writing_failed
+from dbtool.store.remote.places import FolderPlace, address_in, folder_address
 
 if TYPE_CHECKING:
     from dbtool.store.ingest import Progress
+    from dbtool.store.remote.places import Place
 
 _UNFINISHED = ".bundled-"
 
@@ -39,6 +41,28 @@ def database_to_read(option: Path | None, on_progress: Progress | None = None) -
     """
     chosen = chosen_database(option)
     return chosen or bundled_database(bundled_release(), on_progress)
+
+
+def named_place(option: Path | None) -> Place | None:
+    """Where the published release is that was named; None where a database is read.
+
+    Args:
+        option: the value of --db, before DBTOOL_DB: the URL of a release's folder, in which
+            pathlib leaves one slash of two, or a folder of this machine.
+
+    Raises:
+        UsageError: the URL is malformed.
+        DbtoolError: the environment names a proxy that cannot be used.
+    """
+    named = _named(option)
+    if named is None:
+        return None
+    address = address_in(named[0])
+    if address is not None:
+        from dbtool.store.remote.web import WebPlace
+
+        return WebPlace(folder_address(address))
+    return FolderPlace(named[0]) if named[0].is_dir() else None
 
 
 def chosen_database(option: Path | None) -> Path | None:
@@ -75,6 +99,8 @@ def database_to_write(option: Path | None) -> Path:
     """
     named = _named(option)
     path = named[0] if named else _own_database()
+    if address := address_in(path):
+        raise UsageError(f"{address} can only be read: name a database's file to load into")
     if path.is_dir():
         raise UsageError(f"{path} is a folder: name the database's file, such as {path / 'my.db'}")
     make_parent(path, "name another file with --db", of="the database")

@@ -111,10 +111,22 @@ def ask(client: httpx.Client, address: Address, offset: int, known: Version) -> 
         with _file_reply(address.file, offset) as reply:
             yield reply
         return
-    try:
+    with plain_failures():
         headers = _range_headers(offset, known)
         with client.stream("GET", address.url, headers=headers) as response:
             yield _http_reply(response, offset)
+
+
+@contextlib.contextmanager
+def plain_failures() -> Iterator[None]:
+    """Says of each way in which a connection fails in the block whether another try may help.
+
+    Raises:
+        TemporaryError: it may.
+        PermanentError: it will not.
+    """
+    try:
+        yield
     except httpx.TimeoutException as error:
         raise TemporaryError("the server stalled") from error
     except (httpx.UnsupportedProtocol, httpx.TooManyRedirects) as error:
@@ -174,19 +186,24 @@ def _http_reply(response: httpx.Response, offset: int) -> Reply:
     if response.status_code == httpx.codes.OK:
         length = response.headers.get("Content-Length", "")
         total = int(length) if length.isdecimal() else None
-        return Reply(0, _version(response, total), response.iter_raw())
+        return Reply(0, version_of(response, total), response.iter_raw())
     if response.status_code == httpx.codes.PARTIAL_CONTENT:
         return _partial_reply(response, offset)
     if response.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE and offset:
         end = _OUT_OF_RANGE.fullmatch(response.headers.get("Content-Range", ""))
         if end is None or int(end[1]) != offset:
             raise StartOverError
-        return Reply(offset, _version(response, offset), iter(()), at_end=True)
+        return Reply(offset, version_of(response, offset), iter(()), at_end=True)
+    raise refusal(response)
+
+
+def refusal(response: httpx.Response) -> TemporaryError | PermanentError:
+    """The error for an answer that is no part of a file."""
     reason = f"the server answers {response.status_code} {response.reason_phrase}".rstrip()
     if response.status_code in _TEMPORARY:
         wait = response.headers.get("Retry-After", "")
-        raise TemporaryError(reason, float(wait) if wait.isdecimal() else None)
-    raise PermanentError(reason)
+        return TemporaryError(reason, float(wait) if wait.isdecimal() else None)
+    return PermanentError(reason)
 
 
 def _partial_reply(response: httpx.Response, offset: int) -> Reply:
@@ -195,14 +212,22 @@ def _partial_reply(response: httpx.Response, offset: int) -> Reply:
     Raises:
         StartOverError: it goes on somewhere else.
     """
-    found = _RANGE.fullmatch(response.headers.get("Content-Range", ""))
-    if found is None or int(found[1]) != offset:
+    start, total = part_sent(response)
+    if start != offset:
         raise StartOverError
-    total = None if found[2] == "*" else int(found[2])
-    return Reply(offset, _version(response, total), response.iter_raw())
+    return Reply(offset, version_of(response, total), response.iter_raw())
 
 
-def _version(response: httpx.Response, total: int | None) -> Version:
+def part_sent(response: httpx.Response) -> tuple[int | None, int | None]:
+    """The first byte that a response brings and the length of the whole file, as far as it says."""
+    found = _RANGE.fullmatch(response.headers.get("Content-Range", ""))
+    if found is None:
+        return None, None
+    return int(found[1]), None if found[2] == "*" else int(found[2])
+
+
+def version_of(response: httpx.Response, total: int | None) -> Version:
+    """What a response tells of the file's state."""
     etag, modified = (
         plain_header(response.headers.get(name)) for name in ("ETag", "Last-Modified")
     )

@@ -73,8 +73,13 @@ class ParquetFile:
             self._flush(_ROWS_A_GROUP)
 
     def end_study(self) -> None:
-        """Ends the row group where it is half full, so that the next study begins one."""
-        if self._waiting >= _ROWS_A_GROUP // 2:
+        """Ends the row group, so that the next study begins one.
+
+        Of measurements always, which lets a reader take each study for a file of its own; of the
+        small tables where it is half full.
+        """
+        fewest = 1 if self._workload is not None else _ROWS_A_GROUP // 2
+        if self._waiting >= fewest:
             self._flush(1)
 
     def finish(self) -> PublishedFile:

@@ -19,9 +19,10 @@ SELECT * REPLACE (producer::JSON AS producer) FROM read_parquet({shards});
 CREATE VIEW stored.trial AS
 SELECT * FROM read_parquet({trials});
 
+CREATE VIEW stored.improvement AS
+SELECT * FROM read_parquet({improvements});
+
+-- Measurements.
 -- What the other tables know of a study stands in each row too; here it would be there twice.
 CREATE VIEW stored.measurement AS
 SELECT * EXCLUDE (workload, batch_size) FROM read_parquet({measurements});
-
-CREATE VIEW stored.improvement AS
-SELECT * FROM read_parquet({improvements});

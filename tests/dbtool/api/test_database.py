@@ -166,8 +166,8 @@ def test_mistakes_are_one_sentence(
 def test_what_cannot_be_opened(path: Path, tmp_path: Path) -> None:
     with pytest.raises(dbtool.UsageError, match=r"missing\.db that --db names does not exist"):
         dbtool.open(tmp_path / "missing.db")
-    with pytest.raises(dbtool.UsageError, match="is no file on this machine"):
-        dbtool.open("https://example.org/release")
+    with pytest.raises(dbtool.UsageError, match="is no http:// or https:// address"):
+        dbtool.open("file:///release")
     with pytest.raises(dbtool.UsageError, match="unknown release 'frist'; closest: first"):
         dbtool.open(path, release="frist")
     # Where a release is refused nothing is left open: the file can be written.
