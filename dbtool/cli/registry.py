@@ -51,6 +51,7 @@ COMMANDS = {
     "publish": Entry(
         "publish", "Publish a release as a folder for any static host or object store."
     ),
+    "pull": Entry("pull", "Take a whole published release from a server, and check it."),
     "diff": Entry("diff", "Print in what two releases differ."),
     "export": Entry("export", "Write measurements into files of any format."),
     "cite": Entry("cite", "Print BibTeX entries for the releases the database holds."),
