@@ -46,8 +46,8 @@ def open(  # noqa: A001 (named like gzip.open and its like, and called as dbtool
 
     Example:
         >>> db = dbtool.open(release="measured")
-        >>> db.workloads()["model"].to_list()
-        ['fc_128_128_128', 'fc_64_64_64', 'simple_cnn_base']
+        >>> "mnist/fc_64_64_64/sgd" in db.workloads()["workload"]
+        True
         >>> db.close()
     """
     from dbtool.api.opening import open_database

@@ -184,6 +184,7 @@ def test_smoke_trains_on_made_up_data_and_says_so(tmp_path: Path) -> None:
     assert set(statuses(out)) == {0, 1, 2}
 
 
+@pytest.mark.slow
 def test_folder_stands_in_for_a_data_set(tmp_path: Path) -> None:
     write_made_up("mnist", tmp_path / "idx")
     out = tmp_path / "out"

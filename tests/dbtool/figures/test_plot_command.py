@@ -51,6 +51,7 @@ def test_all_draws_what_has_data(dbtool, tmp_path):
     assert {"figure_01.svg", "figure_03.svg", "steps.csv", "learning-rates.svg"} <= names
 
 
+@pytest.mark.slow
 def test_all_with_workloads_draws_the_figures_that_take_them(dbtool):
     done = dbtool("plot", "all", "--workload", MEDIUM)
     assert done.returncode == 0

@@ -135,7 +135,7 @@ def test_running_statistics_are_two_a_channel_of_each_normalisation() -> None:
     assert {leaf.dtype for leaf in leaves} == {jnp.dtype(jnp.float32)}
 
 
-@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16])
+@pytest.mark.parametrize("dtype", [pytest.param(jnp.float32, marks=pytest.mark.slow), jnp.bfloat16])
 @pytest.mark.parametrize(("model", "form", "count"), CASES)
 def test_logits_of_a_batch(model: str, form: Form, count: int, dtype: jnp.dtype) -> None:
     del count

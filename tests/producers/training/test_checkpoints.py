@@ -89,6 +89,7 @@ def wait_for_step(folder: Path, step: int, process: Popen[str]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_a_killed_block_goes_on_bit_for_bit(
     undisturbed: Rows, as_here: dict[str, str], tmp_path: Path
 ) -> None:
