@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _CORES_A_WORKER = 2
 
 # How many examples a property is tried on, unless it says so itself.
-settings.register_profile("quick", max_examples=30)
+settings.register_profile("quick", max_examples=20)
 settings.register_profile("thorough", max_examples=100)
 settings.load_profile("quick")
 
