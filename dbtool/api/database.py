@@ -80,6 +80,9 @@ class Database:
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A DuckDB cursor of its own, for what the methods here do not do; it can only read.
 
+        Of a release on a server, fetch all rows of a query before the cursor is let go of, or run
+        another query on it: one that still runs then may wait for ever.
+
         Raises:
             duckdb.ConnectionException: the database was closed.
         """

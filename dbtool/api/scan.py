@@ -11,6 +11,7 @@ from polars.io.plugins import register_io_source
 from dbtool.api.errors import plain_errors
 from dbtool.api.fetching import say_what_is_fetched
 from dbtool.api.predicates import condition_of
+from dbtool.store.statements import settle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -65,10 +66,13 @@ class Scan:
         # A number of rows counts those before the filter.
         condition = None if predicate is None or n_rows is not None else condition_of(predicate)
         sql, values = ("true", ()) if condition is None else condition
-        reader = self._cursor(columns, sql, values, n_rows)
-        for batch in reader.to_arrow_reader(_ROWS_A_FRAME):
-            frame = pl.DataFrame(batch)
-            yield frame if predicate is None else frame.filter(predicate)
+        cursor = self._cursor(columns, sql, values, n_rows)
+        try:
+            for batch in cursor.to_arrow_reader(_ROWS_A_FRAME):
+                frame = pl.DataFrame(batch)
+                yield frame if predicate is None else frame.filter(predicate)
+        finally:
+            settle(cursor)
 
     def _cursor(
         self,

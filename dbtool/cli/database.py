@@ -12,6 +12,7 @@ from dbtool.errors import DbtoolError, first_sentence
 from dbtool.store.loading import loading
 from dbtool.store.locate import database_to_write
 from dbtool.store.reading import open_to_read
+from dbtool.store.statements import settle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,8 +32,12 @@ def reading(option: Path | None) -> Iterator[duckdb.DuckDBPyConnection]:
     """
     with loading_bar("loading the release that ships with dbtool") as on_progress:
         opened, _ = open_to_read(option, on_progress)
-    with opened as connection, answering(connection):
-        yield connection
+    with opened as connection:
+        try:
+            with answering(connection):
+                yield connection
+        finally:
+            settle(connection)
 
 
 @contextlib.contextmanager

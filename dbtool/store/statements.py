@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import duckdb
 
 from dbtool.errors import DbtoolError
@@ -30,3 +32,13 @@ def one_query(connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statem
             "that only read, and `dbtool ingest` adds rows"
         )
     return statement
+
+
+def settle(connection: duckdb.DuckDBPyConnection) -> None:
+    """Ends what a connection or a cursor still runs, so that it can be let go of.
+
+    Let go of before, it would wait for its threads and keep Python from running meanwhile; those
+    that read a release on a server wait for Python.
+    """
+    with contextlib.suppress(duckdb.Error, RuntimeError):
+        connection.execute("SELECT 1").fetchall()

@@ -82,9 +82,9 @@ def filling_of(
             f"SELECT panel, bool_or({held}) AS held "
             f"FROM (\n{query.rstrip().removesuffix(';')}\n) GROUP BY panel)"
         )
-        .fetchone()
+        .fetchall()
     )
-    filled, panels = found or (0, 0)
+    [(filled, panels)] = found
     return Filling(spec, filled, panels)
 
 

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from dbtool.store.published.layout import MEASUREMENTS
 from dbtool.store.remote.footers import MAGIC
 from dbtool.store.remote.opening import files_of, open_contents
+from dbtool.store.remote.places import FolderPlace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -46,7 +47,7 @@ def bytes_to_fetch(
         most: a number of bytes that need not be told apart from less.
 
     Returns:
-        None of a database on this machine, and where all measurements are no more than `most`.
+        None of what lies on this machine, and where all measurements are no more than `most`.
 
     Raises:
         duckdb.Error: the query fails.
@@ -56,6 +57,8 @@ def bytes_to_fetch(
     if files is None:
         return None
     contents = files.contents
+    if isinstance(contents.place, FolderPlace):
+        return None
     if sum(file.bytes for file in contents.manifest.measurements().values()) <= most:
         return None
     with open_contents(contents, empty=True) as trial_run:
