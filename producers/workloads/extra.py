@@ -1,4 +1,4 @@
-"""Workloads beyond the papers: other optimizers, models and data sets than theirs."""
+"""Workloads beyond the papers: other optimizers, models, sparsities and data sets than theirs."""
 
 from __future__ import annotations
 
@@ -22,6 +22,18 @@ def _fully_connected(optimizer: str) -> Workload:
     return replace(mnist_workload("fc_128_128_128", optimizer, 0.03, ALL, _CHOSEN), paper=None)
 
 
+def _pruned(sparsity: float) -> Workload:
+    """The same network with SGD, pruned once before training as in the sparsity study."""
+    percent = f"{sparsity:.0%}".removesuffix("%")
+    return replace(
+        _fully_connected("sgd"),
+        collection=f"sparsity_{percent}",
+        sparsity=sparsity,
+        pruning="snip",
+        certainty=tuple((_CHOSEN | {"pruning": "chosen", "sparsity": "chosen"}).items()),
+    )
+
+
 def _brown(optimizer: str) -> Workload:
     """A small transformer on the sentences of the Brown corpus."""
     return Workload(
@@ -33,7 +45,7 @@ def _brown(optimizer: str) -> Workload:
         schedule="constant",
         search_space=search_space(optimizer),
         metric="val_cross_entropy_error",
-        goal=None,
+        goal=5.3,
         maximize=False,
         train_examples=53_340,
         batch_sizes=powers(8, 4_096),
@@ -60,5 +72,6 @@ EXTRA_WORKLOADS = (
         )
     ),
     replace(_fully_connected("sgd"), dataset="fashion_mnist", source="fashion_mnist", goal=0.13),
+    *(_pruned(sparsity) for sparsity in (0.5, 0.7, 0.9)),
     *(_brown(optimizer) for optimizer in ("sgd", "nesterov_momentum", "adam")),
 )

@@ -3,8 +3,8 @@ Sparsity study: how do the steps to result of a pruned network depend on the bat
 Three networks with three optimizers, one curve a sparsity (the share of weights pruned before training); y is the fewest
 steps to reach the goal.
 The goal is reached at it, not only past it. Goals are as stated for MNIST and for Nesterov momentum on CIFAR-10, chosen
-for the others. Change a goal or a number of trials below; the parameters goal and trials replace them all, release names
-the release, or several joined by commas.
+for the others; the fully connected network is an addition to the study. Change a goal or a number of trials below; the
+parameters goal and trials replace them all, release names the release, or several joined by commas.
 */
 WITH networks(panel_order, panel, dataset, model, optimizer, metric, goal, trials) AS (
     VALUES
@@ -16,7 +16,8 @@ WITH networks(panel_order, panel, dataset, model, optimizer, metric, goal, trial
         (6, 'Simple CNN on Fashion MNIST, Nesterov momentum', 'fashion_mnist', 'simple_cnn_base', 'nesterov_momentum', 'val_classification_error', 0.12, 100),
         (7, 'ResNet-8 on CIFAR-10, SGD', 'cifar_10', 'resnet_8', 'sgd', 'val_classification_error', 0.4, 100),
         (8, 'ResNet-8 on CIFAR-10, momentum', 'cifar_10', 'resnet_8', 'momentum', 'val_classification_error', 0.4, 100),
-        (9, 'ResNet-8 on CIFAR-10, Nesterov momentum', 'cifar_10', 'resnet_8', 'nesterov_momentum', 'val_classification_error', 0.4, 100)
+        (9, 'ResNet-8 on CIFAR-10, Nesterov momentum', 'cifar_10', 'resnet_8', 'nesterov_momentum', 'val_classification_error', 0.4, 100),
+        (10, 'FC 128-128-128 on MNIST, SGD', 'mnist', 'fc_128_128_128', 'sgd', 'val_classification_error', 0.03, 100)
 ),
 sparsities(series_order, series, sparsity) AS (
     VALUES (1, 'dense', 0.0), (2, '50 % sparse', 0.5), (3, '70 % sparse', 0.7), (4, '90 % sparse', 0.9)
