@@ -12,5 +12,17 @@ ROOT = "batch_science"
 
 RELEASE = "published"
 HOME_PAGE = "https://github.com/google-research/google-research/tree/master/batch_science"
-CITATION_KEY = "shallue2019measuring"
 LICENCE = "The release names no licence: ask its authors before you pass the data on."
+CITATION = """\
+@article{shallue2019measuring,
+  title = {Measuring the Effects of Data Parallelism on Neural Network Training},
+  author = {Shallue, Christopher J. and Lee, Jaehoon and Antognini, Joseph and
+            Sohl-Dickstein, Jascha and Frostig, Roy and Dahl, George E.},
+  journal = {Journal of Machine Learning Research},
+  volume = {20},
+  number = {112},
+  pages = {1--49},
+  year = {2019},
+  url = {https://www.jmlr.org/papers/v20/18-789.html},
+}
+"""

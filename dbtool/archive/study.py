@@ -12,7 +12,7 @@ from dbtool.archive.errors import ArchiveError
 from dbtool.archive.lines import split_header
 from dbtool.archive.measurements import Oddities, Text, column_of, parse_measurements
 from dbtool.archive.parse import StudyDescription, TrialDescription, parse_study, parse_trial
-from dbtool.archive.published import LICENCE, RELEASE
+from dbtool.archive.published import CITATION, LICENCE, RELEASE
 from dbtool.archive.table import catalog as published_workloads
 from dbtool.store import catalog
 from dbtool.store.database import transaction
@@ -295,7 +295,7 @@ def _whole(study: Study, definition: Definition, description: StudyDescription) 
         "seed": None,
     }
     if study["release"] == RELEASE:
-        about |= {"title": _TITLE, "licence": LICENCE}
+        about |= {"title": _TITLE, "licence": LICENCE, "citation": CITATION}
     return cast("Study", {**study, **about})
 
 

@@ -4,22 +4,11 @@ import re
 import sys
 
 from dbtool import __version__
+from dbtool.archive.published import CITATION
 from dbtool.cli.options import Database, Release
 
 _KEY = re.compile(r"@\w+\s*\{\s*([^,\s]+)")
-PAPERS = """\
-@article{shallue2019measuring,
-  title = {Measuring the Effects of Data Parallelism on Neural Network Training},
-  author = {Shallue, Christopher J. and Lee, Jaehoon and Antognini, Joseph and
-            Sohl-Dickstein, Jascha and Frostig, Roy and Dahl, George E.},
-  journal = {Journal of Machine Learning Research},
-  volume = {20},
-  number = {112},
-  pages = {1--49},
-  year = {2019},
-  url = {https://www.jmlr.org/papers/v20/18-789.html},
-}
-
+SPARSITY_PAPER = """\
 @inproceedings{lee2021understanding,
   title = {Understanding the effects of data parallelism and sparsity on neural network training},
   author = {Lee, Namhoon and Ajanthan, Thalaiyasingam and Torr, Philip H. S. and Jaggi, Martin},
@@ -52,8 +41,8 @@ def command(db: Database = None, release: Release = None) -> None:
     with reading(db) as connection:
         check_release(connection, release)
         rows = connection.execute(query("cite"), {"release": release}).fetchall()
-    entries = [*PAPERS.strip().split("\n\n"), SOFTWARE.strip(), *(row[0].strip() for row in rows)]
-    sys.stdout.write("\n\n".join(_one_a_key(entries)) + "\n")
+    entries = [CITATION, SPARSITY_PAPER, SOFTWARE, *(row[0] for row in rows)]
+    sys.stdout.write("\n\n".join(_one_a_key([entry.strip() for entry in entries])) + "\n")
 
 
 def _one_a_key(entries: list[str]) -> list[str]:

@@ -76,8 +76,8 @@ def command(
     with reading(db) as connection, _bar() as on_progress:
         done = export(connection, out, chosen, selection, on_progress)
     sys.stderr.write(
-        f"wrote {out}: {done.studies:,} studies, {counted(done.trials, 'trial')}, "
-        f"{counted(done.measurements, 'measurement')}\n"
+        f"wrote {out}: {counted(done.studies, 'study', 'studies')}, "
+        f"{counted(done.trials, 'trial')}, {counted(done.measurements, 'measurement')}\n"
     )
 
 

@@ -117,14 +117,17 @@ def _bar(path: Path) -> Iterator[Callable[["ImportProgress"], None] | None]:
 
 def _print_report(report: "ImportReport", release: str) -> None:
     """Tells on standard error what became of the archive."""
+    from dbtool.cli.messages import counted
+
     lines = [f"left out {error}" for error in report.malformed]
     lines.append(
-        f"added {report.studies:,} studies with {report.trials:,} trials and "
-        f"{report.measurements:,} measurements to {release}; "
-        f"{report.already_there:,} trials were already there"
+        f"added {counted(report.studies, 'study', 'studies')} with "
+        f"{counted(report.trials, 'trial')} and "
+        f"{counted(report.measurements, 'measurement')} to {release}; "
+        f"{counted(report.already_there, 'trial')} already there"
     )
     oddities = report.oddities
-    counted = {
+    found = {
         "missing values": oddities.missing,
         "nan": oddities.nan,
         "infinite values": oddities.infinite,
@@ -134,8 +137,8 @@ def _print_report(report: "ImportReport", release: str) -> None:
         "files with a header alone": oddities.header_only,
         "trials without measurements.csv": oddities.no_file,
     }
-    if any(counted.values()):
-        kept = ", ".join(f"{count:,} {name}" for name, count in counted.items() if count)
+    if any(found.values()):
+        kept = ", ".join(f"{count:,} {name}" for name, count in found.items() if count)
         lines.append(f"kept as they are: {kept}")
     if report.comparison is not None:
         lines += _compared(report.comparison)

@@ -68,6 +68,7 @@ def command(
 
     Example: dbtool merge runs --out my-release --release mine --loss-bits 8
     """
+    from dbtool.cli.messages import counted
     from dbtool.release.copies import refuse_copies
     from dbtool.release.merge import merge_shards
     from dbtool.release.reduction import Reduction
@@ -90,7 +91,8 @@ def command(
     size = sum(file.bytes for file in manifest.files)
     rows = sum(file.measurements for file in manifest.files)
     sys.stderr.write(
-        f"wrote {out}: {len(manifest.files)} studies, {rows:,} measurements, {size / 1e6:.1f} MB\n"
+        f"wrote {out}: {counted(len(manifest.files), 'study', 'studies')}, "
+        f"{counted(rows, 'measurement')}, {size / 1e6:.1f} MB\n"
     )
 
 

@@ -80,8 +80,9 @@ def test_everything_that_is_known_of_a_study(tmp_path: Path) -> None:
         (WORKLOAD, "val_classification_error", None, False),
         (MNIST, "val_classification_error", 0.01, False),
     ]
-    [(licence,)] = query(tmp_path / "db", "SELECT licence FROM releases")
+    [(licence, citation)] = query(tmp_path / "db", "SELECT licence, citation FROM releases")
     assert "names no licence" in licence
+    assert citation.startswith("@article{shallue2019measuring,")
 
 
 @pytest.mark.parametrize(

@@ -26,14 +26,14 @@ def test_import_twice(call: Call, tmp_path: Path) -> None:
     first = call("import", path, "--db", database, "--release", "own")
     assert (first.code, first.output) == (0, "")
     assert first.errors == (
-        "added 1 studies with 3 trials and 4 measurements to own; 0 trials were already there\n"
+        "added 1 study with 3 trials and 4 measurements to own; 0 trials already there\n"
         "kept as they are: 1 missing values, 1 nan, 1 infinite values, 1 repeated steps, "
         "1 empty files\n"
     )
     second = call("import", path, "--db", database, "--release", "own")
     assert (second.code, second.errors) == (
         0,
-        "added 0 studies with 0 trials and 0 measurements to own; 3 trials were already there\n",
+        "added 0 studies with 0 trials and 0 measurements to own; 3 trials already there\n",
     )
     found = call("sql", "SELECT count(*) AS n FROM measurements", "--db", database)
     assert found.output.split()[-1] == "4"
@@ -48,7 +48,7 @@ def test_what_is_left_out_is_listed(call: Call, tmp_path: Path) -> None:
     assert refused == (
         f"left out {STUDY}/2/measurements.csv: its line 2 has 'x', which is not a number"
     )
-    assert added.startswith("added 1 studies with 1 trials and 2 measurements to published")
+    assert added.startswith("added 1 study with 1 trial and 2 measurements to published")
     assert sentence.startswith("dbtool: 1 malformed files are listed above and 1 trials were left")
     strict = call("import", folder, "--db", str(tmp_path / "strict"), "--strict")
     assert (strict.code, strict.errors.splitlines()) == (
@@ -105,4 +105,4 @@ def test_a_bar_with_rate_and_time_left_on_a_terminal(tmp_path: Path) -> None:
     text = printed.decode()
     assert "importing" in text
     assert "MB/s" in text
-    assert "added 1 studies with 30 trials" in text
+    assert "added 1 study with 30 trials" in text
