@@ -11,7 +11,7 @@ CREATE TABLE stored.schema_version (
 );
 
 CREATE TABLE stored.release (
-    release_id SMALLINT PRIMARY KEY,
+    release_id SMALLINT PRIMARY KEY, -- the number that other tables know the release by
     release VARCHAR NOT NULL UNIQUE, -- "published", "measured", or a name of the user's own
     title VARCHAR,
     licence VARCHAR,
@@ -19,8 +19,8 @@ CREATE TABLE stored.release (
 );
 
 CREATE TABLE stored.workload (
-    workload_id SMALLINT PRIMARY KEY,
-    release_id SMALLINT NOT NULL,
+    workload_id SMALLINT PRIMARY KEY, -- the number that other tables know the workload by
+    release_id SMALLINT NOT NULL,    -- the release it belongs to
     workload VARCHAR NOT NULL,       -- the path in the archive, such as mnist_subsets/mnist_6875/simple_cnn_base/sgd
     collection VARCHAR,              -- the folder above the data set, such as mnist_subsets; NULL for most
     dataset VARCHAR NOT NULL,
@@ -37,8 +37,8 @@ CREATE TABLE stored.workload (
 );
 
 CREATE TABLE stored.study (
-    study_id SMALLINT PRIMARY KEY,
-    workload_id SMALLINT NOT NULL,
+    study_id SMALLINT PRIMARY KEY,   -- the number that other tables know the study by
+    workload_id SMALLINT NOT NULL,   -- the workload that was searched
     batch_size INTEGER NOT NULL,     -- global batch size
     train_steps BIGINT NOT NULL,     -- fewest steps of a COMPLETE trial; 0 where the budget was time
     early_stopping BOOLEAN NOT NULL,
@@ -48,16 +48,16 @@ CREATE TABLE stored.study (
 );
 
 CREATE TABLE stored.shard (
-    shard_id INTEGER PRIMARY KEY,
-    study_id SMALLINT NOT NULL,
+    shard_id INTEGER PRIMARY KEY,    -- the number that trials know the shard by
+    study_id SMALLINT NOT NULL,      -- the study that its rows belong to
     sha256 VARCHAR NOT NULL UNIQUE,  -- of the whole file; where publishing reduced it, of that digest and the reduction
-    name VARCHAR NOT NULL,
-    measurements BIGINT NOT NULL,
+    name VARCHAR NOT NULL,           -- of the file, without folders
+    measurements BIGINT NOT NULL,    -- rows of measurements in it
     producer JSON NOT NULL           -- versions, device, git revision: where the rows come from
 );
 
 CREATE TABLE stored.trial (
-    study_id SMALLINT NOT NULL,
+    study_id SMALLINT NOT NULL,      -- the study it belongs to
     trial_id INTEGER NOT NULL,
     status VARCHAR NOT NULL,         -- COMPLETE, INCOMPLETE or INFEASIBLE
     steps BIGINT NOT NULL,           -- last step that was taken
@@ -69,7 +69,7 @@ CREATE TABLE stored.trial (
 );
 
 CREATE TABLE stored.measurement (
-    study_id SMALLINT NOT NULL,
+    study_id SMALLINT NOT NULL,      -- the study that its trial belongs to
     trial_id INTEGER NOT NULL,
     step BIGINT NOT NULL,
     batch_cross_entropy_error FLOAT,
@@ -88,8 +88,8 @@ CREATE TABLE stored.measurement (
 -- Of the measurements of COMPLETE trials, those whose value of the workload's own metric is strictly better than every
 -- finite one that the trial has before, in the order of the measurements. Questions about that metric read them alone.
 CREATE TABLE stored.improvement (
-    study_id SMALLINT NOT NULL,
-    trial_id INTEGER NOT NULL,
-    step BIGINT NOT NULL,
-    value DOUBLE NOT NULL
+    study_id SMALLINT NOT NULL,      -- the study that its trial belongs to
+    trial_id INTEGER NOT NULL,       -- the trial, numbered within its study
+    step BIGINT NOT NULL,            -- the step after which it was measured
+    value DOUBLE NOT NULL            -- the value of the workload's metric
 );

@@ -109,6 +109,7 @@ def test_every_column_is_described_with_its_type(folder: Path) -> None:
             found = connection.execute(f"DESCRIBE FROM '{folder}/{path}'").fetchall()
             for (name, kind, *_), column in zip(found, columns, strict=True):
                 assert (name, kind) == (column.name, column.type.replace("JSON", "VARCHAR"))
+            assert all(column.meaning for column in columns), table
     card = (folder / "README.md").read_text()
     assert "| `step` | BIGINT | Updates made so far" in card
 
