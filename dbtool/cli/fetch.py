@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from dbtool.cli.release_options import Retries, Timeout
+
 
 def command(
     *,
@@ -37,19 +39,8 @@ def command(
             show_default=False,
         ),
     ] = None,
-    retries: Annotated[
-        int,
-        typer.Option(min=0, max=1000, metavar="N", help="Retries in a row that bring nothing new."),
-    ] = 5,
-    timeout: Annotated[
-        float,
-        typer.Option(
-            min=0.1,
-            max=3600.0,
-            metavar="SECONDS",
-            help="Give up a connection on which nothing comes for so long.",
-        ),
-    ] = 30.0,
+    retries: Retries = 5,
+    timeout: Timeout = 30.0,
 ) -> None:
     """Download the published archive and check it.
 

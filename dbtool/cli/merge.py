@@ -6,6 +6,16 @@ from typing import Annotated
 
 import typer
 
+from dbtool.cli.release_options import (
+    Citation,
+    EvaluationsOnly,
+    EveryLossUpTo,
+    Licence,
+    LossBits,
+    ThenOneIn,
+    Title,
+)
+
 
 def command(
     path: Annotated[
@@ -21,46 +31,13 @@ def command(
         Path, typer.Option(metavar="DIR", help="The release folder, which must not be there yet.")
     ],
     release: Annotated[str, typer.Option(metavar="NAME", help="The release's name.")],
-    title: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="One line on what it is; without it what the shards say.",
-            show_default=False,
-        ),
-    ] = None,
-    licence: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPDX",
-            help="Licence of the measurements; without it the one that the shards name, or "
-            "CC-BY-4.0.",
-            show_default=False,
-        ),
-    ] = None,
-    citation: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            exists=True,
-            dir_okay=False,
-            help="BibTeX that `dbtool cite` shall print; without it what the shards say.",
-            show_default=False,
-        ),
-    ] = None,
-    loss_bits: Annotated[
-        int, typer.Option(min=1, max=23, metavar="N", help="Mantissa bits of batch losses to keep.")
-    ] = 23,
-    every_loss_up_to: Annotated[
-        int, typer.Option(min=0, metavar="STEP", help="Keep all batch losses up to this step.")
-    ] = 0,
-    then_one_in: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Of later batch losses, keep one in N.")
-    ] = 1,
-    evaluations_only: Annotated[
-        bool,
-        typer.Option("--evaluations-only", help="Keep no later losses between evaluations."),
-    ] = False,
+    title: Title = None,
+    licence: Licence = None,
+    citation: Citation = None,
+    loss_bits: LossBits = 23,
+    every_loss_up_to: EveryLossUpTo = 0,
+    then_one_in: ThenOneIn = 1,
+    evaluations_only: EvaluationsOnly = False,
 ) -> None:
     """Write shards as a release folder, one a study, with a manifest.
 

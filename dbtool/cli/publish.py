@@ -8,6 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dbtool.cli.options import Database
+from dbtool.cli.release_options import (
+    Citation,
+    EvaluationsOnly,
+    EveryLossUpTo,
+    Licence,
+    LossBits,
+    ThenOneIn,
+    Title,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,46 +47,13 @@ def command(
         ),
     ] = None,
     db: Database = None,
-    title: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="One line on what it is; without it what the release says.",
-            show_default=False,
-        ),
-    ] = None,
-    licence: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPDX",
-            help="Licence of the measurements; without it the one that the release names, or "
-            "CC-BY-4.0.",
-            show_default=False,
-        ),
-    ] = None,
-    citation: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            exists=True,
-            dir_okay=False,
-            help="BibTeX by which to cite it; without it what the release says.",
-            show_default=False,
-        ),
-    ] = None,
-    loss_bits: Annotated[
-        int, typer.Option(min=1, max=23, metavar="N", help="Mantissa bits of batch losses to keep.")
-    ] = 23,
-    every_loss_up_to: Annotated[
-        int, typer.Option(min=0, metavar="STEP", help="Keep all batch losses up to this step.")
-    ] = 0,
-    then_one_in: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Of later batch losses, keep one in N.")
-    ] = 1,
-    evaluations_only: Annotated[
-        bool,
-        typer.Option("--evaluations-only", help="Keep no later losses between evaluations."),
-    ] = False,
+    title: Title = None,
+    licence: Licence = None,
+    citation: Citation = None,
+    loss_bits: LossBits = 23,
+    every_loss_up_to: EveryLossUpTo = 0,
+    then_one_in: ThenOneIn = 1,
+    evaluations_only: EvaluationsOnly = False,
 ) -> None:
     """Publish a release as a folder for any static host or object store.
 

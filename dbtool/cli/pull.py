@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from dbtool.cli.release_options import Retries, Timeout
+
 
 def command(
     url: Annotated[
@@ -25,19 +27,8 @@ def command(
             show_default=False,
         ),
     ] = None,
-    retries: Annotated[
-        int,
-        typer.Option(min=0, max=1000, metavar="N", help="Retries in a row that bring nothing new."),
-    ] = 5,
-    timeout: Annotated[
-        float,
-        typer.Option(
-            min=0.1,
-            max=3600.0,
-            metavar="SECONDS",
-            help="Give up a connection on which nothing comes for so long.",
-        ),
-    ] = 30.0,
+    retries: Retries = 5,
+    timeout: Timeout = 30.0,
 ) -> None:
     """Take a whole published release from a server, and check it.
 
