@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dbtool.api.errors import plain_errors
 from dbtool.api.fetching import say_what_is_fetched
+from dbtool.api.readers import Readers
 from dbtool.api.result import Result
 from dbtool.errors import UsageError, unknown
 from dbtool.resources import query
@@ -52,6 +53,7 @@ class Database:
             DbtoolError: the releases cannot be read.
         """
         self._connection = connection
+        self._readers = Readers()
         self._name = name
         self._release = release
         with plain_errors():
@@ -90,6 +92,7 @@ class Database:
 
     def close(self) -> None:
         """Closes the database; frames and results that were read stay."""
+        self._readers.close()
         self._connection.close()
 
     def sql(self, text: str, /, **values: object) -> Result:
@@ -230,7 +233,7 @@ class Database:
             if trials is not None:
                 check_trials(cursor, names, release, sizes, trials)
                 held_to["trial_id"] = trials
-            return Scan(self._connection, "measurements", chosen, held_to).lazy()
+            return Scan(self._connection, "measurements", chosen, held_to, self._readers).lazy()
 
     def steps_to_result(
         self,

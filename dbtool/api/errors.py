@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from dbtool.api.readers import CLOSED
 from dbtool.errors import DbtoolError, first_sentence
 
 if TYPE_CHECKING:
@@ -23,6 +24,6 @@ def plain_errors() -> Iterator[None]:
     try:
         yield
     except duckdb.ConnectionException as error:
-        raise DbtoolError("the database was closed: open it again with dbtool.open()") from error
+        raise DbtoolError(CLOSED) from error
     except duckdb.Error as error:
         raise DbtoolError(first_sentence(error)) from error

@@ -11,12 +11,13 @@ from polars.io.plugins import register_io_source
 from dbtool.api.errors import plain_errors
 from dbtool.api.fetching import say_what_is_fetched
 from dbtool.api.predicates import condition_of
-from dbtool.store.statements import settle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     import duckdb
+
+    from dbtool.api.readers import Readers
 
 # One row group of DuckDB's.
 _ROWS_A_FRAME = 122_880
@@ -31,12 +32,14 @@ class Scan:
         view: the view's name.
         columns: names of columns of it.
         held_to: the values that a column may have, by the column's name.
+        readers: those of the database that are open.
     """
 
     connection: duckdb.DuckDBPyConnection
     view: str
     columns: Sequence[str]
     held_to: Mapping[str, Sequence[int | str]]
+    readers: Readers
 
     def lazy(self) -> pl.LazyFrame:
         """The rows as a lazy frame, in no promised order.
@@ -67,12 +70,10 @@ class Scan:
         condition = None if predicate is None or n_rows is not None else condition_of(predicate)
         sql, values = ("true", ()) if condition is None else condition
         cursor = self._cursor(columns, sql, values, n_rows)
-        try:
-            for batch in cursor.to_arrow_reader(_ROWS_A_FRAME):
+        with self.readers.reading(cursor, _ROWS_A_FRAME) as reader:
+            for batch in reader:
                 frame = pl.DataFrame(batch)
                 yield frame if predicate is None else frame.filter(predicate)
-        finally:
-            settle(cursor)
 
     def _cursor(
         self,

@@ -48,6 +48,7 @@ def command(
     from dbtool.cli.messages import counted
     from dbtool.release.copies import refuse_copies
     from dbtool.release.merge import merge_shards
+    from dbtool.release.publish.bibtex import read_bibtex
     from dbtool.release.reduction import Reduction
     from dbtool.store.ingest import find_shards
 
@@ -58,7 +59,7 @@ def command(
         release=release,
         title=title,
         licence=licence,
-        citation=_bibtex(citation) if citation else None,
+        citation=read_bibtex(citation) if citation else None,
         reduction=Reduction(
             every_loss_up_to=every_loss_up_to,
             then_one_in=None if evaluations_only else then_one_in,
@@ -71,21 +72,3 @@ def command(
         f"wrote {out}: {counted(len(manifest.files), 'study', 'studies')}, "
         f"{counted(rows, 'measurement')}, {size / 1e6:.1f} MB\n"
     )
-
-
-def _bibtex(path: Path) -> str:
-    """The BibTeX entries of a file.
-
-    Raises:
-        UsageError: when it holds none.
-    """
-    import re
-
-    from dbtool.errors import UsageError
-
-    text = path.read_text(encoding="utf-8", errors="replace").strip()
-    if not re.search(r"@\w+\s*\{", text):
-        raise UsageError(
-            f"{path} holds no BibTeX entry, such as @misc{{my-release, title = {{…}}}}"
-        )
-    return text

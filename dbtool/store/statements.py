@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+from typing import TYPE_CHECKING
 
 import duckdb
 
 from dbtool.errors import DbtoolError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
 
 _READING = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN})
 
@@ -42,3 +48,24 @@ def settle(connection: duckdb.DuckDBPyConnection) -> None:
     """
     with contextlib.suppress(duckdb.Error, RuntimeError):
         connection.execute("SELECT 1").fetchall()
+
+
+@contextlib.contextmanager
+def batches(connection: duckdb.DuckDBPyConnection, rows: int) -> Iterator[pa.RecordBatchReader]:
+    """The rows of what a connection or a cursor ran last, in batches, while the block lasts.
+
+    A reader that outlives its connection, as the traceback of an error can make it, has DuckDB wait
+    for ever when the same file is opened again (https://github.com/duckdb/duckdb/issues/25965).
+
+    Args:
+        connection: what ran it.
+        rows: of a batch, at most.
+
+    Raises:
+        duckdb.Error: there is nothing to read.
+    """
+    reader = connection.to_arrow_reader(rows)
+    try:
+        yield reader
+    finally:
+        reader.close()

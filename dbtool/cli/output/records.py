@@ -11,6 +11,7 @@ import pyarrow as pa
 from dbtool.cli.options import BINARY, Format
 from dbtool.cli.output import columns
 from dbtool.errors import DbtoolError, first_sentence
+from dbtool.store.statements import batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,26 +27,36 @@ def print_rows(result: duckdb.DuckDBPyConnection, output_format: Format, limit: 
     """Prints rows in a format for programs; see `dbtool.cli.output.print_rows`."""
     types = [column[1] for column in result.description]
     output = sys.stdout.buffer
+    batch_rows = ROWS_A_GROUP if output_format in BINARY else ROWS_A_TEXT
     try:
-        batch_rows = ROWS_A_GROUP if output_format in BINARY else ROWS_A_TEXT
-        rows = _renamed(result.to_arrow_reader(batch_rows), limit)
-        match output_format:
-            case Format.CSV:
-                _write_csv(rows, types, output)
-            case Format.JSON:
-                _write_json(rows, types, output)
-            case Format.JSONL:
-                _write_json_lines(rows, types, output)
-            case Format.PARQUET:
-                _write_parquet(rows, output)
-            case Format.ARROW:
-                _write_arrow(rows, output)
+        with batches(result, batch_rows) as reader:
+            _write(_renamed(reader, limit), types, output_format, output)
     except pa.ArrowException as error:
         raise DbtoolError(
             f"writing --format {output_format} failed: {first_sentence(error)}; "
             "cast the column in the query or choose another --format"
         ) from error
     output.flush()
+
+
+def _write(
+    rows: pa.RecordBatchReader,
+    types: Sequence[DuckDBPyType],
+    output_format: Format,
+    output: BinaryIO,
+) -> None:
+    """Writes rows in a format."""
+    match output_format:
+        case Format.CSV:
+            _write_csv(rows, types, output)
+        case Format.JSON:
+            _write_json(rows, types, output)
+        case Format.JSONL:
+            _write_json_lines(rows, types, output)
+        case Format.PARQUET:
+            _write_parquet(rows, output)
+        case Format.ARROW:
+            _write_arrow(rows, output)
 
 
 def _renamed(reader: pa.RecordBatchReader, limit: int | None) -> pa.RecordBatchReader:

@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from dbtool.cli.options import Format
+from dbtool.store.statements import batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,9 +44,10 @@ def print_rows(result: duckdb.DuckDBPyConnection, output_format: Format, limit: 
 def _rows(result: duckdb.DuckDBPyConnection) -> Iterator[Sequence[Any]]:
     """The rows as Python values."""
     if any(column[1].id in TIME_ZONED for column in result.description):
-        for batch in result.to_arrow_reader(ROWS_MEASURED):
-            cells = (each.to_pylist(maps_as_pydicts="strict") for each in batch.columns)
-            yield from zip(*cells, strict=True)
+        with batches(result, ROWS_MEASURED) as reader:
+            for batch in reader:
+                cells = (each.to_pylist(maps_as_pydicts="strict") for each in batch.columns)
+                yield from zip(*cells, strict=True)
         return
     while rows := result.fetchmany(ROWS_MEASURED):
         yield from rows

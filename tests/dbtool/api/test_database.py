@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 import threading
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,25 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dbtool.api import Database
+
+# Whatever hangs on an iterator that was not read to its end stays, as it may in a notebook.
+NOT_TO_THE_END = """
+import gc, sys, dbtool, dbtool.api.scan
+gc.disable()
+dbtool.api.scan._ROWS_A_FRAME = 100
+db = dbtool.open(sys.argv[1])
+frames = iter(db.measurements().collect_batches(chunk_size=1))
+print(next(frames).height)
+db.close()
+with dbtool.open(sys.argv[1]) as again:
+    print(again.sql("SELECT 1").rows())
+    try:
+        print(sum(frame.height for frame in frames))
+    except Exception as error:
+        print(str(error).rpartition(": open it")[0][-23:])
+    others = iter(again.measurements().collect_batches(chunk_size=1))
+    next(others)
+"""
 
 
 def test_what_the_database_holds(db: Database) -> None:
@@ -203,3 +223,15 @@ def test_threads_share_a_database(db: Database) -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_a_frame_that_was_not_read_to_its_end_lets_go_of_the_database(sample: Path) -> None:
+    # DuckDB would wait for ever to open the file again, so in a process of its own.
+    done = subprocess.run(
+        [sys.executable, "-c", NOT_TO_THE_END, str(sample)],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout.decode().split("\n") == ["1", "[(1,)]", "the database was closed", ""]
+    assert done.returncode == 0, done.stderr
