@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import threading
 import weakref
 from contextlib import contextmanager
@@ -26,7 +25,6 @@ class Readers:
     def __init__(self) -> None:
         self._open: weakref.WeakSet[Reader] = weakref.WeakSet()
         self._lock = threading.Lock()
-        _ALL.add(self)
 
     @contextmanager
     def reading(self, cursor: duckdb.DuckDBPyConnection, rows: int) -> Iterator[Reader]:
@@ -89,13 +87,3 @@ class Reader:
                 return self._source.read_next_batch()
             except StopIteration:
                 return None
-
-
-_ALL: weakref.WeakSet[Readers] = weakref.WeakSet()
-
-
-@atexit.register
-def _close_all() -> None:
-    """Python could not end while a thread of Polars waits in DuckDB."""
-    for readers in list(_ALL):
-        readers.close()

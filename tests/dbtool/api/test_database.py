@@ -38,8 +38,6 @@ with dbtool.open(sys.argv[1]) as again:
         print(sum(frame.height for frame in frames))
     except Exception as error:
         print(str(error).rpartition(": open it")[0][-23:])
-    others = iter(again.measurements().collect_batches(chunk_size=1))
-    next(others)
 """
 
 
