@@ -28,7 +28,7 @@ LARGEST = "SELECT release, measurements FROM releases ORDER BY measurements DESC
 COPY = """
 import sys, duckdb
 with duckdb.connect(sys.argv[1], read_only=True) as connection:
-    connection.execute("SET memory_limit = '2GB'")
+    connection.execute("SET memory_limit = '2GB'; SET enable_progress_bar = false")
     connection.table("stored.measurement").to_parquet(sys.argv[2], compression="zstd")
 """
 

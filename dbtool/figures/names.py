@@ -79,12 +79,17 @@ def _readable_path(path: str) -> str:
     if name in _OPTIMIZERS and len(folders) in {2, 3}:
         *collection, dataset, model = folders
         words = f"{_readable_word(model)} on {_readable_word(dataset)}, {_readable_word(name)}"
-        if not collection or collection[0].endswith("_subsets"):
-            return words
-        return f"{words} ({collection[0].replace('_', ' ')})"
+        return words + _readable_collection(collection)
     if len(folders) == 1 and (name in _WORDS or _SUBSET.fullmatch(name)):
-        return _readable_word(name)
+        return _readable_word(name) + _readable_collection(folders)
     return path
+
+
+def _readable_collection(folders: Sequence[str]) -> str:
+    """What stands behind a data set in a collection; the names of subsets say enough."""
+    if not folders or folders[0].endswith("_subsets"):
+        return ""
+    return f" ({folders[0].replace('_', ' ')})"
 
 
 def form_a_sequence(names: Sequence[str]) -> bool:

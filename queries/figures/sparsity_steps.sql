@@ -17,7 +17,7 @@ WITH networks(panel_order, panel, dataset, model, optimizer, metric, goal, trial
         (7, 'ResNet-8 on CIFAR-10, SGD', 'cifar_10', 'resnet_8', 'sgd', 'val_classification_error', 0.4, 100),
         (8, 'ResNet-8 on CIFAR-10, momentum', 'cifar_10', 'resnet_8', 'momentum', 'val_classification_error', 0.4, 100),
         (9, 'ResNet-8 on CIFAR-10, Nesterov momentum', 'cifar_10', 'resnet_8', 'nesterov_momentum', 'val_classification_error', 0.4, 100),
-        (10, 'FC 128-128-128 on MNIST, SGD', 'mnist', 'fc_128_128_128', 'sgd', 'val_classification_error', 0.03, 100)
+        (10, 'FC 128-128-128 on MNIST, SGD', 'mnist', 'fc_128_128_128', 'sgd', 'val_classification_error', 0.04, 100)
 ),
 sparsities(series_order, series, sparsity) AS (
     VALUES (1, 'dense', 0.0), (2, '50 % sparse', 0.5), (3, '70 % sparse', 0.7), (4, '90 % sparse', 0.9)

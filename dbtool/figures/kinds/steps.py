@@ -56,10 +56,9 @@ class StepsRenderer(Renderer):
         return {1: 0.76, 2: 0.82}.get(columns, 0.9)
 
     def remark(self, panel: Panel) -> str:
-        """The batch size that a normalised panel is relative to."""
-        if not self.normalised:
-            return ""
-        return f"relative to batch size {panel.first('normalise_at'):,}"
+        """The batch size that a normalised panel is relative to; none where no curve has points."""
+        size = panel.first("normalise_at") if self.normalised else None
+        return "" if size is None else f"relative to batch size {size:,}"
 
     def draw(self, axes: Axes, panel: Panel, pen: Pen) -> None:
         """Draws curves, the lines of perfect scaling, and crosses where no trial got there."""

@@ -61,8 +61,9 @@ def test_a_pdf_says_what_it_was_made_from(points, tmp_path):
     assert b"CreationDate" not in contents
 
 
-def test_a_goal_that_nothing_reached_still_gives_a_figure(connection, tmp_path):
-    spec = find_figure("steps")
+@pytest.mark.parametrize("figure", ["steps", "relative-steps"])
+def test_a_goal_that_nothing_reached_still_gives_a_figure(figure, connection, tmp_path):
+    spec = find_figure(figure)
     points = read_points(connection, spec, Request(goal=0.001, workloads=(CNN,)))
     assert points.rows["y"].to_list() == [None] * 3
     assert draw(points, spec).axes[0].texts[0].get_text() == "no trial reached the goal"

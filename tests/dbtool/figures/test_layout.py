@@ -164,6 +164,7 @@ def test_names_are_readable_and_on_one_line():
     assert readable("mnist/fc_1024/sgd, budgets") == "FC 1024 on MNIST, SGD, budgets"
     path = "solution_quality/mnist/simple_cnn_base/sgd"
     assert readable(path) == "Simple CNN on MNIST, SGD (solution quality)"
+    assert readable("fc_64 on sparsity_90/mnist") == "FC 64 on MNIST (sparsity 90)"
     assert readable("two\nlines") == "two lines"
 
 
