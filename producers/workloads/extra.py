@@ -8,6 +8,7 @@ from producers.datasets.forms import BROWN
 from producers.workloads.definition import EvaluationRule, StepBudget, Workload
 from producers.workloads.mnist import ALL, CERTAINTY, mnist_workload
 from producers.workloads.protocol import powers, search_space
+from producers.workloads.sparse import pruned
 
 _CHOSEN = CERTAINTY | {
     "batch_sizes": "chosen",
@@ -23,15 +24,10 @@ def _fully_connected(optimizer: str) -> Workload:
 
 
 def _pruned(sparsity: float) -> Workload:
-    """The same network with SGD, pruned once before training as in the sparsity study."""
-    percent = f"{sparsity:.0%}".removesuffix("%")
-    return replace(
-        _fully_connected("sgd"),
-        collection=f"sparsity_{percent}",
-        sparsity=sparsity,
-        pruning="snip",
-        certainty=tuple((_CHOSEN | {"pruning": "chosen", "sparsity": "chosen"}).items()),
-    )
+    """The same network with SGD, pruned as in the sparsity study."""
+    certainty = _CHOSEN | {"pruning": "chosen", "sparsity": "chosen"}
+    dense = replace(_fully_connected("sgd"), certainty=tuple(certainty.items()))
+    return pruned(dense, sparsity)
 
 
 def _brown(optimizer: str) -> Workload:

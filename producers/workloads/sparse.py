@@ -69,7 +69,13 @@ def _mnist(dataset: str, optimizer: str, goal: float, goal_certainty: str) -> Wo
     return _dense(named, goal, 40_000, goal_certainty)
 
 
-def _pruned(workload: Workload, sparsity: float) -> Workload:
+def pruned(workload: Workload, sparsity: float) -> Workload:
+    """A workload whose network is pruned once by SNIP before training.
+
+    Args:
+        workload: the same with the dense network.
+        sparsity: the share of weights that is removed.
+    """
     return replace(
         workload, collection=f"sparsity_{sparsity:.0%}"[:-1], sparsity=sparsity, pruning="snip"
     )
@@ -87,5 +93,5 @@ _DENSE = tuple(
 
 SPARSE_WORKLOADS = (
     *_DENSE,
-    *(_pruned(workload, sparsity) for sparsity in _SPARSITIES[1:] for workload in _DENSE),
+    *(pruned(workload, sparsity) for sparsity in _SPARSITIES[1:] for workload in _DENSE),
 )
