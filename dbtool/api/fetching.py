@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from dbtool.store.remote.opening import files_of
+from dbtool.store.remote.connections import files_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

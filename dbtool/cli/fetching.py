@@ -38,7 +38,7 @@ def ask_before_fetching(
         UsageError: it will fetch more, and there is nobody to ask.
         typer.Abort: the person said no.
     """
-    from dbtool.store.remote.opening import files_of
+    from dbtool.store.remote.connections import files_of
 
     if files_of(connection) is None:
         return

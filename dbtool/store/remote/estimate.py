@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 
 from dbtool.store.published.layout import MEASUREMENTS
+from dbtool.store.remote.connections import files_of
 from dbtool.store.remote.footers import MAGIC
-from dbtool.store.remote.opening import files_of, open_contents
+from dbtool.store.remote.opening import open_contents
 from dbtool.store.remote.places import FolderPlace
 
 if TYPE_CHECKING:

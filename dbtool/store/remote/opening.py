@@ -15,6 +15,7 @@ from dbtool.resources import schema_folder
 from dbtool.store.database import LOCK, SETTINGS, VIEWS_AND_MACROS, schema_version
 from dbtool.store.published.layout import MANIFEST, MEASUREMENTS, STORED, TABLES, table_path
 from dbtool.store.published.manifest import parse_published
+from dbtool.store.remote.connections import remember_files
 from dbtool.store.remote.contents import Contents
 from dbtool.store.remote.filesystem import PROTOCOL, ReleaseFiles
 from dbtool.store.sql import statement
@@ -30,9 +31,6 @@ _FEWEST_THREADS = 8
 # What every question reads is loaded once.
 _LOADED = ("releases", "workloads", "studies")
 _SMALL = (*_LOADED, "trials")
-_FILES: weakref.WeakKeyDictionary[duckdb.DuckDBPyConnection, ReleaseFiles] = (
-    weakref.WeakKeyDictionary()
-)
 
 
 def open_place(place: Place) -> duckdb.DuckDBPyConnection:
@@ -84,13 +82,8 @@ def open_contents(contents: Contents, *, empty: bool = False) -> duckdb.DuckDBPy
     except BaseException:
         connection.close()
         raise
-    _FILES[connection] = files
+    remember_files(connection, files)
     return connection
-
-
-def files_of(connection: duckdb.DuckDBPyConnection) -> ReleaseFiles | None:
-    """The files that a connection reads; None of a database on this machine."""
-    return _FILES.get(connection)
 
 
 def _check_version(manifest: PublishedManifest, place: Place) -> None:
