@@ -1,4 +1,8 @@
-"""What scans of a database are reading, so that it can be closed before they are through."""
+"""What scans of a database are reading, so that it can be closed before they are through.
+
+A reader that outlives its connection keeps the file from being opened again; see
+`dbtool.store.statements.batches`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from dbtool.errors import DbtoolError
-from dbtool.store.statements import batches, settle
+from dbtool.store.statements import settle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,18 +38,13 @@ class Readers:
             cursor: what ran it.
             rows: of a batch, at most.
         """
+        reader = Reader(cursor.to_arrow_reader(rows))
+        with self._lock:
+            self._open.add(reader)
         try:
-            with batches(cursor, rows) as source:
-                reader = Reader(source)
-                with self._lock:
-                    self._open.add(reader)
-                try:
-                    yield reader
-                finally:
-                    with self._lock:
-                        self._open.discard(reader)
-                    reader.close()
+            yield reader
         finally:
+            reader.close()
             settle(cursor)
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.file_server import serving
+from support.proxies import without_proxies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,10 +21,7 @@ BYTES = 300_000
 
 @pytest.fixture(autouse=True)
 def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keeps requests to this machine off the proxies of the person who runs the tests."""
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.lower(), raising=False)
+    without_proxies(monkeypatch)
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.made_up import curve, write_shard
+from support.proxies import without_proxies
 from support.published import bytes_of, database, everything, loaded, published, write_shards
 from support.release_server import serving_release
 
@@ -31,10 +32,7 @@ KILLS = 3
 
 @pytest.fixture(autouse=True)
 def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keeps requests to this machine off the proxies of the person who runs the tests."""
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.lower(), raising=False)
+    without_proxies(monkeypatch)
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.made_up import write_shard
+from support.proxies import without_proxies
 from support.published import database, loaded, published, write_shards
 from support.release_server import serving_release
 
@@ -21,10 +22,7 @@ LARGE, LARGE_METRIC = "letters/large/sgd", "val_cross_entropy_error"
 
 @pytest.fixture(autouse=True)
 def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keeps requests to this machine off the proxies of the person who runs the tests."""
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.lower(), raising=False)
+    without_proxies(monkeypatch)
 
 
 @pytest.fixture(scope="session")
