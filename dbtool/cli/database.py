@@ -12,7 +12,7 @@ from dbtool.errors import DbtoolError, first_sentence
 from dbtool.store.loading import loading
 from dbtool.store.locate import database_to_write
 from dbtool.store.reading import open_to_read
-from dbtool.store.statements import settle
+from dbtool.store.statements import interruptible, settle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,13 +62,10 @@ def writing(option: Path | None, command: str) -> Iterator[duckdb.DuckDBPyConnec
 def answering(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     """Turns DuckDB's errors into ours, and its word for an interrupt into Python's."""
     try:
-        yield
+        with interruptible():
+            yield
     except duckdb.Error as error:
         raise DbtoolError(first_sentence(error)) from error
-    except RuntimeError as error:
-        if str(error) == "Query interrupted":
-            raise KeyboardInterrupt from error
-        raise
     finally:
         # A query that was left half-way still runs in other threads, and closing waits for it.
         connection.interrupt()

@@ -69,11 +69,6 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
         _fail(_sentence_about_words(error), error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
-    except RuntimeError as error:
-        # DuckDB's word for Ctrl-C, for instance while it writes the end of a load to the disk.
-        if not isinstance(error.__cause__, KeyboardInterrupt):
-            raise
-        code = INTERRUPTED
     except BrokenPipeError:
         _drop_standard_output()
         sys.exit(1)

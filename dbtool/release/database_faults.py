@@ -12,6 +12,7 @@ from dbtool.errors import DbtoolError
 from dbtool.release.improvement_faults import improvement_faults
 from dbtool.resources import queries_folder
 from dbtool.store.database import open_for_reading
+from dbtool.store.statements import interruptible
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +46,7 @@ def database_faults(path: Path) -> DatabaseFaults:
     """
     query = (queries_folder() / "verify" / "database.sql").read_text(encoding="utf-8")
     try:
-        with open_for_reading(path) as connection:
+        with interruptible(), open_for_reading(path) as connection:
             rows = connection.execute(query).fetchall()
             other_reasons = _faults_of_keys(connection) + improvement_faults(connection)
     except duckdb.OutOfMemoryException as error:
@@ -54,10 +55,6 @@ def database_faults(path: Path) -> DatabaseFaults:
         ) from error
     except (DbtoolError, duckdb.Error) as error:
         return DatabaseFaults((_reason(error),), 0)
-    except RuntimeError as error:
-        if str(error) == "Query interrupted":
-            raise KeyboardInterrupt from error
-        raise
     reasons = [reason for reason, *_ in rows if reason]
     measurements = sum(count for reason, count, _ in rows if reason is None)
     return DatabaseFaults((*reasons, *other_reasons), measurements)

@@ -15,6 +15,7 @@ from dbtool.store.published.files import fault
 from dbtool.store.published.layout import MANIFEST, MEASUREMENTS, SUMS, table_path
 from dbtool.store.published.manifest import GET_ANEW, read_published, sums
 from dbtool.store.published.views import make_measurements_view, open_published
+from dbtool.store.statements import interruptible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,7 +99,7 @@ def _faults_of_rows(folder: Path, manifest: PublishedManifest) -> list[Fault]:
     if manifest.schema_version != schema_version():
         return []
     try:
-        with open_published(folder) as connection:
+        with interruptible(), open_published(folder) as connection:
             make_measurements_view(connection, folder, manifest)
             found = [
                 Fault(folder, str(reason))
@@ -116,10 +117,6 @@ def _faults_of_rows(folder: Path, manifest: PublishedManifest) -> list[Fault]:
         ) from error
     except duckdb.Error as error:
         return [Fault(folder, f"its rows cannot be read ({str(error).splitlines()[0]})")]
-    except RuntimeError as error:
-        if str(error) == "Query interrupted":
-            raise KeyboardInterrupt from error
-        raise
 
 
 def _faults_of_what_is_said(

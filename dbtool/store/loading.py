@@ -20,6 +20,7 @@ import duckdb
 from dbtool.errors import DbtoolError
 from dbtool.locks import lock
 from dbtool.store.database import LOADING, open_for_reading, open_for_writing, writing_failed
+from dbtool.store.statements import interruptible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,10 +45,11 @@ def loading(path: Path, command: str = "dbtool ingest") -> Iterator[duckdb.DuckD
     Raises:
         DbtoolError: another process is loading into it, it is no database of this schema version,
             there is no room for a copy of it, or the rows could not be stored.
+        KeyboardInterrupt: the person pressed Ctrl-C; the next load goes on.
     """
     path = path.resolve()
     folder = path.with_name(LOADING.format(path.name))
-    with _only_load(path, folder):
+    with interruptible(), _only_load(path, folder):
         copy = folder / path.name
         try:
             connection = _open_copy(path, folder, copy)

@@ -69,3 +69,18 @@ def batches(connection: duckdb.DuckDBPyConnection, rows: int) -> Iterator[pa.Rec
         yield reader
     finally:
         reader.close()
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """Turns DuckDB's word for Ctrl-C, a RuntimeError, into Python's.
+
+    Raises:
+        KeyboardInterrupt: the person pressed Ctrl-C while a query of the block ran.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":
+            raise KeyboardInterrupt from error
+        raise
