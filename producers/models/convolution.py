@@ -2,9 +2,8 @@
 
 XLA's own convolution is best on a GPU or TPU. On a CPU it is quick only in the form of its forward
 pass: inside a compiled loop, the gradients that JAX derives from it fall back to code that is many
-times slower. So on a CPU gradients are written out, as convolutions of that form and as matrix
-products; these wait for memory, so that the form that copies fewest numbers is the quickest
-(benchmarks/convolution.py measures them).
+times slower. So on a CPU gradients are written out, as convolutions of that form
+(benchmarks/convolution.py compares them with XLA's and with a matrix product).
 """
 
 from __future__ import annotations
@@ -19,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jax.typing import DTypeLike
+
+_LAYOUT = ("NHWC", "HWIO", "NHWC")
+_TOGETHER = 8  # examples whose images and gradients stay in a core's cache
 
 
 def convolution(
@@ -176,8 +178,7 @@ def centred_convolution(inputs: jax.Array, kernel: jax.Array) -> jax.Array:
         [batch, height, width, features].
     """
     around = _centring(*kernel.shape[:2])
-    layout = ("NHWC", "HWIO", "NHWC")
-    return jax.lax.conv_general_dilated(inputs, kernel, (1, 1), around, dimension_numbers=layout)
+    return jax.lax.conv_general_dilated(inputs, kernel, (1, 1), around, dimension_numbers=_LAYOUT)
 
 
 def _forward(inputs: jax.Array, kernel: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
@@ -194,41 +195,33 @@ def _backward(
 
 
 def _of_kernel(inputs: jax.Array, gradient: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """The gradient with respect to the kernel, by the way that copies fewer numbers.
+    """The gradient with respect to the kernel, summed over as many examples as fit a cache."""
+    examples = inputs.shape[0]
+    if examples <= _TOGETHER or examples % _TOGETHER:
+        return _of_kernel_at_once(inputs, gradient, shape)
+    parts = tuple(array.reshape(-1, _TOGETHER, *array.shape[1:]) for array in (inputs, gradient))
 
-    Of 5x5 windows, whole ones copy the inputs 25 times; one column of each and one row of the
-    result's copy the inputs 5 times and the features 5 times.
-    """
-    rows, columns, channels, features = shape
-    if rows * columns * channels <= rows * channels + columns * features:
-        windows = _whole_windows(inputs, rows, columns, (1, 1), _centring(rows, columns))
-        flat = windows.reshape(-1, windows.shape[-1])
-        return (flat.T @ gradient.reshape(-1, features)).reshape(shape)
-    input_windows = _windows(inputs, rows, axis=1).reshape(-1, rows * channels)
-    result_windows = _windows(gradient, columns, axis=2).reshape(-1, columns * features)
-    products = (input_windows.T @ result_windows).reshape(rows, channels, columns, features)
-    return products[:, :, ::-1].swapaxes(1, 2)
+    def add_part(total: jax.Array, part: tuple[jax.Array, ...]) -> tuple[jax.Array, None]:
+        images, gradients = part
+        return total + _of_kernel_at_once(images, gradients, shape), None
+
+    total, _ = jax.lax.scan(add_part, jnp.zeros(shape, gradient.dtype), parts)
+    return total
+
+
+def _of_kernel_at_once(inputs: jax.Array, gradient: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+    """The convolution that has channels for images, examples for channels, images for kernels."""
+    found = jax.lax.conv_general_dilated(
+        inputs.transpose(3, 1, 2, 0),
+        gradient.transpose(1, 2, 0, 3),
+        (1, 1),
+        _centring(*shape[:2]),
+        dimension_numbers=_LAYOUT,
+    )
+    return found.transpose(1, 2, 0, 3)
 
 
 centred_convolution.defvjp(_forward, _backward)
-
-
-def _windows(images: jax.Array, size: int, axis: int) -> jax.Array:
-    """The `size` neighbours of every position along rows (axis 1) or columns (axis 2).
-
-    Args:
-        images: [batch, height, width, channels].
-        size: odd.
-        axis: 1 or 2.
-
-    Returns:
-        [batch, height, width, size, channels], zero beyond the edges.
-    """
-    rows, columns = (size, 1) if axis == 1 else (1, size)
-    padded, length = _padded(images, _centring(rows, columns)), images.shape[axis]
-    return jnp.stack(
-        [jax.lax.slice_in_dim(padded, i, i + length, axis=axis) for i in range(size)], axis=3
-    )
 
 
 def _centring(rows: int, columns: int) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""Convolution as matrix products and pooling, against the library's own."""
+"""Convolution, its gradients and pooling, against the library's own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 # Shapes of inputs and of the kernel: with many channels and with few, kernels of unequal sides, one
-# wider than the image, and one of a single position.
+# wider than the image, one of a single position, and numbers of examples that are summed at once
+# and in parts.
 SHAPES = [
     ((2, 14, 14, 32), (5, 5, 32, 64)),
     ((3, 28, 28, 1), (5, 5, 1, 16)),
@@ -26,6 +27,8 @@ SHAPES = [
     ((2, 6, 7, 8), (3, 5, 8, 2)),
     ((1, 3, 4, 6), (7, 5, 6, 5)),
     ((2, 4, 5, 3), (1, 1, 3, 3)),
+    ((24, 5, 6, 3), (3, 3, 3, 2)),
+    ((20, 5, 6, 3), (3, 3, 3, 2)),
 ]
 LAYOUT = ("NHWC", "HWIO", "NHWC")
 
@@ -63,7 +66,7 @@ def test_convolution_and_its_gradients_are_the_library_s(
     _assert_same(result_and_gradients(_own), result_and_gradients(_library_s))
 
 
-@pytest.mark.parametrize(("images", "kernel"), SHAPES[:3])
+@pytest.mark.parametrize(("images", "kernel"), [*SHAPES[:3], SHAPES[6]])
 def test_convolutions_side_by_side_are_the_library_s(
     images: tuple[int, ...], kernel: tuple[int, ...]
 ) -> None:
@@ -84,15 +87,14 @@ def test_convolutions_side_by_side_are_the_library_s(
     _assert_same([gradients(_own)], [gradients(_library_s)])
 
 
-def test_on_a_cpu_gradients_are_matrix_products_and_convolutions_of_the_forward_form() -> None:
+def test_on_a_cpu_gradients_are_convolutions_of_the_forward_form() -> None:
     """Others fall back to slow code inside a compiled loop; other platforms have no such limit."""
     images, kernel = ((jax.ShapeDtypeStruct(shape, jnp.float32)) for shape in SHAPES[0])
     gradient = jax.grad(lambda images, kernel: jnp.square(_own(images, kernel)).sum(), (0, 1))
     forms = {}
-    for platform, has_products in (("cuda", False), ("cpu", True)):
+    for platform in ("cuda", "cpu"):
         lowered = jax.jit(gradient).trace(images, kernel).lower(lowering_platforms=(platform,))
         text = lowered.as_text()
-        assert ("stablehlo.dot_general" in text) is has_products
         forms[platform] = set(re.findall(r"dim_numbers = (.*?), window", text))
     forward = "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]"
     assert forms["cpu"] == {forward}
