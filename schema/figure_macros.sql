@@ -192,16 +192,20 @@ ORDER BY panel_order, series_order, release_order, x;
 
 -- The points of a normalised figure: y is the steps divided by the curve's own steps at the batch size normalise_at,
 -- NULL where either is missing or the latter is 0; perfect is the line of perfect scaling, which is 1 at that batch size.
--- Where the list has no normalise_at, it is the batch size at which most of the panel's curves reached the goal, of
--- several the smallest.
+-- Where the list has no normalise_at, or more of the panel's curves reached the goal at another batch size, it is that at
+-- which most of them did, of several the smallest.
 CREATE MACRO normalised_points(curves, release_name, goal_value, trial_count) AS TABLE
 WITH found AS MATERIALIZED (
     SELECT *, steps > 0 AS divides FROM curve_steps(curves, release_name, goal_value, trial_count)
 ),
 shared AS (
-    SELECT panel_order, arg_max(batch_size, (curves_there, -batch_size)) AS shared_at
+    SELECT panel_order, arg_max(batch_size, (curves_there, is_named, -batch_size)) AS shared_at
     FROM (
-        SELECT panel_order, batch_size, count(*) AS curves_there
+        SELECT
+            panel_order,
+            batch_size,
+            count(*) AS curves_there,
+            coalesce(batch_size = any_value(normalise_at), false) AS is_named
         FROM found
         WHERE divides
         GROUP BY panel_order, batch_size
@@ -209,7 +213,7 @@ shared AS (
     GROUP BY panel_order
 ),
 placed AS (
-    SELECT * REPLACE (coalesce(normalise_at, shared_at) AS normalise_at)
+    SELECT * REPLACE (coalesce(shared_at, normalise_at) AS normalise_at)
     FROM found
     LEFT JOIN shared USING (panel_order)
 )

@@ -1,6 +1,7 @@
 /*
 Figure 6: how does the size of the data set change the effect of the batch size?
-Two data sets, one curve a subset; y is the steps to result divided by the curve's own at the batch size normalise_at.
+Two data sets, one curve a subset; y is the steps to result divided by the curve's own at the batch size normalise_at,
+or where more of the panel's curves reached the goal at another one, at that, of several the smallest.
 Change a goal or a number of trials below; the parameters goal and trials replace them all, release names the release,
 or several joined by commas.
 */

@@ -77,7 +77,8 @@ def normalised_points(curves: Sequence[Curve], releases: Releases) -> list[Point
     """Steps to result divided by the curve's own at one batch size."""
     points = _points(curves, releases, _steps_point)
     for curve in _curves_of(points):
-        at = curve[0]["curve"].normalise_at or _shared(points, curve[0]["panel_order"])
+        named = curve[0]["curve"].normalise_at
+        at = _shared(points, curve[0]["panel_order"], named) or named
         own = next((point["steps"] for point in curve if point["x"] == at), None)
         for point in curve:
             point |= {
@@ -226,10 +227,10 @@ def _curves_of(points: Sequence[Point]) -> list[list[Point]]:
     return list(curves.values())
 
 
-def _shared(points: Sequence[Point], panel: int) -> int | None:
-    """The batch size at which most curves of a panel have steps, of several the smallest."""
+def _shared(points: Sequence[Point], panel: int, named: int | None) -> int | None:
+    """The batch size at which most curves have steps, of several the named or the smallest."""
     sizes = [point["x"] for point in points if point["panel_order"] == panel and point.get("steps")]
-    return min(sizes, key=lambda size: (-sizes.count(size), size), default=None)
+    return min(sizes, key=lambda size: (-sizes.count(size), size != named, size), default=None)
 
 
 def _without_study(points: Iterable[Point]) -> list[Point]:

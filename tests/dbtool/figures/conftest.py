@@ -8,6 +8,7 @@ import pytest
 
 from dbtool.store.database import open_for_reading, open_for_writing
 from dbtool.store.ingest import ingest
+from tests.dbtool.figures.made_shards import rate, sgd_shards
 from tests.support.made_up import curve, write_shard
 
 if TYPE_CHECKING:
@@ -20,10 +21,6 @@ CNN = "mnist/simple_cnn_base/nesterov_momentum"
 MEDIUM = "mnist/fc_128_128_128/sgd"
 SMALL = "mnist/fc_64_64_64/sgd"
 WIDE = "mnist/fc_1024/sgd"
-
-
-def rate(learning_rate: float, momentum: float = 0.9) -> dict[str, float]:
-    return {"learning_rate": learning_rate, "momentum": momentum}
 
 
 def made_shards(folder: Path) -> list[Path]:
@@ -48,17 +45,8 @@ def made_shards(folder: Path) -> list[Path]:
             trials=[(0, "COMPLETE", rate(0.3), never)],
         ),
     ]  # fmt: skip
-    steps = {MEDIUM: {1: 8, 2: 4, 4: 3}, SMALL: {1: 9, 2: 6, 4: 5}, WIDE: {1: 5}}
-    for workload, studies in steps.items():
-        for batch_size, evaluations in studies.items():
-            rows = curve([0.9] * evaluations + [0.02], batch_losses=False)
-            shards.append(
-                write_shard(
-                    folder, workload=workload, batch_size=batch_size, goal=0.03,
-                    trials=[(0, "COMPLETE", rate(0.5), rows)],
-                )
-            )  # fmt: skip
-    return shards
+    steps = {MEDIUM: {1: 8, 2: 4, 4: 3}, SMALL: {1: 9, 2: 6, 4: 5}, WIDE: {8: 5}}
+    return [*shards, *sgd_shards(folder, steps)]
 
 
 @pytest.fixture(scope="session")

@@ -11,11 +11,13 @@ from dbtool.figures.points import NoDataError, Request, filled_query, read_point
 from dbtool.figures.specs import find_figure
 from dbtool.store.database import open_for_reading, open_for_writing
 from dbtool.store.ingest import ingest
+from tests.dbtool.figures.made_shards import sgd_shards
 from tests.support.made_up import write_shard
 
 CNN = "mnist/simple_cnn_base/nesterov_momentum"
 MEDIUM = "mnist/fc_128_128_128/sgd"
 SMALL = "mnist/fc_64_64_64/sgd"
+WIDE = "mnist/fc_1024/sgd"
 # Figures that the small database has rows of.
 FILLED = ["figure_01", "figure_03", "figure_04", "steps", "learning-rates"]
 
@@ -68,6 +70,20 @@ def test_normalised_steps_are_1_at_the_named_batch_size(connection):
 def test_a_curve_without_steps_to_divide_by_has_steps_and_no_y(connection):
     (point,) = rows(connection, "3").filter(series="fc_1024").rows(named=True)
     assert (point["steps"], point["y"]) == (50, None)
+
+
+def test_normalised_steps_are_1_at_the_batch_size_of_most_curves_where_the_named_one_has_fewer(
+    tmp_path,
+):
+    database = tmp_path / "shared.duckdb"
+    with open_for_writing(database) as connection:
+        ingest(connection, sgd_shards(tmp_path / "shards", {MEDIUM: {2: 6, 16: 2}, WIDE: {16: 3}}))
+    with open_for_reading(database) as connection:
+        points = rows(connection, "3").filter(panel_order=4).sort("series", "x")
+    assert column(points, "series") == ["fc_1024", "fc_128_128_128", "fc_128_128_128"]
+    assert column(points, "y") == [1.0, 3.0, 1.0]
+    assert column(points, "perfect") == [1.0, 8.0, 1.0]
+    assert set(column(points, "normalise_at")) == {16}
 
 
 def test_curves_without_data_are_told(connection):
