@@ -22,6 +22,7 @@ _WORDS: Mapping[str, str] = MappingProxyType(
         "transformer_wide": "Transformer, wide",
         "transformer_shallow": "Transformer, shallow",
         "transformer_narrow_and_shallow": "Transformer, narrow shallow",
+        "transformer_tiny": "Transformer, tiny",
         "lstm": "LSTM",
         "sgd": "SGD",
         "nesterov_momentum": "Nesterov momentum",
@@ -40,6 +41,7 @@ _WORDS: Mapping[str, str] = MappingProxyType(
         "open_images_v4": "Open Images",
         "lm1b": "LM1B",
         "common_crawl": "Common Crawl",
+        "brown": "the Brown corpus",
     }
 )
 _OPTIMIZERS = frozenset(

@@ -10,6 +10,7 @@ from dbtool.figures.render import draw
 from dbtool.figures.specs import FORMATS, find_figure
 from dbtool.figures.style import COLOURS, colours, sequence
 from dbtool.figures.text import lines_of, width_of
+from producers.workloads.registry import WORKLOADS
 from tests.dbtool.figures.made_points import FIGURE_OF, ROWS_OF, points_of, steps_rows
 
 LOOKS = [Look(), Look(width=3.5), Look(style="screen"), Look(width=13.0, style="screen")]
@@ -157,6 +158,11 @@ def test_a_sequence_darkens_steadily():
         ]
         assert lightness == sorted(lightness, reverse=True)
         assert len(set(lightness)) == count
+
+
+def test_every_workload_that_can_be_trained_has_a_readable_name():
+    assert readable("brown/transformer_tiny/adam") == "Transformer, tiny on the Brown corpus, Adam"
+    assert [name for name in WORKLOADS if "_" in readable(name)] == []
 
 
 def test_names_are_readable_and_on_one_line():
