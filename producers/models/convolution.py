@@ -205,8 +205,9 @@ def _of_kernel(inputs: jax.Array, gradient: jax.Array, shape: tuple[int, ...]) -
         images, gradients = part
         return total + _of_kernel_at_once(images, gradients, shape), None
 
-    total, _ = jax.lax.scan(add_part, jnp.zeros(shape, gradient.dtype), parts)
-    return total
+    # In bfloat16 a sum stops growing after some hundred parts.
+    total, _ = jax.lax.scan(add_part, jnp.zeros(shape, jnp.float32), parts)
+    return total.astype(gradient.dtype)
 
 
 def _of_kernel_at_once(inputs: jax.Array, gradient: jax.Array, shape: tuple[int, ...]) -> jax.Array:

@@ -95,10 +95,22 @@ def test_on_a_cpu_gradients_are_convolutions_of_the_forward_form() -> None:
     for platform in ("cuda", "cpu"):
         lowered = jax.jit(gradient).trace(images, kernel).lower(lowering_platforms=(platform,))
         text = lowered.as_text()
+        assert "stablehlo.dot_general" not in text
         forms[platform] = set(re.findall(r"dim_numbers = (.*?), window", text))
     forward = "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]"
     assert forms["cpu"] == {forward}
     assert forms["cuda"] > {forward}
+
+
+def test_a_gradient_in_bfloat16_does_not_depend_on_how_many_examples_are_summed() -> None:
+    images, kernel = jnp.ones((8_192, 3, 3, 1), jnp.bfloat16), jnp.ones((3, 3, 1, 1), jnp.bfloat16)
+    _, pull_back = jax.vjp(_own, images, kernel)
+    _, of_kernel = pull_back(jnp.ones((8_192, 3, 3, 1), jnp.bfloat16))
+    # A position of the kernel meets as many of the image's as the two overlap.
+    overlaps = np.array([[4, 6, 4], [6, 9, 6], [4, 6, 4]])
+    np.testing.assert_allclose(
+        of_kernel[:, :, 0, 0].astype(jnp.float32), 8_192 * overlaps, rtol=4e-3
+    )
 
 
 # Strides and padding: those of residual networks, and unequal ones.
