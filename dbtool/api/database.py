@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
 
-from dbtool.api.errors import plain_errors
+from dbtool.api.asking import asking
 from dbtool.api.fetching import say_what_is_fetched
 from dbtool.api.readers import Readers
 from dbtool.api.result import Result
@@ -56,8 +56,8 @@ class Database:
         self._readers = Readers()
         self._name = name
         self._release = release
-        with plain_errors():
-            check_release(connection, release)
+        with asking(connection) as cursor:
+            check_release(cursor, release)
 
     def __enter__(self) -> Self:
         return self
@@ -108,13 +108,13 @@ class Database:
         Raises:
             UsageError: the query has a $NAME that was given no value, or the other way round.
             DbtoolError: it is not one query, or fails.
+            KeyboardInterrupt: the person pressed Ctrl-C; the database answers on.
 
         Example:
             >>> db.sql("SELECT max(steps) FROM trials WHERE batch_size >= $least", least=64).rows()
             [(5107,)]
         """
-        with plain_errors():
-            cursor = self._connection.cursor()
+        with asking(self._connection) as cursor:
             statement = one_query(cursor, text)
             _check_values(statement.named_parameters, values)
             say_what_is_fetched(self._connection, text, values)
@@ -148,8 +148,8 @@ class Database:
             UsageError: a name is not there.
         """
         release = self._known_release(release)
-        with plain_errors():
-            names = matching_workloads(self.cursor(), _words(workload), release)
+        with asking(self._connection) as cursor:
+            names = matching_workloads(cursor, _words(workload), release)
         return self._frame("studies", {"workloads": names, "release": release})
 
     def trials(
@@ -175,9 +175,9 @@ class Database:
             (['COMPLETE', 'INFEASIBLE'], 112)
         """
         release, sizes = self._known_release(release), _numbers(batch_size)
-        with plain_errors():
-            names = matching_workloads(self.cursor(), _words(workload), release)
-            check_batch_sizes(self.cursor(), names, release, sizes or [])
+        with asking(self._connection) as cursor:
+            names = matching_workloads(cursor, _words(workload), release)
+            check_batch_sizes(cursor, names, release, sizes or [])
         values = {"workloads": names, "release": release, "batch_sizes": sizes}
         return self._frame("trials", values)
 
@@ -218,8 +218,7 @@ class Database:
             _numbers(batch_size),
             _numbers(trial_id),
         )
-        with plain_errors():
-            cursor = self.cursor()
+        with asking(self._connection) as cursor:
             chosen = check_columns(
                 cursor, "measurements", None if columns is None else _words(columns)
             )
@@ -267,9 +266,9 @@ class Database:
             [(16, 12504), (64, 2346), (256, 980)]
         """
         asked = self._asked(workload, batch_size, metric, trials, release)
-        with plain_errors():
+        with asking(self._connection) as cursor:
             mend = "give one, as in goal=0.03"
-            rows = steps_to_result(self.cursor(), asked, goal, mend).to_arrow_table()
+            rows = steps_to_result(cursor, asked, goal, mend).to_arrow_table()
         return Result(rows).polars()
 
     def best(
@@ -305,8 +304,8 @@ class Database:
             [(64, 0.046, 782), (256, 0.0294, 980)]
         """
         asked = self._asked(workload, batch_size, metric, trials, release)
-        with plain_errors():
-            rows = best_measurements(self.cursor(), asked, most_steps, most_examples)
+        with asking(self._connection) as cursor:
+            rows = best_measurements(cursor, asked, most_steps, most_examples)
             return Result(rows).polars()
 
     def _asked(
@@ -326,14 +325,14 @@ class Database:
         Raises:
             UsageError: it is not there.
         """
-        with plain_errors():
-            check_release(self.cursor(), release)
+        with asking(self._connection) as cursor:
+            check_release(cursor, release)
         return release if release is not None else self._release
 
     def _frame(self, name: str, values: Mapping[str, Any]) -> pl.DataFrame:
         """The rows of queries/browse/NAME.sql."""
-        with plain_errors():
-            return Result(self.cursor().execute(query(name), values).to_arrow_table()).polars()
+        with asking(self._connection) as cursor:
+            return Result(cursor.execute(query(name), values).to_arrow_table()).polars()
 
 
 def _words(given: str | Iterable[str] | None) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from dbtool.api.errors import plain_errors
+from dbtool.api.asking import asking
 from dbtool.api.fetching import say_what_is_fetched
 from dbtool.api.predicates import condition_of
 
@@ -92,7 +92,7 @@ class Scan:
         limit = "" if most is None else f" LIMIT {int(most)}"
         query = f"SELECT {names} FROM {self.view} WHERE {' AND '.join(conditions)}{limit}"  # noqa: S608 (names are those of columns)
         given = [list(those) for those in self.held_to.values()] + list(values)
-        with plain_errors():
+        with asking(self.connection) as cursor:
             if condition != "false":
                 say_what_is_fetched(self.connection, query, given)
-            return self.connection.cursor().execute(query, given)
+            return cursor.execute(query, given)

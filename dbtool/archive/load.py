@@ -22,6 +22,7 @@ from dbtool.archive.table import published_studies
 from dbtool.archive.tar import tar_members
 from dbtool.errors import UsageError
 from dbtool.store.database import file_of, writing_failed
+from dbtool.store.statements import interruptible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -83,7 +84,11 @@ def import_archive(
         raise UsageError(f"there is no {path}: get the archive with `dbtool fetch`")
     database = Path(file_of(connection))
     try:
-        with _settings(connection), Gatherer(database.parent, _expected()) as gatherer:
+        with (
+            interruptible(),
+            _settings(connection),
+            Gatherer(database.parent, _expected()) as gatherer,
+        ):
             work = _Import(connection, gatherer, release, strict=strict)
             work.run(path, on_progress or (lambda _: None))
             # Closing would do it too, but under settings that merge and so write twice.

@@ -15,6 +15,7 @@ from dbtool.store.database import file_of, transaction, writing_failed
 from dbtool.store.improvements import improvements, store_improvements
 from dbtool.store.shards import Shard, ShardError, read_rows, read_shard, read_study, read_values
 from dbtool.store.sql import statement
+from dbtool.store.statements import interruptible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -94,8 +95,9 @@ def ingest(
     database = file_of(connection)
     try:
         work = _Work(connection, len(shards), on_progress)
-        for paths in _by_study(shards, work):
-            work.load_study(paths)
+        with interruptible():
+            for paths in _by_study(shards, work):
+                work.load_study(paths)
     except duckdb.Error as error:
         raise writing_failed(database, error) from error
     return work.report()

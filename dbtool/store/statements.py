@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _READING = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN})
+
+# An error that Python raised while DuckDB called it has its name in the message, and only there.
+_INTERRUPTED = re.compile(r"(?:^|: )KeyboardInterrupt(?:$|: )", re.MULTILINE)
 
 
 def one_query(connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement:
@@ -73,7 +77,10 @@ def batches(connection: duckdb.DuckDBPyConnection, rows: int) -> Iterator[pa.Rec
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Turns DuckDB's word for Ctrl-C, a RuntimeError, into Python's.
+    """Turns DuckDB's words for Ctrl-C into Python's.
+
+    DuckDB raises a RuntimeError for one that it notices itself, and an error of its own for one
+    that comes while Python works for a query, as when it hands over the rows of a table.
 
     Raises:
         KeyboardInterrupt: the person pressed Ctrl-C while a query of the block ran.
@@ -82,5 +89,9 @@ def interruptible() -> Iterator[None]:
         yield
     except RuntimeError as error:
         if str(error) == "Query interrupted":
+            raise KeyboardInterrupt from error
+        raise
+    except duckdb.Error as error:
+        if _INTERRUPTED.search(str(error)):
             raise KeyboardInterrupt from error
         raise

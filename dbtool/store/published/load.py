@@ -17,6 +17,7 @@ from dbtool.store.published.files import fault
 from dbtool.store.published.layout import MANIFEST, TABLES, table_path
 from dbtool.store.published.manifest import GET_ANEW, read_published
 from dbtool.store.sql import statement
+from dbtool.store.statements import interruptible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -90,7 +91,7 @@ def load_published(
     manifest = read_published(folder)
     _check(folder, manifest)
     try:
-        with _tables(connection, folder):
+        with interruptible(), _tables(connection, folder):
             return _Work(connection, folder, manifest, on_progress).run()
     except duckdb.Error as error:
         raise writing_failed(database, error) from error

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +18,7 @@ import pytest
 
 import dbtool
 from tests.dbtool.api.conftest import DIGITS, LETTERS
+from tests.support.queries import ENDLESS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +41,16 @@ with dbtool.open(sys.argv[1]) as again:
         print(sum(frame.height for frame in frames))
     except Exception as error:
         print(str(error).rpartition(": open it")[0][-23:])
+"""
+
+INTERRUPTED = f"""
+import sys, dbtool
+with dbtool.open(sys.argv[1]) as db:
+    print("asking", flush=True)
+    try:
+        db.sql("{ENDLESS}").rows()
+    except KeyboardInterrupt:
+        print(db.sql("SELECT 'answers again'").rows())
 """
 
 
@@ -233,3 +246,21 @@ def test_a_frame_that_was_not_read_to_its_end_lets_go_of_the_database(sample: Pa
     )
     assert done.stdout.decode().split("\n") == ["1", "[(1,)]", "the database was closed", ""]
     assert done.returncode == 0, done.stderr
+
+
+def test_ctrl_c_ends_a_query_and_not_the_database(path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "asking\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        try:
+            printed, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert (printed, errors) == ("[('answers again',)]\n", "")

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-ENDLESS = "SELECT count(*) FROM range(100000000000) WHERE sqrt(range) < 0"
+from tests.support.queries import ENDLESS
+
 FULL = Path("/dev/full")
 PATIENCE = 30.0
 WATCHED = b"Ctrl-C stops the query"

@@ -1,0 +1,59 @@
+"""Ctrl-C while a query runs, in each of the forms in which DuckDB hands it on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from dbtool.store.statements import interruptible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+def _interrupted_function(connection: duckdb.DuckDBPyConnection) -> None:
+    def interrupted(_: int) -> int:
+        raise KeyboardInterrupt
+
+    connection.create_function("interrupted", interrupted, ["INTEGER"], "INTEGER")  # type: ignore[list-item, arg-type]
+    connection.execute("SELECT interrupted(1)").fetchall()
+
+
+def _interrupted_batches(connection: duckdb.DuckDBPyConnection) -> None:
+    def interrupted() -> Iterator[pa.RecordBatch]:
+        raise KeyboardInterrupt
+        yield
+
+    schema = pa.schema([("loss", pa.float32())])
+    connection.register("rows", pa.RecordBatchReader.from_batches(schema, interrupted()))
+    connection.execute("FROM rows").fetchall()
+
+
+class _InterruptedTable:
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        raise KeyboardInterrupt
+
+
+def _interrupted_table(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.register("rows", _InterruptedTable())
+    connection.execute("FROM rows").fetchall()
+
+
+@pytest.mark.parametrize("query", [_interrupted_function, _interrupted_batches, _interrupted_table])
+def test_ctrl_c_while_python_works_for_a_query(
+    query: Callable[[duckdb.DuckDBPyConnection], None],
+) -> None:
+    with duckdb.connect() as connection, pytest.raises(KeyboardInterrupt), interruptible():
+        query(connection)
+
+
+def test_a_query_that_names_the_error_has_only_failed() -> None:
+    with (
+        duckdb.connect() as connection,
+        pytest.raises(duckdb.BinderException, match="KeyboardInterrupt"),
+        interruptible(),
+    ):
+        connection.execute("SELECT KeyboardInterrupt")
