@@ -104,8 +104,31 @@ def read_points(
     if points.rows.is_empty():
         held = connection.execute("SELECT release FROM releases").fetchall()
         releases = request.releases or tuple(name for (name,) in held)
+        _check_metaparameter(connection, spec, request)
         raise no_data(spec, releases, points.left_out, request.workloads)
     return points
+
+
+def _check_metaparameter(
+    connection: duckdb.DuckDBPyConnection, spec: FigureSpec, request: Request
+) -> None:
+    """Says that workloads which were named lack what the figure is about.
+
+    Raises:
+        NoDataError: so it is.
+    """
+    if request.workloads is None or spec.metaparameter is None:
+        return
+    having = connection.execute(
+        "FROM trials WHERE list_contains(?, workload) AND map_contains(metaparameters, ?) LIMIT 1",
+        [list(request.workloads), spec.metaparameter],
+    )
+    if having.fetchone() is None:
+        names = ", ".join(request.workloads)
+        raise NoDataError(
+            f"no trial of {names} has a {spec.metaparameter}; "
+            f"see what they have with `dbtool trials '{request.workloads[0]}'`"
+        )
 
 
 def as_points(frame: pl.DataFrame, spec: FigureSpec, request: Request) -> Points:

@@ -7,7 +7,7 @@ below, release names the release, or several joined by commas.
 WITH curves AS (
     SELECT *, 100 AS trials
     FROM workload_curves($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE, true)
-    WHERE optimizer <> 'sgd'
+    SEMI JOIN (FROM trials WHERE momentum IS NOT NULL) USING (workload)
 )
 SELECT *
 FROM metaparameter_points('curves', $release::VARCHAR, NULL, $trials::BIGINT, 'momentum');

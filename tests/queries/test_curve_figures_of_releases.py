@@ -18,6 +18,8 @@ from support.figure_rules import Curve
 from support.made_up import SEARCH_SPACE, write_shard
 from support.rules import StudyFrames
 
+from dbtool.figures.points import NoDataError, Request, read_points
+from dbtool.figures.specs import find_figure
 from dbtool.store.database import open_for_reading, open_for_writing
 from dbtool.store.ingest import ingest
 
@@ -287,6 +289,11 @@ def test_metaparameters_of_any_workloads(
         figure_rules.metaparameter_points(curves[:2], releases, "momentum"),
         kind="metaparameter",
     )
+
+
+def test_a_search_without_momentum_is_told_so(connection: duckdb.DuckDBPyConnection) -> None:
+    with pytest.raises(NoDataError, match=f"no trial of {PLAIN} has a momentum"):
+        read_points(connection, find_figure("momenta"), Request(workloads=(PLAIN,)))
 
 
 def test_best_by_budget_of_any_workload(

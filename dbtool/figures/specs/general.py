@@ -43,6 +43,7 @@ GENERAL_FIGURES: tuple[FigureSpec, ...] = (
         kind="metaparameter",
         y_label="1 \N{MINUS SIGN} momentum",
         takes_workloads=True,
+        metaparameter="momentum",
     ),
     FigureSpec(
         name="best-by-budget",

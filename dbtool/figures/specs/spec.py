@@ -49,6 +49,7 @@ class FigureSpec:
         y_label: the words along the vertical axis, where the rows do not say so.
         columns: panels side by side where there are enough of them.
         takes_workloads: whether the query has the parameter $workloads.
+        metaparameter: what workloads without are left out; None: all workloads have what it takes.
         in_published: whether the published release has what the figure is about.
     """
 
@@ -62,6 +63,7 @@ class FigureSpec:
     y_label: str = STEPS
     columns: int = 3
     takes_workloads: bool = False
+    metaparameter: str | None = None
     in_published: bool = True
 
     @property
