@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
-import select
 import shutil
 import ssl
 import subprocess
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.file_server import Answer, FileServer, serving
+from support.terminal import run_on_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -107,38 +106,14 @@ def test_bars_are_for_terminals(
 ) -> None:
     server.answers.append(Answer(cut=1000))
     server.default = Answer(seconds=0.5)
-    terminal, end = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "dbtool", *words],
-        cwd=tmp_path,
-        env=os.environ | {"COLUMNS": "100", "TERM": "xterm"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=end,
-    ) as process:
-        os.close(end)
-        shown = _read(terminal)
-        assert process.stdout is not None
-        assert process.stdout.read() == b"archive.bin\n"
-    os.close(terminal)
-    assert process.returncode == 0
+    words = [sys.executable, "-m", "dbtool", *words]
+    with (tmp_path / "printed").open("wb") as printed:
+        code, shown = run_on_terminal(words, columns=100, folder=tmp_path, output=printed)
+    assert code == 0
+    assert (tmp_path / "printed").read_text() == "archive.bin\n"
     assert (tmp_path / "archive.bin").read_bytes() == content
     for part in ("fetching", "checking", "/300.0 kB", "trying again in 1 s", "fetched: 0.3 MB"):
         assert part in shown
-
-
-def _read(terminal: int) -> str:
-    """What is written to a terminal until its other end is closed."""
-    shown = b""
-    while select.select([terminal], [], [], 30)[0]:
-        try:
-            more = os.read(terminal, 65536)
-        except OSError:  # Linux tells the end of a terminal this way
-            break
-        if not more:
-            break
-        shown += more
-    return shown.decode()
 
 
 @pytest.mark.skipif(OPENSSL is None, reason="makes a certificate with openssl")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
-import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 from replica import published_plans, write_archive
 from support.archives import HEADER, LINES, STUDY, small_study, write_folder, write_tar
+from support.terminal import run_on_terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,24 +83,9 @@ def test_an_archive_that_cannot_be_read_on(call: Call, tmp_path: Path) -> None:
 
 def test_a_bar_with_rate_and_time_left_on_a_terminal(tmp_path: Path) -> None:
     path = write_tar(tmp_path / "a.tar", small_study(*[LINES] * 30))
-    terminal, end = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "dbtool", "import", str(path), "--db", str(tmp_path / "db")],
-        env=os.environ | {"COLUMNS": "120", "TERM": "xterm"},
-        stdin=end,
-        stdout=end,
-        stderr=end,
-    ) as process:
-        os.close(end)
-        printed = b""
-        try:
-            while more := os.read(terminal, 65536):
-                printed += more
-        except OSError:  # Linux tells the end of a terminal this way
-            pass
-    os.close(terminal)
-    assert process.returncode == 0
-    text = printed.decode()
+    words = [sys.executable, "-m", "dbtool", "import", path, "--db", tmp_path / "db"]
+    code, text = run_on_terminal(words, columns=120)
+    assert code == 0
     assert "importing" in text
     assert "MB/s" in text
     assert "added 1 study with 30 trials" in text

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
-import select
 import signal
 import subprocess
 import sys
@@ -14,52 +12,21 @@ from pathlib import Path
 import pytest
 
 from tests.support.queries import ENDLESS
+from tests.support.terminal import run_on_terminal
 
 FULL = Path("/dev/full")
 PATIENCE = 30.0
-WATCHED = b"Ctrl-C stops the query"
+WATCHED = "Ctrl-C stops the query"
 
 
-def _on_terminal(database: Path, *words: str, interrupt: bool = False) -> tuple[int, str]:
-    """Exit code and text of the command line on a terminal of 60 columns.
-
-    Args:
-        database: the value of DBTOOL_DB.
-        words: the words after the program's name.
-        interrupt: press Ctrl-C once the query's progress is shown.
-    """
-    terminal, end = pty.openpty()
-    with subprocess.Popen(
+def _on_terminal(database: Path, *words: str, interrupt_at: str | None = None) -> tuple[int, str]:
+    """Exit code and text of the command line on a terminal of 60 columns."""
+    return run_on_terminal(
         [sys.executable, "-m", "dbtool", *words],
-        env=os.environ | {"DBTOOL_DB": str(database), "COLUMNS": "60", "TERM": "xterm"},
-        stdin=end,
-        stdout=end,
-        stderr=end,
-    ) as process:
-        os.close(end)
-        printed = _read(terminal, process, interrupt=interrupt)
-    os.close(terminal)
-    return process.returncode, printed.decode()
-
-
-def _read(terminal: int, process: subprocess.Popen[bytes], *, interrupt: bool) -> bytes:
-    """What a process writes to a terminal until it ends."""
-    printed = b""
-    started = time.monotonic()
-    while time.monotonic() - started < PATIENCE:
-        if interrupt and WATCHED in printed:
-            process.send_signal(signal.SIGINT)
-            interrupt = False
-        if select.select([terminal], [], [], 0.1)[0]:
-            try:
-                more = os.read(terminal, 65536)
-            except OSError:  # Linux tells the end of a terminal this way
-                return printed
-            if not more:
-                return printed
-            printed += more
-    process.kill()
-    return printed
+        columns=60,
+        environment={"DBTOOL_DB": str(database)},
+        interrupt_at=interrupt_at,
+    )
 
 
 def test_table_fits_the_terminal(database: Path) -> None:
@@ -87,9 +54,9 @@ def test_binary_rows_stay_off_a_terminal(output_format: str, database: Path) -> 
 @pytest.mark.parametrize("output_format", ["table", "csv"])
 def test_a_long_query_is_watched_and_interrupted(output_format: str, database: Path) -> None:
     words = ["sql", ENDLESS, "--format", output_format]
-    code, text = _on_terminal(database, *words, interrupt=True)
+    code, text = _on_terminal(database, *words, interrupt_at=WATCHED)
     assert code == 130
-    assert WATCHED.decode() in text
+    assert WATCHED in text
     assert text.rstrip().endswith("dbtool: interrupted")
 
 
@@ -109,7 +76,10 @@ def test_interrupt_ends_a_long_list_of_rows(database: Path, tmp_path: Path) -> N
         while rows.stat().st_size == 0 and time.monotonic() < deadline:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=PATIENCE)
+        try:
+            _, errors = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
     assert errors == b"dbtool: interrupted\n"
     assert process.returncode == 130
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import shutil
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,10 +15,12 @@ from support.sweeps import (
     shards,
     statuses,
 )
+from support.terminal import run_on_terminal
 
 from producers.datasets.made_up import write_made_up
 
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
     from .conftest import Call
@@ -254,28 +253,10 @@ def test_data_set_that_is_nowhere_names_how_to_get_it(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_bar_on_a_terminal_reaches_its_end(mnist_folder: Path, tmp_path: Path) -> None:
-    terminal, end = pty.openpty()
-    words = [*SMALL, "--trials", "4", "--block", "2", "--out", str(tmp_path)]
-    with subprocess.Popen(
-        [console_script(), "produce", *words, "--datasets", str(mnist_folder)],
-        stdin=end,
-        stdout=end,
-        stderr=end,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "160"},
-    ) as process:
-        os.close(end)
-        shown = b""
-        while True:
-            try:
-                piece = os.read(terminal, 65_536)
-            except OSError:
-                break
-            if not piece:
-                break
-            shown += piece
-    os.close(terminal)
-    assert process.returncode == 0
-    text = shown.decode()
+    words = [console_script(), "produce", *SMALL, "--trials", "4", "--block", "2"]
+    places = ["--out", str(tmp_path), "--datasets", str(mnist_folder)]
+    code, text = run_on_terminal([*words, *places], columns=160)
+    assert code == 0
     assert f"{WORKLOAD} at batch size 8, 2 trials" in text
     assert "100 %" in text[text.rindex(WORKLOAD) :]
     assert "wrote " not in text

@@ -5,7 +5,6 @@ import csv
 import gzip
 import json
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -18,6 +17,7 @@ import pytest
 from dbtool.cli.main import run
 from dbtool.figures.specs import FIGURES
 from tests.support.made_up import curve, write_shard
+from tests.support.terminal import run_on_terminal
 
 
 @dataclass(frozen=True)
@@ -54,25 +54,11 @@ def test_the_list_counts_the_panels_with_data(dbtool):
 
 def test_the_list_fits_a_terminal_of_80_columns(database):
     words = [sys.executable, "-m", "dbtool", "plot", "--list", "--db", str(database)]
-    ours, of_the_command = pty.openpty()
-    with subprocess.Popen(
-        words, stdout=of_the_command, env={**os.environ, "COLUMNS": "80"}
-    ) as running:
-        os.close(of_the_command)
-        shown = b"".join(iter(lambda: _read(ours), b"")).decode()
-    os.close(ours)
-    assert running.returncode == 0
+    code, shown = run_on_terminal(words, columns=80)
+    assert code == 0
     lines = shown.splitlines()
     assert max(map(len, lines)) <= 80
     assert any("1 of 9 panels" in line for line in lines)
-
-
-def _read(terminal):
-    """What a terminal shows next; nothing once the command has ended, which Linux tells by EIO."""
-    try:
-        return os.read(terminal, 1024)
-    except OSError:
-        return b""
 
 
 def test_data_writes_the_rows_alone_in_every_kind_of_file(dbtool, tmp_path):
