@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from support.made_up import curve, write_shard
 
 import dbtool
 from dbtool.store.database import open_for_writing
 from dbtool.store.ingest import find_shards, ingest
 from dbtool.store.locate import bundled_database
-from tests.support.made_up import curve, write_shard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,10 +15,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from support.queries import ENDLESS
 
 import dbtool
 from tests.dbtool.api.conftest import DIGITS, LETTERS
-from tests.support.queries import ENDLESS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
+from support.made_up import curve, write_shard
 
 from dbtool.cli.main import run
 from dbtool.store.database import open_for_writing
 from dbtool.store.ingest import find_shards, ingest
-from tests.support.made_up import curve, write_shard
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.made_up import curve, write_shard
 
 from dbtool.store.database import open_for_writing
 from dbtool.store.ingest import find_shards, ingest
-from tests.support.made_up import curve, write_shard
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,6 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
+from support.archives import contents, imported, query
+from support.made_up import curve, write_shard
 
 from dbtool.data_loader import load_study
 from dbtool.errors import DbtoolError, UsageError
@@ -15,8 +17,6 @@ from dbtool.export.write import Selection, export
 from dbtool.store.database import open_for_reading, open_for_writing
 from dbtool.store.ingest import ingest
 from tests.dbtool.export.conftest import CNN, DIGITS
-from tests.support.archives import contents, imported, query
-from tests.support.made_up import curve, write_shard
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from support.made_up import curve, write_shard
 
 from dbtool.store.database import open_for_reading, open_for_writing
 from dbtool.store.ingest import ingest
 from tests.dbtool.figures.made_shards import rate, sgd_shards
-from tests.support.made_up import curve, write_shard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

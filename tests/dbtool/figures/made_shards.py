@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.made_up import curve, write_shard
+from support.made_up import curve, write_shard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,11 +13,11 @@ from io import StringIO
 
 import polars as pl
 import pytest
+from support.made_up import curve, write_shard
+from support.terminal import run_on_terminal
 
 from dbtool.cli.main import run
 from dbtool.figures.specs import FIGURES
-from tests.support.made_up import curve, write_shard
-from tests.support.terminal import run_on_terminal
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from io import StringIO
 import numpy as np
 import pandas as pd
 import pytest
+from support.made_up import write_shard
 
 from dbtool.errors import UsageError
 from dbtool.figures.points import NoDataError, Request, filled_query, read_points
@@ -12,7 +13,6 @@ from dbtool.figures.specs import find_figure
 from dbtool.store.database import open_for_reading, open_for_writing
 from dbtool.store.ingest import ingest
 from tests.dbtool.figures.made_shards import sgd_shards
-from tests.support.made_up import write_shard
 
 CNN = "mnist/simple_cnn_base/nesterov_momentum"
 MEDIUM = "mnist/fc_128_128_128/sgd"

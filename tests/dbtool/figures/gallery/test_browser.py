@@ -6,9 +6,9 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from support.browser import needs_browser, open_browser
 
 from tests.dbtool.figures.gallery.conftest import NASTY, ROWS, nasty_points
-from tests.support.browser import needs_browser, open_browser
 
 pytestmark = needs_browser
 WIDTHS = (1280, 360)
