@@ -104,30 +104,40 @@ def read_points(
     if points.rows.is_empty():
         held = connection.execute("SELECT release FROM releases").fetchall()
         releases = request.releases or tuple(name for (name,) in held)
-        _check_metaparameter(connection, spec, request)
+        _check_metaparameter(connection, spec, releases, request.workloads)
         raise no_data(spec, releases, points.left_out, request.workloads)
     return points
 
 
 def _check_metaparameter(
-    connection: duckdb.DuckDBPyConnection, spec: FigureSpec, request: Request
+    connection: duckdb.DuckDBPyConnection,
+    spec: FigureSpec,
+    releases: Sequence[str],
+    workloads: Sequence[str] | None,
 ) -> None:
-    """Says that workloads which were named lack what the figure is about.
+    """Says that the trials which were looked at lack what the figure is about.
 
     Raises:
         NoDataError: so it is.
     """
-    if request.workloads is None or spec.metaparameter is None:
+    if spec.metaparameter is None or not releases:
         return
     having = connection.execute(
-        "FROM trials WHERE list_contains(?, workload) AND map_contains(metaparameters, ?) LIMIT 1",
-        [list(request.workloads), spec.metaparameter],
+        "FROM trials WHERE list_contains($releases, release) "
+        "AND ($workloads IS NULL OR list_contains($workloads, workload)) "
+        "AND map_contains(metaparameters, $metaparameter) LIMIT 1",
+        {
+            "releases": list(releases),
+            "workloads": None if workloads is None else list(workloads),
+            "metaparameter": spec.metaparameter,
+        },
     )
     if having.fetchone() is None:
-        names = ", ".join(request.workloads)
+        of = f"release {', '.join(releases)}" if workloads is None else ", ".join(workloads)
+        example = f" '{workloads[0]}'" if workloads else ""
         raise NoDataError(
-            f"no trial of {names} has a {spec.metaparameter}; "
-            f"see what they have with `dbtool trials '{request.workloads[0]}'`"
+            f"no trial of {of} has a {spec.metaparameter}; "
+            f"see what they have with `dbtool trials{example}`"
         )
 
 

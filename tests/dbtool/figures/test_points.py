@@ -5,7 +5,7 @@ from io import StringIO
 import numpy as np
 import pandas as pd
 import pytest
-from support.made_up import write_shard
+from support.made_up import curve, write_shard
 
 from dbtool.errors import UsageError
 from dbtool.figures.points import NoDataError, Request, filled_query, read_points
@@ -166,6 +166,17 @@ def test_an_empty_figure_names_what_would_fill_it(connection):
     with pytest.raises(NoDataError, match=r"published release .* `dbtool produce mnist/") as told:
         read_points(connection, find_figure("1"), Request(release="none such"))
     assert told.value.exit_code == 1
+
+
+def test_a_release_without_momentum_is_told_so(tmp_path):
+    trial = (0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.02]))
+    shard = write_shard(tmp_path, workload=MEDIUM, batch_size=8, goal=0.03, trials=[trial])
+    with open_for_writing(tmp_path / "x.duckdb") as connection:
+        ingest(connection, [shard])
+    with open_for_reading(tmp_path / "x.duckdb") as connection:
+        assert column(rows(connection, "learning-rates"), "y") == [0.1]
+        with pytest.raises(NoDataError, match=r"^no trial of release made-up has a momentum; see"):
+            rows(connection, "momenta")
 
 
 def test_figures_of_the_paper_take_no_workloads(connection):
