@@ -78,13 +78,14 @@ LEFT JOIN held
 -- Every COMPLETE and INFEASIBLE trial of the studies behind a figure's panels, and what became of it; trial_count NULL
 -- takes all of them. The list is that of listed_studies with most_steps (the budget; NULL: none). outcome is goal
 -- achieved, goal not achieved or infeasible, whatever an infeasible trial measured before it diverged; steps are those
--- to the goal; best is the trial of its study that reached the goal first, ties going to the smaller trial id.
+-- to the goal; best is the trial of its study that reached the goal first, ties going to the smaller trial id;
+-- longest_trial are the steps of the longest of these trials.
 CREATE MACRO panel_outcomes(panels, release_name, goal_value, trial_count) AS TABLE
 WITH chosen AS MATERIALIZED (
     SELECT * FROM listed_studies(panels, release_name, goal_value, trial_count)
 ),
 taken AS MATERIALIZED (
-    SELECT panel_order, study_id, trial_id, status, metric, goal, metaparameters
+    SELECT panel_order, study_id, trial_id, status, trial.steps AS taken_steps, metric, goal, metaparameters
     FROM chosen
     JOIN stored.trial USING (study_id)
     WHERE status IN ('COMPLETE', 'INFEASIBLE')
@@ -110,7 +111,8 @@ classed AS (
         END AS outcome,
         steps IS NOT NULL
             AND row_number() OVER (PARTITION BY panel_order, study_id ORDER BY steps, taken.trial_id) = 1 AS best,
-        count(*) OVER (PARTITION BY panel_order, study_id) AS trials
+        count(*) OVER (PARTITION BY panel_order, study_id) AS trials,
+        max(taken_steps) OVER (PARTITION BY panel_order, study_id) AS longest_trial
     FROM taken
     JOIN chosen USING (panel_order, study_id)
     LEFT JOIN first_past_goal('complete_trials') AS first
@@ -127,12 +129,14 @@ SELECT
     CASE outcome WHEN 'goal not achieved' THEN 2 WHEN 'infeasible' THEN 3 ELSE 1 END AS outcome_order,
     steps,
     coalesce(best, false) AS best,
+    longest_trial,
     CASE WHEN study_id IS NOT NULL THEN coalesce(trials, 0) END AS trials
 FROM chosen
 LEFT JOIN classed USING (panel_order, study_id);
 
 -- The points of a scatter plot of metaparameters, a panel a study: x is a trial's learning rate, y its 1 - momentum
--- (1 where none is searched), the series its outcome. x_low to y_high are the borders of the search space.
+-- (1 where none is searched), the series its outcome. x_low to y_high are the borders of the search space. most_steps is
+-- the budget, or the steps of the study's longest trial where that had fewer.
 CREATE MACRO scatter_points(panels, release_name, goal_value, trial_count) AS TABLE
 SELECT
     panel,
@@ -151,7 +155,7 @@ SELECT
     asked_trials,
     release_order,
     batch_size,
-    most_steps,
+    CASE WHEN longest_trial < most_steps THEN longest_trial ELSE most_steps END AS most_steps,
     trial_id,
     best,
     steps,
