@@ -41,7 +41,7 @@ PICTURES = "figures"
 # A clone of the repository carries every version of every picture.
 MOST_BYTES = 2_000_000
 LARGE_PICTURE = 100_000
-COLOURS = 128
+COLOURS = 256
 
 
 @dataclass(frozen=True)
@@ -147,10 +147,12 @@ def _small_picture(points: Points, spec: FigureSpec) -> tuple[str, bytes]:
     svg = drawn_as(points, spec, Look(), "svg")
     if len(svg) <= LARGE_PICTURE:
         return f"{spec.name}.svg", svg
-    png = io.BytesIO()
+    small = io.BytesIO()
     with Image.open(io.BytesIO(drawn_as(points, spec, Look(), "png"))) as image:
-        image.convert("RGB").quantize(COLOURS).save(png, format="png", optimize=True)
-    return f"{spec.name}.png", png.getvalue()
+        few_colours = image.convert("RGB").quantize(COLOURS).convert("RGB")
+        # Without losses, two thirds of what the same dots need as PNG.
+        few_colours.save(small, format="webp", lossless=True, quality=100)
+    return f"{spec.name}.webp", small.getvalue()
 
 
 if __name__ == "__main__":
