@@ -13,10 +13,10 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from replica import plan_study, write_archive
 from support import rules
 
 from dbtool.store.database import open_for_reading
-from tests.replica import plan_study, write_archive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

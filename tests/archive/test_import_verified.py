@@ -7,7 +7,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from tests.replica import plan_study, write_archive
+from replica import plan_study, write_archive
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,11 +15,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from replica import StudyPlan, StudyTruth, Truth, plan_study, published_plans, write_archive
+from replica.odd import KINDS
+from replica.plan import scaling_law
 
 from dbtool.archive.table import catalog, published_studies
-from tests.replica import StudyPlan, StudyTruth, Truth, plan_study, published_plans, write_archive
-from tests.replica.odd import KINDS
-from tests.replica.plan import scaling_law
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 MNIST = "mnist/simple_cnn_base/nesterov_momentum"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pytest
+from replica import plan_study, write_archive
 from support.archives import imported
 from support.made_up import curve, write_shard
 
@@ -15,7 +16,6 @@ import dbtool
 from dbtool.data_loader import load_study, load_workload
 from dbtool.store.database import open_for_writing
 from dbtool.store.ingest import find_shards, ingest
-from tests.replica import plan_study, write_archive
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,13 +12,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from replica import plan_study, write_archive
 from support import figure_rules, rules
 from support import published_figures as published
 from support.archives import imported
 from support.figure_points import agree, figure_points
 
 from dbtool.store.database import open_for_reading
-from tests.replica import plan_study, write_archive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

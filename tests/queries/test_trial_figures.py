@@ -10,13 +10,13 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from replica import plan_study, write_archive
 from support import rules, trial_rules
 from support.archives import imported
 
 from dbtool.figures.points import Request, filled_query
 from dbtool.figures.specs import find_figure
 from dbtool.store.database import open_for_reading
-from tests.replica import plan_study, write_archive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from replica import plan_study, write_archive
 from support.archives import imported
 from support.made_up import curve, write_shard
 
 from dbtool.store.database import open_for_writing
 from dbtool.store.ingest import find_shards, ingest
-from tests.replica import plan_study, write_archive
 
 if TYPE_CHECKING:
     from pathlib import Path
