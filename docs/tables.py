@@ -1,13 +1,15 @@
 """Writes the tables of a document anew: each is what the `dbtool` command above it prints.
 
 Run `python docs/tables.py DOCUMENT --db DATABASE`; `make docs` does it for docs/measured.md. A
-table stands below a block of code that holds one command and nothing else:
+table stands below a block of code that holds one query and nothing else:
 
     ```
     dbtool sql --file queries/analyses/summary.sql
     ```
 
     | release | workload | …
+
+One is put below a query that has none yet.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-_COMMAND_AND_TABLE = re.compile(r"(```\ndbtool (?P<words>[^\n]+)\n```\n\n)(?:\|[^\n]*\n)+")
+_QUERY_AND_TABLE = re.compile(
+    r"(```\ndbtool (?P<words>sql [^\n]+)\n```\n\n)(?P<table>(?:\|[^\n]*\n)*)"
+)
 
 
 def main() -> None:
@@ -36,9 +40,10 @@ def with_tables(text: str, database: Path) -> str:
     """The text with each table as its command prints it from the database."""
 
     def written_anew(found: re.Match[str]) -> str:
-        return found[1] + printed(shlex.split(found["words"]), database)
+        table = printed(shlex.split(found["words"]), database)
+        return found[1] + (table if found["table"] else f"{table}\n")
 
-    return _COMMAND_AND_TABLE.sub(written_anew, text)
+    return _QUERY_AND_TABLE.sub(written_anew, text)
 
 
 def printed(words: list[str], database: Path) -> str:

@@ -41,6 +41,15 @@ def test_tables_become_what_their_commands_print_and_the_rest_stays(tmp_path: Pa
     )
 
 
+def test_a_query_without_a_table_gets_one(tmp_path: Path) -> None:
+    document = tmp_path / "document.md"
+    document.write_text(f"```\n{COMMAND}\n```\n\nText\n")
+    ended = _run(document, _database(tmp_path))
+    assert (ended.returncode, ended.stderr) == (0, "")
+    table = "| batch_size | trials |\n| ---: | ---: |\n| 64 | 1 |\n"
+    assert document.read_text() == f"```\n{COMMAND}\n```\n\n{table}\nText\n"
+
+
 def test_a_command_that_fails_leaves_the_document(tmp_path: Path) -> None:
     document = tmp_path / "document.md"
     text = "```\ndbtool sql 'SELECT nothing FROM trials'\n```\n\n| nothing |\n| --- |\n"
