@@ -89,6 +89,12 @@ def no_data(
         left_out: the rows that name the figure's curves.
         workloads: those that the request names.
     """
+    if spec.compares is not None and releases:
+        of = f"release {', '.join(releases)}" if workloads is None else ", ".join(workloads)
+        return NoDataError(
+            f"of {of} no two workloads with a goal differ in their {spec.compares} alone; "
+            "see what there is with `dbtool workloads`"
+        )
     if workloads is not None:
         return NoDataError(f"no goal is known for {', '.join(workloads)}; give one with --goal")
     held = f"release {', '.join(releases)}" if releases else "the database, which holds no release,"

@@ -1,4 +1,4 @@
-"""The figures of curves from shards: two releases at once, sparse networks, any workloads.
+"""The figures of curves from shards: two releases at once, and sparse networks.
 
 Every point is compared with the authors' rules in pandas, from the same made-up numbers.
 """
@@ -6,121 +6,19 @@ Every point is compared with the authors' rules in pandas, from the same made-up
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-import pandas as pd
-import pytest
 from support import figure_rules
 from support import published_figures as published
 from support.figure_points import agree, figure_points
 from support.figure_rules import Curve
-from support.made_up import SEARCH_SPACE, write_shard
-from support.rules import StudyFrames
-
-from dbtool.figures.points import NoDataError, Request, read_points
-from dbtool.figures.specs import find_figure
-from dbtool.store.database import open_for_reading, open_for_writing
-from dbtool.store.ingest import ingest
+from support.two_releases import ERROR, NM
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Sequence
 
     import duckdb
-
-    Releases = dict[str, list[StudyFrames]]
-
-NM = "nesterov_momentum"
-CNN, PLAIN = f"mnist/simple_cnn_base/{NM}", "mnist/simple_cnn_base/sgd"
-FASHION = f"fashion_mnist/simple_cnn_base/{NM}"
-DECAYED = f"schedule_linear/{CNN}"
-EVERY, EVALUATIONS = 25, 40
-ERROR = "val/classification_error"
-# (release, workload, batch sizes, values of the definition)
-STUDIES: tuple[tuple[str, str, tuple[int, ...], dict[str, Any]], ...] = (
-    ("published", CNN, (8, 16, 64), {"goal": 0.01}),
-    ("published", FASHION, (16, 32), {"goal": 0.1}),
-    ("published", PLAIN, (16, 64, 256), {"goal": 0.01}),
-    ("published", f"solution_quality/{PLAIN}", (16,), {"goal": 0.01}),
-    ("published", f"sparsity_50/{PLAIN}", (64, 256), {"goal": 0.02, "sparsity": 0.5}),
-    ("published", f"sparsity_90/{PLAIN}", (16, 64), {"goal": 0.02, "sparsity": 0.9}),
-    ("measured", CNN, (8, 32), {"goal": 0.012, "schedule": "constant"}),
-    ("measured", DECAYED, (8, 32, 64), {"goal": 0.01, "schedule": "linear_decay"}),
-    ("measured", f"sparsity_90/{PLAIN}", (16, 1_024), {"goal": 0.02, "sparsity": 0.9}),
-)
-
-
-def made_trials(rng: np.random.Generator, goal: float, *, momentum: bool) -> list[Any]:
-    """Trials of every status; errors of three digits fall past the goal, to it, or not so far."""
-    trials = []
-    for trial_id in rng.choice(40, 12, replace=False).tolist():
-        floor = goal * rng.choice([0.6, 0.9, 1.0, 1.5])
-        fall = np.exp(-np.arange(EVALUATIONS) * rng.uniform(0.1, 0.5))
-        errors = np.maximum(0.9 * fall * rng.uniform(0.9, 1.1, EVALUATIONS), floor).round(3)
-        rate = {"learning_rate": float(10 ** rng.uniform(-4, 1))}
-        if momentum:
-            rate["momentum"] = float(rng.uniform(0.5, 0.999))
-        rows = [
-            {"step": EVERY * place, "val_classification_error": float(error)}
-            for place, error in enumerate(errors)
-        ]
-        status = str(rng.choice(["COMPLETE"] * 3 + ["INCOMPLETE", "INFEASIBLE"]))
-        trials.append((trial_id, status, rate, rows))
-    return sorted(trials, key=lambda trial: int(trial[0]))
-
-
-def frames_of(workload: str, batch_size: int, trials: list[Any]) -> StudyFrames:
-    """A shard's study as an archive's files would tell it."""
-    measurements = [
-        {"trial_id": trial_id, "step": row["step"], ERROR: str(row["val_classification_error"])}
-        for trial_id, _, _, rows in trials
-        for row in rows
-    ]
-    listed = [
-        {"trial_id": trial_id, "status": status, "steps": rows[-1]["step"], "parameters": rate}
-        for trial_id, status, rate, rows in trials
-    ]
-    study = {
-        "batch_size": batch_size,
-        "train_steps": EVERY * (EVALUATIONS - 1),
-        "parameter_configs": SEARCH_SPACE,
-    }
-    return StudyFrames(workload, study, pd.DataFrame(listed), pd.DataFrame(measurements))
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Releases, Path]:
-    folder = tmp_path_factory.mktemp("releases")
-    rng = np.random.default_rng(12)
-    releases: Releases = {"published": [], "measured": []}
-    shards = []
-    for release, workload, batch_sizes, definition in STUDIES:
-        for batch_size in batch_sizes:
-            trials = made_trials(rng, definition["goal"], momentum=not workload.endswith("sgd"))
-            releases[release].append(frames_of(workload, batch_size, trials))
-            shards.append(
-                write_shard(
-                    folder / release, trials=trials, workload=workload, batch_size=batch_size,
-                    release=release, **definition,
-                )
-            )  # fmt: skip
-    path: Path = folder / "db"
-    with open_for_writing(path) as connection:
-        ingest(connection, shards)
-    return releases, path
-
-
-@pytest.fixture
-def releases(made: tuple[Releases, Path]) -> Releases:
-    return made[0]
-
-
-@pytest.fixture
-def connection(made: tuple[Releases, Path]) -> Iterator[duckdb.DuckDBPyConnection]:
-    with open_for_reading(made[1]) as opened:
-        yield opened
-
+    from support.two_releases import Releases
 
 BOTH = {"release": "measured, published"}
 
@@ -243,99 +141,3 @@ def test_steps_against_sparsity(releases: Releases, connection: duckdb.DuckDBPyC
                 for p in there
             ] or [shared | {"x": None, "y": None}]  # fmt: skip
     agree(figure_points(connection, "sparsity-against"), expected, kind="against")
-
-
-GENERAL = [
-    Curve(1, 1, f"fashion_mnist {NM}", FASHION, ERROR, "0.1"),
-    Curve(1, 2, f"mnist {NM}", CNN, ERROR, "0.01"),
-    Curve(1, 3, "mnist sgd", PLAIN, ERROR, "0.01"),
-]
-NAMED = {"workloads": (CNN, FASHION, PLAIN), "release": "published,measured"}
-
-
-def test_any_workloads_in_one_panel(
-    releases: Releases, connection: duckdb.DuckDBPyConnection
-) -> None:
-    agree(
-        figure_points(connection, "steps", **NAMED),
-        figure_rules.steps_points(GENERAL, releases),
-        kind="steps_to_result",
-    )
-    relative = figure_rules.normalised_points(
-        [replace(curve, goal="0.2") for curve in GENERAL], {"published": releases["published"]}
-    )
-    found = figure_points(
-        connection, "relative-steps", **{**NAMED, "release": "published", "goal": 0.2}
-    )
-    agree(found, relative, kind="normalised")
-    # All three curves have it, while 8 and 64 are of two at most.
-    assert {point["normalise_at"] for point in found} == {16}
-
-
-def test_metaparameters_of_any_workloads(
-    releases: Releases, connection: duckdb.DuckDBPyConnection
-) -> None:
-    curves = [
-        replace(curve, panel=panel, series=1, name="simple_cnn_base")
-        for panel, curve in enumerate(GENERAL, 1)
-    ]
-    agree(
-        figure_points(connection, "learning-rates", **NAMED),
-        figure_rules.metaparameter_points(curves, releases, "learning_rate"),
-        kind="metaparameter",
-    )
-    agree(
-        figure_points(connection, "momenta", **NAMED),
-        figure_rules.metaparameter_points(curves[:2], releases, "momentum"),
-        kind="metaparameter",
-    )
-
-
-def test_a_search_without_momentum_is_told_so(connection: duckdb.DuckDBPyConnection) -> None:
-    with pytest.raises(NoDataError, match=f"no trial of {PLAIN} has a momentum"):
-        read_points(connection, find_figure("momenta"), Request(workloads=(PLAIN,)))
-
-
-def test_best_by_budget_of_any_workload(
-    releases: Releases, connection: duckdb.DuckDBPyConnection
-) -> None:
-    steps = [
-        Curve(1, place, f"{most} steps", CNN, ERROR, most_steps=most)
-        for place, most in enumerate((100, 200, 500), 1)
-    ]
-    # 975 steps are 7.8 epochs of the 1,000 examples at batch size 8, and 62.4 at 64.
-    numbers = ("0.1", "0.2", "0.5", "1", "2", "5", "10")
-    epochs = [
-        Curve(2, place, f"{word} {unit}", CNN, ERROR, most_examples=1_000 * float(word))
-        for place, word in enumerate(numbers, 1)
-        for unit in ["epoch" if word == "1" else "epochs"]
-    ]
-    expected = figure_rules.best_points(steps + epochs, {"published": releases["published"]})
-    found = figure_points(connection, "best-by-budget", workloads=(CNN,), release="published")
-    agree(found, expected, kind="best")
-
-
-def test_schedules_are_compared_where_there_are_two(
-    releases: Releases, connection: duckdb.DuckDBPyConnection
-) -> None:
-    curves = [Curve(1, 1, "constant", CNN, ERROR), Curve(1, 2, "linear", DECAYED, ERROR)]
-    expected = figure_rules.best_points(curves, {"measured": releases["measured"]})
-    for request in ({}, {"release": "measured"}):
-        agree(figure_points(connection, "schedule-comparison", **request), expected, kind="best")
-
-
-def test_schedules_without_a_pair_are_told(connection: duckdb.DuckDBPyConnection) -> None:
-    found = figure_points(connection, "schedule-comparison", release="published")
-    assert [point["x"] for point in found] == [None] * 6
-    assert [point["series"] for point in found][:2] == ["constant", "linear"]
-    assert {point["workload"] for point in found} == {f"cifar_10/resnet_8/{NM}"}
-
-
-@pytest.mark.parametrize("figure", ["steps", "relative-steps", "learning-rates", "momenta"])
-def test_without_names_every_workload_of_the_release_is_there(
-    figure: str, connection: duckdb.DuckDBPyConnection
-) -> None:
-    wanted = {workload for release, workload, _, _ in STUDIES if release == "published"}
-    if figure == "momenta":
-        wanted = {workload for workload in wanted if not workload.endswith("sgd")}
-    assert {point["workload"] for point in figure_points(connection, figure)} == wanted

@@ -37,6 +37,8 @@ GUIDE_DASHES: Mapping[str, Any] = {
     "linear": (0, (4, 2.2)),
     "square_root": (0, (1, 1.8)),
 }
+# Between logarithmic axes.
+GUIDE_SLOPES: Mapping[str, float] = {"perfect": -1.0, "linear": 1.0, "square_root": 0.5}
 GUIDE_WORDS: Mapping[str, tuple[str, str]] = {
     "perfect": ("perfect scaling", "dashed line"),
     "linear": ("linear scaling", "dashed line"),
@@ -116,19 +118,18 @@ def draw_marks(
 
 
 def draw_guides(axes: Axes, panel: Panel, names: Sequence[str], pen: Pen) -> None:
-    """Draws each line to compare with once, grey where all curves share it."""
-    drawn: set[tuple[str, tuple[tuple[float, float], ...]]] = set()
-    shared = len(panel.curves) == 1 or _share_guides(panel, names)
-    for curve in panel.curves:
-        for name in names:
-            line = tuple(
-                (x, y)
-                for x, y in zip(curve.column("x"), curve.column(name), strict=True)
-                if y is not None and y > 0
-            )
-            if (name, line) in drawn or len(line) < 2:
+    """Draws the lines to compare with, a grey one where all curves have the same."""
+    for name in names:
+        lines: dict[tuple[tuple[float, float], ...], Curve] = {}
+        for curve in panel.curves:
+            lines.setdefault(_guide(curve, name), curve)
+        points = [point for line in lines for point in line]
+        shared = _on_one_line(points, GUIDE_SLOPES[name])
+        if shared:
+            lines = {tuple(sorted(dict(points).items())): panel.curves[0]}
+        for line, curve in lines.items():
+            if len(line) < 2:
                 continue
-            drawn.add((name, line))
             axes.add_line(
                 Line2D(
                     [x for x, _ in line],
@@ -143,15 +144,19 @@ def draw_guides(axes: Axes, panel: Panel, names: Sequence[str], pen: Pen) -> Non
             )
 
 
-def _share_guides(panel: Panel, names: Sequence[str]) -> bool:
-    """Whether the guides of all curves agree wherever two of them have a value."""
-    at: dict[tuple[str, float], float] = {}
-    for curve in panel.curves:
-        for name in names:
-            for x, y in zip(curve.column("x"), curve.column(name), strict=True):
-                if y is not None and not math.isclose(at.setdefault((name, x), y), y):
-                    return False
-    return True
+def _guide(curve: Curve, name: str) -> tuple[tuple[float, float], ...]:
+    """The points of a curve's line to compare with."""
+    return tuple(
+        (x, y)
+        for x, y in zip(curve.column("x"), curve.column(name), strict=True)
+        if y is not None and y > 0
+    )
+
+
+def _on_one_line(points: Sequence[tuple[float, float]], slope: float) -> bool:
+    """Whether points lie on one line of this slope between logarithmic axes."""
+    heights = [y / x**slope for x, y in points]
+    return bool(heights) and math.isclose(min(heights), max(heights))
 
 
 def draw_unreached(axes: Axes, panel: Panel, pen: Pen) -> None:

@@ -50,6 +50,8 @@ class FigureSpec:
         columns: panels side by side where there are enough of them.
         takes_workloads: whether the query has the parameter $workloads.
         metaparameter: what workloads without are left out; None: all workloads have what it takes.
+        compares: what alone the workloads of a panel differ in, where the query looks for such; a
+            workload without another is left out.
         in_published: whether the published release has what the figure is about.
     """
 
@@ -64,6 +66,7 @@ class FigureSpec:
     columns: int = 3
     takes_workloads: bool = False
     metaparameter: str | None = None
+    compares: str | None = None
     in_published: bool = True
 
     @property

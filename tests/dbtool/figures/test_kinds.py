@@ -6,7 +6,7 @@ from matplotlib.colors import to_hex
 from dbtool.figures.kinds.scales import power
 from dbtool.figures.render import draw
 from dbtool.figures.specs import find_figure
-from dbtool.figures.style import COLOURS
+from dbtool.figures.style import COLOURS, PERFECT
 from tests.dbtool.figures import made_points
 from tests.dbtool.figures.made_points import FIGURE_OF, points_of
 
@@ -72,6 +72,29 @@ def test_normalised_curves_have_the_colours_of_their_models():
     # The line of perfect scaling is the same for both, and drawn once.
     assert sum(line.get_label().startswith("perfect") for line in axes.lines) == 1
     assert any("relative to batch size 2" in word for word in words(axes))
+
+
+def test_perfect_scaling_that_curves_share_is_one_line_wherever_their_points_lie():
+    first, second = made_points.normalised_rows()[:3], made_points.normalised_rows()[3:]
+    (axes,) = drawn([first[1], first[2], second[0], second[1]])
+    line = look(axes, "perfect: fc_1024")
+    assert marks(axes, "perfect: fc_1024") == [(1, 2), (2, 1), (4, 0.5)]
+    assert to_hex(line.get_color()) == PERFECT
+    assert sum(line.get_label().startswith("perfect") for line in axes.lines) == 1
+
+
+def test_perfect_scaling_of_curves_that_do_not_share_it_has_their_colours():
+    # The curves have no batch size in common.
+    fewer = [row for row in made_points.steps_rows() if row["x"] < 4]
+    name = {"series": "fc_1024", "series_order": 2}
+    more = [
+        row | name | {"perfect": 2 * row["perfect"]}
+        for row in made_points.steps_rows()
+        if row["x"] >= 4
+    ]
+    (axes,) = drawn(fewer + more)
+    for series in ("simple_cnn_base", "fc_1024"):
+        assert look(axes, f"perfect: {series}").get_color() == COLOURS[series]
 
 
 def test_a_metaparameter_at_a_border_is_ringed_and_shaded():
