@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.lines import Line2D
@@ -117,46 +118,57 @@ def draw_marks(
         )
 
 
+@dataclass(frozen=True)
+class _Guide:
+    """A line to compare with, of one curve or of several that lie on it."""
+
+    height: float
+    curve: Curve
+    points: dict[float, float]
+
+
 def draw_guides(axes: Axes, panel: Panel, names: Sequence[str], pen: Pen) -> None:
-    """Draws the lines to compare with, a grey one where all curves have the same."""
+    """Draws each line to compare with once, grey where all curves have the same."""
     for name in names:
-        lines: dict[tuple[tuple[float, float], ...], Curve] = {}
-        for curve in panel.curves:
-            lines.setdefault(_guide(curve, name), curve)
-        points = [point for line in lines for point in line]
-        shared = _on_one_line(points, GUIDE_SLOPES[name])
-        if shared:
-            lines = {tuple(sorted(dict(points).items())): panel.curves[0]}
-        for line, curve in lines.items():
-            if len(line) < 2:
+        guides = _guides(panel, name)
+        shared = len(guides) == 1
+        for guide in guides:
+            if len(guide.points) < 2:
                 continue
+            line = sorted(guide.points.items())
             axes.add_line(
                 Line2D(
                     [x for x, _ in line],
                     [y for _, y in line],
                     linestyle=GUIDE_DASHES[name],
                     linewidth=pen.pt(1.0 if shared else 0.8),
-                    color=PERFECT if shared else curve.colour,
+                    color=PERFECT if shared else guide.curve.colour,
                     alpha=1.0 if shared else 0.65,
                     zorder=2,
-                    label=f"{name}: {curve.name}",
+                    label=f"{name}: {guide.curve.name}",
                 )
             )
 
 
-def _guide(curve: Curve, name: str) -> tuple[tuple[float, float], ...]:
-    """The points of a curve's line to compare with."""
-    return tuple(
-        (x, y)
-        for x, y in zip(curve.column("x"), curve.column(name), strict=True)
-        if y is not None and y > 0
-    )
-
-
-def _on_one_line(points: Sequence[tuple[float, float]], slope: float) -> bool:
-    """Whether points lie on one line of this slope between logarithmic axes."""
-    heights = [y / x**slope for x, y in points]
-    return bool(heights) and math.isclose(min(heights), max(heights))
+def _guides(panel: Panel, name: str) -> list[_Guide]:
+    """The lines of a name; dashes of curves that start elsewhere on one would fill its gaps."""
+    guides: list[_Guide] = []
+    for curve in panel.curves:
+        points = {
+            x: y
+            for x, y in zip(curve.column("x"), curve.column(name), strict=True)
+            if y is not None and y > 0
+        }
+        if not points:
+            continue
+        x, y = next(iter(points.items()))
+        height = y / x ** GUIDE_SLOPES[name]
+        same = [guide for guide in guides if math.isclose(guide.height, height)]
+        if same:
+            same[0].points.update(points)
+        else:
+            guides.append(_Guide(height, curve, points))
+    return guides
 
 
 def draw_unreached(axes: Axes, panel: Panel, pen: Pen) -> None:

@@ -97,6 +97,20 @@ def test_perfect_scaling_of_curves_that_do_not_share_it_has_their_colours():
         assert look(axes, f"perfect: {series}").get_color() == COLOURS[series]
 
 
+def test_perfect_scaling_that_some_curves_share_is_one_line():
+    rows = made_points.steps_rows()
+    shared = [row | {"series": "fc_1024", "series_order": 2} for row in rows[1:]]
+    apart = [
+        row | {"series": "fc_64_64_64", "series_order": 3, "perfect": 2 * row["perfect"]}
+        for row in rows
+    ]
+    (axes,) = drawn(rows + shared + apart)
+    lines = [line for line in axes.lines if line.get_label().startswith("perfect")]
+    assert [(line.get_label(), line.get_color()) for line in lines] == [
+        (f"perfect: {name}", COLOURS[name]) for name in ("simple_cnn_base", "fc_64_64_64")
+    ]
+
+
 def test_a_metaparameter_at_a_border_is_ringed_and_shaded():
     (axes,) = drawn(made_points.metaparameter_rows())
     assert marks(axes, "ring: simple_cnn_base") == [(4, 9.0)]
