@@ -75,6 +75,11 @@ def what_fills(
     return " or ".join(ways)
 
 
+def looked_at(releases: Sequence[str], workloads: Sequence[str] | None) -> str:
+    """The workloads that a request names, or else the releases, in words."""
+    return f"release {', '.join(releases)}" if workloads is None else ", ".join(workloads)
+
+
 def no_data(
     spec: FigureSpec,
     releases: Sequence[str],
@@ -90,14 +95,13 @@ def no_data(
         workloads: those that the request names.
     """
     if spec.compares is not None and releases:
-        of = f"release {', '.join(releases)}" if workloads is None else ", ".join(workloads)
         return NoDataError(
-            f"of {of} no two workloads with a goal differ in their {spec.compares} alone; "
-            "see what there is with `dbtool workloads`"
+            f"of {looked_at(releases, workloads)} no two workloads with a goal differ in their "
+            f"{spec.compares} alone; see what there is with `dbtool workloads`"
         )
     if workloads is not None:
         return NoDataError(f"no goal is known for {', '.join(workloads)}; give one with --goal")
-    held = f"release {', '.join(releases)}" if releases else "the database, which holds no release,"
+    held = looked_at(releases, None) if releases else "the database, which holds no release,"
     if left_out.is_empty():
         return NoDataError(
             f"{held} has no workload with a goal for {spec.name}; "

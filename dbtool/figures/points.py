@@ -10,7 +10,7 @@ import duckdb
 import polars as pl
 
 from dbtool.errors import UsageError
-from dbtool.figures.gaps import NoDataError, no_data
+from dbtool.figures.gaps import NoDataError, looked_at, no_data
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -133,10 +133,9 @@ def _check_metaparameter(
         },
     )
     if having.fetchone() is None:
-        of = f"release {', '.join(releases)}" if workloads is None else ", ".join(workloads)
         example = f" '{workloads[0]}'" if workloads else ""
         raise NoDataError(
-            f"no trial of {of} has a {spec.metaparameter}; "
+            f"no trial of {looked_at(releases, workloads)} has a {spec.metaparameter}; "
             f"see what they have with `dbtool trials{example}`"
         )
 

@@ -21,7 +21,7 @@ curves AS (
     SELECT
         min(panel_order) OVER same AS panel_order,
         concat(model, ' with ', optimizer, if(sparsity > 0, format(', {:.0f} % sparse', 100 * sparsity), '')) AS panel,
-        row_number() OVER (PARTITION BY model, optimizer, sparsity ORDER BY panel_order) AS series_order,
+        row_number() OVER (same ORDER BY panel_order) AS series_order,
         if(sparsity > 0, dataset, concat_ws('/', collection, dataset)) AS series,
         workload,
         metric,

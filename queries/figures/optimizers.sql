@@ -14,8 +14,7 @@ curves AS (
         min(panel_order) OVER same AS panel_order,
         concat(model, ' on ', concat_ws('/', collection, dataset)) AS panel,
         row_number() OVER (
-            PARTITION BY collection, dataset, model, metric, goal
-            ORDER BY list_position(['sgd', 'momentum', 'nesterov_momentum'], optimizer) NULLS LAST, optimizer
+            same ORDER BY list_position(['sgd', 'momentum', 'nesterov_momentum'], optimizer) NULLS LAST, optimizer
         ) AS series_order,
         optimizer AS series,
         workload,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.lines import Line2D
@@ -118,41 +117,35 @@ def draw_marks(
         )
 
 
-@dataclass(frozen=True)
-class _Guide:
-    """A line to compare with, of one curve or of several that lie on it."""
-
-    height: float
-    curve: Curve
-    points: dict[float, float]
-
-
 def draw_guides(axes: Axes, panel: Panel, names: Sequence[str], pen: Pen) -> None:
     """Draws each line to compare with once, grey where all curves have the same."""
     for name in names:
         guides = _guides(panel, name)
         shared = len(guides) == 1
-        for guide in guides:
-            if len(guide.points) < 2:
+        for curve, points in guides:
+            if len(points) < 2:
                 continue
-            line = sorted(guide.points.items())
+            line = sorted(points.items())
             axes.add_line(
                 Line2D(
                     [x for x, _ in line],
                     [y for _, y in line],
                     linestyle=GUIDE_DASHES[name],
                     linewidth=pen.pt(1.0 if shared else 0.8),
-                    color=PERFECT if shared else guide.curve.colour,
+                    color=PERFECT if shared else curve.colour,
                     alpha=1.0 if shared else 0.65,
                     zorder=2,
-                    label=f"{name}: {guide.curve.name}",
+                    label=f"{name}: {curve.name}",
                 )
             )
 
 
-def _guides(panel: Panel, name: str) -> list[_Guide]:
-    """The lines of a name; dashes of curves that start elsewhere on one would fill its gaps."""
-    guides: list[_Guide] = []
+def _guides(panel: Panel, name: str) -> list[tuple[Curve, dict[float, float]]]:
+    """The lines of a name, each with its first curve and the points of all curves that lie on it.
+
+    Drawn apart, dashes of curves that start elsewhere on the line would fill each other's gaps.
+    """
+    guides: dict[float, tuple[Curve, dict[float, float]]] = {}
     for curve in panel.curves:
         points = {
             x: y
@@ -162,13 +155,10 @@ def _guides(panel: Panel, name: str) -> list[_Guide]:
         if not points:
             continue
         x, y = next(iter(points.items()))
-        height = y / x ** GUIDE_SLOPES[name]
-        same = [guide for guide in guides if math.isclose(guide.height, height)]
-        if same:
-            same[0].points.update(points)
-        else:
-            guides.append(_Guide(height, curve, points))
-    return guides
+        own = y / x ** GUIDE_SLOPES[name]
+        height = next((known for known in guides if math.isclose(known, own)), own)
+        guides.setdefault(height, (curve, {}))[1].update(points)
+    return list(guides.values())
 
 
 def draw_unreached(axes: Axes, panel: Panel, pen: Pen) -> None:
