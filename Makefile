@@ -19,6 +19,7 @@ figures: $(VENV)/installed $(DATABASE) ## draw every figure from the data in thi
 docs: $(VENV)/installed $(DATABASE) ## write anew what of docs/ follows from schema/, queries/ and data/
 	$(BIN)/python -m dbtool.figures.gallery.docs --db $(DATABASE) --out docs
 	$(BIN)/python docs/tables.py docs/measured.md --db $(DATABASE)
+	$(BIN)/python docs/pictures.py docs/measured.md --db $(DATABASE)
 	$(BIN)/python docs/schema_reference.py docs/schema.md
 	$(BIN)/python docs/cookbook.py docs/cookbook.md --db $(DATABASE)
 
