@@ -193,18 +193,23 @@ ORDER BY panel_order, series_order, release_order, x;
 -- The points of a normalised figure: y is the steps divided by the curve's own steps at the batch size normalise_at,
 -- NULL where either is missing or the latter is 0; perfect is the line of perfect scaling, which is 1 at that batch size.
 -- Where the list has no normalise_at, or more of the panel's curves reached the goal at another batch size, it is that at
--- which most of them did, of several the smallest.
+-- which most of them did; of several the named one, else that of the curves with most points, else the smallest.
 CREATE MACRO normalised_points(curves, release_name, goal_value, trial_count) AS TABLE
 WITH found AS MATERIALIZED (
-    SELECT *, steps > 0 AS divides FROM curve_steps(curves, release_name, goal_value, trial_count)
+    SELECT
+        *,
+        steps > 0 AS divides,
+        count(*) FILTER (steps > 0) OVER (PARTITION BY panel_order, series_order, release_order) AS points_of_curve
+    FROM curve_steps(curves, release_name, goal_value, trial_count)
 ),
 shared AS (
-    SELECT panel_order, arg_max(batch_size, (curves_there, is_named, -batch_size)) AS shared_at
+    SELECT panel_order, arg_max(batch_size, (curves_there, is_named, points_there, -batch_size)) AS shared_at
     FROM (
         SELECT
             panel_order,
             batch_size,
             count(*) AS curves_there,
+            sum(points_of_curve) AS points_there,
             coalesce(batch_size = any_value(normalise_at), false) AS is_named
         FROM found
         WHERE divides

@@ -228,9 +228,17 @@ def _curves_of(points: Sequence[Point]) -> list[list[Point]]:
 
 
 def _shared(points: Sequence[Point], panel: int, named: int | None) -> int | None:
-    """The batch size at which most curves have steps, of several the named or the smallest."""
-    sizes = [point["x"] for point in points if point["panel_order"] == panel and point.get("steps")]
-    return min(sizes, key=lambda size: (-sizes.count(size), size != named, size), default=None)
+    """Where most curves have steps; of several the named, else by points, else the smallest."""
+    in_panel = [point for point in points if point["panel_order"] == panel]
+    curves = [
+        [point["x"] for point in curve if point.get("steps")] for curve in _curves_of(in_panel)
+    ]
+
+    def order(size: int) -> tuple[int, bool, int, int]:
+        there = [sizes for sizes in curves if size in sizes]
+        return -len(there), size != named, -sum(map(len, there)), size
+
+    return min((size for sizes in curves for size in sizes), key=order, default=None)
 
 
 def _without_study(points: Iterable[Point]) -> list[Point]:

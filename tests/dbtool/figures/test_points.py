@@ -86,6 +86,19 @@ def test_normalised_steps_are_1_at_the_batch_size_of_most_curves_where_the_named
     assert set(column(points, "normalise_at")) == {16}
 
 
+def test_normalised_steps_are_1_where_the_curve_with_most_points_is_when_none_share_a_batch_size(
+    tmp_path,
+):
+    shards = sgd_shards(tmp_path / "shards", {MEDIUM: {2: 6}, WIDE: {16: 3, 64: 1}})
+    with open_for_writing(tmp_path / "apart.duckdb") as connection:
+        ingest(connection, shards)
+    with open_for_reading(tmp_path / "apart.duckdb") as connection:
+        points = rows(connection, "relative-steps").sort("series", "x")
+    assert column(points, "x") == [16, 64, 2]
+    assert column(points, "y") == [1.0, 1 / 3, None]
+    assert set(column(points, "normalise_at")) == {16}
+
+
 def test_curves_without_data_are_told(connection):
     points = read_points(connection, find_figure("4"), Request())
     assert points.rows["series"].unique().to_list() == ["nesterov_momentum"]
