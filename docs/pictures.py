@@ -15,13 +15,12 @@ Pictures of figures as they are without options are those of docs/figures.md.
 
 from __future__ import annotations
 
-import argparse
 import re
 import shlex
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
+
+from commands import document_and_database, output_of
 
 _PLOT_AND_PICTURE = re.compile(
     r"```\ndbtool (?P<words>plot [^\n]+)\n```\n\n!\[[^\]]*\]\((?P<file>[^)]+\.svg)\)"
@@ -30,26 +29,17 @@ _PLOT_AND_PICTURE = re.compile(
 
 def main() -> None:
     """Draws the pictures of the document that is named."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("document", type=Path)
-    parser.add_argument("--db", type=Path, required=True, help="the database that commands read")
-    arguments = parser.parse_args()
-    text = arguments.document.read_text(encoding="utf-8")
-    for found in _PLOT_AND_PICTURE.finditer(text):
-        picture = arguments.document.parent / found["file"]
+    document, database = document_and_database(__doc__.splitlines()[0])
+    for found in _PLOT_AND_PICTURE.finditer(document.read_text(encoding="utf-8")):
+        picture = document.parent / found["file"]
         picture.parent.mkdir(exist_ok=True)
-        picture.write_bytes(drawn(shlex.split(found["words"]), arguments.db))
+        picture.write_bytes(drawn(shlex.split(found["words"]), database))
 
 
 def drawn(words: list[str], database: Path) -> bytes:
     """The SVG file of the one figure that `dbtool` draws; ends the program where it fails."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "dbtool", *words, "--db", str(database)]
-        ended = subprocess.run(
-            [*command, "--format", "svg", "--out", folder], stdout=subprocess.PIPE, check=False
-        )
-        if ended.returncode:
-            sys.exit(f"`{shlex.join(command)}` failed; mend it and run this again")
+        output_of(words, database, "--format", "svg", "--out", folder)
         (picture,) = Path(folder).glob("*.svg")
         return picture.read_bytes()
 

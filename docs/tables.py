@@ -14,12 +14,14 @@ One is put below a query that has none yet.
 
 from __future__ import annotations
 
-import argparse
 import re
 import shlex
-import subprocess
-import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+from commands import document_and_database, output_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _QUERY_AND_TABLE = re.compile(
     r"(```\ndbtool (?P<words>sql [^\n]+)\n```\n\n)(?P<table>(?:\|[^\n]*\n)*)"
@@ -28,12 +30,9 @@ _QUERY_AND_TABLE = re.compile(
 
 def main() -> None:
     """Rewrites the document that is named."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("document", type=Path)
-    parser.add_argument("--db", type=Path, required=True, help="the database that commands read")
-    arguments = parser.parse_args()
-    text = arguments.document.read_text(encoding="utf-8")
-    arguments.document.write_text(with_tables(text, arguments.db), encoding="utf-8")
+    document, database = document_and_database(__doc__.splitlines()[0])
+    text = document.read_text(encoding="utf-8")
+    document.write_text(with_tables(text, database), encoding="utf-8")
 
 
 def with_tables(text: str, database: Path) -> str:
@@ -48,13 +47,7 @@ def with_tables(text: str, database: Path) -> str:
 
 def printed(words: list[str], database: Path) -> str:
     """What `dbtool` prints as Markdown; ends the program where it fails."""
-    command = [sys.executable, "-m", "dbtool", *words, "--db", str(database)]
-    ended = subprocess.run(
-        [*command, "--format", "markdown"], stdout=subprocess.PIPE, text=True, check=False
-    )
-    if ended.returncode:
-        sys.exit(f"`{shlex.join(command)}` failed; mend it and run this again")
-    return ended.stdout
+    return output_of(words, database, "--format", "markdown")
 
 
 if __name__ == "__main__":

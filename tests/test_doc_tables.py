@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from support.made_up import curve, write_shard
+from support.documents import run_script, small_database
 
-from dbtool.store.database import open_for_writing
-from dbtool.store.ingest import ingest
+if TYPE_CHECKING:
+    from pathlib import Path
 
-SCRIPT = Path(__file__).parents[1] / "docs" / "tables.py"
 COMMAND = "dbtool sql 'SELECT batch_size, trials FROM steps_to_result(NULL, NULL, NULL, 0.5, 100)'"
-
-
-def _run(document: Path, database: Path) -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, str(SCRIPT), str(document), "--db", str(database)]
-    return subprocess.run(words, capture_output=True, text=True, check=False)
-
-
-def _database(folder: Path) -> Path:
-    trials = [(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.2]))]
-    shard = write_shard(folder / "shards", batch_size=64, trials=trials)
-    with open_for_writing(folder / "db") as connection:
-        ingest(connection, [shard])
-    return folder / "db"
 
 
 def test_tables_become_what_their_commands_print_and_the_rest_stays(tmp_path: Path) -> None:
@@ -33,7 +17,7 @@ def test_tables_become_what_their_commands_print_and_the_rest_stays(tmp_path: Pa
     before = f"Text\n\n```\n{COMMAND}\n```\n\n| batch_size | trials |\n| --- | --- |\n| 8 | 9 |\n"
     rest = "\n| a table | of its own |\n\n```\ndbtool produce --list\n```\n\nNo table.\n"
     document.write_text(before + rest)
-    ended = _run(document, _database(tmp_path))
+    ended = run_script("tables.py", document, small_database(tmp_path))
     assert (ended.returncode, ended.stderr) == (0, "")
     written = document.read_text()
     assert (
@@ -44,7 +28,7 @@ def test_tables_become_what_their_commands_print_and_the_rest_stays(tmp_path: Pa
 def test_a_query_without_a_table_gets_one(tmp_path: Path) -> None:
     document = tmp_path / "document.md"
     document.write_text(f"```\n{COMMAND}\n```\n\nText\n")
-    ended = _run(document, _database(tmp_path))
+    ended = run_script("tables.py", document, small_database(tmp_path))
     assert (ended.returncode, ended.stderr) == (0, "")
     table = "| batch_size | trials |\n| ---: | ---: |\n| 64 | 1 |\n"
     assert document.read_text() == f"```\n{COMMAND}\n```\n\n{table}\nText\n"
@@ -54,7 +38,7 @@ def test_a_command_that_fails_leaves_the_document(tmp_path: Path) -> None:
     document = tmp_path / "document.md"
     text = "```\ndbtool sql 'SELECT nothing FROM trials'\n```\n\n| nothing |\n| --- |\n"
     document.write_text(text)
-    ended = _run(document, _database(tmp_path))
+    ended = run_script("tables.py", document, small_database(tmp_path))
     assert ended.returncode == 1
     assert "SELECT nothing FROM trials" in ended.stderr
     assert document.read_text() == text
