@@ -6,11 +6,11 @@ measured release alone.
 
 from __future__ import annotations
 
-import argparse
 import shlex
 from pathlib import Path
 from string import Template
 
+from commands import document_and_database
 from tables import printed
 
 from dbtool.resources import queries_folder
@@ -36,12 +36,8 @@ MOST_ROWS = 13
 
 def main() -> None:
     """Writes the document that is named."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("document", type=Path)
-    parser.add_argument("--db", type=Path, required=True, help="a database of the release")
-    arguments = parser.parse_args()
-    text = document(arguments.db)
-    arguments.document.write_text(text, encoding="utf-8", newline="")
+    page, database = document_and_database(__doc__.splitlines()[0])
+    page.write_text(document(database), encoding="utf-8", newline="")
 
 
 def document(database: Path) -> str:

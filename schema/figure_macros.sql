@@ -199,7 +199,7 @@ WITH found AS MATERIALIZED (
     SELECT
         *,
         steps > 0 AS divides,
-        count(*) FILTER (steps > 0) OVER (PARTITION BY panel_order, series_order, release_order) AS points_of_curve
+        count(*) FILTER (divides) OVER (PARTITION BY panel_order, series_order, release_order) AS points_of_curve
     FROM curve_steps(curves, release_name, goal_value, trial_count)
 ),
 shared AS (
