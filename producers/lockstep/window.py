@@ -170,8 +170,9 @@ def _around(centre: float, decades: float, limits: Range) -> Range:
 
 
 def _within(limits: Range, low: float, high: float) -> Range:
-    """The part of a range between two values."""
-    return replace(limits, minimum=max(limits.minimum, low), maximum=min(limits.maximum, high))
+    """The part of a range between two values, each moved into it."""
+    low, high = (min(max(value, limits.minimum), limits.maximum) for value in (low, high))
+    return replace(limits, minimum=low, maximum=high)
 
 
 def _beyond(inside: Range, whole: Range, position: float, decades: float) -> Range | None:
