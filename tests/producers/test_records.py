@@ -209,6 +209,11 @@ def records_with_histories(draw: st.DrawFn) -> BlockRecord:
             for name in draw(st.sets(st.sampled_from(NAMES)))
         }
         alive &= ~np.isin(places, record.add_evaluation(places, alive, step, metrics))
+        dropped = places[
+            alive & np.array(draw(st.lists(st.booleans(), min_size=trials, max_size=trials)))
+        ]
+        record.drop(dropped)
+        alive &= ~np.isin(places, dropped)
         if step == train_steps or not alive.any() or draw(st.booleans()):
             break
         batch = draw(st.lists(numbers, min_size=trials, max_size=trials))

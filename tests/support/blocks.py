@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from producers.training.checkpoints import Checkpoints
     from producers.training.progress import Progress
     from producers.training.records import BlockRecord
+    from producers.training.stopping import FirstToGoal
 
 Rows: TypeAlias = "dict[str, np.ndarray]"
 
@@ -223,6 +224,7 @@ def train(
     sparsity: float = 0.0,
     checkpoints: Checkpoints | None = None,
     evaluations: Mapping[int, bool] | None = None,
+    rule: FirstToGoal | None = None,
 ) -> BlockRecord:
     """Trains a block.
 
@@ -241,6 +243,7 @@ def train(
         sparsity: share of the weights that are pruned.
         checkpoints: of the block.
         evaluations: others than EVALUATIONS.
+        rule: when trials stop; None: at the last evaluation.
     """
     program = compiled(problem, devices, devices_a_trial, lanes, shared, micro_batch)
     rate = PROBLEMS[problem].learning_rate
@@ -259,6 +262,7 @@ def train(
         evaluations=dict(evaluations or EVALUATIONS),
         augmentation=augmentation,
         sparsity=sparsity,
+        rule=rule,
         checkpoints=checkpoints,
     )
 

@@ -42,7 +42,10 @@ def database(tmp_path: Path) -> Path:
     """At batch size 8 a study that stopped at its goal, at 16 one that was searched to its end."""
     folder = tmp_path / "shards"
     shards = [write_shard(folder, workload=WORKLOAD, batch_size=8, trials=STOPPED, search=SEARCH)]
-    fixed = [trial(0, "INCOMPLETE", (0, 0.9), (10, 0.01)), trial(1, "COMPLETE", (0, 0.9), (40, 0.3))]
+    fixed = [
+        trial(0, "INCOMPLETE", (0, 0.9), (10, 0.01)),
+        trial(1, "COMPLETE", (0, 0.9), (40, 0.3)),
+    ]
     shards.append(write_shard(folder, workload=WORKLOAD, batch_size=16, trials=fixed))
     path = tmp_path / "made_up.duckdb"
     with open_for_writing(path) as connection:
