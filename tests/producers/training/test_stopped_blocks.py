@@ -84,7 +84,7 @@ def test_streamed_examples_stop_alike(whole: Rows) -> None:
     assert_same(stopped(whole, streamed=True), stopped(whole))
 
 
-def test_trials_far_from_the_goal_are_evaluated_with_everyone_alone(whole: Rows) -> None:
+def test_trials_far_from_the_goal_are_evaluated_with_everyone_alone() -> None:
     far = FirstToGoal(Goal(METRIC, 1e-9), TRIALS, everyone=[0, 12, 24])
     found = rows(train("normalised", evaluations=EVALUATIONS, rule=far))
     evaluated = found["step"][np.isfinite(found[METRIC])]
