@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from producers.datasets.forms import GREY_28
-from producers.search import search_space_json
+from producers.search import SCRAMBLED, search_space_json
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from producers.datasets.forms import Form
-    from producers.search import Metaparameter, StepsRange
+    from producers.search import Metaparameter, Sobol, StepsRange
 
 BATCH_SIZE_STUDY = "1811.03600"
 SPARSITY_STUDY = "2003.11316"
@@ -111,6 +111,7 @@ class Workload:
         replaces: the data set that the examples stand in for; None where they are its own.
         data_sha256: of the files or the list of files that stand in for it.
         paper: the arXiv number of the study that the workload is of; None where it is of none.
+        sobol: the quasi-random sequence that the trials' metaparameters are points of.
     """
 
     collection: str | None
@@ -138,6 +139,7 @@ class Workload:
     dtype: Literal["float32", "bfloat16"] = "float32"
     data_sha256: str | None = None
     paper: str | None = BATCH_SIZE_STUDY
+    sobol: Sobol = SCRAMBLED
 
     @property
     def name(self) -> str:

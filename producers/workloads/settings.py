@@ -35,6 +35,7 @@ _SETTINGS = (
         "optimizer",
         "schedule",
         "search_space",
+        "sobol",
     ),
     *("metric", "goal", "goal_inclusive", "maximize", "budget", "evaluation", "batch_sizes"),
 )
@@ -45,6 +46,7 @@ _NAMED = frozenset(_SETTINGS) - {
     "dtype",
     "schedule",
     "search_space",
+    "sobol",
 }
 _BY_NAME = {BATCH_SIZE_STUDY: "stated", SPARSITY_STUDY: "recalled", None: "chosen"}
 
