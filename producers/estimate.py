@@ -27,11 +27,10 @@ _SHARE_OF_PEAK = 0.5
 _LEAST_SECONDS_A_STEP = 5e-6
 _BYTES_A_ROW = 4.5
 
+# Of data sets whose workloads say what is held out for validation.
+_TEST = {"mnist": 10_000, "fashion_mnist": 10_000, "cifar_10": 10_000}
 # Examples of validation and test that the loaders hold out; of Open Images and LM1B about.
 _HELD_OUT = {
-    "mnist": (5_000, 10_000),
-    "fashion_mnist": (5_000, 10_000),
-    "cifar_10": (5_000, 10_000),
     "imagenet": (50_000, 50_000),
     "open_images_v4": (41_620, 125_436),
     "lm1b": (6_000, 6_000),
@@ -87,12 +86,14 @@ def _seconds_a_trial(study: StudyPlan, rate: float) -> float:
 
 def _held_out(workload: Workload) -> tuple[int, int]:
     """How many examples validation and test have."""
-    if workload.replaces is None:
-        halves = 2 if workload.subset == "half_classes" else 1
-        validation, test = _HELD_OUT[workload.source]
-        return validation // halves, test // halves
-    share = max(1, workload.train_examples // _SHARE_HELD_OUT)
-    return share, share
+    if workload.replaces is not None:
+        share = max(1, workload.train_examples // _SHARE_HELD_OUT)
+        return share, share
+    if workload.source in _TEST:
+        return workload.held_out.examples, _TEST[workload.source]
+    halves = 2 if workload.subset == "half_classes" else 1
+    validation, test = _HELD_OUT[workload.source]
+    return validation // halves, test // halves
 
 
 @functools.cache

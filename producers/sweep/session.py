@@ -63,6 +63,7 @@ class StudySession:
             folder=study.replacement,
             datasets_dir=options.datasets,
             vocabulary=options.training.vocabulary,
+            held_out=workload.held_out,
         )
         self._study = study
         self._options = options.training

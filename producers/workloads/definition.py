@@ -7,12 +7,14 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from producers.datasets.forms import GREY_28
+from producers.datasets.permutation import RANDOM_5_000
 from producers.search import SCRAMBLED, search_space_json
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from producers.datasets.forms import Form
+    from producers.datasets.permutation import HeldOut
     from producers.search import Metaparameter, Sobol, StepsRange
 
 BATCH_SIZE_STUDY = "1811.03600"
@@ -111,6 +113,8 @@ class Workload:
         replaces: the data set that the examples stand in for; None where they are its own.
         data_sha256: of the files or the list of files that stand in for it.
         paper: the arXiv number of the study that the workload is of; None where it is of none.
+        held_out: the official training examples that are for validation, of MNIST, Fashion MNIST
+            and CIFAR-10; the loaders of the others say themselves.
         sobol: the quasi-random sequence that the trials' metaparameters are points of.
     """
 
@@ -139,6 +143,7 @@ class Workload:
     dtype: Literal["float32", "bfloat16"] = "float32"
     data_sha256: str | None = None
     paper: str | None = BATCH_SIZE_STUDY
+    held_out: HeldOut = RANDOM_5_000
     sobol: Sobol = SCRAMBLED
 
     @property

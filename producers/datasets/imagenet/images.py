@@ -17,7 +17,7 @@ from producers.datasets.imagenet.subsets import (
     half_of_classes,
     half_of_images,
 )
-from producers.datasets.permutation import split_order
+from producers.datasets.permutation import HeldOut, split_order
 from producers.datasets.places import candidate_folders, not_found
 from producers.datasets.split import Dataset
 from producers.datasets.streamed.images import StreamedImages
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _CLASSES = 1_000
 _TRAINING_IMAGES = 1_281_167
 _VALIDATION_IMAGES = 50_000
-_HELD_OUT = (50_000, _TRAINING_IMAGES)
+_HELD_OUT = HeldOut(examples=50_000)
 _VALIDATION_FOLDERS = ("val", "validation")
 _WHAT = (
     "train/<class>/*.JPEG and val/<class>/*.JPEG, or train-00000-of-01024 and validation-00000-of-"
@@ -69,9 +69,10 @@ def load_imagenet(request: Request) -> Dataset:
         DbtoolError: the files cannot be had, or they are not the known ones.
     """
     check_subset(request.subset)
+    request.without_held_out()
     form = request.image_form(3)
     files = _find(request)
-    order = split_order(request.source, len(files.train), _HELD_OUT)
+    order = split_order(request.source, len(files.train), _HELD_OUT, _TRAINING_IMAGES)
     test = np.arange(len(files.validation))
     renumbering = None
     if request.subset == HALF_CLASSES:
@@ -81,7 +82,7 @@ def load_imagenet(request: Request) -> Dataset:
         order = replace(
             order,
             train=order.train[kept[labels[order.train]]],
-            validation=order.validation[kept[labels[order.validation]]],
+            held_out=order.held_out[kept[labels[order.held_out]]],
         )
         test = test[kept[files.validation.labels()]]
     elif request.subset == HALF_IMAGES:
@@ -89,13 +90,13 @@ def load_imagenet(request: Request) -> Dataset:
     classes = files.classes if renumbering is None else files.classes // 2
     form = replace(form, classes=classes)
     train = order.first(request.source, request.train_examples)
-    for split, numbers in (("validation", order.validation), ("test", test)):
+    for split, numbers in (("validation", order.held_out), ("test", test)):
         _check_some(request, split, numbers)
     return Dataset(
         name=request.source,
         form=form,
         train=StreamedImages(files.train, train, form, renumbering),
-        validation=StreamedImages(files.train, order.validation, form, renumbering),
+        validation=StreamedImages(files.train, order.held_out, form, renumbering),
         test=StreamedImages(files.validation, test, form, renumbering),
         file_hashes={
             "list of train": files.train.digest(),

@@ -102,6 +102,7 @@ def load_open_images(request: Request) -> Dataset:
     """
     form = request.image_form(3)
     request.without_subset()
+    request.without_held_out()
     folder, class_list = _find(request)
     names = read_classes(class_list)
     files = {
@@ -111,7 +112,7 @@ def load_open_images(request: Request) -> Dataset:
     for one, other in itertools.combinations(_SPLITS, 2):
         _check_apart(folder, one, files[one], other, files[other])
     form = replace(form, classes=len(names), multi_label=True)
-    order = Order(validation=np.empty(0, np.int64), train=fixed_permutation(len(files["train"])))
+    order = Order(held_out=np.empty(0, np.int64), train=fixed_permutation(len(files["train"])))
     train = order.first(request.source, request.train_examples)
     validation, test = files["validation"], files["test"]
     return Dataset(
