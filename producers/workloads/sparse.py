@@ -64,9 +64,8 @@ def _dense(workload: Workload, goal: float, train_steps: int, goal_certainty: st
 
 
 def _mnist(dataset: str, optimizer: str, goal: float, goal_certainty: str) -> Workload:
-    workload = mnist_workload("simple_cnn_base", optimizer, goal, ALL)
-    named = replace(workload, dataset=dataset, source=dataset)
-    return _dense(named, goal, 40_000, goal_certainty)
+    workload = mnist_workload("simple_cnn_base", optimizer, goal, ALL, dataset=dataset)
+    return _dense(workload, goal, 40_000, goal_certainty)
 
 
 def pruned(workload: Workload, sparsity: float) -> Workload:

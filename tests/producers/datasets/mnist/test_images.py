@@ -11,6 +11,7 @@ import pytest
 
 from dbtool.errors import DbtoolError, UsageError
 from producers.datasets import SOURCES, HeldOut, find_source, load_source, read_idx
+from producers.datasets.forms import STANDARDISED_FASHION_MNIST, STANDARDISED_MNIST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from conftest import SmallDataset
 
-    from producers.datasets import Dataset, Split
+    from producers.datasets import Dataset, ImageForm, Split
 
 
 FOUR = HeldOut(examples=4)
@@ -190,6 +191,18 @@ def test_held_out_images_of_the_official_files(
     for split, chosen in ((data.validation, expected), (data.train, rest)):
         np.testing.assert_array_equal(split.inputs, images[chosen])
         np.testing.assert_array_equal(split.targets, labels[chosen])
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [("mnist", STANDARDISED_MNIST), ("fashion_mnist", STANDARDISED_FASHION_MNIST)],
+)
+def test_mean_and_deviation_are_those_of_the_training_pixels(
+    real_folder: Path, name: str, form: ImageForm
+) -> None:
+    pixels = read_idx(real_folder / name / "train-images-idx3-ubyte") / 255
+    assert form.mean == (pytest.approx(pixels.mean(), abs=0.00005),)
+    assert form.deviation == (pytest.approx(pixels.std(), abs=0.00005),)
 
 
 def test_images_and_labels_stay_together(real: dict[str, Dataset]) -> None:
