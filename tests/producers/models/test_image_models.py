@@ -38,6 +38,19 @@ def _convolve(images: jax.Array, convolution: Any, stride: int = 1) -> jax.Array
     return convolved if convolution.bias is None else convolved + convolution.bias[...]
 
 
+def _convolve_without_padding(images: jax.Array, convolution: Any) -> jax.Array:
+    """The convolution as a sum over the places of its 5x5 kernel."""
+    kernel = convolution.kernel[...]
+    height, width = images.shape[1] - 4, images.shape[2] - 4
+    parts = [
+        images[:, row : row + height, column : column + width] @ kernel[row, column]
+        for row in range(5)
+        for column in range(5)
+    ]
+    summed: jax.Array = jnp.stack(parts).sum(0) + convolution.bias[...]
+    return summed
+
+
 def _pool(images: jax.Array) -> jax.Array:
     pooled: jax.Array = nnx.max_pool(images, (2, 2), strides=(2, 2))
     return pooled
@@ -64,7 +77,22 @@ def test_simple_cnn_pools_after_relu_as_it_is_usually_written() -> None:
             activations = _pool(jax.nn.relu(_convolve(activations, layer)))
         return model.logits(jax.nn.relu(model.dense(activations.reshape(2, -1))))
 
-    _assert_same(partial(SimpleCNN, 8, 12, 1, (4, 6), 5, 3), expected, (2, 8, 12, 1))
+    build = partial(SimpleCNN, 8, 12, 1, (4, 6), 5, 3, padding="SAME")
+    _assert_same(build, expected, (2, 8, 12, 1))
+
+
+def test_simple_cnn_of_the_sparsity_study_has_no_padding_and_no_dense_layer() -> None:
+    def expected(model: Any, images: jax.Array) -> Any:
+        activations = images
+        for layer in (model.first, model.second):
+            activations = _pool(jax.nn.relu(_convolve_without_padding(activations, layer)))
+        # 28 pixels become 24, 12, 8 and 4.
+        assert activations.shape == (2, 4, 4, 6)
+        flat = activations.reshape(2, -1)
+        return flat @ model.logits.kernel[...] + model.logits.bias[...]
+
+    build = partial(SimpleCNN, 28, 28, 1, (4, 6), None, 10, padding="VALID")
+    _assert_same(build, expected, (2, 28, 28, 1))
 
 
 def test_resnet_8_adds_each_block_to_its_inputs() -> None:
