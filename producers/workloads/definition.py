@@ -102,7 +102,8 @@ class Workload:
         budget: how long trials train.
         evaluation: at which steps they are evaluated.
         certainty: setting to stated, recalled or chosen: whose choice it is; that of a single
-            metaparameter's range as `search_space: NAME`.
+            metaparameter's range as `search_space: NAME`, and of parts of others likewise. A
+            setting of the model may be surer in this workload than in general: `model: NAME`.
         form: what the examples look like.
         sparsity: share of the weights that pruning removes before training.
         pruning: how they are chosen; None where none are removed.

@@ -52,7 +52,7 @@ _NAMED = frozenset(_SETTINGS) - {
 }
 # The loaders of all others say themselves what they hold out.
 _HOLDING_OUT = {"mnist", "fashion_mnist", "cifar_10"}
-_BY_NAME = {BATCH_SIZE_STUDY: "stated", SPARSITY_STUDY: "recalled", None: "chosen"}
+_BY_NAME = {BATCH_SIZE_STUDY: "stated", SPARSITY_STUDY: "stated", None: "chosen"}
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,8 @@ def settings(workload: Workload) -> list[Setting]:
     # The first definitions do not name it: the number is the paper's, which ones are not known.
     graded.setdefault("held_out: examples", "recalled")
     model = model_definition(workload.model)
-    graded |= {f"model: {name}": grade for name, grade in model.certainty.items()}
+    of_model = {f"model: {name}": grade for name, grade in model.certainty.items()}
+    graded = of_model | graded
     found = [
         Setting(name, value, _certainty(name, graded, _BY_NAME[workload.paper]))
         for whole in _SETTINGS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import tomllib
-from dataclasses import fields
-from typing import Any
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.sweeps import definition_of
@@ -14,14 +14,18 @@ from dbtool.archive.table import catalog
 from dbtool.errors import UsageError
 from dbtool.resources import schema_folder
 from dbtool.store.contract import metric_columns
+from producers.datasets.forms import STANDARDISED_FASHION_MNIST, STANDARDISED_MNIST
 from producers.datasets.load import LOADERS
 from producers.models.registry import model_definition
-from producers.search import Range
+from producers.search import Range, Sobol, StepsRange
 from producers.training.optimizers import optimizer_definition
 from producers.training.schedules import schedule_named
 from producers.workloads.definition import BATCH_SIZE_STUDY, SPARSITY_STUDY, Workload
 from producers.workloads.registry import WORKLOADS, find_workloads
 from producers.workloads.settings import settings
+
+if TYPE_CHECKING:
+    from producers.datasets.forms import ImageForm
 
 CATALOG = {workload.workload: workload for workload in catalog()}
 TYPES: dict[str, tuple[type, ...]] = {
@@ -79,8 +83,14 @@ def test_certainty_names_settings_and_search_spaces(name: str) -> None:
     assert set(certainty.values()) <= {"stated", "recalled", "chosen"}
     settings = {field.name for field in fields(Workload)} | {"pixels scaled to [0, 1]"}
     searched = {f"search_space: {each}" for each, _ in workload.search_space}
-    searched.add("evaluation: every")
-    assert set(certainty) <= settings | searched
+    parts = {
+        f"{field.name}: {part.name}"
+        for field in fields(workload)
+        if is_dataclass(value := getattr(workload, field.name))
+        for part in fields(value)
+    }
+    model = {f"model: {name}" for name in model_definition(workload.model).settings}
+    assert set(certainty) <= settings | searched | parts | model
     needed = {"batch_sizes", "budget", "evaluation", "goal", "search_space", "train_examples"}
     assert needed | {"schedule"} <= set(certainty)
 
@@ -94,10 +104,41 @@ def test_sparsity_study() -> None:
     assert workload.goal_inclusive
     assert workload.evaluation.schedule(250, 64).keys() == {0, 100, 200, 250}
     assert workload.budget.steps(2) == workload.budget.steps(16_384) == 100_000
-    assert dict(workload.search_space)["learning_rate"] == Range(1e-4, 1.0, "LOG_SCALE")
+    searched = dict(workload.search_space)
+    assert searched["learning_rate"] == Range(1e-4, 1.0, "LOG_SCALE")
+    # From 30,000 to 60,000 of the 100,000 steps.
+    assert searched["learning_rate_decay_steps"] == StepsRange(0.3, 0.6)
     for name, each in sparse.items():
         assert (each.pruning is None) == (each.sparsity == 0.0) == name.startswith("sparsity_0/")
         assert each.collection == f"sparsity_{100 * each.sparsity:.0f}"
+        # A tenth of the official training examples is for validation, a random one.
+        held_out = each.held_out
+        assert held_out.order == "random"
+        assert (held_out.examples, each.train_examples) in {(6_000, 54_000), (5_000, 45_000)}
+        assert each.sobol == Sobol(scramble=False, skip=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [("mnist", STANDARDISED_MNIST), ("fashion_mnist", STANDARDISED_FASHION_MNIST)],
+)
+def test_sparsity_study_on_mnist(name: str, form: ImageForm) -> None:
+    workload = WORKLOADS[f"sparsity_90/{name}/simple_cnn/nesterov_momentum"]
+    assert workload.form == form
+    assert workload.budget.steps(2) == workload.budget.steps(16_384) == 40_000
+    assert workload.train_limit == 54_000
+    certainty = dict(workload.certainty)
+    assert certainty["goal"] == {"mnist": "recalled", "fashion_mnist": "chosen"}[name]
+    assert certainty["form"] == certainty["search_space"] == certainty["sobol"] == "stated"
+
+
+def test_what_the_authors_commands_name_is_stated() -> None:
+    stated = {
+        name.partition("/")[2]
+        for name, workload in of(SPARSITY_STUDY).items()
+        if dict(workload.certainty)["budget"] == "stated"
+    }
+    assert stated == {"mnist/simple_cnn/sgd", "cifar_10/resnet_8/nesterov_momentum"}
 
 
 def test_types_are_those_that_the_contract_names() -> None:

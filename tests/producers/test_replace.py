@@ -48,7 +48,8 @@ def test_collections_and_subsets_stay_apart() -> None:
 
     cnn = "simple_cnn_base/nesterov_momentum"
     assert name(f"mnist/{cnn}") == f"replaced/mine/{cnn}"
-    assert name(f"sparsity_90/mnist/{cnn}") == f"replaced/sparsity_90/mine/{cnn}"
+    sparse = "simple_cnn/nesterov_momentum"
+    assert name(f"sparsity_90/mnist/{sparse}") == f"replaced/sparsity_90/mine/{sparse}"
     # An eighth of the examples, as 6,875 are of 55,000.
     assert name(f"mnist_subsets/mnist_6875/{cnn}") == f"replaced/mnist_subsets/mine_1500/{cnn}"
     assert name(f"mnist_subsets/mnist_55000/{cnn}") == f"replaced/mnist_subsets/mine_12000/{cnn}"
