@@ -110,14 +110,15 @@ def _resnet_8() -> ModelDefinition:
         "first_channels": 16,
         "block_channels": list(blocks),
         "normalisation": "none",
+        "activation": "relu before each convolution of a block and after the last block",
     }
     chosen = {
         "block_strides": [1, 2, 2],
-        "shortcut": "every second position, zeros in new channels",
-        "activation": "relu",
+        "shortcut": "where channels are new: activated inputs, 2x2 means, zeros in new channels",
+        "padding": "SAME",
         "pooling": "mean over all positions",
         "biases": True,
-        "initial_weights": "He normal; LeCun normal for logits",
+        "initial_weights": "LeCun normal",
     }
     return _definition("resnet_8", 50, build, recalled=recalled, chosen=chosen)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from producers.datasets.forms import STANDARDISED_FASHION_MNIST, STANDARDISED_MNIST
 from producers.datasets.permutation import HeldOut
+from producers.models.registry import model_definition
 from producers.search import Range, Sobol, StepsRange
 from producers.workloads.definition import SPARSITY_STUDY, EvaluationRule, StepBudget, Workload
 from producers.workloads.images import cifar_10_workload
@@ -60,6 +61,9 @@ def _dense(workload: Workload, goal: float, train_steps: int) -> Workload:
     dataset = workload.dataset
     sure = "stated" if (dataset, workload.optimizer) in _COMMANDS else "recalled"
     certainty = _CERTAINTY | dict.fromkeys(("budget", "goal", "schedule"), sure)
+    # The program has this network whole, whatever the other paper says of it.
+    model = model_definition(workload.model)
+    certainty |= dict.fromkeys((f"model: {name}" for name in model.settings), "stated")
     if dataset == "fashion_mnist":
         certainty["goal"] = "chosen"
     space: SearchSpace = tuple(

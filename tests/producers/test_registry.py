@@ -116,6 +116,13 @@ def test_sparsity_study() -> None:
         assert held_out.order == "random"
         assert (held_out.examples, each.train_examples) in {(6_000, 54_000), (5_000, 45_000)}
         assert each.sobol == Sobol(scramble=False, skip=1)
+        model = [every for every in settings(each) if every.name.startswith("model: ")]
+        assert {every.certainty for every in model} == {"stated"}
+
+
+def test_a_model_is_as_sure_as_its_study_is() -> None:
+    ours = {each.name: each.certainty for each in settings(WORKLOADS["cifar_10/resnet_8/sgd"])}
+    assert (ours["model: activation"], ours["model: shortcut"]) == ("recalled", "chosen")
 
 
 @pytest.mark.parametrize(
