@@ -106,6 +106,7 @@ class StudySession:
                 batch_size=study.batch_size,
                 evaluations=study.workload.evaluation.schedule(study.train_steps, study.batch_size),
                 sparsity=study.workload.sparsity,
+                prune_biases=study.workload.pruning == "snip_with_biases",
                 augmentation=study.workload.augmentation,
                 measures=self._measures,
                 checkpoints=saved,

@@ -92,6 +92,7 @@ def train_block(
     batch_size: int,
     evaluations: dict[int, bool],
     sparsity: float = 0.0,
+    prune_biases: bool = False,
     augmentation: bool = False,
     measures: Sequence[Measure] = (),
     checkpoints: Checkpoints | None = None,
@@ -107,6 +108,7 @@ def train_block(
         evaluations: steps in order, each with whether every split is evaluated; the last one is
             the last step of training.
         sparsity: share of the weights that are pruned before the first step.
+        prune_biases: whether biases are among them.
         augmentation: whether images that are read when needed are cropped and flipped at random.
         measures: what is measured besides, whenever every split is evaluated.
         checkpoints: where to go on from, and to save to now and then.
@@ -119,7 +121,7 @@ def train_block(
     if checkpoints:
         count = len(trials.trial_ids)
         progress = checkpoints.restored(program, count, pruned=sparsity > 0)
-    progress = progress or _begun(program, splits, trials, max(evaluations), sparsity)
+    progress = progress or _begun(program, splits, trials, max(evaluations), sparsity, prune_biases)
     slots, record = progress.slots, progress.record
     draw = _draw(
         program,
@@ -188,7 +190,12 @@ def _measure(
 
 
 def _begun(
-    program: BlockProgram, splits: Splits, trials: BlockTrials, train_steps: int, sparsity: float
+    program: BlockProgram,
+    splits: Splits,
+    trials: BlockTrials,
+    train_steps: int,
+    sparsity: float,
+    prune_biases: bool,
 ) -> Progress:
     """A block before its first step."""
     count = len(trials.trial_ids)
@@ -197,7 +204,7 @@ def _begun(
     if sparsity:
         if not isinstance(splits.training, SplitArrays):
             raise NotImplementedError("pruning needs the training split in memory")
-        states = program.prune(states, sparsity, splits.training)
+        states = program.prune(states, sparsity, splits.training, biases=prune_biases)
     return Progress(states, slots, BlockRecord(count, train_steps))
 
 

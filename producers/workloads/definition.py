@@ -106,7 +106,8 @@ class Workload:
             setting of the model may be surer in this workload than in general: `model: NAME`.
         form: what the examples look like.
         sparsity: share of the weights that pruning removes before training.
-        pruning: how they are chosen; None where none are removed.
+        pruning: how they are chosen, and whether biases are among them; None where none are
+            removed.
         goal_inclusive: whether a value equal to the goal has reached it.
         subset: the part of the source that is trained on, of sources that have named parts.
         augmentation: whether training images are cropped and flipped at random.
@@ -136,7 +137,7 @@ class Workload:
     certainty: tuple[tuple[str, str], ...]
     form: Form = GREY_28
     sparsity: float = 0.0
-    pruning: Literal["snip"] | None = None
+    pruning: Literal["snip", "snip_with_biases"] | None = None
     goal_inclusive: bool = False
     subset: Literal["half_classes", "half_images"] | None = None
     augmentation: bool = False

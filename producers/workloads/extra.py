@@ -28,7 +28,7 @@ def _pruned(sparsity: float) -> Workload:
     """The same network with SGD, pruned as in the sparsity study."""
     certainty = _CHOSEN | {"pruning": "chosen", "sparsity": "chosen"}
     dense = replace(_fully_connected("sgd"), certainty=tuple(certainty.items()))
-    return pruned(dense, sparsity)
+    return pruned(dense, sparsity, "snip")
 
 
 def _brown(optimizer: str) -> Workload:

@@ -10,7 +10,7 @@ the third dimension on.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from producers.datasets.forms import STANDARDISED_FASHION_MNIST, STANDARDISED_MNIST
 from producers.datasets.permutation import HeldOut
@@ -95,15 +95,18 @@ def _mnist(dataset: str, optimizer: str, goal: float) -> Workload:
     return _dense(standardised, goal, 40_000)
 
 
-def pruned(workload: Workload, sparsity: float) -> Workload:
+def pruned(
+    workload: Workload, sparsity: float, pruning: Literal["snip", "snip_with_biases"]
+) -> Workload:
     """A workload whose network is pruned once by SNIP before training.
 
     Args:
         workload: the same with the dense network.
         sparsity: the share of weights that is removed.
+        pruning: whether biases are among them.
     """
     return replace(
-        workload, collection=f"sparsity_{sparsity:.0%}"[:-1], sparsity=sparsity, pruning="snip"
+        workload, collection=f"sparsity_{sparsity:.0%}"[:-1], sparsity=sparsity, pruning=pruning
     )
 
 
@@ -119,5 +122,9 @@ _DENSE = tuple(
 
 SPARSE_WORKLOADS = (
     *_DENSE,
-    *(pruned(workload, sparsity) for sparsity in _SPARSITIES[1:] for workload in _DENSE),
+    *(
+        pruned(workload, sparsity, "snip_with_biases")
+        for sparsity in _SPARSITIES[1:]
+        for workload in _DENSE
+    ),
 )

@@ -100,7 +100,7 @@ def test_sparsity_study() -> None:
     # Three networks, three optimizers, four sparsities.
     assert len(sparse) == 36
     workload = sparse["sparsity_70/cifar_10/resnet_8/nesterov_momentum"]
-    assert (workload.sparsity, workload.pruning, workload.goal) == (0.7, "snip", 0.4)
+    assert (workload.sparsity, workload.pruning, workload.goal) == (0.7, "snip_with_biases", 0.4)
     assert workload.goal_inclusive
     assert workload.evaluation.schedule(250, 64).keys() == {0, 100, 200, 250}
     assert workload.budget.steps(2) == workload.budget.steps(16_384) == 100_000

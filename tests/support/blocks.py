@@ -221,6 +221,7 @@ def train(
     trials: int = TRIALS,
     augmentation: bool = False,
     sparsity: float = 0.0,
+    prune_biases: bool = False,
     checkpoints: Checkpoints | None = None,
     evaluations: Mapping[int, bool] | None = None,
 ) -> BlockRecord:
@@ -239,6 +240,7 @@ def train(
         trials: how many.
         augmentation: whether streamed training images are augmented.
         sparsity: share of the weights that are pruned.
+        prune_biases: whether biases are among them.
         checkpoints: of the block.
         evaluations: others than EVALUATIONS.
     """
@@ -259,6 +261,7 @@ def train(
         evaluations=dict(evaluations or EVALUATIONS),
         augmentation=augmentation,
         sparsity=sparsity,
+        prune_biases=prune_biases,
         checkpoints=checkpoints,
     )
 
