@@ -31,7 +31,7 @@ _BYTES_A_ROW = 4.5
 _TEST = {"mnist": 10_000, "fashion_mnist": 10_000, "cifar_10": 10_000}
 # Examples of validation and test that the loaders hold out; of Open Images and LM1B about.
 _HELD_OUT = {
-    "imagenet": (50_000, 50_000),
+    "imagenet": (50_000, 50_045),
     "open_images_v4": (41_620, 125_436),
     "lm1b": (6_000, 6_000),
     "common_crawl": (10_000, 10_000),
@@ -75,7 +75,7 @@ def _line(name: str, trials: int, train_steps: int, rows: int, seconds: float) -
 def _seconds_a_trial(study: StudyPlan, rate: float) -> float:
     workload, rule = study.workload, study.workload.evaluation
     evaluations = rule.schedule(study.train_steps, study.batch_size)
-    validation, test = _held_out(workload)
+    validation, test = held_out_examples(workload)
     others = min(rule.training_subset, workload.train_examples) + test
     evaluated = len(evaluations) * validation + sum(evaluations.values()) * others
     forward = _operations_an_example(workload.model, workload.form, workload.dtype)
@@ -84,8 +84,8 @@ def _seconds_a_trial(study: StudyPlan, rate: float) -> float:
     return study.train_steps * training + evaluated * forward / rate
 
 
-def _held_out(workload: Workload) -> tuple[int, int]:
-    """How many examples validation and test have."""
+def held_out_examples(workload: Workload) -> tuple[int, int]:
+    """How many examples validation and test have; of some data sets about."""
     if workload.replaces is not None:
         share = max(1, workload.train_examples // _SHARE_HELD_OUT)
         return share, share

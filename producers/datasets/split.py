@@ -65,8 +65,8 @@ class Dataset:
         name: the data set's name.
         form: what its examples look like.
         train: the examples to train on.
-        validation: those held out of the official training examples.
-        test: the official test examples, in the official order.
+        validation: those whose errors the goal is about.
+        test: others that are not trained on.
         file_hashes: a hash of each file's content, in hexadecimal, by name; of large data sets, of
             the list of files alone.
     """

@@ -17,7 +17,7 @@ from dbtool.store.contract import metric_columns
 from producers.datasets.forms import STANDARDISED_FASHION_MNIST, STANDARDISED_MNIST
 from producers.datasets.load import LOADERS
 from producers.models.registry import model_definition
-from producers.search import Range, Sobol, StepsRange
+from producers.search import Range, Sobol, StepsRange, search_space_json
 from producers.training.optimizers import optimizer_definition
 from producers.training.schedules import schedule_named
 from producers.workloads.definition import BATCH_SIZE_STUDY, SPARSITY_STUDY, Workload
@@ -93,6 +93,36 @@ def test_certainty_names_settings_and_search_spaces(name: str) -> None:
     assert set(certainty) <= settings | searched | parts | model
     needed = {"batch_sizes", "budget", "evaluation", "goal", "search_space", "train_examples"}
     assert needed | {"schedule"} <= set(certainty)
+
+
+def test_imagenet_is_as_the_release_shows_it() -> None:
+    """The errors of the last three evaluations that its description prints, with six digits."""
+    sizes = {
+        50_000: ["0.24424", "0.24404", "0.24406"],
+        50_045: ["0.213348", "0.213688", "0.213268"],
+        50_176: ["0.120157", "0.119539", "0.119519"],
+    }
+    for size, errors in sizes.items():
+        for error in errors:
+            assert f"{round(float(error) * size) / size:.6g}" == error.rstrip("0")
+    workload = WORKLOADS["imagenet/resnet_50/nesterov_momentum"]
+    assert workload.train_examples == 1_281_167 - 50_045
+    assert workload.evaluation.training_subset == 50_176
+    assert workload.budget.steps(256) == 600_000
+    searched = search_space_json(dict(workload.search_space))
+    assert searched["learning_rate_decay_steps"] == {
+        "type": "INTEGER",
+        "min_share": 300_000 / 600_000,
+        "max_share": 600_000 / 600_000,
+    }
+    certainty = {each.name: each.certainty for each in settings(workload)}
+    for stated in (
+        "train_examples",
+        "evaluation: training_subset",
+        "search_space: learning_rate_decay_steps",
+        "search_space: end_learning_rate_factor",
+    ):
+        assert certainty[stated] == "stated"
 
 
 def test_sparsity_study() -> None:
