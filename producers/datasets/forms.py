@@ -19,8 +19,7 @@ class ImageForm:
         width: in pixels.
         channels: 1 for grey, 3 for red, green and blue.
         classes: how many classes the labels name, from zero.
-        multi_label: whether an image may have any number of classes, each of them known to be there
-            or not, instead of exactly one.
+        multi_label: whether an image may have any number of classes instead of exactly one.
         mean: subtracted from the scaled pixels of each channel.
         deviation: what they are then divided by.
     """

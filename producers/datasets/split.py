@@ -20,7 +20,7 @@ class Split:
         inputs: images, uint8 [n, height, width] or [n, height, width, channels], 0 is black; or
             tokens, int32 [n, length], those before each target.
         targets: classes from zero, integers [n]; of several labels uint8 [n, classes], 1 present,
-            0 absent, 255 unknown; or tokens, int32 [n, length], zero where padded.
+            0 absent; or tokens, int32 [n, length], zero where padded.
     """
 
     inputs: npt.NDArray[Any]
