@@ -104,7 +104,15 @@ class StudyPlan:
         first, last = min(trial_ids), max(trial_ids)
         space = self.search_space()
         seed = derived_seed(SEARCH, self.seed)
-        drawn = points(space, seed=seed, first=first, count=last - first + 1)
+        sobol = self.workload.sobol
+        drawn = points(
+            space,
+            seed=seed,
+            first=first,
+            count=last - first + 1,
+            scramble=sobol.scramble,
+            skip=sobol.skip,
+        )
         return BlockTrials(
             trial_ids=tuple(trial_ids),
             seeds=tuple(trial_seed(self.seed, trial_id) for trial_id in trial_ids),

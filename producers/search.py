@@ -134,22 +134,45 @@ def search_space_json(
     return {name: metaparameter.to_json() for name, metaparameter in space.items()}
 
 
-def points(space: SearchSpace, *, seed: int, first: int, count: int) -> list[dict[str, float]]:
-    """Points first, first + 1, … of a scrambled Sobol sequence over a search space.
+@dataclass(frozen=True)
+class Sobol:
+    """Which Sobol sequence a search takes its points from.
 
-    Point k depends on the space and the seed alone, not on how many points are asked for.
+    Attributes:
+        scramble: whether it is scrambled by the study's seed; all studies share one that is not.
+        skip: how many of its points come before the first trial's. The very first of a sequence
+            that is not scrambled lies at the minimum of every range.
+    """
+
+    scramble: bool = True
+    skip: int = 0
+
+
+SCRAMBLED = Sobol()
+"""A scrambled sequence from its first point on."""
+
+
+def points(
+    space: SearchSpace, *, seed: int, first: int, count: int, scramble: bool = True, skip: int = 0
+) -> list[dict[str, float]]:
+    """Points first, first + 1, … of a Sobol sequence over a search space.
+
+    Point k depends on the space, the seed and the sequence, not on how many points are asked for.
 
     Args:
         space: name to range or choice; the order of the names sets the order of the dimensions.
         seed: scrambles the sequence.
         first: number of the first point, counted from 0.
         count: how many points.
+        scramble: whether the sequence is scrambled.
+        skip: how many points of the sequence come before point 0.
     """
     from scipy.stats import qmc
 
-    sobol = qmc.Sobol(len(space), scramble=True, rng=seed)
+    sobol = qmc.Sobol(len(space), scramble=scramble, rng=seed)
+    start, stop = skip + first, skip + first + count
     # The sequence is drawn in whole powers of two: its balance holds for those alone.
-    positions = sobol.random_base2(max(first + count - 1, 1).bit_length())[first : first + count]
+    positions = sobol.random_base2(max(stop - 1, 1).bit_length())[start:stop]
     return [
         {
             name: metaparameter.at(float(x))

@@ -13,7 +13,7 @@ from producers.datasets.mnist.sources import (
     NpmPackage,
     find_source,
 )
-from producers.datasets.permutation import VALIDATION_SPLIT_SEED
+from producers.datasets.permutation import VALIDATION_SPLIT_SEED, HeldOut
 from producers.datasets.places import DATASETS_VARIABLE
 from producers.datasets.split import Dataset, Examples, ExampleSource, Split
 
@@ -28,6 +28,7 @@ __all__ = [
     "ExampleSource",
     "Examples",
     "Form",
+    "HeldOut",
     "ImageForm",
     "NpmPackage",
     "Split",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 PADDING = 0
 """The token that fills up a text; it is no part of the loss."""
@@ -19,8 +19,7 @@ class ImageForm:
         width: in pixels.
         channels: 1 for grey, 3 for red, green and blue.
         classes: how many classes the labels name, from zero.
-        multi_label: whether an image may have any number of classes, each of them known to be there
-            or not, instead of exactly one.
+        multi_label: whether an image may have any number of classes instead of exactly one.
         mean: subtracted from the scaled pixels of each channel.
         deviation: what they are then divided by.
     """
@@ -71,7 +70,13 @@ class TextForm:
 Form = ImageForm | TextForm
 
 GREY_28 = ImageForm(height=28, width=28, channels=1, classes=10)
-"""The images of MNIST and Fashion MNIST."""
+"""The images of MNIST and Fashion MNIST, from 0 to 1."""
+
+STANDARDISED_MNIST = replace(GREY_28, mean=(0.1307,), deviation=(0.3081,))
+"""The images of MNIST by the mean and deviation of all pixels of the 60,000 training images."""
+
+STANDARDISED_FASHION_MNIST = replace(GREY_28, mean=(0.2860,), deviation=(0.3530,))
+"""The images of Fashion MNIST, likewise."""
 
 CIFAR_10 = ImageForm(
     height=32,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dbtool.errors import unknown
+from producers.datasets.permutation import RANDOM_5_000
 from producers.datasets.request import Request
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from producers.datasets.forms import Form
+    from producers.datasets.permutation import HeldOut
     from producers.datasets.split import Dataset
 
 
@@ -24,6 +26,7 @@ def load_dataset(
     folder: Path | None = None,
     datasets_dir: Path | None = None,
     vocabulary: Path | None = None,
+    held_out: HeldOut = RANDOM_5_000,
 ) -> Dataset:
     """Loads a data set, or finds its files where memory would not hold it.
 
@@ -38,6 +41,8 @@ def load_dataset(
         datasets_dir: a folder that holds data sets; DBTOOL_DATASETS by default.
         vocabulary: a SentencePiece model to take as a text data set's subword vocabulary; None to
             have one trained, or found where it was trained before.
+        held_out: which official training examples are for validation, of mnist, fashion_mnist and
+            cifar_10.
 
     Raises:
         UsageError: no data set has that name, the subset or number of examples does not exist, or a
@@ -57,6 +62,7 @@ def load_dataset(
             folder=folder,
             datasets_dir=datasets_dir,
             vocabulary=vocabulary,
+            held_out=held_out,
         )
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -23,17 +23,38 @@ def fixed_permutation(count: int, seed: int = VALIDATION_SPLIT_SEED) -> npt.NDAr
     return np.argsort(keys, kind="stable")
 
 
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """Which of the official training examples are not trained on.
+
+    It matters: the first 5,000 of MNIST are easier than a random 5,000, and so are the last.
+
+    Attributes:
+        order: random for a fixed random set of them; first or last for those that the official
+            files begin or end with.
+        examples: how many of the known data set. Of another number of official examples the same
+            share is held out, rounded, and at least one.
+    """
+
+    order: Literal["random", "first", "last"] = "random"
+    examples: int = 5_000
+
+
+RANDOM_5_000 = HeldOut()
+"""A fixed random set of 5,000."""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Order:
     """The official training examples in their fixed order, part of them held out.
 
     Attributes:
-        validation: numbers of the examples held out, int64.
+        held_out: numbers of the examples held out, int64.
         train: numbers of all others, int64, in an order whose beginnings are the smaller training
             sets.
     """
 
-    validation: npt.NDArray[np.int64]
+    held_out: npt.NDArray[np.int64]
     train: npt.NDArray[np.int64]
 
     def first(self, source: str, train_examples: int | None) -> npt.NDArray[np.int64]:
@@ -52,24 +73,33 @@ class Order:
         return self.train[:count]
 
 
-def split_order(source: str, official: int, held_out: tuple[int, int]) -> Order:
-    """Splits the official training examples: the first of a fixed random order are held out.
+def split_order(source: str, official: int, held_out: HeldOut, known: int) -> Order:
+    """Splits the official training examples: some are held out, the rest is in random order.
 
     Args:
         source: the data set's name, for the error.
         official: how many training examples there are.
-        held_out: how many are held out of how many, in the known data set. Of another number the
-            same share is held out, rounded, and at least one.
+        held_out: which of them are held out.
+        known: how many the known data set has.
 
     Raises:
+        UsageError: so many cannot be held out of the known data set.
         DbtoolError: there are fewer than two examples.
     """
+    if not 1 <= held_out.examples < known:
+        raise UsageError(
+            f"{source} has from 1 to {known - 1:,} examples to hold out, not"
+            f" {held_out.examples:,}; give held_out in that range"
+        )
     if official < 2:
         raise DbtoolError(
             f"{source} needs at least two training examples, one of them for validation, and there"
             f" are {official}; give a folder with more"
         )
-    part, whole = held_out
-    validation = max(1, round(official * part / whole))
+    count = min(max(1, round(official * held_out.examples / known)), official - 1)
     order = fixed_permutation(official)
-    return Order(validation=order[:validation], train=order[validation:])
+    if held_out.order == "random":
+        return Order(held_out=order[:count], train=order[count:])
+    start = 0 if held_out.order == "first" else official - count
+    numbers = np.arange(start, start + count)
+    return Order(held_out=numbers, train=order[~np.isin(order, numbers)])

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from dbtool.errors import UsageError
 from producers.datasets.forms import ImageForm, TextForm
+from producers.datasets.permutation import RANDOM_5_000
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from producers.datasets.forms import Form
+    from producers.datasets.permutation import HeldOut
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,8 @@ class Request:
         datasets_dir: a folder that holds data sets; DBTOOL_DATASETS by default.
         vocabulary: a SentencePiece model to take as a text data set's subword vocabulary; None to
             have one trained.
+        held_out: the training examples that are not trained on, of a data set that leaves the
+            choice.
     """
 
     source: str
@@ -37,6 +41,7 @@ class Request:
     folder: Path | None = None
     datasets_dir: Path | None = None
     vocabulary: Path | None = None
+    held_out: HeldOut = RANDOM_5_000
 
     def image_form(self, channels: int) -> ImageForm:
         """The form, of a data set of images with so many channels.
@@ -73,4 +78,16 @@ class Request:
             raise UsageError(
                 f"{self.source} has no subset {self.subset!r}; only imagenet has some:"
                 " half_classes and half_images"
+            )
+
+    def without_held_out(self) -> None:
+        """Refuses other held-out examples, of a data set whose loader alone says which.
+
+        Raises:
+            UsageError: others are asked for.
+        """
+        if self.held_out != RANDOM_5_000:
+            raise UsageError(
+                f"which examples {self.source} holds out cannot be chosen; only mnist,"
+                " fashion_mnist and cifar_10 leave the choice"
             )

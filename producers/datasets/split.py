@@ -20,7 +20,7 @@ class Split:
         inputs: images, uint8 [n, height, width] or [n, height, width, channels], 0 is black; or
             tokens, int32 [n, length], those before each target.
         targets: classes from zero, integers [n]; of several labels uint8 [n, classes], 1 present,
-            0 absent, 255 unknown; or tokens, int32 [n, length], zero where padded.
+            0 absent; or tokens, int32 [n, length], zero where padded.
     """
 
     inputs: npt.NDArray[Any]
@@ -65,8 +65,8 @@ class Dataset:
         name: the data set's name.
         form: what its examples look like.
         train: the examples to train on.
-        validation: those held out of the official training examples.
-        test: the official test examples, in the official order.
+        validation: those whose errors the goal is about.
+        test: others that are not trained on.
         file_hashes: a hash of each file's content, in hexadecimal, by name; of large data sets, of
             the list of files alone.
     """

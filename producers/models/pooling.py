@@ -1,4 +1,4 @@
-"""Max-pooling that is quick to differentiate on every platform.
+"""Pooling that is quick to differentiate on every platform.
 
 On a CPU, XLA differentiates neither a maximum over moving windows nor one of strided slices
 quickly; so the gradient is written out.
@@ -48,6 +48,23 @@ def _backward(saved: tuple[jax.Array, jax.Array], gradient: jax.Array) -> tuple[
 
 
 max_pool_2x2.defvjp(_forward, _backward)
+
+
+def mean_pool_2x2(images: jax.Array) -> jax.Array:
+    """The mean of every 2x2 square; an odd last row or column makes squares of what there is.
+
+    Args:
+        images: [batch, height, width, channels].
+
+    Returns:
+        [batch, (height + 1) // 2, (width + 1) // 2, channels].
+    """
+    batch, height, width, channels = images.shape
+    # What is there twice counts as once.
+    edges = ((0, 0), (0, height % 2), (0, width % 2), (0, 0))
+    even = jnp.pad(images, edges, mode="edge")
+    squares = even.reshape(batch, (height + 1) // 2, 2, (width + 1) // 2, 2, channels)
+    return squares.mean((2, 4))
 
 
 def _corners(images: jax.Array) -> list[jax.Array]:

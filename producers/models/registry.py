@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from dbtool.errors import unknown
 from producers.models.definition import ModelDefinition, images_for, texts_for
@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 
     from producers.datasets.forms import Form
 
-# Widths of the two convolutions and of the dense layer.
-_SIMPLE_CNN = {
-    "simple_cnn_narrow": ((16, 32), 512),
-    "simple_cnn_base": ((32, 64), 1024),
-    "simple_cnn_wide": ((64, 128), 2048),
+# Widths of the two convolutions and of the dense layer, and how sure these are.
+_SIMPLE_CNN: dict[str, tuple[tuple[int, int], int | None, str]] = {
+    "simple_cnn_narrow": ((16, 32), 512, "recalled"),
+    "simple_cnn_base": ((32, 64), 1024, "recalled"),
+    "simple_cnn_wide": ((64, 128), 2048, "recalled"),
+    # That of the sparsity study, as the authors' program builds it.
+    "simple_cnn": ((32, 64), None, "stated"),
 }
 
 # Layers, width, hidden width and heads, and how sure these are.
@@ -64,37 +66,33 @@ def _fully_connected(name: str, widths: tuple[int, ...]) -> ModelDefinition:
     )
 
 
-def _simple_cnn(name: str, channels: tuple[int, int], dense: int) -> ModelDefinition:
+def _simple_cnn(
+    name: str, channels: tuple[int, int], dense: int | None, certainty: str
+) -> ModelDefinition:
+    padding: Literal["SAME", "VALID"] = "VALID" if dense is None else "SAME"
+    # The smallest that leave a pixel after both convolutions and pools.
+    smallest = 16 if dense is None else 4
+
     def build(form: Form, dtype: DTypeLike, rngs: nnx.Rngs) -> nnx.Module:
         from producers.models.simple_cnn import SimpleCNN
 
-        images = images_for(name, form, smallest=4)
+        images = images_for(name, form, smallest)
         size = images.height, images.width, images.channels
-        return SimpleCNN(*size, channels, dense, images.classes, dtype=dtype, rngs=rngs)
+        layers = channels, dense, images.classes
+        return SimpleCNN(*size, *layers, padding=padding, dtype=dtype, rngs=rngs)
 
-    return ModelDefinition(
-        name,
-        settings={
-            "channels": list(channels),
-            "kernel": 5,
-            "pooling": "max 2x2",
-            "padding": "SAME",
-            "dense": dense,
-            "activation": "relu",
-            "initial_weights": "LeCun normal",
-        },
-        certainty={
-            "channels": "recalled",
-            "kernel": "recalled",
-            "pooling": "recalled",
-            "padding": "recalled",
-            "dense": "recalled",
-            "activation": "recalled",
-            "initial_weights": "chosen",
-        },
-        evaluation_batch=50,
-        build=build,
-    )
+    sized: dict[str, object] = {
+        "channels": list(channels),
+        "kernel": 5,
+        "pooling": "max 2x2",
+        "padding": padding,
+        "dense": "none" if dense is None else dense,
+        "activation": "relu",
+    }
+    initial = {"initial_weights": "LeCun normal"}
+    if certainty == "stated":
+        return _definition(name, 50, build, stated=sized | initial)
+    return _definition(name, 50, build, recalled=sized, chosen=initial)
 
 
 def _resnet_8() -> ModelDefinition:
@@ -112,14 +110,15 @@ def _resnet_8() -> ModelDefinition:
         "first_channels": 16,
         "block_channels": list(blocks),
         "normalisation": "none",
+        "activation": "relu before each convolution of a block and after the last block",
     }
     chosen = {
         "block_strides": [1, 2, 2],
-        "shortcut": "every second position, zeros in new channels",
-        "activation": "relu",
+        "shortcut": "where channels are new: activated inputs, 2x2 means, zeros in new channels",
+        "padding": "SAME",
         "pooling": "mean over all positions",
         "biases": True,
-        "initial_weights": "He normal; LeCun normal for logits",
+        "initial_weights": "LeCun normal",
     }
     return _definition("resnet_8", 50, build, recalled=recalled, chosen=chosen)
 

@@ -1,14 +1,20 @@
-"""The residual network of the batch-size paper for small images: without normalisation."""
+"""The residual network of both papers for small images: without normalisation.
+
+Blocks activate before they convolve (He et al., 2016b), and nothing follows their sum. What the
+batch-size paper leaves open is as in the sparsity study's program.
+"""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from producers.models.convolution import convolution
+from producers.models.convolution import conv_general_dilated
+from producers.models.pooling import mean_pool_2x2
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,10 +23,11 @@ if TYPE_CHECKING:
 
 
 class ResNet8(nnx.Module):
-    """A 3x3 convolution, blocks of two, the mean over positions, then logits.
+    """A 3x3 convolution, blocks of two, ReLU, the mean over positions, then logits.
 
     The first block works at the size of the image, every further one at half of that before it.
-    With three blocks it has seven convolutions and a dense layer.
+    With three blocks it has seven convolutions and a dense layer. Weights start LeCun normal,
+    biases at zero.
 
     Args:
         image_channels: of the images.
@@ -41,7 +48,7 @@ class ResNet8(nnx.Module):
         dtype: DTypeLike,
         rngs: nnx.Rngs,
     ) -> None:
-        self.first = convolution(image_channels, channels, 3, dtype=dtype, rngs=rngs)
+        self.first = _convolution(image_channels, channels, dtype=dtype, rngs=rngs)
         widths = [channels, *blocks]
         self.blocks = nnx.List(
             _Block(before, after, 1 if index == 0 else 2, dtype=dtype, rngs=rngs)
@@ -60,27 +67,37 @@ class ResNet8(nnx.Module):
             [batch, classes].
         """
         del train  # it makes no difference to this model
-        activations = jax.nn.relu(self.first(images))
+        activations = self.first(images)
         for block in self.blocks:
             activations = block(activations)
-        logits: jax.Array = self.logits(activations.mean((1, 2)))
+        logits: jax.Array = self.logits(jax.nn.relu(activations).mean((1, 2)))
         return logits
 
 
 class _Block(nnx.Module):
-    """Two 3x3 convolutions whose result is added to the block's inputs."""
+    """Two 3x3 convolutions, each of activated inputs, whose result is added to the block's inputs.
+
+    Where a block has more channels than its inputs, the activated inputs take their place, the mean
+    of every 2x2 square where it halves the image, and the new channels are zero.
+    """
 
     def __init__(
         self, before: int, after: int, stride: int, *, dtype: DTypeLike, rngs: nnx.Rngs
     ) -> None:
-        self.stride = stride
+        self.halves = stride == 2
         self.new_channels = after - before
-        self.first = convolution(before, after, 3, stride=stride, dtype=dtype, rngs=rngs)
-        self.second = convolution(after, after, 3, dtype=dtype, rngs=rngs)
+        self.first = _convolution(before, after, strides=stride, dtype=dtype, rngs=rngs)
+        self.second = _convolution(after, after, dtype=dtype, rngs=rngs)
 
     def __call__(self, images: jax.Array) -> jax.Array:
-        added = self.second(jax.nn.relu(self.first(images)))
-        # The positions that the first convolution's windows are centred on.
-        kept = images[:, :: self.stride, :: self.stride].astype(added.dtype)
-        shortcut = jnp.pad(kept, ((0, 0), (0, 0), (0, 0), (0, self.new_channels)))
-        return jax.nn.relu(shortcut + added)
+        activated = jax.nn.relu(images)
+        added = self.second(jax.nn.relu(self.first(activated)))
+        if not self.halves and not self.new_channels:
+            return images + added
+        shortcut = mean_pool_2x2(activated) if self.halves else activated
+        return jnp.pad(shortcut, ((0, 0), (0, 0), (0, 0), (0, self.new_channels))) + added
+
+
+_convolution = partial(
+    nnx.Conv, kernel_size=(3, 3), padding="SAME", conv_general_dilated=conv_general_dilated
+)

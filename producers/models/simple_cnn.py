@@ -1,8 +1,9 @@
-"""The simple convolutional network of the batch-size paper: two convolutions and a dense layer."""
+"""The simple convolutional networks of both papers: two convolutions, a dense layer or none."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Literal
 
 import jax
 from flax import nnx
@@ -13,20 +14,24 @@ from producers.models.pooling import max_pool_2x2
 if TYPE_CHECKING:
     from jax.typing import DTypeLike
 
+    Padding = Literal["SAME", "VALID"]
+
+_KERNEL = 5
+
 
 class SimpleCNN(nnx.Module):
     """5x5 convolution, max-pool, 5x5 convolution, max-pool, dense layer, all ReLU, then logits.
 
-    Weights start LeCun normal, biases at zero (chosen); convolutions are zero-padded to keep the
-    size of the image (recalled).
+    Weights start LeCun normal, biases at zero.
 
     Args:
         height: of the images.
         width: of the images.
         image_channels: of the images.
         channels: output channels of the two convolutions.
-        dense: width of the dense layer.
+        dense: width of the dense layer; None for none.
         classes: number of logits.
+        padding: SAME for zeros around the image that keep its size, VALID for none.
         dtype: of the computation; weights are float32.
         rngs: source of the initial weights.
     """
@@ -37,26 +42,27 @@ class SimpleCNN(nnx.Module):
         width: int,
         image_channels: int,
         channels: tuple[int, int],
-        dense: int,
+        dense: int | None,
         classes: int,
         *,
+        padding: Padding,
         dtype: DTypeLike,
         rngs: nnx.Rngs,
     ) -> None:
         first, second = channels
-        self.first = nnx.Conv(
-            image_channels,
-            first,
-            (5, 5),
+        layer = partial(
+            nnx.Conv,
+            kernel_size=(_KERNEL, _KERNEL),
+            padding=padding,
             dtype=dtype,
             conv_general_dilated=conv_general_dilated,
             rngs=rngs,
         )
-        self.second = nnx.Conv(
-            first, second, (5, 5), dtype=dtype, conv_general_dilated=conv_general_dilated, rngs=rngs
-        )
-        self.dense = nnx.Linear(height // 4 * (width // 4) * second, dense, dtype=dtype, rngs=rngs)
-        self.logits = nnx.Linear(dense, classes, dtype=dtype, rngs=rngs)
+        self.first = layer(image_channels, first)
+        self.second = layer(first, second)
+        last = _pooled_twice(height, padding) * _pooled_twice(width, padding) * second
+        self.dense = None if dense is None else nnx.Linear(last, dense, dtype=dtype, rngs=rngs)
+        self.logits = nnx.Linear(dense or last, classes, dtype=dtype, rngs=rngs)
 
     def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
         """Logits of a batch.
@@ -74,5 +80,13 @@ class SimpleCNN(nnx.Module):
         activations = jax.nn.relu(max_pool_2x2(self.first(activations)))
         activations = jax.nn.relu(max_pool_2x2(self.second(activations)))
         activations = activations.reshape(activations.shape[0], -1)
-        logits: jax.Array = self.logits(jax.nn.relu(self.dense(activations)))
+        if self.dense is not None:
+            activations = jax.nn.relu(self.dense(activations))
+        logits: jax.Array = self.logits(activations)
         return logits
+
+
+def _pooled_twice(side: int, padding: Padding) -> int:
+    """The side of an image after both convolutions and max-pools."""
+    lost = _KERNEL - 1 if padding == "VALID" else 0
+    return ((side - lost) // 2 - lost) // 2

@@ -170,16 +170,16 @@ class LockstepSearch:
 
     def _trials(self, number: int, space: SearchSpace, first: int, count: int) -> BlockTrials:
         """The trials of a round: their points of its space and their seeds."""
-        study = self._study
-        parts = [SEARCH, study.seed] if number == 0 else [SEARCH, study.seed, number]
-        drawn = points(space, seed=derived_seed(*parts), first=0, count=count)
-        ids = range(first, first + count)
-        wide = space == self._windows.space
+        study, ids = self._study, range(first, first + count)
+        if self._origin is None:
+            return study.trials(ids)
+        seed = derived_seed(SEARCH, study.seed, number)
         return BlockTrials(
             trial_ids=tuple(ids),
             seeds=tuple(trial_seed(study.seed, trial_id) for trial_id in ids),
             metaparameters=tuple(
-                point if wide else self._windows.metaparameters(point) for point in drawn
+                self._windows.metaparameters(point)
+                for point in points(space, seed=seed, first=0, count=count)
             ),
             shared_seed=study.seed if study.shared_batches else None,
         )

@@ -64,6 +64,7 @@ class StudySession:
             folder=study.replacement,
             datasets_dir=options.datasets,
             vocabulary=options.training.vocabulary,
+            held_out=workload.held_out,
         )
         self._study = study
         self._options = options.training
@@ -150,6 +151,7 @@ class StudySession:
                 batch_size=study.batch_size,
                 evaluations=evaluations,
                 sparsity=study.workload.sparsity,
+                prune_biases=study.workload.pruning == "snip_with_biases",
                 augmentation=study.workload.augmentation,
                 measures=self._measures,
                 rule=rule,

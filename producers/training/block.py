@@ -204,12 +204,14 @@ class BlockProgram:
         new: TrialState = self._kept(states, places)
         return new
 
-    def prune(self, states: TrialState, sparsity: float, training: SplitArrays) -> TrialState:
+    def prune(
+        self, states: TrialState, sparsity: float, training: SplitArrays, *, biases: bool = False
+    ) -> TrialState:
         """Prunes each trial's network by its connection sensitivity over the training split."""
         sensitivity = self._sensitivity(states, (training.inputs, training.targets))
 
         def prune(state: TrialState, sensitivity: Any) -> TrialState:
-            return pruned(state, masks(state.parameters, sensitivity, sparsity))
+            return pruned(state, masks(state.parameters, sensitivity, sparsity, biases=biases))
 
         prune_device = partial(self._over_groups, of_each(prune))
         result: TrialState = self._compiled(prune_device, TRIALS, TRIALS)(states, sensitivity)

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     Metaparameters = Mapping[str, jax.Array]
     Totals = dict[str, jax.Array]
 
-UNKNOWN_LABEL = 255
-"""Of an image with several labels: whether it has the class is not known."""
-
 _SCORE_BINS = 4096
 
 
@@ -96,19 +93,25 @@ class Classification:
 
 @dataclass(frozen=True)
 class MultiLabel:
-    """Binary cross entropy of every class that is known to be there or not, and average precision.
+    """Binary cross entropy of every class, and average precision.
 
-    The average precision is of all pairs of an image and a known class, ranked together (micro
-    average, chosen). Scores are counted in bins of equal width of the probability, the pairs of a
-    bin as ties, so that devices can share a split.
+    With the metaparameter label_smoothing s, training wants of each class the probability
+    (1 - s) y + s / 2 instead of y, 1 where it is there and 0 where it is not, as TensorFlow's
+    sigmoid cross entropy does (recalled).
+
+    The average precision is of all pairs of an image and a class, ranked together (micro average,
+    chosen). Scores are counted in bins of equal width of the probability, the pairs of a bin as
+    ties, so that devices can share a split.
     """
 
     def loss(
         self, logits: jax.Array, targets: jax.Array, metaparameters: Metaparameters
     ) -> tuple[jax.Array, jax.Array]:
-        """The sum over known classes a mean over images, of logits and uint8 [batch, classes]."""
-        del metaparameters
-        return _binary_losses(logits, targets).sum(), jnp.float32(targets.shape[0])
+        """The sum over classes a mean over images, of logits and uint8 [batch, classes]."""
+        smoothing = metaparameters.get("label_smoothing", jnp.float32(0))
+        wanted = (1 - smoothing) * targets.astype(jnp.float32) + smoothing / 2
+        losses = optax.losses.sigmoid_binary_cross_entropy(logits, wanted)
+        return losses.sum(), jnp.float32(targets.shape[0])
 
     def totals(self, logits: jax.Array, targets: jax.Array) -> Totals:
         """The summed loss, the number of images, and how many pairs of each kind a bin has."""
@@ -116,8 +119,9 @@ class MultiLabel:
         bins = jnp.minimum((scores * _SCORE_BINS).astype(jnp.int32), _SCORE_BINS - 1)
         empty = jnp.zeros(_SCORE_BINS, jnp.int32)
         labels = targets.ravel()
+        losses = optax.losses.sigmoid_binary_cross_entropy(logits, targets.astype(jnp.float32))
         return {
-            "loss": _binary_losses(logits, targets).sum(),
+            "loss": losses.sum(),
             "examples": jnp.int32(targets.shape[0]),
             "present": empty.at[bins].add((labels == 1).astype(jnp.int32)),
             "absent": empty.at[bins].add((labels == 0).astype(jnp.int32)),
@@ -182,13 +186,6 @@ def cross_entropy(logits: jax.Array, targets: jax.Array) -> jax.Array:
         logits, targets.astype(jnp.int32)
     )
     return losses
-
-
-def _binary_losses(logits: jax.Array, targets: jax.Array) -> jax.Array:
-    """float32 [batch, classes], zero where the label is unknown."""
-    present = (targets == 1).astype(jnp.float32)
-    losses = optax.losses.sigmoid_binary_cross_entropy(logits, present)
-    return jnp.where(targets == UNKNOWN_LABEL, 0.0, losses)
 
 
 def _ratio(total: np.ndarray, count: np.ndarray) -> np.ndarray:

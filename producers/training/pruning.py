@@ -6,9 +6,9 @@ kept, ranked over all layers together. In the sparsity study (Lee et al., 2021) 
 training set, and the masks stay fixed (stated).
 
 Prunable are weight matrices: the kernels of dense and convolutional layers, and embeddings.
-Biases and normalisation are never pruned, and are not counted in the sparsity (chosen; the
-authors' program counts biases and ranks them, too, which start at zero, so that their sensitivity
-is zero and it prunes them before any other).
+Biases and normalisation are then never pruned, and are not counted in the sparsity (chosen). The
+authors' program of the sparsity study counts and ranks biases, too (stated): they start at zero, so
+that their sensitivity is zero and they are pruned before any weight.
 """
 
 from __future__ import annotations
@@ -32,23 +32,24 @@ def connection_sensitivity(parameters: Any, gradients: Any) -> Any:
     return jax.tree.map(lambda weight, gradient: jnp.abs(weight * gradient), parameters, gradients)
 
 
-def prunable_weights(parameters: Any) -> int:
+def prunable_weights(parameters: Any, *, biases: bool = False) -> int:
     """How many weights may be pruned.
 
     Args:
         parameters: a pytree of arrays, or of their shapes.
+        biases: whether biases, and whatever else is no weight matrix, are prunable.
     """
-    matrices = jax.tree.leaves(weight_matrices(parameters))
     arrays = jax.tree.leaves(parameters)
-    return sum(array.size for array, prunable in zip(arrays, matrices, strict=True) if prunable)
+    prunable = _prunable(parameters, biases=biases)
+    return sum(array.size for array, counts in zip(arrays, prunable, strict=True) if counts)
 
 
-def kept_weights(parameters: Any, sparsity: float) -> int:
+def kept_weights(parameters: Any, sparsity: float, *, biases: bool = False) -> int:
     """How many of the prunable weights are kept: (1 - sparsity) of them, to the nearest whole."""
-    return round((1 - sparsity) * prunable_weights(parameters))
+    return round((1 - sparsity) * prunable_weights(parameters, biases=biases))
 
 
-def masks(parameters: Any, sensitivity: Any, sparsity: float) -> Any:
+def masks(parameters: Any, sensitivity: Any, sparsity: float, *, biases: bool = False) -> Any:
     """Keeps exactly the `kept_weights` of the highest sensitivity, over all layers together.
 
     Of weights with the same sensitivity those are kept that come first in the order of the pytree
@@ -58,6 +59,7 @@ def masks(parameters: Any, sensitivity: Any, sparsity: float) -> Any:
         parameters: a pytree of arrays, or of their shapes.
         sensitivity: in the form of the parameters, float32, not negative.
         sparsity: share of the prunable weights that is removed, from 0 to 1.
+        biases: whether biases, and whatever else is no weight matrix, are prunable.
 
     Returns:
         Bool arrays in the form of the parameters, False where a weight is pruned: the masks of a
@@ -68,13 +70,13 @@ def masks(parameters: Any, sensitivity: Any, sparsity: float) -> Any:
     """
     if not 0 <= sparsity <= 1:
         raise ValueError(f"a sparsity is from 0 to 1, got {sparsity}")
-    is_matrix = jax.tree.leaves(weight_matrices(parameters))
+    prunable = _prunable(parameters, biases=biases)
     arrays, form = jax.tree.flatten(sensitivity)
-    ranked = [array for array, prunable in zip(arrays, is_matrix, strict=True) if prunable]
-    kept = iter(_highest(ranked, kept_weights(parameters, sparsity)))
+    ranked = [array for array, counts in zip(arrays, prunable, strict=True) if counts]
+    kept = iter(_highest(ranked, kept_weights(parameters, sparsity, biases=biases)))
     found = [
-        next(kept) if prunable else jnp.ones(array.shape, bool)
-        for array, prunable in zip(arrays, is_matrix, strict=True)
+        next(kept) if counts else jnp.ones(array.shape, bool)
+        for array, counts in zip(arrays, prunable, strict=True)
     ]
     return jax.tree.unflatten(form, found)
 
@@ -84,6 +86,12 @@ def masked(tree: Any, masks: Any) -> Any:
     if masks is None:
         return tree
     return jax.tree.map(lambda array, mask: jnp.where(mask, array, 0), tree, masks)
+
+
+def _prunable(parameters: Any, *, biases: bool) -> list[bool]:
+    """Whether each array of the parameters may be pruned, in the order of the pytree."""
+    matrices: list[bool] = jax.tree.leaves(weight_matrices(parameters))
+    return [biases or matrix for matrix in matrices]
 
 
 def _highest(arrays: list[jax.Array], count: int) -> list[jax.Array]:

@@ -93,6 +93,7 @@ def train_block(
     batch_size: int,
     evaluations: dict[int, bool],
     sparsity: float = 0.0,
+    prune_biases: bool = False,
     augmentation: bool = False,
     measures: Sequence[Measure] = (),
     rule: FirstToGoal | None = None,
@@ -111,6 +112,7 @@ def train_block(
         evaluations: steps in order, each with whether every split is evaluated; the last one is
             the last step of training.
         sparsity: share of the weights that are pruned before the first step.
+        prune_biases: whether biases are among them.
         augmentation: whether images that are read when needed are cropped and flipped at random.
         measures: what is measured besides, whenever every split is evaluated.
         rule: tells whom to evaluate when, and when to stop; None to train all to the end.
@@ -124,7 +126,7 @@ def train_block(
     if checkpoints:
         count = len(trials.trial_ids)
         progress = checkpoints.restored(program, count, pruned=sparsity > 0)
-    progress = progress or _begun(program, splits, trials, sparsity)
+    progress = progress or _begun(program, splits, trials, sparsity, prune_biases)
     slots, record = progress.slots, progress.record
     if rule is not None:
         _repeat(rule, record)
@@ -245,7 +247,13 @@ def _measure(
     progress.record.add_evaluation(slots.trial, slots.alive, progress.step, columns)
 
 
-def _begun(program: BlockProgram, splits: Splits, trials: BlockTrials, sparsity: float) -> Progress:
+def _begun(
+    program: BlockProgram,
+    splits: Splits,
+    trials: BlockTrials,
+    sparsity: float,
+    prune_biases: bool,
+) -> Progress:
     """A block before its first step."""
     count = len(trials.trial_ids)
     slots = Slots(count, program.places)
@@ -253,7 +261,7 @@ def _begun(program: BlockProgram, splits: Splits, trials: BlockTrials, sparsity:
     if sparsity:
         if not isinstance(splits.training, SplitArrays):
             raise NotImplementedError("pruning needs the training split in memory")
-        states = program.prune(states, sparsity, splits.training)
+        states = program.prune(states, sparsity, splits.training, biases=prune_biases)
     return Progress(states, slots, BlockRecord(count))
 
 

@@ -7,13 +7,15 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from producers.datasets.forms import GREY_28
-from producers.search import search_space_json
+from producers.datasets.permutation import RANDOM_5_000
+from producers.search import SCRAMBLED, search_space_json
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from producers.datasets.forms import Form
-    from producers.search import Metaparameter, StepsRange
+    from producers.datasets.permutation import HeldOut
+    from producers.search import Metaparameter, Sobol, StepsRange
 
 BATCH_SIZE_STUDY = "1811.03600"
 SPARSITY_STUDY = "2003.11316"
@@ -102,10 +104,12 @@ class Workload:
         budget: how long trials train.
         evaluation: at which steps they are evaluated.
         certainty: setting to stated, recalled or chosen: whose choice it is; that of a single
-            metaparameter's range as `search_space: NAME`.
+            metaparameter's range as `search_space: NAME`, and of parts of others likewise. A
+            setting of the model may be surer in this workload than in general: `model: NAME`.
         form: what the examples look like.
         sparsity: share of the weights that pruning removes before training.
-        pruning: how they are chosen; None where none are removed.
+        pruning: how they are chosen, and whether biases are among them; None where none are
+            removed.
         goal_inclusive: whether a value equal to the goal has reached it.
         subset: the part of the source that is trained on, of sources that have named parts.
         augmentation: whether training images are cropped and flipped at random.
@@ -113,6 +117,9 @@ class Workload:
         replaces: the data set that the examples stand in for; None where they are its own.
         data_sha256: of the files or the list of files that stand in for it.
         paper: the arXiv number of the study that the workload is of; None where it is of none.
+        held_out: the official training examples that are for validation, of MNIST, Fashion MNIST
+            and CIFAR-10; the loaders of the others say themselves.
+        sobol: the quasi-random sequence that the trials' metaparameters are points of.
     """
 
     collection: str | None
@@ -132,7 +139,7 @@ class Workload:
     certainty: tuple[tuple[str, str], ...]
     form: Form = GREY_28
     sparsity: float = 0.0
-    pruning: Literal["snip"] | None = None
+    pruning: Literal["snip", "snip_with_biases"] | None = None
     goal_inclusive: bool = False
     subset: Literal["half_classes", "half_images"] | None = None
     augmentation: bool = False
@@ -140,6 +147,8 @@ class Workload:
     dtype: Literal["float32", "bfloat16"] = "float32"
     data_sha256: str | None = None
     paper: str | None = BATCH_SIZE_STUDY
+    held_out: HeldOut = RANDOM_5_000
+    sobol: Sobol = SCRAMBLED
 
     @property
     def name(self) -> str:

@@ -18,16 +18,17 @@ _CHOSEN = CERTAINTY | {
 }
 
 
-def _fully_connected(optimizer: str) -> Workload:
-    """The network of 128-128-128 on MNIST, trained and measured as by SGD."""
-    return replace(mnist_workload("fc_128_128_128", optimizer, 0.03, ALL, _CHOSEN), paper=None)
+def _fully_connected(optimizer: str, dataset: str = "mnist", goal: float = 0.03) -> Workload:
+    """The network of 128-128-128 on MNIST or Fashion MNIST, trained and measured as by SGD."""
+    dense = mnist_workload("fc_128_128_128", optimizer, goal, ALL, _CHOSEN, dataset)
+    return replace(dense, paper=None)
 
 
 def _pruned(sparsity: float) -> Workload:
     """The same network with SGD, pruned as in the sparsity study."""
     certainty = _CHOSEN | {"pruning": "chosen", "sparsity": "chosen"}
     dense = replace(_fully_connected("sgd"), certainty=tuple(certainty.items()))
-    return pruned(dense, sparsity)
+    return pruned(dense, sparsity, "snip")
 
 
 def _brown(optimizer: str) -> Workload:
@@ -67,7 +68,7 @@ EXTRA_WORKLOADS = (
             "muon",
         )
     ),
-    replace(_fully_connected("sgd"), dataset="fashion_mnist", source="fashion_mnist", goal=0.14),
+    _fully_connected("sgd", "fashion_mnist", 0.14),
     *(_pruned(sparsity) for sparsity in (0.5, 0.7, 0.9)),
     *(_brown(optimizer) for optimizer in ("sgd", "nesterov_momentum", "adam")),
 )

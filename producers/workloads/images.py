@@ -20,8 +20,11 @@ _LARGE_EVALUATION = EvaluationRule(
     8, other_splits_every=8, examples_between=200_000, training_subset=10_000
 )
 
-# The official training examples less the 50,000 that the loader holds out.
-_IMAGENET_EXAMPLES = 1_231_167
+# As many training examples as the release's errors of the training split are of.
+_IMAGENET_EVALUATION = replace(_LARGE_EVALUATION, training_subset=50_176)
+
+# The official training examples less the 50,045 of the test split.
+_IMAGENET_EXAMPLES = 1_231_122
 
 CERTAINTY = {
     "augmentation": "chosen",
@@ -34,11 +37,15 @@ CERTAINTY = {
     "train_examples": "recalled",
     **LINEAR_DECAY_CERTAINTY,
 }
-# How many examples the paper held out of ImageNet for validation is not known.
-_RESNET_50_CERTAINTY = CERTAINTY | {
-    "search_space: label_smoothing": "stated",
-    "train_examples": "chosen",
+_RESNET_50_CERTAINTY = CERTAINTY | {"search_space: label_smoothing": "stated"}
+# The release shows a study of this workload, and the errors of one of its trials.
+_IMAGENET_CERTAINTY = _RESNET_50_CERTAINTY | {
+    "evaluation: training_subset": "stated",
+    "search_space: end_learning_rate_factor": "stated",
+    "search_space: learning_rate_decay_steps": "stated",
+    "train_examples": "stated",
 }
+_HALF_CERTAINTY = _RESNET_50_CERTAINTY | {"train_examples": "chosen"}
 _LABEL_SMOOTHING = ("label_smoothing", Choice((0.0, 0.01, 0.1)))
 
 
@@ -77,9 +84,10 @@ _RESNET_50 = Workload(
     maximize=False,
     train_examples=_IMAGENET_EXAMPLES,
     batch_sizes=powers(64, 65_536),
-    budget=StepBudget(fewest=5_000, examples=150_000_000),
-    evaluation=_LARGE_EVALUATION,
-    certainty=tuple(_RESNET_50_CERTAINTY.items()),
+    # 600,000 steps at batch size 256, as the release states; the others are chosen.
+    budget=StepBudget(fewest=5_000, examples=256 * 595_000),
+    evaluation=_IMAGENET_EVALUATION,
+    certainty=tuple(_IMAGENET_CERTAINTY.items()),
     form=IMAGENET,
     augmentation=True,
 )
@@ -89,6 +97,7 @@ _HALF = replace(
     goal=0.3,
     train_examples=_IMAGENET_EXAMPLES // 2,
     batch_sizes=powers(64, 32_768),
+    certainty=tuple(_HALF_CERTAINTY.items()),
 )
 
 IMAGE_WORKLOADS = (
@@ -101,7 +110,7 @@ IMAGE_WORKLOADS = (
         search_space=search_space("nesterov_momentum", *LINEAR_DECAY),
         goal=0.35,
         batch_sizes=(32, 64, *powers(256, 65_536)),
-        certainty=tuple((CERTAINTY | {"train_examples": "chosen"}).items()),
+        certainty=tuple((CERTAINTY | {"train_examples": "stated"}).items()),
     ),
     # The classes of ImageNet have from 732 to 1,300 images: half of them hold about half.
     replace(
@@ -120,7 +129,8 @@ IMAGE_WORKLOADS = (
         maximize=True,
         train_examples=4_526_492,
         batch_sizes=powers(64, 32_768),
+        evaluation=_LARGE_EVALUATION,
         form=OPEN_IMAGES_V4,
-        certainty=tuple((_RESNET_50_CERTAINTY | {"train_examples": "recalled"}).items()),
+        certainty=tuple(_RESNET_50_CERTAINTY.items()),
     ),
 )

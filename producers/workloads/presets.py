@@ -88,7 +88,7 @@ PRESETS = {
             budget=0.2,
             largest_batches=(
                 ("fc_", 4_096),
-                ("simple_cnn_", 512),
+                ("simple_cnn", 512),
                 ("resnet_8", 256),
                 ("transformer_tiny", 256),
                 ("", 64),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from producers.datasets.forms import Form
+    from producers.datasets.permutation import HeldOut
     from producers.datasets.split import Dataset
     from producers.workloads.definition import Workload
 
@@ -115,10 +116,12 @@ def replaced(
 
 def _whole(workload: Workload) -> int:
     """Training examples of the data set, or the named part of it, that a workload takes from."""
-    alike = (workload.source, workload.subset)
-    return max(
-        each.train_examples for each in WORKLOADS.values() if (each.source, each.subset) == alike
-    )
+
+    def what(each: Workload) -> tuple[object, ...]:
+        return each.source, each.subset, each.held_out
+
+    known = [workload, *WORKLOADS.values()]
+    return max(each.train_examples for each in known if what(each) == what(workload))
 
 
 def _fitting(workload: Workload, count: int) -> tuple[int, ...]:
@@ -152,14 +155,14 @@ def replace_data(
         DbtoolError: a folder cannot be read as the data set that it stands in for.
     """
     by_source = _by_source(workloads, replacements)
-    loaded: dict[tuple[str, str | None, Form], Dataset] = {}
+    loaded: dict[tuple[str, str | None, Form, HeldOut], Dataset] = {}
     found: dict[str, tuple[Workload, Path | None]] = {}
     for workload in workloads:
         replacement = by_source.get(workload.source)
         if replacement is None:
             found[workload.name] = workload, None
             continue
-        kind = workload.source, workload.subset, workload.form
+        kind = workload.source, workload.subset, workload.form, workload.held_out
         if kind not in loaded:
             loaded[kind] = _load(workload, replacement, vocabulary)
         data = loaded[kind]
@@ -212,6 +215,7 @@ def _load(workload: Workload, replacement: Replacement, vocabulary: Path | None)
         subset=workload.subset,
         folder=replacement.folder,
         vocabulary=vocabulary,
+        held_out=workload.held_out,
     )
 
 

@@ -24,6 +24,7 @@ _SETTINGS = (
         "data_sha256",
         "subset",
         "train_examples",
+        "held_out",
         "form",
     ),
     *(
@@ -35,18 +36,23 @@ _SETTINGS = (
         "optimizer",
         "schedule",
         "search_space",
+        "sobol",
     ),
     *("metric", "goal", "goal_inclusive", "maximize", "budget", "evaluation", "batch_sizes"),
 )
 # The workload's name, its paper or the data set itself says them.
 _NAMED = frozenset(_SETTINGS) - {
     "train_examples",
+    "held_out",
     "augmentation",
     "dtype",
     "schedule",
     "search_space",
+    "sobol",
 }
-_BY_NAME = {BATCH_SIZE_STUDY: "stated", SPARSITY_STUDY: "recalled", None: "chosen"}
+# The loaders of all others say themselves what they hold out.
+_HOLDING_OUT = {"mnist", "fashion_mnist", "cifar_10"}
+_BY_NAME = {BATCH_SIZE_STUDY: "stated", SPARSITY_STUDY: "stated", None: "chosen"}
 
 
 @dataclass(frozen=True)
@@ -75,11 +81,15 @@ def settings(workload: Workload) -> list[Setting]:
     # The words of the first definitions.
     if scaled := graded.pop("pixels scaled to [0, 1]", None):
         graded |= {"form: mean": scaled, "form: deviation": scaled}
+    # The first definitions do not name it: the number is the paper's, which ones are not known.
+    graded.setdefault("held_out: examples", "recalled")
     model = model_definition(workload.model)
-    graded |= {f"model: {name}": grade for name, grade in model.certainty.items()}
+    of_model = {f"model: {name}": grade for name, grade in model.certainty.items()}
+    graded = of_model | graded
     found = [
         Setting(name, value, _certainty(name, graded, _BY_NAME[workload.paper]))
         for whole in _SETTINGS
+        if whole != "held_out" or workload.source in _HOLDING_OUT
         for name, value in _parts(whole, getattr(workload, whole))
     ]
     place = [each.name for each in found].index("model") + 1

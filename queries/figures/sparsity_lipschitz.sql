@@ -11,8 +11,8 @@ release names the release, or several joined by commas.
 */
 WITH networks(panel_order, panel, dataset, model, optimizer, metric, goal, trials) AS (
     VALUES
-        (1, 'Simple CNN on MNIST, SGD', 'mnist', 'simple_cnn_base', 'sgd', 'val_classification_error', 0.02, 100),
-        (2, 'Simple CNN on Fashion MNIST, SGD', 'fashion_mnist', 'simple_cnn_base', 'sgd', 'val_classification_error', 0.12, 100),
+        (1, 'Simple CNN on MNIST, SGD', 'mnist', 'simple_cnn', 'sgd', 'val_classification_error', 0.02, 100),
+        (2, 'Simple CNN on Fashion MNIST, SGD', 'fashion_mnist', 'simple_cnn', 'sgd', 'val_classification_error', 0.12, 100),
         (3, 'ResNet-8 on CIFAR-10, Nesterov momentum', 'cifar_10', 'resnet_8', 'nesterov_momentum', 'val_classification_error', 0.4, 100)
 ),
 sparsities(series_order, series, sparsity) AS (

@@ -9,12 +9,12 @@ parameters goal and trials replace them all, release names the release, or sever
 */
 WITH networks(panel_order, panel, dataset, model, optimizer, metric, goal, trials) AS (
     VALUES
-        (1, 'Simple CNN on MNIST, SGD', 'mnist', 'simple_cnn_base', 'sgd', 'val_classification_error', 0.02, 100),
-        (2, 'Simple CNN on MNIST, momentum', 'mnist', 'simple_cnn_base', 'momentum', 'val_classification_error', 0.02, 100),
-        (3, 'Simple CNN on MNIST, Nesterov momentum', 'mnist', 'simple_cnn_base', 'nesterov_momentum', 'val_classification_error', 0.02, 100),
-        (4, 'Simple CNN on Fashion MNIST, SGD', 'fashion_mnist', 'simple_cnn_base', 'sgd', 'val_classification_error', 0.12, 100),
-        (5, 'Simple CNN on Fashion MNIST, momentum', 'fashion_mnist', 'simple_cnn_base', 'momentum', 'val_classification_error', 0.12, 100),
-        (6, 'Simple CNN on Fashion MNIST, Nesterov momentum', 'fashion_mnist', 'simple_cnn_base', 'nesterov_momentum', 'val_classification_error', 0.12, 100),
+        (1, 'Simple CNN on MNIST, SGD', 'mnist', 'simple_cnn', 'sgd', 'val_classification_error', 0.02, 100),
+        (2, 'Simple CNN on MNIST, momentum', 'mnist', 'simple_cnn', 'momentum', 'val_classification_error', 0.02, 100),
+        (3, 'Simple CNN on MNIST, Nesterov momentum', 'mnist', 'simple_cnn', 'nesterov_momentum', 'val_classification_error', 0.02, 100),
+        (4, 'Simple CNN on Fashion MNIST, SGD', 'fashion_mnist', 'simple_cnn', 'sgd', 'val_classification_error', 0.12, 100),
+        (5, 'Simple CNN on Fashion MNIST, momentum', 'fashion_mnist', 'simple_cnn', 'momentum', 'val_classification_error', 0.12, 100),
+        (6, 'Simple CNN on Fashion MNIST, Nesterov momentum', 'fashion_mnist', 'simple_cnn', 'nesterov_momentum', 'val_classification_error', 0.12, 100),
         (7, 'ResNet-8 on CIFAR-10, SGD', 'cifar_10', 'resnet_8', 'sgd', 'val_classification_error', 0.4, 100),
         (8, 'ResNet-8 on CIFAR-10, momentum', 'cifar_10', 'resnet_8', 'momentum', 'val_classification_error', 0.4, 100),
         (9, 'ResNet-8 on CIFAR-10, Nesterov momentum', 'cifar_10', 'resnet_8', 'nesterov_momentum', 'val_classification_error', 0.4, 100),

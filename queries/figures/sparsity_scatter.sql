@@ -12,7 +12,7 @@ WITH networks AS (
         1 AS panel_order,
         'Simple CNN on MNIST, momentum' AS panel,
         'mnist' AS dataset,
-        'simple_cnn_base' AS model,
+        'simple_cnn' AS model,
         'momentum' AS optimizer,
         'val_classification_error' AS metric,
         0.02 AS goal,

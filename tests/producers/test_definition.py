@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from support.sweeps import definition_of, metadata
 
 from producers.datasets.forms import TextForm
-from producers.search import Range
+from producers.datasets.permutation import HeldOut
+from producers.search import Range, Sobol
 from producers.workloads.definition import EvaluationRule, StepBudget
 from producers.workloads.registry import WORKLOADS
 
@@ -182,6 +183,8 @@ def test_settings_are_recorded_where_they_are_set() -> None:
             goal_inclusive=True,
             evaluation=EvaluationRule(every=100),
             form=TextForm(vocabulary=300, length=16),
+            held_out=HeldOut("first", 6_000),
+            sobol=Sobol(scramble=False, skip=1),
         )
     )
     assert sparse == definition_of(workload) | {
@@ -189,6 +192,8 @@ def test_settings_are_recorded_where_they_are_set() -> None:
         "pruning": "snip",
         "goal_inclusive": True,
         "form": {"vocabulary": 300, "length": 16},
+        "held_out": {"order": "first", "examples": 6_000},
+        "sobol": {"scramble": False, "skip": 1},
         "evaluation": {
             "validation_per_doubling": 8,
             "other_splits_every": 8,

@@ -6,9 +6,10 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
 from support.sweeps import STEPS, small_study, sweep
 
-from producers.estimate import estimate
+from producers.estimate import estimate, held_out_examples
 from producers.plan_file import read_plan
 from producers.sweep import SweepOptions
 from producers.workloads.registry import WORKLOADS
@@ -107,6 +108,23 @@ def test_finished_trials_are_left_out(mnist_folder: Path, tmp_path: Path) -> Non
     assert total.endswith("3 measurements")
     first, _ = estimate([study_of(2, steps=2)], tmp_path, OPTIONS)
     assert ": 0 trials of 2 steps, 0 measurements, about 0 s" in first
+
+
+@pytest.mark.parametrize(
+    ("name", "examples"),
+    [
+        ("mnist/fc_1024/sgd", (5_000, 10_000)),
+        ("sparsity_0/mnist/simple_cnn/sgd", (6_000, 10_000)),
+        ("sparsity_0/cifar_10/resnet_8/sgd", (5_000, 10_000)),
+        ("imagenet/vgg_11/nesterov_momentum", (50_000, 50_045)),
+        (
+            "imagenet_subsets/imagenet_half_classes/resnet_50/nesterov_momentum",
+            (25_000, 25_022),
+        ),
+    ],
+)
+def test_examples_of_validation_and_test(name: str, examples: tuple[int, int]) -> None:
+    assert held_out_examples(WORKLOADS[name]) == examples
 
 
 def test_time_grows_with_the_work(tmp_path: Path) -> None:

@@ -132,6 +132,14 @@ def test_points_lie_in_the_search_space() -> None:
     assert sum(1 - point["momentum"] > (0.1 * 0.0001) ** 0.5 for point in points) == 32
 
 
+def test_sparsity_study_searches_from_the_middle_by_hand() -> None:
+    """0.5, 0.75, 0.25, 0.375 and 0.875 of the range: 10 to the power of -4 + 4 times that."""
+    workload = WORKLOADS["sparsity_90/mnist/simple_cnn/sgd"]
+    for study in plan(workloads=[workload], batch_sizes=[2, 512]):
+        rates = [point["learning_rate"] for point in study.trials(range(5)).metaparameters]
+        assert rates == pytest.approx([1e-2, 1e-1, 1e-3, 10**-2.5, 10**-0.5], rel=1e-12)
+
+
 def test_blocks_hold_every_trial_once() -> None:
     study = small_study()
     assert study.blocks(range(5), 2) == [(0, 1), (2, 3), (4,)]

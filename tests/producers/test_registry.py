@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import tomllib
-from dataclasses import fields
-from typing import Any
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.sweeps import definition_of
@@ -14,14 +14,18 @@ from dbtool.archive.table import catalog
 from dbtool.errors import UsageError
 from dbtool.resources import schema_folder
 from dbtool.store.contract import metric_columns
+from producers.datasets.forms import STANDARDISED_FASHION_MNIST, STANDARDISED_MNIST
 from producers.datasets.load import LOADERS
 from producers.models.registry import model_definition
-from producers.search import Range
+from producers.search import Range, Sobol, StepsRange, search_space_json
 from producers.training.optimizers import optimizer_definition
 from producers.training.schedules import schedule_named
 from producers.workloads.definition import BATCH_SIZE_STUDY, SPARSITY_STUDY, Workload
 from producers.workloads.registry import WORKLOADS, find_workloads
 from producers.workloads.settings import settings
+
+if TYPE_CHECKING:
+    from producers.datasets.forms import ImageForm
 
 CATALOG = {workload.workload: workload for workload in catalog()}
 TYPES: dict[str, tuple[type, ...]] = {
@@ -79,10 +83,46 @@ def test_certainty_names_settings_and_search_spaces(name: str) -> None:
     assert set(certainty.values()) <= {"stated", "recalled", "chosen"}
     settings = {field.name for field in fields(Workload)} | {"pixels scaled to [0, 1]"}
     searched = {f"search_space: {each}" for each, _ in workload.search_space}
-    searched.add("evaluation: every")
-    assert set(certainty) <= settings | searched
+    parts = {
+        f"{field.name}: {part.name}"
+        for field in fields(workload)
+        if is_dataclass(value := getattr(workload, field.name))
+        for part in fields(value)
+    }
+    model = {f"model: {name}" for name in model_definition(workload.model).settings}
+    assert set(certainty) <= settings | searched | parts | model
     needed = {"batch_sizes", "budget", "evaluation", "goal", "search_space", "train_examples"}
     assert needed | {"schedule"} <= set(certainty)
+
+
+def test_imagenet_is_as_the_release_shows_it() -> None:
+    """The errors of the last three evaluations that its description prints, with six digits."""
+    sizes = {
+        50_000: ["0.24424", "0.24404", "0.24406"],
+        50_045: ["0.213348", "0.213688", "0.213268"],
+        50_176: ["0.120157", "0.119539", "0.119519"],
+    }
+    for size, errors in sizes.items():
+        for error in errors:
+            assert f"{round(float(error) * size) / size:.6g}" == error.rstrip("0")
+    workload = WORKLOADS["imagenet/resnet_50/nesterov_momentum"]
+    assert workload.train_examples == 1_281_167 - 50_045
+    assert workload.evaluation.training_subset == 50_176
+    assert workload.budget.steps(256) == 600_000
+    searched = search_space_json(dict(workload.search_space))
+    assert searched["learning_rate_decay_steps"] == {
+        "type": "INTEGER",
+        "min_share": 300_000 / 600_000,
+        "max_share": 600_000 / 600_000,
+    }
+    certainty = {each.name: each.certainty for each in settings(workload)}
+    for stated in (
+        "train_examples",
+        "evaluation: training_subset",
+        "search_space: learning_rate_decay_steps",
+        "search_space: end_learning_rate_factor",
+    ):
+        assert certainty[stated] == "stated"
 
 
 def test_sparsity_study() -> None:
@@ -90,14 +130,52 @@ def test_sparsity_study() -> None:
     # Three networks, three optimizers, four sparsities.
     assert len(sparse) == 36
     workload = sparse["sparsity_70/cifar_10/resnet_8/nesterov_momentum"]
-    assert (workload.sparsity, workload.pruning, workload.goal) == (0.7, "snip", 0.4)
+    assert (workload.sparsity, workload.pruning, workload.goal) == (0.7, "snip_with_biases", 0.4)
     assert workload.goal_inclusive
     assert workload.evaluation.schedule(250, 64).keys() == {0, 100, 200, 250}
     assert workload.budget.steps(2) == workload.budget.steps(16_384) == 100_000
-    assert dict(workload.search_space)["learning_rate"] == Range(1e-4, 1.0, "LOG_SCALE")
+    searched = dict(workload.search_space)
+    assert searched["learning_rate"] == Range(1e-4, 1.0, "LOG_SCALE")
+    # From 30,000 to 60,000 of the 100,000 steps.
+    assert searched["learning_rate_decay_steps"] == StepsRange(0.3, 0.6)
     for name, each in sparse.items():
         assert (each.pruning is None) == (each.sparsity == 0.0) == name.startswith("sparsity_0/")
         assert each.collection == f"sparsity_{100 * each.sparsity:.0f}"
+        # A tenth of the official training examples is for validation, a random one.
+        held_out = each.held_out
+        assert held_out.order == "random"
+        assert (held_out.examples, each.train_examples) in {(6_000, 54_000), (5_000, 45_000)}
+        assert each.sobol == Sobol(scramble=False, skip=1)
+        model = [every for every in settings(each) if every.name.startswith("model: ")]
+        assert {every.certainty for every in model} == {"stated"}
+
+
+def test_a_model_is_as_sure_as_its_study_is() -> None:
+    ours = {each.name: each.certainty for each in settings(WORKLOADS["cifar_10/resnet_8/sgd"])}
+    assert (ours["model: activation"], ours["model: shortcut"]) == ("recalled", "chosen")
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [("mnist", STANDARDISED_MNIST), ("fashion_mnist", STANDARDISED_FASHION_MNIST)],
+)
+def test_sparsity_study_on_mnist(name: str, form: ImageForm) -> None:
+    workload = WORKLOADS[f"sparsity_90/{name}/simple_cnn/nesterov_momentum"]
+    assert workload.form == form
+    assert workload.budget.steps(2) == workload.budget.steps(16_384) == 40_000
+    assert workload.train_limit == 54_000
+    certainty = dict(workload.certainty)
+    assert certainty["goal"] == {"mnist": "recalled", "fashion_mnist": "chosen"}[name]
+    assert certainty["form"] == certainty["search_space"] == certainty["sobol"] == "stated"
+
+
+def test_what_the_authors_commands_name_is_stated() -> None:
+    stated = {
+        name.partition("/")[2]
+        for name, workload in of(SPARSITY_STUDY).items()
+        if dict(workload.certainty)["budget"] == "stated"
+    }
+    assert stated == {"mnist/simple_cnn/sgd", "cifar_10/resnet_8/nesterov_momentum"}
 
 
 def test_types_are_those_that_the_contract_names() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dbtool.errors import UsageError
 from producers.datasets.forms import GREY_28, ImageForm, TextForm
 from producers.datasets.made_up import write_made_up
+from producers.datasets.permutation import HeldOut
 from producers.datasets.text.vocabulary import train_vocabulary
 from producers.workloads.registry import WORKLOADS
 from producers.workloads.replace import Replacement, parse_replacement, replace_data, replaced
@@ -47,7 +48,8 @@ def test_collections_and_subsets_stay_apart() -> None:
 
     cnn = "simple_cnn_base/nesterov_momentum"
     assert name(f"mnist/{cnn}") == f"replaced/mine/{cnn}"
-    assert name(f"sparsity_90/mnist/{cnn}") == f"replaced/sparsity_90/mine/{cnn}"
+    sparse = "simple_cnn/nesterov_momentum"
+    assert name(f"sparsity_90/mnist/{sparse}") == f"replaced/sparsity_90/mine/{sparse}"
     # An eighth of the examples, as 6,875 are of 55,000.
     assert name(f"mnist_subsets/mnist_6875/{cnn}") == f"replaced/mnist_subsets/mine_1500/{cnn}"
     assert name(f"mnist_subsets/mnist_55000/{cnn}") == f"replaced/mnist_subsets/mine_12000/{cnn}"
@@ -144,6 +146,14 @@ def test_sizes_and_hashes_are_those_of_the_folder(tmp_path: Path) -> None:
     changed, _ = replace_data(workloads, [replacement], goal=0.2).values()
     assert changed[0] == replace(own[0], data_sha256=changed[0].data_sha256)
     assert changed[0].data_sha256 != own[0].data_sha256
+
+
+def test_each_workload_holds_out_its_own_share(tmp_path: Path) -> None:
+    write_made_up("mnist", tmp_path)
+    whole = WORKLOADS["mnist/fc_1024/sgd"]
+    quarter = replace(whole, collection="quarter", held_out=HeldOut("last", 15_000))
+    found = replace_data([whole, quarter], [Replacement("mnist", "mine", tmp_path)], goal=None)
+    assert [each.train_examples for each, _ in found.values()] == [88, 72]
 
 
 def test_replacements_must_be_used_once(tmp_path: Path) -> None:

@@ -84,6 +84,23 @@ def test_another_seed_gives_other_points() -> None:
     assert points(SPACE, seed=5, first=0, count=1) != ALL[:1]
 
 
+def test_a_sequence_that_is_not_scrambled_by_hand() -> None:
+    """The first points of the two-dimensional sequence, on ranges of 16 steps a dimension."""
+    space = {"x": Range(0.0, 16.0), "y": Range(0.0, 16.0)}
+    expected = [(0, 0), (8, 8), (12, 4), (4, 12), (6, 6), (14, 14), (10, 2)]
+    for seed in (1, 2):
+        drawn = points(space, seed=seed, first=0, count=7, scramble=False)
+        assert [(point["x"], point["y"]) for point in drawn] == expected
+    for first, count, skip in ((0, 6, 1), (2, 2, 1), (0, 1, 6)):
+        part = points(space, seed=1, first=first, count=count, scramble=False, skip=skip)
+        start = first + skip
+        assert [(each["x"], each["y"]) for each in part] == expected[start : start + count]
+
+
+def test_skipped_points_of_a_scrambled_sequence() -> None:
+    assert points(SPACE, seed=4, first=1, count=3, skip=5) == ALL[6:9]
+
+
 def test_search_space_as_the_archive_writes_it() -> None:
     assert search_space_json({"m": SPACE["momentum"], "s": Choice((0.0, 0.1))}) == {
         "m": {

@@ -77,7 +77,7 @@ def sparse_curves(
 ) -> list[Curve]:
     """The curves of the sparsity study; a dense network that is not held is that study's own."""
     held = {study.workload for studies in releases.values() for study in studies}
-    networks = ("mnist/simple_cnn_base", "fashion_mnist/simple_cnn_base", "cifar_10/resnet_8")
+    networks = ("mnist/simple_cnn", "fashion_mnist/simple_cnn", "cifar_10/resnet_8")
     panels = [
         (f"{network}/{optimizer}", goal)
         for network, goal in zip(networks, goals[:3], strict=True)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 VAL = "val_classification_error"
 CNN = "mnist/simple_cnn_base/nesterov_momentum"
-MOMENTUM = "mnist/simple_cnn_base/momentum"
-SGD = "mnist/simple_cnn_base/sgd"
+MOMENTUM = "mnist/simple_cnn/momentum"
+SGD = "mnist/simple_cnn/sgd"
 LM = "lm1b/transformer_base/nesterov_momentum"
 
 

@@ -222,6 +222,7 @@ def train(
     trials: int = TRIALS,
     augmentation: bool = False,
     sparsity: float = 0.0,
+    prune_biases: bool = False,
     checkpoints: Checkpoints | None = None,
     evaluations: Mapping[int, bool] | None = None,
     rule: FirstToGoal | None = None,
@@ -241,6 +242,7 @@ def train(
         trials: how many.
         augmentation: whether streamed training images are augmented.
         sparsity: share of the weights that are pruned.
+        prune_biases: whether biases are among them.
         checkpoints: of the block.
         evaluations: others than EVALUATIONS.
         rule: when trials stop; None: at the last evaluation.
@@ -262,6 +264,7 @@ def train(
         evaluations=dict(evaluations or EVALUATIONS),
         augmentation=augmentation,
         sparsity=sparsity,
+        prune_biases=prune_biases,
         rule=rule,
         checkpoints=checkpoints,
     )

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from producers.datasets.request import Request
 
-_HELD_OUT = (5_000, 50_000)
 _CLASSES = 10
 _KNOWN_SIZES = {"train": 50_000, "test": 10_000}
 _HOW_TO_GET = (
@@ -71,10 +70,10 @@ _FORMATS = (
 def load_cifar_10(request: Request) -> Dataset:
     """Loads CIFAR-10 from its binary or its Python batches, the known data set or a replacement.
 
-    The 50,000 official training examples are permuted once by a fixed seed; the first 5,000 are
-    held out for validation (chosen), and the first `train_examples` of the rest are trained on. Of
-    a replacement, which may have from one to five batches of any size, a tenth is held out; its
-    classes are those up to the highest label of its training examples.
+    Of the 50,000 official training examples those asked for are held out for validation; the first
+    `train_examples` of the rest, in an order by a fixed seed, are trained on. Of a replacement,
+    which may have from one to five batches of any size, the same share is held out; its classes are
+    those up to the highest label of its training examples.
 
     Raises:
         UsageError: the request does not fit the data set, or a folder given does not exist.
@@ -103,13 +102,13 @@ def load_cifar_10(request: Request) -> Dataset:
             )
     if known:
         _check_sizes(paths[0].parent, train=official, test=test)
-    order = split_order(source, len(official), _HELD_OUT)
+    order = split_order(source, len(official), request.held_out, _KNOWN_SIZES["train"])
     return scaled(
         Dataset(
             name=source,
             form=replace(CIFAR_10, classes=classes),
             train=take(official, order.first(source, request.train_examples)),
-            validation=take(official, order.validation),
+            validation=take(official, order.held_out),
             test=test,
             file_hashes=hashes,
         ),

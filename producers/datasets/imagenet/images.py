@@ -17,7 +17,7 @@ from producers.datasets.imagenet.subsets import (
     half_of_classes,
     half_of_images,
 )
-from producers.datasets.permutation import split_order
+from producers.datasets.permutation import HeldOut, split_order
 from producers.datasets.places import candidate_folders, not_found
 from producers.datasets.split import Dataset
 from producers.datasets.streamed.images import StreamedImages
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _CLASSES = 1_000
 _TRAINING_IMAGES = 1_281_167
 _VALIDATION_IMAGES = 50_000
-_HELD_OUT = (50_000, _TRAINING_IMAGES)
+_TEST = HeldOut(examples=50_045)
 _VALIDATION_FOLDERS = ("val", "validation")
 _WHAT = (
     "train/<class>/*.JPEG and val/<class>/*.JPEG, or train-00000-of-01024 and validation-00000-of-"
@@ -56,9 +56,11 @@ class _Files:
 def load_imagenet(request: Request) -> Dataset:
     """Finds ImageNet as class folders or TFRecord shards, the known data set or a replacement.
 
-    The official training images are permuted once by a fixed seed: the first 50,000 are held out
-    for validation, and the first `train_examples` of the rest are trained on. The official
-    validation images are the test (both chosen). Of a replacement the same share is held out.
+    The official validation images are those of validation. The official training images are
+    permuted once by a fixed seed: the first 50,045 are held out for the test, and the first
+    `train_examples` of the rest are trained on. Both numbers are stated by the release, whose
+    errors are multiples of one in 50,000 and one in 50,045; which images its test has is not known.
+    Of a replacement the same share is held out.
 
     The subset `half_images` trains on half of the images of every class; `half_classes` on a fixed
     random half of the classes, numbered anew, which are also those of validation and test. Labels
@@ -69,10 +71,11 @@ def load_imagenet(request: Request) -> Dataset:
         DbtoolError: the files cannot be had, or they are not the known ones.
     """
     check_subset(request.subset)
+    request.without_held_out()
     form = request.image_form(3)
     files = _find(request)
-    order = split_order(request.source, len(files.train), _HELD_OUT)
-    test = np.arange(len(files.validation))
+    order = split_order(request.source, len(files.train), _TEST, _TRAINING_IMAGES)
+    validation = np.arange(len(files.validation))
     renumbering = None
     if request.subset == HALF_CLASSES:
         renumbering = half_of_classes(files.classes)
@@ -81,22 +84,22 @@ def load_imagenet(request: Request) -> Dataset:
         order = replace(
             order,
             train=order.train[kept[labels[order.train]]],
-            validation=order.validation[kept[labels[order.validation]]],
+            held_out=order.held_out[kept[labels[order.held_out]]],
         )
-        test = test[kept[files.validation.labels()]]
+        validation = validation[kept[files.validation.labels()]]
     elif request.subset == HALF_IMAGES:
         order = replace(order, train=half_of_images(order.train, files.train.labels()))
     classes = files.classes if renumbering is None else files.classes // 2
     form = replace(form, classes=classes)
     train = order.first(request.source, request.train_examples)
-    for split, numbers in (("validation", order.validation), ("test", test)):
+    for split, numbers in (("validation", validation), ("test", order.held_out)):
         _check_some(request, split, numbers)
     return Dataset(
         name=request.source,
         form=form,
         train=StreamedImages(files.train, train, form, renumbering),
-        validation=StreamedImages(files.train, order.validation, form, renumbering),
-        test=StreamedImages(files.validation, test, form, renumbering),
+        validation=StreamedImages(files.validation, validation, form, renumbering),
+        test=StreamedImages(files.train, order.held_out, form, renumbering),
         file_hashes={
             "list of train": files.train.digest(),
             "list of validation": files.validation.digest(),

@@ -83,7 +83,7 @@ def write_open_images(folder: Path) -> None:
         for number, (label, image) in enumerate(zip(labels, images, strict=True), first):
             image_id = f"{number:016x}"
             _write_jpeg(place / f"{image_id}.jpg", image)
-            # One class that is there and one that is not; nothing is known of the others.
+            # One class that is there and one that is not; the others count as not there.
             absent = (label + 1) % len(_OPEN_IMAGES_CLASSES)
             lines += [
                 f"{image_id},verification,{_OPEN_IMAGES_CLASSES[label]},1",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dbtool.errors import DbtoolError, UsageError
+from dbtool.errors import DbtoolError
 from producers.datasets.forms import GREY_28
 from producers.datasets.memory import scaled, take
 from producers.datasets.mnist.idx import parse_idx
 from producers.datasets.mnist.locate import locate, read_file
 from producers.datasets.mnist.sources import find_source
-from producers.datasets.permutation import split_order
+from producers.datasets.permutation import RANDOM_5_000, split_order
 from producers.datasets.places import candidate_folders, not_found
 from producers.datasets.split import Dataset, Split
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from producers.datasets.mnist.locate import VerifiedFile
     from producers.datasets.mnist.sources import DataSource
+    from producers.datasets.permutation import HeldOut
     from producers.datasets.request import Request
 
 
@@ -27,49 +28,48 @@ def load_source(
     source: DataSource,
     *,
     train_examples: int | None = None,
+    held_out: HeldOut = RANDOM_5_000,
     datasets_dir: Path | None = None,
     fetch: bool = True,
     cache_dir: Path | None = None,
 ) -> Dataset:
     """Loads a data set of IDX files, which need not be a registered one.
 
-    The official training examples are permuted once by a fixed seed: the first ones are held out
-    for validation and the first `train_examples` of the rest are trained on, so that smaller
-    training sets are part of the larger ones and validation is the same for all.
+    Some of the official training examples are held out for validation. The rest is in an order by a
+    fixed seed, of which the first `train_examples` are trained on, so that smaller training sets
+    are part of the larger ones and validation is the same for all.
 
     Args:
         source: the data set.
         train_examples: how many examples to train on; all that are not held out by default.
+        held_out: which examples are for validation.
         datasets_dir: a folder that holds data sets; DBTOOL_DATASETS by default.
         fetch: whether the files may be fetched when this machine has none.
         cache_dir: the folder that keeps fetched data sets; the user's cache by default.
 
     Raises:
-        UsageError: `train_examples` is out of range or the folder given does not exist.
+        UsageError: a number of examples is out of range or the folder given does not exist.
         DbtoolError: the files cannot be had, or their contents are wrong.
     """
-    count = source.train_examples if train_examples is None else train_examples
-    if not 1 <= count <= source.train_examples:
-        raise UsageError(
-            f"{source.name} has from 1 to {source.train_examples:,} examples to train on,"
-            f" not {count:,}; give train_examples in that range"
-        )
+    expected = source.official_examples
+    # Wrong numbers are refused before anything is fetched.
+    split_order(source.name, expected, held_out, expected).first(source.name, train_examples)
     files = locate(source, datasets_dir=datasets_dir, fetch=fetch, cache_dir=cache_dir)
     official, test = _official(source, files, source.classes)
-    expected = source.train_examples + source.validation_examples
     if len(official) != expected:
         raise DbtoolError(
             f"{files[source.train_labels.name].path} holds {len(official):,} examples,"
             f" not {expected:,}; replace it by the official file"
         )
-    return _dataset(source, official, test, files, count)
+    return _dataset(source, official, test, files, train_examples, held_out)
 
 
 def load_idx(request: Request) -> Dataset:
     """Loads a data set of IDX files, the known one or a replacement.
 
     Of a replacement, the same share of the training examples as in the known data set is held out:
-    one in twelve. Its classes are those up to the highest label of its training examples.
+    one in twelve unless others are asked for. Its classes are those up to the highest label of
+    its training examples.
 
     Raises:
         UsageError: the request does not fit the data set, or a folder given does not exist.
@@ -80,7 +80,10 @@ def load_idx(request: Request) -> Dataset:
     source = find_source(request.source)
     if request.folder is None:
         loaded = load_source(
-            source, train_examples=request.train_examples, datasets_dir=request.datasets_dir
+            source,
+            train_examples=request.train_examples,
+            held_out=request.held_out,
+            datasets_dir=request.datasets_dir,
         )
     else:
         loaded = _replacement(source, request)
@@ -98,7 +101,8 @@ def _replacement(source: DataSource, request: Request) -> Dataset:
     labels = files[source.train_labels.name]
     classes = int(parse_idx(labels.content, labels.path).max(initial=0)) + 1
     official, test = _official(source, files, classes)
-    return _dataset(replace(source, classes=classes), official, test, files, request.train_examples)
+    of_classes = replace(source, classes=classes)
+    return _dataset(of_classes, official, test, files, request.train_examples, request.held_out)
 
 
 def _official(
@@ -117,15 +121,15 @@ def _dataset(
     test: Split,
     files: dict[str, VerifiedFile],
     train_examples: int | None,
+    held_out: HeldOut,
 ) -> Dataset:
     """The data set of the official examples, part of the training examples held out."""
-    held_out = source.validation_examples
-    order = split_order(source.name, len(official), (held_out, held_out + source.train_examples))
+    order = split_order(source.name, len(official), held_out, source.official_examples)
     return Dataset(
         name=source.name,
         form=replace(GREY_28, classes=source.classes),
         train=take(official, order.first(source.name, train_examples)),
-        validation=take(official, order.validation),
+        validation=take(official, order.held_out),
         test=test,
         file_hashes={name: file.md5 for name, file in files.items()},
     )

@@ -67,15 +67,14 @@ class DataSource:
 
     Attributes:
         name: the data set's name in workloads, such as `fashion_mnist`.
-        train_images: uint8 [train_examples + validation_examples, height, width].
-        train_labels: uint8 [train_examples + validation_examples].
+        train_images: uint8 [official_examples, height, width].
+        train_labels: uint8 [official_examples].
         test_images: uint8 [test_examples, height, width].
         test_labels: uint8 [test_examples].
         mirrors: addresses that serve the official `.gz` files, each ending in a slash.
         npm: the npm package that holds the files, if any.
         debian: the Debian package that installs them, if any.
-        train_examples: how many official training examples are trained on.
-        validation_examples: how many of them are held out for validation.
+        official_examples: how many training examples there are; some are held out of them.
         classes: how many classes the labels name, from zero.
     """
 
@@ -87,8 +86,7 @@ class DataSource:
     mirrors: tuple[str, ...] = ()
     npm: NpmPackage | None = None
     debian: DebianPackage | None = None
-    train_examples: int = 55_000
-    validation_examples: int = 5_000
+    official_examples: int = 60_000
     classes: int = 10
 
     @property

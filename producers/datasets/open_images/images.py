@@ -48,7 +48,7 @@ _HOW_TO_GET = (
 
 
 class LabelledFiles:
-    """The JPEG files of a folder with their verified labels: `ImageFiles`.
+    """The JPEG files of a folder with the classes that people saw in them: `ImageFiles`.
 
     Args:
         folder: the folder of the images, <ImageID>.jpg.
@@ -91,10 +91,10 @@ class LabelledFiles:
 def load_open_images(request: Request) -> Dataset:
     """Finds Open Images v4, the known data set or a replacement.
 
-    The official training, validation and test images are those of the splits (chosen), as far as
-    they have a verified label of a listed class; the first `train_examples` of a fixed permutation
-    are trained on. Images that have labels and are not there are left out, and counted on standard
-    error. Classes are those of classes-trainable.txt, or else of class-descriptions.csv.
+    The official training, validation and test images are those of the splits, as far as people saw
+    a listed class in them (recalled); the first `train_examples` of a fixed permutation are trained
+    on. Images that have labels and are not there are left out, and counted on standard error.
+    Classes are those of classes-trainable.txt, or else of class-descriptions.csv.
 
     Raises:
         UsageError: the request does not fit the data set, or a folder given does not exist.
@@ -102,6 +102,7 @@ def load_open_images(request: Request) -> Dataset:
     """
     form = request.image_form(3)
     request.without_subset()
+    request.without_held_out()
     folder, class_list = _find(request)
     names = read_classes(class_list)
     files = {
@@ -111,7 +112,7 @@ def load_open_images(request: Request) -> Dataset:
     for one, other in itertools.combinations(_SPLITS, 2):
         _check_apart(folder, one, files[one], other, files[other])
     form = replace(form, classes=len(names), multi_label=True)
-    order = Order(validation=np.empty(0, np.int64), train=fixed_permutation(len(files["train"])))
+    order = Order(held_out=np.empty(0, np.int64), train=fixed_permutation(len(files["train"])))
     train = order.first(request.source, request.train_examples)
     validation, test = files["validation"], files["test"]
     return Dataset(

@@ -1,8 +1,9 @@
 """Reading the verified image-level labels of Open Images.
 
 A label file is a CSV with the columns ImageID, Source, LabelName and Confidence: 1 where people saw
-the class in the image, 0 where they saw that it is not there. Of all other classes of an image
-nothing is known.
+the class in the image, 0 where they saw that it is not there. As in the paper, the classes that
+people saw are those of an image and all others count as not there, and images without any are left
+out (recalled).
 """
 
 from __future__ import annotations
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-UNKNOWN = 255
-"""The target of a class of which nothing is known in an image."""
-
 _DIGITS = 16
 _COLUMNS = {"ImageID": pa.string(), "LabelName": pa.string(), "Confidence": pa.float64()}
 _NO_DIGIT = 255
@@ -36,27 +34,24 @@ _DIGIT_VALUES[np.frombuffer(b"0123456789abcdef", np.uint8)] = np.arange(16)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class VerifiedLabels:
-    """Which classes are known to be in which images, or not.
+    """Which classes people saw in which images.
 
     Attributes:
-        images: the ids of the images that have labels, sorted, uint64 [images].
-        starts: where the labels of each image begin and the last one's end, int64 [images + 1].
-        classes: the class of each label, from zero, int32 [labels].
-        present: whether it is there, uint8 [labels], 1 or 0.
+        images: the ids of the images in which they saw one, sorted, uint64 [images].
+        starts: where the classes of each image begin and the last one's end, int64 [images + 1].
+        classes: what they saw, from zero, int32 [labels].
         contradicting: how many labels were left out since the file says both.
     """
 
     images: npt.NDArray[np.uint64]
     starts: npt.NDArray[np.int64]
     classes: npt.NDArray[np.int32]
-    present: npt.NDArray[np.uint8]
     contradicting: int = 0
 
     def targets(self, number: int, classes: int) -> npt.NDArray[np.uint8]:
-        """What is known of an image, uint8 [classes]: 1 there, 0 not there, 255 unknown."""
-        found = np.full(classes, UNKNOWN, np.uint8)
-        own = slice(self.starts[number], self.starts[number + 1])
-        found[self.classes[own]] = self.present[own]
+        """The classes of an image, uint8 [classes]: 1 there, 0 not there."""
+        found = np.zeros(classes, np.uint8)
+        found[self.classes[self.starts[number] : self.starts[number + 1]]] = 1
         return found
 
 
@@ -89,8 +84,8 @@ def read_classes(path: Path) -> list[str]:
 def read_labels(path: Path, classes: Sequence[str], *, others: bool) -> VerifiedLabels:
     """The labels in a file that are of some classes.
 
-    A label that stands there twice counts once; one that is said to be both there and not there is
-    left out and counted.
+    A label that stands there twice counts once; a class that is said to be both there and not there
+    is left out and counted.
 
     Args:
         path: the file.
@@ -103,8 +98,11 @@ def read_labels(path: Path, classes: Sequence[str], *, others: bool) -> Verified
     """
     names = pa.array(classes, pa.string())
     parts = [_parse(batch, path, names, others=others) for batch in _batches(path)]
-    if not any(len(ids) for ids, _, _ in parts):
-        raise DbtoolError(f"{path} holds no label of the listed classes; check the list of classes")
+    if not any(present.any() for _, _, present in parts):
+        raise DbtoolError(
+            f"{path} says of none of the listed classes that it is in an image; check the list of"
+            " classes"
+        )
     ids = np.concatenate([part[0] for part in parts])
     images, image = np.unique(ids, return_inverse=True)
     key = image * len(classes) + np.concatenate([part[1] for part in parts])
@@ -114,15 +112,13 @@ def read_labels(path: Path, classes: Sequence[str], *, others: bool) -> Verified
     first = np.flatnonzero(np.diff(key, prepend=-1))
     key, lowest = key[first], np.minimum.reduceat(present, first)
     agreed = lowest == np.maximum.reduceat(present, first)
-    key, lowest = key[agreed], lowest[agreed]
-    image, label = np.divmod(key, len(classes))
+    image, label = np.divmod(key[agreed & (lowest == 1)], len(classes))
     counts = np.bincount(image, minlength=len(images))
     labelled = counts > 0
     return VerifiedLabels(
         images=images[labelled],
         starts=np.concatenate([[0], np.cumsum(counts[labelled])]).astype(np.int64),
         classes=label.astype(np.int32),
-        present=lowest,
         contradicting=int(len(agreed) - agreed.sum()),
     )
 

@@ -34,13 +34,14 @@ def load_brown(request: Request) -> Dataset:
         DbtoolError: the corpus cannot be had, or its contents are wrong.
     """
     request.without_subset()
+    request.without_held_out()
     form = request.text_form()
     texts = find_texts(request)
     sha256 = sha256_of(texts)
     sentences = sentences_of(texts, request.source)
     held_out = max(1, round(len(sentences) * _HELD_OUT / _SENTENCES))
     permuted = fixed_permutation(len(sentences))
-    order = Order(validation=permuted[:held_out], train=permuted[2 * held_out :])
+    order = Order(held_out=permuted[:held_out], train=permuted[2 * held_out :])
 
     if request.vocabulary is not None:
         vocabulary = vocabulary_of_size(request.vocabulary, form)
@@ -60,7 +61,7 @@ def load_brown(request: Request) -> Dataset:
         name=request.source,
         form=replace(form, vocabulary=vocabulary.size),
         train=examples(order.first(request.source, request.train_examples)),
-        validation=examples(order.validation),
+        validation=examples(order.held_out),
         test=examples(permuted[held_out : 2 * held_out]),
         file_hashes={PACKAGE.name: sha256, "vocabulary": vocabulary.sha256},
     )

@@ -51,6 +51,7 @@ def load_common_crawl(request: Request) -> Dataset:
         DbtoolError: there are no archives, or one is damaged.
     """
     request.without_subset()
+    request.without_held_out()
     form = request.text_form()
     corpus = open_corpus(index_files(_archives(request), "wet", request.source), request.source)
     count = max(1, min(_MOST_HELD_OUT, len(corpus) // _HELD_OUT_SHARE))

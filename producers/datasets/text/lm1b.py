@@ -47,6 +47,7 @@ def load_lm1b(request: Request) -> Dataset:
         DbtoolError: the shards are not there, are not all there or cannot be read.
     """
     request.without_subset()
+    request.without_held_out()
     form = request.text_form()
     training, held_out = _shards(request)
     train = _open(request, training, "training")

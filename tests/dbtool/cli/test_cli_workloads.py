@@ -12,7 +12,7 @@ from producers.workloads.registry import WORKLOADS
 if TYPE_CHECKING:
     from .conftest import Call
 
-SPARSE = "sparsity_90/mnist/simple_cnn_base/momentum"
+SPARSE = "sparsity_90/mnist/simple_cnn/momentum"
 
 
 def rows(call: Call, name: str) -> dict[str, tuple[Any, str]]:
@@ -23,18 +23,31 @@ def rows(call: Call, name: str) -> dict[str, tuple[Any, str]]:
 
 def test_settings_keep_their_types_in_json(call: Call) -> None:
     shown = rows(call, SPARSE)
-    assert shown["workload"] == (SPARSE, "recalled")
+    assert shown["workload"] == (SPARSE, "stated")
     assert shown["sparsity"] == (0.9, "recalled")
-    assert shown["goal_inclusive"] == (True, "recalled")
+    assert shown["goal_inclusive"] == (True, "stated")
     assert shown["goal"] == (0.02, "recalled")
-    assert shown["evaluation: every"] == (100, "recalled")
+    assert shown["evaluation: every"] == (100, "stated")
     assert shown["budget: fewest"] == (40_000, "recalled")
-    assert shown["model: channels"] == ([32, 64], "recalled")
+    assert shown["model: channels"] == ([32, 64], "stated")
+    assert shown["model: dense"] == ("none", "stated")
+    assert shown["form: mean"] == ([0.1307], "stated")
+    assert shown["held_out: order"] == ("random", "stated")
+    assert shown["held_out: examples"] == (6_000, "stated")
+    assert shown["sobol: scramble"] == (False, "stated")
+    assert shown["sobol: skip"] == (1, "stated")
     assert shown["search_space: momentum"] == (
         {"type": "DOUBLE", "min_value": 0.9, "max_value": 0.9999, "scale": "REVERSE_LOG_SCALE"},
-        "recalled",
+        "stated",
     )
-    assert shown["replaces"] == (None, "recalled")
+    assert shown["replaces"] == (None, "stated")
+
+
+def test_what_is_held_out_is_shown_where_it_is_a_setting(call: Call) -> None:
+    shown = rows(call, "mnist/fc_1024/sgd")
+    assert shown["held_out: order"] == ("random", "chosen")
+    assert shown["held_out: examples"] == (5_000, "recalled")
+    assert not any(name.startswith("held_out") for name in rows(call, "brown/transformer_tiny/sgd"))
 
 
 def test_table_is_for_people(call: Call) -> None:

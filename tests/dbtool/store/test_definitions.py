@@ -22,7 +22,7 @@ CHOSEN = (
     "mnist/fc_128_128_128/sgd",
     "open_images_v4/resnet_50/nesterov_momentum",
     "sparsity_0/cifar_10/resnet_8/sgd",
-    "sparsity_90/mnist/simple_cnn_base/sgd",
+    "sparsity_90/mnist/simple_cnn/sgd",
 )
 
 

@@ -35,8 +35,8 @@ PRECISION = "val_average_precision"
 CONSTANT = "gradient_lipschitz_constant"
 OPEN_IMAGES = "open_images_v4/resnet_50/momentum"
 GOAL = {"metric": PRECISION, "goal": 0.3, "maximize": True}
-DENSE = "sparsity_0/mnist/simple_cnn_base/sgd"
-SPARSE = "sparsity_90/mnist/simple_cnn_base/sgd"
+DENSE = "sparsity_0/mnist/simple_cnn/sgd"
+SPARSE = "sparsity_90/mnist/simple_cnn/sgd"
 MEASURED = """
 SELECT batch_size, trial_id, step, val_average_precision, test_average_precision, other_metrics
 FROM measurements
@@ -202,7 +202,7 @@ def test_lipschitz_constants_of_sparse_networks_are_drawn(tmp_path: Path) -> Non
     dense = {0: {error: [0.02, 0.02]}, 4: {error: [0.01, 0.01], CONSTANT: [1.0, 1.0]}}
     others = [
         produced(tmp_path, dense, workload=name, goal=0.02, goal_inclusive=True, batch_size=256)
-        for name in ("mnist/simple_cnn_base/sgd", DENSE, "mnist_subsets/mnist/simple_cnn_base/sgd")
+        for name in ("mnist/simple_cnn/sgd", DENSE, "mnist_subsets/mnist/simple_cnn/sgd")
     ]
     database = database_of(tmp_path, [path, *others])
     steps = f"SELECT steps, trial_id FROM steps_to_result(NULL, '{SPARSE}', NULL, NULL, 100)"

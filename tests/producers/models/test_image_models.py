@@ -12,6 +12,7 @@ import pytest
 from flax import nnx
 from support.weights import with_normal_weights
 
+from producers.models.pooling import mean_pool_2x2
 from producers.models.resnet_8 import ResNet8
 from producers.models.resnet_50 import BottleneckResNet
 from producers.models.simple_cnn import SimpleCNN
@@ -36,6 +37,19 @@ def _convolve(images: jax.Array, convolution: Any, stride: int = 1) -> jax.Array
         dimension_numbers=("NHWC", "HWIO", "NHWC"),
     )
     return convolved if convolution.bias is None else convolved + convolution.bias[...]
+
+
+def _convolve_without_padding(images: jax.Array, convolution: Any) -> jax.Array:
+    """The convolution as a sum over the places of its 5x5 kernel."""
+    kernel = convolution.kernel[...]
+    height, width = images.shape[1] - 4, images.shape[2] - 4
+    parts = [
+        images[:, row : row + height, column : column + width] @ kernel[row, column]
+        for row in range(5)
+        for column in range(5)
+    ]
+    summed: jax.Array = jnp.stack(parts).sum(0) + convolution.bias[...]
+    return summed
 
 
 def _pool(images: jax.Array) -> jax.Array:
@@ -64,23 +78,52 @@ def test_simple_cnn_pools_after_relu_as_it_is_usually_written() -> None:
             activations = _pool(jax.nn.relu(_convolve(activations, layer)))
         return model.logits(jax.nn.relu(model.dense(activations.reshape(2, -1))))
 
-    _assert_same(partial(SimpleCNN, 8, 12, 1, (4, 6), 5, 3), expected, (2, 8, 12, 1))
+    build = partial(SimpleCNN, 8, 12, 1, (4, 6), 5, 3, padding="SAME")
+    _assert_same(build, expected, (2, 8, 12, 1))
 
 
-def test_resnet_8_adds_each_block_to_its_inputs() -> None:
+def test_simple_cnn_of_the_sparsity_study_has_no_padding_and_no_dense_layer() -> None:
+    def expected(model: Any, images: jax.Array) -> Any:
+        activations = images
+        for layer in (model.first, model.second):
+            activations = _pool(jax.nn.relu(_convolve_without_padding(activations, layer)))
+        # 28 pixels become 24, 12, 8 and 4.
+        assert activations.shape == (2, 4, 4, 6)
+        flat = activations.reshape(2, -1)
+        return flat @ model.logits.kernel[...] + model.logits.bias[...]
+
+    build = partial(SimpleCNN, 28, 28, 1, (4, 6), None, 10, padding="VALID")
+    _assert_same(build, expected, (2, 28, 28, 1))
+
+
+def test_resnet_8_activates_before_it_convolves() -> None:
+    def strided(images: jax.Array, convolution: Any) -> jax.Array:
+        """Every second window from the first pixel on, with zeros after the last one alone."""
+        padded = jnp.pad(images, ((0, 0), (0, 1), (0, 1), (0, 0)))
+        inside: jax.Array = _convolve(padded, convolution)[:, 1:-1:2, 1:-1:2]
+        return inside
+
     def expected(model: Any, images: jax.Array) -> Any:
         first, second = model.blocks
-        activations = jax.nn.relu(_convolve(images, model.first))
-        added = _convolve(jax.nn.relu(_convolve(activations, first.first)), first.second)
-        activations = jax.nn.relu(activations + added)
-        added = _convolve(jax.nn.relu(_convolve(activations, second.first, 2)), second.second)
-        assert added.shape == (2, 4, 4, 6)
-        halved = activations[:, ::2, ::2]
-        shortcut = jnp.concatenate([halved, jnp.zeros((2, 4, 4, 2))], axis=-1)
-        activations = jax.nn.relu(shortcut + added)
-        return model.logits(activations.reshape(2, 16, 6).mean(1))
+        whole = _convolve(images, model.first)
+        inner = jax.nn.relu(_convolve(jax.nn.relu(whole), first.first))
+        whole = whole + _convolve(inner, first.second)
+        activated = jax.nn.relu(whole)
+        added = _convolve(jax.nn.relu(strided(activated, second.first)), second.second)
+        assert added.shape == (2, 3, 4, 6)
+        corners = [activated[:, row::2, column::2] for row in (0, 1) for column in (0, 1)]
+        shortcut = jnp.concatenate([sum(corners) / 4, jnp.zeros((2, 3, 4, 2))], axis=-1)
+        last = jax.nn.relu(shortcut + added)
+        return model.logits(last.reshape(2, 12, 6).mean(1))
 
-    _assert_same(partial(ResNet8, 3, 4, (4, 6), 5), expected, (2, 7, 8, 3))
+    _assert_same(partial(ResNet8, 3, 4, (4, 6), 5), expected, (2, 6, 8, 3))
+
+
+def test_means_of_squares_by_hand() -> None:
+    image = jnp.arange(15.0).reshape(1, 3, 5, 1)
+    # Rows 0 to 4, 5 to 9 and 10 to 14; the last row and column have no partner.
+    expected = [[3.0, 5.0, 6.5], [10.5, 12.5, 14.0]]
+    np.testing.assert_array_equal(mean_pool_2x2(image)[0, :, :, 0], expected)
 
 
 def test_vgg_is_convolutions_and_pools_in_a_row() -> None:

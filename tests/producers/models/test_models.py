@@ -67,6 +67,8 @@ COUNTS = {
     ("simple_cnn_wide", GREY_28): (
         _convolutions((5, 1, 64), (5, 64, 128)) + 49 * 128 * 2048 + 2048 + 2048 * 10 + 10
     ),
+    # Of 28 pixels 24 are left, 12, 8 and 4.
+    ("simple_cnn", GREY_28): _convolutions((5, 1, 32), (5, 32, 64)) + 4 * 4 * 64 * 10 + 10,
     ("resnet_8", COLOUR_32): (
         _convolutions((3, 3, 16), (3, 16, 16), (3, 16, 16))
         + _convolutions((3, 16, 32), (3, 32, 32))
@@ -170,6 +172,7 @@ def test_settings_are_as_sure_as_the_reference_says() -> None:
 
     assert sure("resnet_8")["convolutions"] == sure("resnet_8")["normalisation"] == "recalled"
     assert sure("resnet_50")["ghost_batch"] == sure("vgg_11")["configuration"] == "recalled"
+    assert set(sure("simple_cnn").values()) == {"stated"}
     assert sure("transformer_base")["width"] == "recalled"
     assert sure("transformer_wide")["width"] == sure("lstm")["cells"] == "chosen"
 
@@ -184,6 +187,7 @@ def test_settings_are_as_sure_as_the_reference_says() -> None:
         ("resnet_50", GREY_28, "at least 32x32 pixels, and those of the data set have 28x28"),
         ("vgg_11", ImageForm(40, 31, 3, 10), "at least 32x32 pixels"),
         ("simple_cnn_base", ImageForm(3, 9, 1, 10), "at least 4x4 pixels"),
+        ("simple_cnn", ImageForm(28, 15, 1, 10), "at least 16x16 pixels"),
     ],
 )
 def test_examples_that_do_not_fit(model: str, form: Form, message: str) -> None:

@@ -12,7 +12,6 @@ import pytest
 
 from producers.datasets.forms import GREY_28, ImageForm, TextForm
 from producers.training.objectives import (
-    UNKNOWN_LABEL,
     Classification,
     MultiLabel,
     NextToken,
@@ -118,23 +117,39 @@ def test_a_batch_of_empty_texts_has_no_loss_and_no_gradient() -> None:
     assert not np.asarray(gradient).any()
 
 
-def test_unknown_labels_do_not_count() -> None:
-    logits = np.array([[0.0, 3.0, -2.0], [1.0, -1.0, 0.5]], np.float32)
-    targets = np.array([[1, 0, UNKNOWN_LABEL], [UNKNOWN_LABEL, UNKNOWN_LABEL, 1]], np.uint8)
-    probability = 1 / (1 + np.exp(-logits.astype(np.float64)))
-    expected = -(
-        np.log(probability[0, 0]) + np.log(1 - probability[0, 1]) + np.log(probability[1, 2])
-    )
-    total, images = MultiLabel().loss(jnp.asarray(logits), jnp.asarray(targets), {})
+SEVERAL_LOGITS = np.array([[0.0, 3.0, -2.0], [1.0, -1.0, 0.5]], np.float32)
+SEVERAL = np.array([[1, 0, 0], [0, 0, 1]], np.uint8)
+
+
+def test_several_labels() -> None:
+    probability = 1 / (1 + np.exp(-SEVERAL_LOGITS.astype(np.float64)))
+    expected = -np.log(np.where(SEVERAL == 1, probability, 1 - probability)).sum()
+    total, images = MultiLabel().loss(jnp.asarray(SEVERAL_LOGITS), jnp.asarray(SEVERAL), {})
     assert (float(total), float(images)) == (pytest.approx(expected, rel=1e-6), 2.0)
-    gradient = jax.grad(lambda a: MultiLabel().loss(a, jnp.asarray(targets), {})[0])(
-        jnp.asarray(logits)
-    )
-    assert (np.asarray(gradient)[targets == UNKNOWN_LABEL] == 0).all()
-    found = metrics_of(MultiLabel(), (logits, targets))
+    found = metrics_of(MultiLabel(), (SEVERAL_LOGITS, SEVERAL))
     assert found["cross_entropy_error"] == pytest.approx(expected / 2, rel=1e-6)
-    # Known pairs from the highest score: absent, present, present.
-    assert found["average_precision"] == pytest.approx((1 / 2 + 2 / 3) / 2)
+    # From the highest score: absent, absent, present, present, absent, absent.
+    assert found["average_precision"] == pytest.approx((1 / 3 + 2 / 4) / 2)
+
+
+def test_label_smoothing_of_several_labels_by_hand() -> None:
+    """With 0.1, classes that are there are wanted with 0.95 and all others with 0.05."""
+
+    def mean(logits: jax.Array) -> jax.Array:
+        smoothing = {"label_smoothing": jnp.float32(0.1)}
+        total, images = MultiLabel().loss(logits, jnp.asarray(SEVERAL), smoothing)
+        return total / images
+
+    loss, gradient = jax.value_and_grad(mean)(jnp.asarray(SEVERAL_LOGITS))
+    probability = 1 / (1 + np.exp(-SEVERAL_LOGITS.astype(np.float64)))
+    wanted = np.array([[0.95, 0.05, 0.05], [0.05, 0.05, 0.95]])
+    losses = -wanted * np.log(probability) - (1 - wanted) * np.log(1 - probability)
+    assert float(loss) == pytest.approx(losses.sum() / 2, rel=1e-6)
+    np.testing.assert_allclose(gradient, (probability - wanted) / 2, rtol=1e-5)
+    # Evaluations are of the true classes.
+    true = -np.log(np.where(SEVERAL == 1, probability, 1 - probability)).sum() / 2
+    found = metrics_of(MultiLabel(), (SEVERAL_LOGITS, SEVERAL))["cross_entropy_error"]
+    assert found == pytest.approx(true, rel=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -143,9 +158,8 @@ def test_average_precision_is_exact_with_ties(seed: int) -> None:
     # Few scores, far apart: many ties, none made by the bins.
     levels = np.linspace(-4, 4, 9)
     logits = random.choice(levels, (50, 7)).astype(np.float32)
-    targets = random.choice([0, 0, 1, UNKNOWN_LABEL], (50, 7)).astype(np.uint8)
-    known = targets != UNKNOWN_LABEL
-    expected = exact_average_precision(logits[known], targets[known] == 1)
+    targets = random.choice([0, 0, 1], (50, 7)).astype(np.uint8)
+    expected = exact_average_precision(logits.ravel(), targets.ravel() == 1)
     parts = [(logits[:20], targets[:20]), (logits[20:], targets[20:])]
     found = metrics_of(MultiLabel(), *parts)["average_precision"]
     assert found == pytest.approx(expected, rel=1e-9)

@@ -93,6 +93,31 @@ def test_the_realised_sparsity_is_exact(sparsity: float) -> None:
         assert found.sum() == kept + 16 + 8 + 10
 
 
+def test_biases_that_start_at_zero_are_pruned_first_by_hand() -> None:
+    """As in the sparsity study: 4 + 2 weights and 2 + 1 biases, a third of them removed."""
+    parameters = {
+        "first": {"kernel": jnp.array([[1.0, -2.0], [0.5, 4.0]]), "bias": jnp.zeros(2)},
+        "second": {"kernel": jnp.array([[-3.0], [0.25]]), "bias": jnp.zeros(1)},
+    }
+    sensitivity = connection_sensitivity(parameters, jax.tree.map(jnp.ones_like, parameters))
+    assert prunable_weights(parameters, biases=True) == 9
+    assert kept_weights(parameters, 2 / 3, biases=True) == 3
+    third = masks(parameters, sensitivity, 1 / 3, biases=True)
+    assert all(third[layer]["kernel"].all() for layer in third)
+    assert not any(third[layer]["bias"].any() for layer in third)
+    most = masks(parameters, sensitivity, 2 / 3, biases=True)
+    assert most["first"]["kernel"].tolist() == [[False, True], [False, True]]
+    assert most["second"]["kernel"].tolist() == [[True], [False]]
+
+
+def test_the_sparsity_studys_network_keeps_as_many_as_its_program() -> None:
+    """Of 800 + 51,200 + 10,240 weights and 32 + 64 + 10 biases."""
+    start = trainer("simple_cnn", "sgd", "constant").start
+    parameters = jax.eval_shape(start, jax.ShapeDtypeStruct((), jnp.uint32)).parameters
+    assert prunable_weights(parameters, biases=True) == 62_346
+    assert kept_weights(parameters, 0.9, biases=True) == 6_235
+
+
 @settings(max_examples=10, deadline=None)
 @given(arrays.arrays(np.float32, 20, elements=st.floats(0.125, 4, width=32)))
 def test_scaling_the_loss_changes_nothing(values: np.ndarray) -> None:

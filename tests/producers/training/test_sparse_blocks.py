@@ -108,6 +108,20 @@ def test_pruned_weights_stay_zero_and_the_masks_as_they_were() -> None:
         )
 
 
+def test_biases_are_pruned_where_the_workload_says_so() -> None:
+    last = LastStates()
+    train("fc", sparsity=SPARSITY, prune_biases=True, checkpoints=last)
+    matrices = jax.tree.leaves(weight_matrices(SHAPES))
+    parameters = jax.tree.leaves(last.states.parameters)
+    # They start at zero, and stay there.
+    assert not any(
+        array.any() for array, matrix in zip(parameters, matrices, strict=True) if not matrix
+    )
+    kept = round(0.1 * (784 * 16 + 16 + 16 * 10 + 10))
+    for trial in range(TRIALS):
+        assert weights_of(last.states.masks, trial).sum() == kept
+
+
 def test_trials_have_masks_of_their_own() -> None:
     _, states = trained(SPARSITY)
     masks = [weights_of(states.masks, trial) for trial in range(TRIALS)]

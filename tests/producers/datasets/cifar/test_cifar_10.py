@@ -8,7 +8,7 @@ import pytest
 from support.image_files import binary_batch, cifar_images, python_2_batch
 
 from dbtool.errors import DbtoolError, UsageError
-from producers.datasets import Dataset, ImageForm, Split, load_dataset
+from producers.datasets import Dataset, HeldOut, ImageForm, Split, load_dataset
 from producers.datasets.forms import CIFAR_10, GREY_28
 
 if TYPE_CHECKING:
@@ -74,6 +74,16 @@ def test_smaller_training_sets_nest_and_arrays_are_read_only(tmp_path: Path) -> 
     for split in whole(part):
         assert not split.inputs.flags.writeable
         assert not split.targets.flags.writeable
+
+
+def test_held_out_images_are_those_asked_for(tmp_path: Path) -> None:
+    held_out = HeldOut("last", 10_000)
+    data = load_dataset("cifar_10", form=CIFAR_10, folder=write(tmp_path), held_out=held_out)
+    train, validation, _ = whole(data)
+    # A fifth of 60.
+    np.testing.assert_array_equal(validation.inputs, TRAINING[0][-12:])
+    np.testing.assert_array_equal(validation.targets, TRAINING[1][-12:])
+    assert len(train) == 48
 
 
 def test_classes_are_those_found(tmp_path: Path) -> None:

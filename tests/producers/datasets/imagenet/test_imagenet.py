@@ -85,13 +85,15 @@ def test_every_image_is_decoded_from_its_own_file(folders: Path) -> None:
         for content, label in listed(TRAINING) + listed(VALIDATION)
     }
     train, validation, test = map(read, (data.train, data.validation, data.test))
-    # 50,000 of 1,281,167 are 2 of 52.
-    assert (len(train), len(validation), len(test)) == (50, 2, 12)
+    # 50,045 of 1,281,167 are 2 of 52.
+    assert (len(train), len(validation), len(test)) == (50, 12, 2)
     for split in (train, validation, test):
         assert [labels[image] for image in images(split)] == split.targets.tolist()
         assert split.inputs.shape[1:] == (16, 16, 3)
     expected = {decode(content, "x", FORM).tobytes() for content, _ in listed(TRAINING)}
-    assert {*images(train), *images(validation)} == expected
+    assert {*images(train), *images(test)} == expected
+    official = [decode(content, "x", FORM).tobytes() for content, _ in listed(VALIDATION)]
+    assert images(validation) == official
     assert isinstance(data.form, ImageForm)
     assert (data.form.classes, data.form.mean) == (4, IMAGENET.mean)
 
@@ -112,7 +114,7 @@ def test_shards_may_be_many_and_lie_by_split(tmp_path: Path, shards: Path) -> No
     one, other = load(tmp_path), load(shards)
     for split in ("train", "validation"):
         assert len(getattr(one, split)) == len(getattr(other, split))
-    assert sorted(images(read(one.test))) == sorted(images(read(other.test)))
+    assert sorted(images(read(one.validation))) == sorted(images(read(other.validation)))
 
 
 def test_half_of_the_images_is_of_every_class(folders: Path) -> None:
@@ -137,7 +139,7 @@ def test_half_of_the_classes_is_numbered_anew_everywhere(folders: Path) -> None:
     kept = sorted(label for label, _ in pairs)
     assert sorted(pairs) == [(kept[0], 0), (kept[1], 1)]
     assert len(split.targets) == sum(label in kept for label in old.values())
-    assert np.bincount(read(half.test).targets).tolist() == [3, 3]
+    assert np.bincount(read(half.validation).targets).tolist() == [3, 3]
 
 
 def test_augmentation_follows_from_the_generator_alone(folders: Path) -> None:
@@ -176,17 +178,17 @@ def test_corrupt_images_are_named(copied: Path, tmp_path: Path) -> None:
     damaged = copied / "val" / CLASSES[1] / f"{CLASSES[1]}_00.JPEG"
     damaged.write_bytes(damaged.read_bytes()[:300])
     with pytest.raises(DbtoolError, match=f"^{damaged} is a damaged image"):
-        read(load(copied).test)
+        read(load(copied).validation)
     damaged.unlink()
     data = load(copied)
     (copied / "val" / CLASSES[1] / f"{CLASSES[1]}_01.JPEG").unlink()
     with pytest.raises(DbtoolError, match=r"_01\.JPEG cannot be read: No such file"):
-        read(data.test)
+        read(data.validation)
     write_shards(tmp_path, "train", listed(TRAINING), 1)
     write_shards(tmp_path, "validation", [(b"GIF", 1)], 1)
     shard = tmp_path / "validation-00000-of-00001"
     with pytest.raises(DbtoolError, match=rf"^{shard} \(its record at byte 0\) is a damaged image"):
-        read(load(tmp_path).test)
+        read(load(tmp_path).validation)
 
 
 def test_changed_data_of_a_record_is_found(tmp_path: Path) -> None:
@@ -197,14 +199,14 @@ def test_changed_data_of_a_record_is_found(tmp_path: Path) -> None:
     path.write_bytes(content)
     data = load(tmp_path)
     with pytest.raises(DbtoolError, match="the CRC of its record at byte 0 is wrong"):
-        read(data.test)
+        read(data.validation)
 
 
 def test_impossible_labels_are_refused(copied: Path, tmp_path: Path) -> None:
     write_shards(tmp_path, "train", listed(TRAINING), 1)
     write_shards(tmp_path, "validation", [(VALIDATION[CLASSES[0]][0], 5)], 1)
     with pytest.raises(DbtoolError, match=r"has the label 5, outside 1 to 4; replace the file"):
-        read(load(tmp_path).test)
+        read(load(tmp_path).validation)
     write_shards(tmp_path, "train", [(TRAINING[CLASSES[0]][0], 0)] * 2, 1)
     with pytest.raises(DbtoolError, match="has the label 0, outside 1; replace the file"):
         load(tmp_path)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from dbtool.errors import UsageError
 from producers.datasets.imagenet.subsets import check_subset, half_of_classes, half_of_images
-from producers.datasets.permutation import fixed_permutation, split_order
+from producers.datasets.permutation import HeldOut, fixed_permutation, split_order
 
 LABELS = st.lists(st.integers(0, 4), min_size=1, max_size=80).map(lambda x: np.array(x, "i4"))
 
@@ -53,18 +54,24 @@ def test_fixed_choices_never_change() -> None:
         for array in (
             half_of_classes(1_000),
             fixed_permutation(50_000),
-            split_order("imagenet", 1_281_167, (50_000, 1_281_167)).validation,
+            split_order("imagenet", 1_281_167, HeldOut(examples=50_045), 1_281_167).held_out,
         )
     ]
-    assert digests == ["975e9ba405c54d79", "789a86fe707d6afa", "8a2ce8ba3eef01c1"]
+    assert digests == ["975e9ba405c54d79", "789a86fe707d6afa", "bfcd64fc1e279063"]
 
 
 @settings(deadline=None)
-@given(official=st.integers(2, 400), part=st.integers(1, 9))
-def test_validation_and_training_share_nothing(official: int, part: int) -> None:
-    order = split_order("x", official, (part, 10))
-    assert sorted([*order.train, *order.validation]) == list(range(official))
-    assert len(order.validation) == max(1, round(official * part / 10))
+@given(
+    official=st.integers(2, 400),
+    part=st.integers(1, 9),
+    order=st.sampled_from(["random", "first", "last"]),
+)
+def test_held_out_and_training_share_nothing(
+    official: int, part: int, order: Literal["random", "first", "last"]
+) -> None:
+    split = split_order("x", official, HeldOut(order, part), 10)
+    assert sorted([*split.train, *split.held_out]) == list(range(official))
+    assert len(split.held_out) == min(max(1, round(official * part / 10)), official - 1)
 
 
 def test_other_subsets_are_refused() -> None:

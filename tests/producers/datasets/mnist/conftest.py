@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from producers.datasets import SOURCES, DataFile, Dataset, DataSource, load_source, locate
+from producers.datasets import (
+    SOURCES,
+    DataFile,
+    Dataset,
+    DataSource,
+    load_source,
+    locate,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -63,7 +70,7 @@ def build_small(
         DataFile(name=name, md5=md5(content), gzip_md5=md5(compressed[name]))
         for name, content in contents.items()
     ]
-    source = DataSource("small", *files, train_examples=12, validation_examples=4)
+    source = DataSource("small", *files, official_examples=16)
     return SmallDataset(source=source, contents=contents, compressed=compressed)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dbtool.errors import DbtoolError
-from producers.datasets import NpmPackage, load_source, locate
+from producers.datasets import HeldOut, NpmPackage, load_source, locate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -127,7 +127,7 @@ def test_failure_of_all_is_one_sentence(
 def test_fetching_can_be_forbidden(small: SmallDataset, server: FileServer, tmp_path: Path) -> None:
     source = small.from_mirrors(server.mirror("good", small.compressed))
     with pytest.raises(DbtoolError, match="the data set small is not in"):
-        load_source(source, fetch=False, cache_dir=tmp_path)
+        load_source(source, held_out=HeldOut(examples=4), fetch=False, cache_dir=tmp_path)
     assert server.asked == []
 
 

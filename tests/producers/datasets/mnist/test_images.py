@@ -4,13 +4,14 @@ import hashlib
 import time
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pytest
 
 from dbtool.errors import DbtoolError, UsageError
-from producers.datasets import SOURCES, find_source, load_source, read_idx
+from producers.datasets import SOURCES, HeldOut, find_source, load_source, read_idx
+from producers.datasets.forms import STANDARDISED_FASHION_MNIST, STANDARDISED_MNIST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 
     from conftest import SmallDataset
 
-    from producers.datasets import Dataset, Split
+    from producers.datasets import Dataset, ImageForm, Split
+
+
+FOUR = HeldOut(examples=4)
 
 
 @pytest.fixture
@@ -33,7 +37,7 @@ def numbers(split: Split) -> list[int]:
 
 
 def test_small_data_set_is_split_whole(small: SmallDataset, folder: Path) -> None:
-    data = load_source(small.source, datasets_dir=folder)
+    data = load_source(small.source, held_out=FOUR, datasets_dir=folder)
     train, validation = numbers(data.train), numbers(data.validation)
     assert (len(train), len(validation)) == (12, 4)
     assert sorted(train + validation) == list(range(16))
@@ -45,16 +49,41 @@ def test_small_data_set_is_split_whole(small: SmallDataset, folder: Path) -> Non
     assert (data.name, data.form.classes) == ("small", 10)
 
 
+HELD_OUT = {"first": [0, 1, 2, 3], "last": [12, 13, 14, 15]}
+
+
+@pytest.mark.parametrize("order", HELD_OUT)
+def test_held_out_examples_are_the_first_or_the_last(
+    small: SmallDataset, folder: Path, order: Literal["first", "last"]
+) -> None:
+    held_out = HeldOut(order, 4)
+    data = load_source(small.source, held_out=held_out, datasets_dir=folder)
+    assert numbers(data.validation) == HELD_OUT[order]
+    # The rest is in the one fixed random order, whatever is held out.
+    everything = load_source(small.source, held_out=FOUR, datasets_dir=folder)
+    permuted = numbers(everything.validation) + numbers(everything.train)
+    assert numbers(data.train) == [each for each in permuted if each not in HELD_OUT[order]]
+    part = load_source(small.source, held_out=held_out, train_examples=5, datasets_dir=folder)
+    assert numbers(part.train) == numbers(data.train)[:5]
+    assert numbers(part.validation) == HELD_OUT[order]
+
+
+@pytest.mark.parametrize("count", [-1, 0, 16])
+def test_as_many_as_there_are_cannot_be_held_out(small: SmallDataset, count: int) -> None:
+    with pytest.raises(UsageError, match="small has from 1 to 15 examples to hold out, not"):
+        load_source(small.source, held_out=HeldOut(examples=count))
+
+
 def test_smaller_training_sets_nest(small: SmallDataset, folder: Path) -> None:
-    whole = load_source(small.source, datasets_dir=folder)
+    whole = load_source(small.source, held_out=FOUR, datasets_dir=folder)
     for count in (1, 5, 11, 12):
-        part = load_source(small.source, train_examples=count, datasets_dir=folder)
+        part = load_source(small.source, held_out=FOUR, train_examples=count, datasets_dir=folder)
         assert numbers(part.train) == numbers(whole.train)[:count]
         assert numbers(part.validation) == numbers(whole.validation)
 
 
 def test_arrays_are_read_only_bytes(small: SmallDataset, folder: Path) -> None:
-    data = load_source(small.source, datasets_dir=folder)
+    data = load_source(small.source, held_out=FOUR, datasets_dir=folder)
     for split in (data.train, data.validation, data.test):
         for array in (split.inputs, split.targets):
             assert array.dtype == np.uint8
@@ -91,7 +120,7 @@ def test_files_that_do_not_fit_are_refused(
 ) -> None:
     odd = make_small(np.zeros(shape), labels, np.zeros((5, 28, 28)), np.zeros(5))
     with pytest.raises(DbtoolError, match=reason):
-        load_source(odd.source, datasets_dir=odd.write(tmp_path))
+        load_source(odd.source, held_out=FOUR, datasets_dir=odd.write(tmp_path))
 
 
 def test_known_file_that_is_no_idx_file_is_refused(small: SmallDataset, folder: Path) -> None:
@@ -100,7 +129,7 @@ def test_known_file_that_is_no_idx_file_is_refused(small: SmallDataset, folder: 
     source = replace(small.source, test_labels=replace(small.source.test_labels, md5=md5))
     (folder / source.test_labels.name).write_bytes(text)
     with pytest.raises(DbtoolError, match="t10k-labels-idx1-ubyte is not an IDX file"):
-        load_source(source, datasets_dir=folder)
+        load_source(source, held_out=FOUR, datasets_dir=folder)
 
 
 # How often each label occurs in the 60,000 official training examples of MNIST.
@@ -143,6 +172,37 @@ def test_training_and_validation_are_the_official_images_once_each(
     found = Counter(image.tobytes() for image in data.train.inputs)
     found.update(image.tobytes() for image in data.validation.inputs)
     assert found == expected
+
+
+@pytest.mark.parametrize("order", ["first", "last", "random"])
+@pytest.mark.parametrize("name", SOURCES)
+def test_held_out_images_of_the_official_files(
+    real_folder: Path, name: str, order: Literal["random", "first", "last"]
+) -> None:
+    images = read_idx(real_folder / name / "train-images-idx3-ubyte")
+    labels = read_idx(real_folder / name / "train-labels-idx1-ubyte")
+    held_out = HeldOut(order, 6_000)
+    data = load_source(find_source(name), held_out=held_out, datasets_dir=real_folder)
+    permuted = np.argsort(np.random.Philox(181_103_600).random_raw(60_000), kind="stable")
+    numbers = {"first": np.arange(6_000), "last": np.arange(54_000, 60_000)}
+    expected = numbers.get(order, permuted[:6_000])
+    rest = permuted[~np.isin(permuted, expected)]
+    assert len(rest) == 54_000
+    for split, chosen in ((data.validation, expected), (data.train, rest)):
+        np.testing.assert_array_equal(split.inputs, images[chosen])
+        np.testing.assert_array_equal(split.targets, labels[chosen])
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [("mnist", STANDARDISED_MNIST), ("fashion_mnist", STANDARDISED_FASHION_MNIST)],
+)
+def test_mean_and_deviation_are_those_of_the_training_pixels(
+    real_folder: Path, name: str, form: ImageForm
+) -> None:
+    pixels = read_idx(real_folder / name / "train-images-idx3-ubyte") / 255
+    assert form.mean == (pytest.approx(pixels.mean(), abs=0.00005),)
+    assert form.deviation == (pytest.approx(pixels.std(), abs=0.00005),)
 
 
 def test_images_and_labels_stay_together(real: dict[str, Dataset]) -> None:

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pytest
 
 from dbtool.errors import DbtoolError
-from producers.datasets import ImageForm, Split, load_dataset
+from producers.datasets import HeldOut, ImageForm, Split, load_dataset
 from producers.datasets.forms import GREY_28
 
 if TYPE_CHECKING:
@@ -22,6 +22,18 @@ def test_replacement_has_the_sizes_found(small: SmallDataset, tmp_path: Path, so
     assert (len(data.train), len(data.validation), len(data.test)) == (15, 1, 5)
     assert (data.name, data.form) == (source, GREY_28)
     assert data.file_hashes == {file.name: file.md5 for file in small.source.files}
+
+
+@pytest.mark.parametrize(("order", "first"), [("first", 0), ("last", 14)])
+def test_replacement_holds_out_the_same_share(
+    small: SmallDataset, tmp_path: Path, order: Literal["first", "last"], first: int
+) -> None:
+    held_out = HeldOut(order, 6_000)
+    data = load_dataset("mnist", form=GREY_28, folder=small.write(tmp_path), held_out=held_out)
+    # A tenth of 16 examples is 1.6.
+    assert isinstance(data.validation, Split)
+    assert data.validation.inputs[:, 0, 0].tolist() == [first, first + 1]
+    assert len(data.train) == 14
 
 
 def test_compressed_replacement_of_fewer_classes(

@@ -27,13 +27,13 @@ def image(number: int) -> str:
 
 
 def labelled(number: int) -> list[tuple[str, str, object]]:
-    """Each image has one class for sure, and is known to lack the next."""
+    """Each image shows one class, and is said to lack the next; nobody speaks of the third."""
     own, other = CLASSES[number % 3], CLASSES[(number + 1) % 3]
     return [(image(number), own, 1), (image(number), other, 0), (image(number), "/m/zz", 1)]
 
 
 def target(number: int) -> list[int]:
-    return [{0: 1, 1: 0, 2: 255}[(place - number) % 3] for place in range(3)]
+    return [int(place == number % 3) for place in range(3)]
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +75,7 @@ def numbers(split: Split) -> list[int]:
     return [of[pixels.tobytes()] for pixels in split.inputs]
 
 
-def test_images_come_with_what_is_known_of_them(
+def test_images_come_with_the_classes_that_people_saw(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = load(folder)
@@ -139,11 +139,27 @@ def test_contradicting_labels_are_left_out_and_counted(
 ) -> None:
     labels = folder / "test-annotations-human-imagelabels.csv"
     rows = [row for number in SPLITS["test"] for row in labelled(number)]
-    write_labels(labels, [*rows, (image(30), CLASSES[0], 0), (image(31), CLASSES[1], 1)])
-    assert read(load(folder).test).targets[0].tolist() == [255, 0, 255]
+    write_labels(labels, [*rows, (image(30), CLASSES[0], 0), (image(30), CLASSES[2], 1)])
+    assert read(load(folder).test).targets[0].tolist() == [0, 0, 1]
     assert capsys.readouterr().err == (
         f"{labels}: left out 1 labels that are said to be both there and not there\n"
     )
+
+
+def test_images_in_which_nobody_saw_a_class_are_left_out(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = folder / "test-annotations-human-imagelabels.csv"
+    rows = [row for number in SPLITS["test"] for row in labelled(number)]
+    write_labels(
+        labels,
+        [
+            (name, label, 0) if name == image(31) else (name, label, value)
+            for name, label, value in rows
+        ],
+    )
+    assert numbers(read(load(folder).test)) == [30, 32, 33]
+    assert capsys.readouterr().err == ""
 
 
 def test_data_sets_that_lack_something_are_refused(folder: Path, tmp_path: Path) -> None:
@@ -181,7 +197,7 @@ def test_list_of_all_classes_must_have_every_label(folder: Path) -> None:
     (folder / "classes-trainable.txt").unlink()
     (folder / "class-descriptions.csv").write_text(descriptions)
     data = load(folder)
-    assert read(data.test).targets[0].tolist() == [1, 0, 255, 1]
+    assert read(data.test).targets[0].tolist() == [1, 0, 0, 1]
     (folder / "class-descriptions.csv").write_text(descriptions.replace("/m/zz", "/m/yy"))
     with pytest.raises(DbtoolError, match="holds the class '/m/zz', which is not in the list of"):
         load(folder)

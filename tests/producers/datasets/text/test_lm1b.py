@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dbtool.errors import DbtoolError, UsageError
-from producers.datasets import Split, TextForm, load_dataset
+from producers.datasets import HeldOut, Split, TextForm, load_dataset
 from producers.datasets.forms import GREY_28
 from producers.datasets.text.cache import cache_folder
 from producers.datasets.text.vocabulary import load_vocabulary
@@ -146,3 +146,5 @@ def test_what_texts_do_not_have_is_refused(lm1b: Lm1b) -> None:
         load_dataset("lm1b", form=FORM, folder=lm1b.folder, subset="half_images")
     with pytest.raises(UsageError, match="lm1b has texts, which is not what was asked for"):
         load_dataset("lm1b", form=GREY_28, folder=lm1b.folder)
+    with pytest.raises(UsageError, match="which examples lm1b holds out cannot be chosen; only"):
+        load_dataset("lm1b", form=FORM, folder=lm1b.folder, held_out=HeldOut("first"))
