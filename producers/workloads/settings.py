@@ -62,7 +62,7 @@ class Setting:
     Attributes:
         name: such as `goal`, or `model: widths` of one that is part of another.
         value: what JSON can hold.
-        certainty: stated, recalled or chosen.
+        certainty: one of `producers.workloads.definition.CERTAINTIES`.
     """
 
     name: str
@@ -78,10 +78,7 @@ class Setting:
 def settings(workload: Workload) -> list[Setting]:
     """Every setting of a workload, those of its model among them."""
     graded = dict(workload.certainty)
-    # The words of the first definitions.
-    if scaled := graded.pop("pixels scaled to [0, 1]", None):
-        graded |= {"form: mean": scaled, "form: deviation": scaled}
-    # The first definitions do not name it: the number is the paper's, which ones are not known.
+    # The number is the paper's, which ones are not known.
     graded.setdefault("held_out: examples", "recalled")
     model = model_definition(workload.model)
     of_model = {f"model: {name}": grade for name, grade in model.certainty.items()}
