@@ -106,7 +106,7 @@ def test_nothing_to_train_is_named(tmp_path: Path) -> None:
         ([WORKLOAD, "--all"], ["--all trains every workload", WORKLOAD]),
         ([WORKLOAD, "--preset", "smoek"], ["unknown preset 'smoek'", "closest: smoke"]),
         ([WORKLOAD, "--goal", "0.1"], ["--goal is for data that --replace names"]),
-        ([WORKLOAD, "--replace", "mnist"], ["'mnist'", "--replace lm1b=my_text:FOLDER"]),
+        ([WORKLOAD, "--replace", "mnist"], ["'mnist'", "write it as lm1b=my_text:FOLDER"]),
         (
             [WORKLOAD, "--preset", "smoke", "--replace", "mnist=mine:."],
             ["the preset smoke makes up its own data", "--replace"],
