@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from support.sweeps import STEPS, small_study, sweep
+from support.sweeps import STEPS, TRAINED, small_study, sweep
 
 from producers.estimate import estimate
 from producers.plan_file import read_plan
@@ -35,7 +35,7 @@ def test_lines_count_steps_and_measurements(tmp_path: Path) -> None:
     first, total = estimate([study_of(7)], tmp_path / "out", OPTIONS)
     # Each of 7 trials has 30 steps and the row of step 0.
     assert first.startswith(
-        "mnist/fc_64_64_64/sgd at batch size 8: 7 trials of 30 steps, 217 measurements, about "
+        f"{TRAINED} at batch size 8: 7 trials of 30 steps, 217 measurements, about "
     )
     assert total.startswith("7 trials, about ")
     assert total.endswith(f" in {tmp_path / 'out'}, 217 measurements")
@@ -74,8 +74,8 @@ def test_studies_have_their_own_numbers_of_trials(tmp_path: Path) -> None:
     )
 
 
-def test_finished_trials_are_left_out(mnist_folder: Path, tmp_path: Path) -> None:
-    sweep(small_study(steps=2), tmp_path, mnist_folder, trials=2)
+def test_finished_trials_are_left_out(made_up_mnist: Path, tmp_path: Path) -> None:
+    sweep(small_study(steps=2), tmp_path, made_up_mnist, trials=2)
     first, total = estimate([study_of(3, steps=2)], tmp_path, OPTIONS)
     assert ": 1 trials of 2 steps, 3 measurements" in first
     assert total.endswith("3 measurements")
