@@ -51,3 +51,18 @@ def made_up_mnist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder: Path = tmp_path_factory.mktemp("mnist")
     write_made_up("mnist", folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def official_images(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of the official MNIST and Fashion MNIST, each in a folder of its name."""
+    from support.official import official
+
+    from producers.datasets import SOURCES, locate
+
+    folder: Path = tmp_path_factory.mktemp("official")
+    for source in SOURCES.values():
+        (folder / source.name).mkdir()
+        for name, file in official(lambda source=source: locate(source)).items():
+            (folder / source.name / name).symlink_to(file.path.resolve())
+    return folder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -154,6 +155,24 @@ def test_shards_are_told_and_a_second_run_trains_nothing(
     assert f"{path} is not a sound shard" in sentence
     # A dry run reads what is there as well.
     assert str(path) in one_sentence(produce(*words, "--dry-run"), 1)
+
+
+def test_official_files_are_trained_on_and_changed_ones_named(
+    official_images: Path, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(official_images / "mnist", tmp_path / "sets", symlinks=True)
+    words = (*SMALL, "--datasets", folder)
+    result = produce(*words, "--out", tmp_path / "out")
+    (path,) = shards(tmp_path / "out")
+    assert (result.returncode, result.stderr) == (0, f"wrote {path} (8 measurements)\n")
+    assert path.parent == tmp_path / "out" / WORKLOAD / str(BATCH_SIZE)
+    labels = folder / "t10k-labels-idx1-ubyte"
+    content = labels.read_bytes()
+    labels.unlink()
+    labels.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    sentence = one_sentence(produce(*words, "--out", tmp_path / "changed"), 1)
+    assert str(labels) in sentence
+    assert "MD5" in sentence
 
 
 @pytest.mark.slow

@@ -135,9 +135,9 @@ def test_split_never_changes(real: dict[str, Dataset], name: str) -> None:
 
 
 def test_training_and_validation_are_the_official_images_once_each(
-    real: dict[str, Dataset], real_folder: Path
+    real: dict[str, Dataset], official_images: Path
 ) -> None:
-    official = read_idx(real_folder / "mnist" / "train-images-idx3-ubyte")
+    official = read_idx(official_images / "mnist" / "train-images-idx3-ubyte")
     data = real["mnist"]
     expected = Counter(image.tobytes() for image in official)
     found = Counter(image.tobytes() for image in data.train.inputs)
@@ -153,10 +153,10 @@ def test_images_and_labels_stay_together(real: dict[str, Dataset]) -> None:
         assert 2 < zero / one < 2.5
 
 
-def test_subsets_of_mnist_nest(real: dict[str, Dataset], real_folder: Path) -> None:
+def test_subsets_of_mnist_nest(real: dict[str, Dataset], official_images: Path) -> None:
     whole = real["mnist"]
     for count in (27_500, 13_750, 6_875):
-        part = load_source(find_source("mnist"), train_examples=count, datasets_dir=real_folder)
+        part = load_source(find_source("mnist"), train_examples=count, datasets_dir=official_images)
         np.testing.assert_array_equal(part.train.inputs, whole.train.inputs[:count])
         np.testing.assert_array_equal(part.train.targets, whole.train.targets[:count])
         np.testing.assert_array_equal(part.validation.inputs, whole.validation.inputs)
@@ -168,7 +168,7 @@ def test_hashes_are_the_registered_ones(real: dict[str, Dataset], name: str) -> 
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_loading_is_quick(real_folder: Path, name: str) -> None:
+def test_loading_is_quick(official_images: Path, name: str) -> None:
     start = time.process_time()
-    load_source(find_source(name), datasets_dir=real_folder, fetch=False)
+    load_source(find_source(name), datasets_dir=official_images, fetch=False)
     assert time.process_time() - start < 2
