@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -31,6 +32,14 @@ def pytest_configure() -> None:
     cores = sorted(os.sched_getaffinity(0))
     first = _CORES_A_WORKER * int(worker.removeprefix("gw")) % len(cores)
     os.sched_setaffinity(0, {*cores[first : first + _CORES_A_WORKER]})
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says each reason why tests were skipped once, since some tell how to have them run."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"{count} skipped: {reason}")
 
 
 @pytest.fixture(autouse=True)
