@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import reprlib
+import sys
 import tomllib
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 
 from dbtool.errors import UsageError, closest
 from producers.limits import BUDGET, DEFAULT_TRIALS, DROPPING, FEASIBLE, STEPS, TRIALS, Limits
 from producers.lockstep.rule import SEARCHES, SearchWords
 from producers.plan import StudyPlan, plan_studies
 from producers.workloads.registry import find_workloads
+from producers.workloads.replace import parse_replacement, replace_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from producers.lockstep.rule import LockstepRule
+    from producers.workloads.definition import Workload
 
 # The largest whole number that TOML promises.
 _MOST = 2**63 - 1
@@ -77,45 +81,79 @@ class PlanFile:
         release: that the measurements belong to.
         sweeps: in the order of the file.
         seed: every random number of the release follows from it.
+        replace: the folders that stand in for data sets, each as SOURCE=NAME:FOLDER.
+        goal: of the workloads whose data is replaced; None for none.
     """
 
     path: Path
     release: str
     sweeps: tuple[PlannedSweep, ...]
     seed: int = 0
+    replace: tuple[str, ...] = ()
+    goal: float | None = None
 
-    def studies(self, dtype: Literal["float32", "bfloat16"] = "float32") -> list[StudyPlan]:
+    def studies(
+        self,
+        dtype: Literal["float32", "bfloat16"] = "float32",
+        vocabulary: Path | None = None,
+    ) -> list[StudyPlan]:
         """The studies in the order of the file, each with its own number of trials.
 
         Args:
             dtype: what models compute in.
+            vocabulary: a text data set's subword vocabulary; None to have one trained.
 
         Raises:
-            UsageError: a workload is unknown, a batch size does not fit one, or a study is named
-                twice.
+            UsageError: a workload is unknown, a batch size does not fit one, a study is named
+                twice, or what replaces data is wrong.
+            DbtoolError: a folder cannot be read as the data set that it stands in for.
         """
+        named = [
+            (number, workload)
+            for number, sweep in enumerate(self.sweeps, 1)
+            for workload in self._named(number, sweep)
+        ]
+        data = self._data([workload for _, workload in named], vocabulary)
         studies: dict[str, StudyPlan] = {}
         numbers: dict[str, int] = {}
-        for number, sweep in enumerate(self.sweeps, 1):
-            for pattern in sweep.workloads:
-                for study in self._studies(number, pattern, dtype):
-                    if study.name in studies:
-                        raise UsageError(
-                            f"{_place(self.path, number)}: {study.name} was named before, in "
-                            f"[[sweep]] {numbers[study.name]}; leave one of them out"
-                        )
-                    studies[study.name] = study
-                    numbers[study.name] = number
+        for number, registered in named:
+            workload, folder = data[registered.name]
+            for study in self._studies(number, replace(workload, dtype=dtype), folder):
+                if study.name in studies:
+                    raise UsageError(
+                        f"{_place(self.path, number)}: {study.name} was named before, in "
+                        f"[[sweep]] {numbers[study.name]}; leave one of them out"
+                    )
+                studies[study.name] = study
+                numbers[study.name] = number
         return list(studies.values())
 
-    def _studies(
-        self, number: int, pattern: str, dtype: Literal["float32", "bfloat16"]
-    ) -> list[StudyPlan]:
-        """The studies of a pattern of the sweep of that number, counted from 1."""
+    def _named(self, number: int, sweep: PlannedSweep) -> list[Workload]:
+        """The workloads of the sweep of that number; those that it names twice are there twice."""
+        with _blaming(_place(self.path, number)):
+            return [each for pattern in sweep.workloads for each in find_workloads([pattern])]
+
+    def _data(
+        self, registered: Sequence[Workload], vocabulary: Path | None
+    ) -> dict[str, tuple[Workload, Path | None]]:
+        """By a registered workload's name, what is trained and the folder of its data."""
+        workloads = {workload.name: workload for workload in registered}
+        with _blaming(str(self.path)):
+            found = replace_data(
+                list(workloads.values()),
+                [parse_replacement(text, self.path.parent) for text in self.replace],
+                # A whole number would be another definition than the same one on the command line.
+                goal=None if self.goal is None else float(self.goal),
+                vocabulary=vocabulary,
+            )
+        return dict(zip(workloads, found.values(), strict=True))
+
+    def _studies(self, number: int, workload: Workload, folder: Path | None) -> list[StudyPlan]:
+        """The studies of a workload of the sweep of that number, counted from 1."""
         sweep = self.sweeps[number - 1]
-        try:
+        with _blaming(_place(self.path, number)):
             return plan_studies(
-                [replace(workload, dtype=dtype) for workload in find_workloads([pattern])],
+                [workload],
                 release=self.release,
                 batch_sizes=sweep.batch_sizes,
                 steps=sweep.steps,
@@ -124,16 +162,24 @@ class PlanFile:
                 shared_batches=False,
                 trials=sweep.trials,
                 feasible=sweep.feasible,
+                replacements={} if folder is None else {workload.name: folder},
                 said_by="batch_sizes",
                 search=sweep.rule(),
             )
-        except UsageError as error:
-            raise UsageError(f"{_place(self.path, number)}: {error}") from error
 
 
 def _place(path: Path, number: int) -> str:
     """A table [[sweep]] as errors name it."""
     return f"{path}, [[sweep]] {number}"
+
+
+@contextlib.contextmanager
+def _blaming(place: str) -> Iterator[None]:
+    """Has what is wrong begin with where the plan says it."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{place}: {error}") from error
 
 
 def read_plan(path: Path) -> PlanFile:
@@ -156,6 +202,11 @@ def read_plan(path: Path) -> PlanFile:
         )
     sweeps = [_sweep(_place(path, number), table) for number, table in enumerate(tables, 1)]
     values = _values(str(path), written, _PLAN, required="release")
+    if "goal" in values and "replace" not in values:
+        raise UsageError(
+            f"{path}: goal is for data that replace names: registered workloads have goals of "
+            "their own; leave it out"
+        )
     return PlanFile(path=path, sweeps=tuple(sweeps), **values)
 
 
@@ -220,14 +271,22 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_number(value: object, limits: Limits) -> bool:
+def _is_number(value: object) -> TypeGuard[int | float]:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return limits.least <= value <= limits.most
+    return abs(value) <= sys.float_info.max
+
+
+def _is_within(value: object, limits: Limits) -> bool:
+    return _is_number(value) and limits.least <= value <= limits.most
 
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip())
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(map(_is_text, value))
 
 
 def _are_sizes(value: object) -> bool:
@@ -242,24 +301,23 @@ def _are_sizes(value: object) -> bool:
 _PLAN = {
     "release": _Rule('a name, such as "measured"', _is_text),
     "seed": _whole(Limits(0, _MOST), 0),
+    "replace": _Rule('a list of SOURCE=NAME:FOLDER, such as ["mnist=mine:digits"]', _are_texts),
+    "goal": _Rule("a number, such as 0.03", _is_number),
 }
 _SWEEP = {
-    "workloads": _Rule(
-        'a list of names or patterns, such as ["mnist/fc_*"]',
-        lambda value: isinstance(value, list) and bool(value) and all(map(_is_text, value)),
-    ),
+    "workloads": _Rule('a list of names or patterns, such as ["mnist/fc_*"]', _are_texts),
     "batch_sizes": _Rule("a list of different whole numbers from 1, such as [1, 64]", _are_sizes),
     "trials": _whole(TRIALS, DEFAULT_TRIALS),
     "feasible": _whole(FEASIBLE, DEFAULT_TRIALS),
     "steps": _whole(STEPS, 1000),
     "budget": _Rule(
         f"a number from {BUDGET.least} to {BUDGET.most}, such as 0.5",
-        lambda value: _is_number(value, BUDGET),
+        lambda value: _is_within(value, BUDGET),
     ),
     "search": _Rule(f"one of {', '.join(SEARCHES)}", lambda value: value in SEARCHES),
     "dropping": _Rule(
         f"a number above {DROPPING.least} up to {DROPPING.most}, such as 4",
-        lambda value: _is_number(value, DROPPING) and value > DROPPING.least,
+        lambda value: _is_within(value, DROPPING) and value > DROPPING.least,
     ),
     "reaching": _whole(TRIALS, 3),
     "wide_trials": _whole(TRIALS, 50),

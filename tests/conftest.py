@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -33,6 +34,14 @@ def pytest_configure() -> None:
     os.sched_setaffinity(0, {*cores[first : first + _CORES_A_WORKER]})
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says each reason why tests were skipped once, since some tell how to have them run."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"{count} skipped: {reason}")
+
+
 @pytest.fixture(autouse=True)
 def _own_folders(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keeps a test away from the database and caches of the person who runs it."""
@@ -44,15 +53,25 @@ def _own_folders(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempP
 
 
 @pytest.fixture(scope="session")
-def mnist_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that holds the real MNIST: given, cached, installed or fetched; never skipped.
-
-    It is made before a test's own home folder, so that the person's cache is used and what is
-    fetched stays there.
-    """
-    from producers.datasets import find_source, locate
+def made_up_mnist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of a few made-up images in the format of MNIST, for sweeps to train on."""
+    from producers.datasets.made_up import write_made_up
 
     folder: Path = tmp_path_factory.mktemp("mnist")
-    for name, file in locate(find_source("mnist")).items():
-        (folder / name).symlink_to(file.path.resolve())
+    write_made_up("mnist", folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def official_images(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of the official MNIST and Fashion MNIST, each in a folder of its name."""
+    from support.official import official
+
+    from producers.datasets import SOURCES, locate
+
+    folder: Path = tmp_path_factory.mktemp("official")
+    for source in SOURCES.values():
+        (folder / source.name).mkdir()
+        for name, file in official(lambda source=source: locate(source)).items():
+            (folder / source.name / name).symlink_to(file.path.resolve())
     return folder

@@ -50,8 +50,8 @@ PlanFile = Annotated[
         "--plan",
         metavar="FILE",
         help="Train what a TOML file says, instead of workloads and options that say what: its "
-        "release, its seed, and tables [[sweep]] of workloads, each with batch_sizes, trials, "
-        "feasible, and steps or budget.",
+        "release, its seed, data to replace, and tables [[sweep]] of workloads, each with "
+        "batch_sizes, trials, feasible, and steps or budget.",
         show_default=False,
     ),
 ]

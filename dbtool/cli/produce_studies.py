@@ -90,7 +90,7 @@ def chosen_studies(
         DbtoolError: a folder cannot be read as the data set that it stands in for.
     """
     if plan is not None:
-        yield _planned(words, plan, dtype, sliced=sliced)
+        yield _planned(words, plan, dtype, vocabulary, sliced=sliced)
         return
 
     from dbtool.errors import UsageError
@@ -158,12 +158,18 @@ def _search(words: Words) -> LockstepRule | None:
 
 
 def _planned(
-    words: Words, path: Path, dtype: Literal["float32", "bfloat16"], *, sliced: bool
+    words: Words,
+    path: Path,
+    dtype: Literal["float32", "bfloat16"],
+    vocabulary: Path | None,
+    *,
+    sliced: bool,
 ) -> list[StudyPlan]:
     """The studies of a plan file.
 
     Raises:
         UsageError: the plan is wrong, or clashes with the words.
+        DbtoolError: a folder cannot be read as the data set that it stands in for.
     """
     from dbtool.errors import UsageError
     from producers.plan_file import read_plan
@@ -173,7 +179,7 @@ def _planned(
         raise UsageError(
             f"--plan trains what {path} says and nothing else; leave out {given}, or --plan"
         )
-    studies = read_plan(path).studies(dtype)
+    studies = read_plan(path).studies(dtype, vocabulary)
     if sliced and any(study.search for study in studies):
         raise UsageError(
             f"{path} searches in lockstep, which trains the trials of a study together, in one "

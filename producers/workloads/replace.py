@@ -24,7 +24,7 @@ COLLECTION = "replaced"
 """The collection of all workloads on other data than their own; no published one is in it."""
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
-_EXAMPLE = "--replace lm1b=my_text:FOLDER"
+_EXAMPLE = "lm1b=my_text:FOLDER"
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,12 @@ class Replacement:
     folder: Path
 
 
-def parse_replacement(text: str) -> Replacement:
+def parse_replacement(text: str, base: Path = Path()) -> Replacement:
     """The replacement that `SOURCE=NAME:FOLDER` stands for.
+
+    Args:
+        text: the words.
+        base: where a relative folder is seen from.
 
     Raises:
         UsageError: the text is no such words, the source is no data set, the name is that of one or
@@ -52,7 +56,7 @@ def parse_replacement(text: str) -> Replacement:
     source, equals, rest = text.partition("=")
     name, colon, folder = rest.partition(":")
     if not (equals and colon and folder):
-        raise UsageError(f"{text!r} does not say what replaces what; write {_EXAMPLE}")
+        raise UsageError(f"{text!r} does not say what replaces what; write it as {_EXAMPLE}")
     sources = {workload.source for workload in WORKLOADS.values()}
     if source not in sources:
         raise unknown("data set", source, sources, "dbtool produce --list")
@@ -65,7 +69,7 @@ def parse_replacement(text: str) -> Replacement:
         raise UsageError(
             f"{name!r} is a data set of the papers; call what is in {folder} something else"
         )
-    path = Path(folder).expanduser()
+    path = base / Path(folder).expanduser()
     if not path.is_dir():
         raise UsageError(f"the folder {folder} that is to replace {source} does not exist")
     return Replacement(source, name, path)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from support.sweeps import STEPS, small_study, sweep
+from support.sweeps import STEPS, TRAINED, small_study, sweep
 
 from producers.estimate import estimate, held_out_examples
 from producers.plan_file import read_plan
@@ -36,7 +36,7 @@ def test_lines_count_steps_and_measurements(tmp_path: Path) -> None:
     first, total = estimate([study_of(7)], tmp_path / "out", OPTIONS)
     # Each of 7 trials has 30 steps and the row of step 0.
     assert first.startswith(
-        "mnist/fc_64_64_64/sgd at batch size 8: 7 trials of 30 steps, 217 measurements, about "
+        f"{TRAINED} at batch size 8: 7 trials of 30 steps, 217 measurements, about "
     )
     assert total.startswith("7 trials, about ")
     assert total.endswith(f" in {tmp_path / 'out'}, 217 measurements")
@@ -101,8 +101,8 @@ def test_a_search_in_lockstep_is_told_at_most(tmp_path: Path) -> None:
     assert total.endswith("80 measurements, besides windows that are widened")
 
 
-def test_finished_trials_are_left_out(mnist_folder: Path, tmp_path: Path) -> None:
-    sweep(small_study(steps=2), tmp_path, mnist_folder, trials=2)
+def test_finished_trials_are_left_out(made_up_mnist: Path, tmp_path: Path) -> None:
+    sweep(small_study(steps=2), tmp_path, made_up_mnist, trials=2)
     first, total = estimate([study_of(3, steps=2)], tmp_path, OPTIONS)
     assert ": 1 trials of 2 steps, 3 measurements" in first
     assert total.endswith("3 measurements")

@@ -172,7 +172,7 @@ def test_description_is_json_with_the_contract_keys() -> None:
         "learning_rate": {
             "type": "DOUBLE",
             "min_value": 1e-4,
-            "max_value": 10.0,
+            "max_value": 1.0,
             "scale": "LOG_SCALE",
         }
     }

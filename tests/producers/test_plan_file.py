@@ -319,6 +319,8 @@ KEYS = st.sampled_from(
     [
         "release",
         "seed",
+        "replace",
+        "goal",
         "workloads",
         "batch_sizes",
         "trials",

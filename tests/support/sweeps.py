@@ -1,4 +1,4 @@
-"""Small sweeps of real training for tests, and the rows that they wrote."""
+"""Small sweeps of real training on made-up images, and the rows that they wrote."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow.parquet as pq
 
+from producers.datasets.forms import GREY_28
 from producers.devices import configure_devices
 from producers.plan import StudyPlan, plan_studies
 from producers.search import Range
@@ -20,6 +21,7 @@ from producers.sweep import Slice, SweepEvents, SweepOptions, run_sweep
 from producers.sweep.tasks import TrainingOptions
 from producers.workloads.definition import EvaluationRule
 from producers.workloads.registry import WORKLOADS
+from producers.workloads.replace import replaced
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +29,11 @@ if TYPE_CHECKING:
     from producers.workloads.definition import Workload
 
 WORKLOAD = "mnist/fc_64_64_64/sgd"
+DATA = "made_up"
+TRAINED = f"replaced/{DATA}/fc_64_64_64/sgd"
+"""The workload's name on the made-up images."""
+TRAIN_EXAMPLES = 88
+"""Of the 96 that `write_made_up` writes in the format of MNIST, one in twelve is held out."""
 BATCH_SIZE = 8
 STEPS = 30
 
@@ -35,22 +42,21 @@ def small_study(
     *,
     seed: int = 0,
     steps: int = STEPS,
-    learning_rates: tuple[float, float] | None = None,
+    learning_rates: tuple[float, float] = (1e-4, 1.0),
     shared_batches: bool = False,
 ) -> StudyPlan:
-    """A study of a narrow network at a small batch size.
+    """A study of a narrow network on made-up images at a small batch size.
 
     Args:
         seed: the sweep's.
         steps: of each trial.
-        learning_rates: the ends of another range than the registered workload's.
+        learning_rates: the ends of their range; with the default no trial diverges.
         shared_batches: whether the trials take the same batches.
     """
     rule = EvaluationRule(4, other_splits_every=3, examples_between=3 * BATCH_SIZE)
-    workload = replace(WORKLOADS[WORKLOAD], evaluation=rule)
-    if learning_rates is not None:
-        space = (("learning_rate", Range(*learning_rates, "LOG_SCALE")),)
-        workload = replace(workload, search_space=space)
+    workload = replaced(WORKLOADS[WORKLOAD], DATA, GREY_28, TRAIN_EXAMPLES, goal=None)
+    space = (("learning_rate", Range(*learning_rates, "LOG_SCALE")),)
+    workload = replace(workload, evaluation=rule, search_space=space)
     (study,) = plan_studies(
         [workload],
         release="tests",
@@ -70,7 +76,7 @@ class StoppedError(Exception):
 def sweep(
     study: StudyPlan,
     out: Path,
-    datasets: Path,
+    data: Path,
     *,
     trials: int,
     block: int = 2,
@@ -80,6 +86,17 @@ def sweep(
     training: TrainingOptions | None = None,
 ) -> list[tuple[int, ...]]:
     """Runs a sweep in this process; returns the blocks of trials that it trained.
+
+    Args:
+        study: one of `small_study`.
+        out: where its shards go.
+        data: a folder of images in the format of MNIST.
+        trials: at least so many are trained.
+        block: most trials that are trained together.
+        feasible: trials are added until so many are not INFEASIBLE.
+        part: the slice of the sweep; None for all of it.
+        stop_after: so many shards; None for all of them.
+        training: how; None for the defaults.
 
     Raises:
         StoppedError: after so many shards.
@@ -93,9 +110,9 @@ def sweep(
         trained.append(tuple(trial_ids))
 
     run_sweep(
-        [replace(study, least_trials=trials, feasible_trials=feasible)],
+        [replace(study, replacement=data, least_trials=trials, feasible_trials=feasible)],
         out,
-        SweepOptions(block, datasets, part, training or TrainingOptions()),
+        SweepOptions(block, None, part, training or TrainingOptions()),
         SweepEvents(on_block=on_block, on_steps=lambda _: None, on_shard=lambda _path, _rows: None),
     )
     return trained
@@ -142,10 +159,14 @@ def definition_of(workload: Workload) -> dict[str, Any]:
     return decoded
 
 
-def fast_start(mnist_folder: Path, compiled: Path) -> dict[str, str]:
-    """Where the data lie, and compiled programs that processes share to start fast."""
+def in_place_of_mnist(data: Path) -> tuple[str, str]:
+    """The words that have `dbtool produce` train on a folder of images."""
+    return ("--replace", f"mnist={DATA}:{data}")
+
+
+def fast_start(compiled: Path) -> dict[str, str]:
+    """Compiled programs that processes share to start fast."""
     return {
-        "DBTOOL_DATASETS": str(mnist_folder),
         "JAX_COMPILATION_CACHE_DIR": str(compiled),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1",
     }

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from support.sweeps import (
     BATCH_SIZE,
+    TRAINED,
     WORKLOAD,
     console_script,
+    in_place_of_mnist,
     metadata,
     produce,
     shards,
@@ -41,16 +43,6 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _programs_compiled_once(compiled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(compiled))
     monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
-
-
-@pytest.fixture
-def copied_mnist(mnist_folder: Path, tmp_path: Path) -> Path:
-    """A folder of MNIST whose files a test may spoil."""
-    folder = tmp_path / "copied"
-    shutil.copytree(mnist_folder, folder)
-    for path in folder.iterdir():
-        path.chmod(0o644)
-    return folder
 
 
 def one_sentence(result: subprocess.CompletedProcess[str], code: int) -> str:
@@ -106,7 +98,7 @@ def test_nothing_to_train_is_named(tmp_path: Path) -> None:
         ([WORKLOAD, "--all"], ["--all trains every workload", WORKLOAD]),
         ([WORKLOAD, "--preset", "smoek"], ["unknown preset 'smoek'", "closest: smoke"]),
         ([WORKLOAD, "--goal", "0.1"], ["--goal is for data that --replace names"]),
-        ([WORKLOAD, "--replace", "mnist"], ["'mnist'", "--replace lm1b=my_text:FOLDER"]),
+        ([WORKLOAD, "--replace", "mnist"], ["'mnist'", "write it as lm1b=my_text:FOLDER"]),
         (
             [WORKLOAD, "--preset", "smoke", "--replace", "mnist=mine:."],
             ["the preset smoke makes up its own data", "--replace"],
@@ -146,22 +138,41 @@ def test_dry_run_tells_and_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_shards_are_told_and_a_second_run_trains_nothing(
-    mnist_folder: Path, tmp_path: Path
+    made_up_mnist: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    first = produce(*SMALL, "--out", out, "--datasets", mnist_folder)
+    words = (*SMALL, *in_place_of_mnist(made_up_mnist), "--out", out)
+    first = produce(*words)
     (path,) = shards(out)
     assert (first.returncode, first.stdout) == (0, "")
     assert first.stderr == f"wrote {path} (8 measurements)\n"
-    second = produce(*SMALL, "--out", out, "--datasets", mnist_folder)
+    second = produce(*words)
     assert (second.returncode, second.stdout) == (0, "")
     assert second.stderr == f"nothing to train: {out} holds every trial that was asked for\n"
     assert shards(out) == [path]
     path.write_bytes(path.read_bytes()[:-9])
-    sentence = one_sentence(produce(*SMALL, "--out", out, "--datasets", mnist_folder), 1)
+    sentence = one_sentence(produce(*words), 1)
     assert f"{path} is not a sound shard" in sentence
     # A dry run reads what is there as well.
-    assert str(path) in one_sentence(produce(*SMALL, "--dry-run", "--out", out), 1)
+    assert str(path) in one_sentence(produce(*words, "--dry-run"), 1)
+
+
+def test_official_files_are_trained_on_and_changed_ones_named(
+    official_images: Path, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(official_images / "mnist", tmp_path / "sets", symlinks=True)
+    words = (*SMALL, "--datasets", folder)
+    result = produce(*words, "--out", tmp_path / "out")
+    (path,) = shards(tmp_path / "out")
+    assert (result.returncode, result.stderr) == (0, f"wrote {path} (8 measurements)\n")
+    assert path.parent == tmp_path / "out" / WORKLOAD / str(BATCH_SIZE)
+    labels = folder / "t10k-labels-idx1-ubyte"
+    content = labels.read_bytes()
+    labels.unlink()
+    labels.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    sentence = one_sentence(produce(*words, "--out", tmp_path / "changed"), 1)
+    assert str(labels) in sentence
+    assert "MD5" in sentence
 
 
 @pytest.mark.slow
@@ -210,27 +221,12 @@ def test_folder_of_data_sets_that_does_not_exist(tmp_path: Path) -> None:
     assert shards(out) == []
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["train-images-idx3-ubyte", pytest.param("t10k-labels-idx1-ubyte", marks=pytest.mark.slow)],
-)
-@pytest.mark.parametrize("change", ["truncated", "altered"])
-def test_spoiled_data_files_are_named(
-    copied_mnist: Path, tmp_path: Path, name: str, change: str
-) -> None:
-    path = copied_mnist / name
-    content = bytearray(path.read_bytes())
-    if change == "truncated":
-        del content[-10:]
-    else:
-        content[-1] ^= 1
-    path.write_bytes(content)
-    sentence = one_sentence(
-        produce(*SMALL, "--out", tmp_path / "out", "--datasets", copied_mnist), 1
-    )
-    assert str(path) in sentence
+def test_other_files_than_the_official_ones_are_named(made_up_mnist: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    sentence = one_sentence(produce(*SMALL, "--out", out, "--datasets", made_up_mnist), 1)
+    assert str(made_up_mnist / "train-images-idx3-ubyte") in sentence
     assert "MD5" in sentence
-    assert shards(tmp_path / "out") == []
+    assert shards(out) == []
 
 
 def test_data_set_that_is_nowhere_names_how_to_get_it(tmp_path: Path) -> None:
@@ -252,12 +248,12 @@ def test_data_set_that_is_nowhere_names_how_to_get_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_bar_on_a_terminal_reaches_its_end(mnist_folder: Path, tmp_path: Path) -> None:
+def test_bar_on_a_terminal_reaches_its_end(made_up_mnist: Path, tmp_path: Path) -> None:
     words = [console_script(), "produce", *SMALL, "--trials", "4", "--block", "2"]
-    places = ["--out", str(tmp_path), "--datasets", str(mnist_folder)]
+    places = ["--out", str(tmp_path), *in_place_of_mnist(made_up_mnist)]
     code, text = run_on_terminal([*words, *places], columns=160)
     assert code == 0
-    assert f"{WORKLOAD} at batch size 8, 2 trials" in text
-    assert "100 %" in text[text.rindex(WORKLOAD) :]
+    assert f"{TRAINED} at batch size 8, 2 trials" in text
+    assert "100 %" in text[text.rindex(TRAINED) :]
     assert "wrote " not in text
     assert len(statuses(tmp_path)) == 4

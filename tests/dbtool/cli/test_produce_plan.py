@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.sweeps import (
+    DATA,
+    TRAINED,
     WORKLOAD,
     assert_same_rows,
     fast_start,
+    in_place_of_mnist,
     metadata,
     produce,
     shards,
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from .conftest import Call
 
 OTHER = "mnist/fc_128_128_128/sgd"
+OTHER_TRAINED = f"replaced/{DATA}/fc_128_128_128/sgd"
 PLAN = f"""
 release = "planned"
 seed = 5
@@ -45,14 +49,20 @@ PATIENCE = 90.0
 
 
 @pytest.fixture(scope="module")
-def environment(mnist_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    return fast_start(mnist_folder, tmp_path_factory.mktemp("compiled"))
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return fast_start(tmp_path_factory.mktemp("compiled"))
 
 
 @pytest.fixture(scope="module")
-def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def replacing(made_up_mnist: Path) -> str:
+    """The line of a plan that has it train on made-up images."""
+    return f'replace = ["mnist={DATA}:{made_up_mnist}"]\n'
+
+
+@pytest.fixture(scope="module")
+def plan(replacing: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path: Path = tmp_path_factory.mktemp("plans") / "plan.toml"
-    path.write_text(PLAN)
+    path.write_text(replacing + PLAN)
     return path
 
 
@@ -65,7 +75,7 @@ def undisturbed(
     assert (result.returncode, result.stdout) == (0, ""), result.stderr
     # A trial has a row for each step and the one before them.
     rows = [2, 10, 5, 10, 5]
-    first = [OTHER, WORKLOAD, WORKLOAD, WORKLOAD, WORKLOAD]
+    first = [OTHER_TRAINED, TRAINED, TRAINED, TRAINED, TRAINED]
     told = [f"wrote {path} ({n} measurements)" for path, n in zip(shards(out), rows, strict=True)]
     assert sorted(result.stderr.splitlines()) == sorted(told)
     assert [str(path.parent.parent.relative_to(out)) for path in shards(out)] == first
@@ -78,9 +88,9 @@ def test_studies_are_trained_as_their_tables_say(undisturbed: Path) -> None:
         for folder in {path.parent for path in shards(undisturbed)}
     }
     assert held == {
-        f"{WORKLOAD}/8": [0, 1, 2],
-        f"{WORKLOAD}/16": [0, 1, 2],
-        f"{OTHER}/16": [0],
+        f"{TRAINED}/8": [0, 1, 2],
+        f"{TRAINED}/16": [0, 1, 2],
+        f"{OTHER_TRAINED}/16": [0],
     }
     studies = [metadata(path, "dbtool_study") for path in shards(undisturbed)]
     assert {study["release"] for study in studies} == {"planned"}
@@ -90,14 +100,15 @@ def test_studies_are_trained_as_their_tables_say(undisturbed: Path) -> None:
 
 @pytest.mark.slow
 def test_options_that_say_the_same_train_the_same(
-    undisturbed: Path, environment: dict[str, str], tmp_path: Path
+    undisturbed: Path, made_up_mnist: Path, environment: dict[str, str], tmp_path: Path
 ) -> None:
     common = ("--release", "planned", "--seed", "5", "--block", "2", "--out", tmp_path)
+    data = in_place_of_mnist(made_up_mnist)
     for words in (
         (WORKLOAD, "--batch-sizes", "8,16", "--trials", "3", "--steps", "4"),
         (OTHER, "--batch-sizes", "16", "--trials", "1", "--budget", "0.0001"),
     ):
-        assert produce(*words, *common, **environment).returncode == 0
+        assert produce(*words, *data, *common, **environment).returncode == 0
     assert_same_rows(tmp_path, undisturbed)
     # Not one byte of what describes the studies is another, so that each goes on with the other.
     for ours, theirs in zip(shards(tmp_path), shards(undisturbed), strict=True):
@@ -129,10 +140,11 @@ def test_killed_plan_goes_on_with_the_same_command(
 
 @pytest.mark.slow
 def test_plan_that_asks_for_more_trials_keeps_the_others(
-    environment: dict[str, str], tmp_path: Path
+    replacing: str, environment: dict[str, str], tmp_path: Path
 ) -> None:
     plan, out = tmp_path / "plan.toml", tmp_path / "out"
-    text = f'release = "x"\n[[sweep]]\nworkloads = ["{WORKLOAD}"]\nbatch_sizes = [8]\nsteps = 2\n'
+    table = f'[[sweep]]\nworkloads = ["{WORKLOAD}"]\nbatch_sizes = [8]\nsteps = 2\n'
+    text = f'release = "x"\n{replacing}{table}'
     plan.write_text(f"{text}trials = 1")
     words = ("--plan", plan, "--out", out)
     assert produce(*words, **environment).returncode == 0
@@ -175,9 +187,9 @@ def test_dry_run_tells_every_study_and_the_sum(plan: Path, tmp_path: Path) -> No
     assert (result.returncode, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
     assert [line.rpartition(", ")[0] for line in lines[:-1]] == [
-        f"{WORKLOAD} at batch size 8: 3 trials of 4 steps, 15 measurements",
-        f"{WORKLOAD} at batch size 16: 3 trials of 4 steps, 15 measurements",
-        f"{OTHER} at batch size 16: 1 trials of 1 steps, 2 measurements",
+        f"{TRAINED} at batch size 8: 3 trials of 4 steps, 15 measurements",
+        f"{TRAINED} at batch size 16: 3 trials of 4 steps, 15 measurements",
+        f"{OTHER_TRAINED} at batch size 16: 1 trials of 1 steps, 2 measurements",
     ]
     assert lines[-1].startswith("7 trials, about ")
     assert lines[-1].endswith(f"in {tmp_path / 'out'}, 32 measurements")

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from support.stripes import TRAIN_EXAMPLES, write_stripes
 from support.sweeps import (
     BATCH_SIZE,
+    DATA,
+    TRAINED,
     WORKLOAD,
     StoppedError,
     assert_same_rows,
@@ -20,6 +23,7 @@ from support.sweeps import (
     statuses,
 )
 
+from producers.datasets.forms import GREY_28
 from producers.devices import configure_devices
 from producers.lockstep.rule import LockstepRule
 from producers.plan import StudyPlan, plan_studies
@@ -27,6 +31,7 @@ from producers.search import Range
 from producers.sweep import SweepEvents, SweepOptions, run_sweep
 from producers.workloads.definition import EvaluationRule
 from producers.workloads.registry import WORKLOADS
+from producers.workloads.replace import replaced
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,10 +53,10 @@ def studies(
 ) -> list[StudyPlan]:
     """Studies of a narrow network whose trials are evaluated every five steps."""
     workload = replace(
-        WORKLOADS[WORKLOAD],
+        replaced(WORKLOADS[WORKLOAD], DATA, GREY_28, TRAIN_EXAMPLES, goal=goal),
+        metric=METRIC,
         evaluation=EvaluationRule(other_splits_every=3, every=5, training_subset=50),
         search_space=(("learning_rate", Range(*rates, "LOG_SCALE")),),
-        goal=goal,
     )
     return plan_studies(
         [workload],
@@ -67,7 +72,7 @@ def studies(
 
 
 def train(
-    planned: list[StudyPlan], out: Path, datasets: Path, stop_after: int | None = None
+    planned: list[StudyPlan], out: Path, data: Path, stop_after: int | None = None
 ) -> list[tuple[int, ...]]:
     """Trains studies; returns the trials of each block or round that was trained."""
     configure_devices()
@@ -78,11 +83,11 @@ def train(
             raise StoppedError
         trained.append(tuple(trial_ids))
 
-    options = SweepOptions(block=100, datasets=datasets)
+    options = SweepOptions(block=100, datasets=None)
     events = SweepEvents(
         on_block=on_block, on_steps=lambda _: None, on_shard=lambda _path, _rows: None
     )
-    run_sweep(planned, out, options, events)
+    run_sweep([replace(each, replacement=data) for each in planned], out, options, events)
     return trained
 
 
@@ -105,10 +110,16 @@ def search_of(path: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def fixed(mnist_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, np.ndarray]:
+def stripes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of images to train on."""
+    return write_stripes(tmp_path_factory.mktemp("stripes"))
+
+
+@pytest.fixture(scope="module")
+def fixed(stripes: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, np.ndarray]:
     """The rows of a study whose trials train to their end."""
     out: Path = tmp_path_factory.mktemp("fixed")
-    train(studies(None), out, mnist_folder)
+    train(studies(None), out, stripes)
     return table(shards(out)[0])
 
 
@@ -120,9 +131,9 @@ def goal(fixed: dict[str, np.ndarray]) -> float:
 
 
 def test_lockstep_finds_the_steps_to_result_of_a_fixed_search(
-    mnist_folder: Path, tmp_path: Path, fixed: dict[str, np.ndarray], goal: float
+    stripes: Path, tmp_path: Path, fixed: dict[str, np.ndarray], goal: float
 ) -> None:
-    train(studies(RULE, goal=goal), tmp_path, mnist_folder)
+    train(studies(RULE, goal=goal), tmp_path, stripes)
     (path,) = shards(tmp_path)
     first = np.lexsort((fixed["trial_id"], fixed["step"], ~(fixed[METRIC] < goal)))[0]
     search, study = search_of(path), metadata(path, "dbtool_study")
@@ -137,9 +148,9 @@ def test_lockstep_finds_the_steps_to_result_of_a_fixed_search(
 
 
 def test_more_trials_may_have_to_reach_the_goal(
-    mnist_folder: Path, tmp_path: Path, fixed: dict[str, np.ndarray], goal: float
+    stripes: Path, tmp_path: Path, fixed: dict[str, np.ndarray], goal: float
 ) -> None:
-    train(studies(replace(RULE, reaching=2), goal=goal), tmp_path, mnist_folder)
+    train(studies(replace(RULE, reaching=2), goal=goal), tmp_path, stripes)
     (path,) = shards(tmp_path)
     firsts = {
         trial: fixed["step"][(fixed["trial_id"] == trial) & (fixed[METRIC] < goal)].min(initial=60)
@@ -153,9 +164,9 @@ def test_more_trials_may_have_to_reach_the_goal(
 
 
 def test_where_no_trial_reaches_the_goal_all_train_to_the_end(
-    mnist_folder: Path, tmp_path: Path
+    stripes: Path, tmp_path: Path
 ) -> None:
-    train(studies(RULE, steps=10), tmp_path, mnist_folder)
+    train(studies(RULE, steps=10), tmp_path, stripes)
     (path,) = shards(tmp_path)
     search = search_of(path)
     assert not search["reached"]
@@ -169,10 +180,10 @@ def test_where_no_trial_reaches_the_goal_all_train_to_the_end(
 
 
 def test_dropped_trials_are_incomplete_and_end_early(
-    mnist_folder: Path, tmp_path: Path, goal: float
+    stripes: Path, tmp_path: Path, goal: float
 ) -> None:
     rule = LockstepRule(window=False, dropping=2.0)
-    train(studies(rule, goal=goal, rates=(1e-4, 1.0), trials=6), tmp_path, mnist_folder)
+    train(studies(rule, goal=goal, rates=(1e-4, 1.0), trials=6), tmp_path, stripes)
     (path,) = shards(tmp_path)
     trials = metadata(path, "dbtool_trials")
     train_steps = metadata(path, "dbtool_study")["train_steps"]
@@ -189,17 +200,17 @@ WINDOWS = LockstepRule(wide_trials=4, wide_at=BATCH_SIZE)
 
 
 @pytest.fixture(scope="module")
-def windows(mnist_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def windows(stripes: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two studies, the second in a window around the optimum of the first."""
     out: Path = tmp_path_factory.mktemp("windows")
     planned = studies(WINDOWS, batch_sizes=(BATCH_SIZE, 4 * BATCH_SIZE), trials=3)
-    train(planned, out, mnist_folder)
+    train(planned, out, stripes)
     return out
 
 
 def test_the_next_study_is_searched_around_the_optimum(windows: Path) -> None:
     wide, narrow = (
-        shards(windows / WORKLOAD / str(size))[0] for size in (BATCH_SIZE, 4 * BATCH_SIZE)
+        shards(windows / TRAINED / str(size))[0] for size in (BATCH_SIZE, 4 * BATCH_SIZE)
     )
     best = search_of(wide)["best_trial"]
     rate = metadata(wide, "dbtool_trials")[best]["metaparameters"]["learning_rate"]
@@ -223,9 +234,9 @@ def test_nothing_is_left_of_finished_rounds(windows: Path) -> None:
     assert not [path for path in windows.rglob(".*") if path.name != ".lock"]
 
 
-def test_a_finished_search_is_not_trained_again(mnist_folder: Path, windows: Path) -> None:
+def test_a_finished_search_is_not_trained_again(stripes: Path, windows: Path) -> None:
     planned = studies(WINDOWS, batch_sizes=(BATCH_SIZE, 4 * BATCH_SIZE), trials=3)
-    assert train(planned, windows, mnist_folder) == []
+    assert train(planned, windows, stripes) == []
 
 
 # The one wide trial has a rate of about 0.001, far below what is best; every window's best trial
@@ -233,11 +244,11 @@ def test_a_finished_search_is_not_trained_again(mnist_folder: Path, windows: Pat
 WIDENED = {"steps": 80, "trials": 16, "rates": (1e-3, 5e-1)}
 
 
-def test_an_optimum_at_the_edge_widens_the_window(mnist_folder: Path, tmp_path: Path) -> None:
+def test_an_optimum_at_the_edge_widens_the_window(stripes: Path, tmp_path: Path) -> None:
     rule = LockstepRule(wide_trials=1, wide_at=BATCH_SIZE)
     planned = studies(rule, batch_sizes=(BATCH_SIZE, 2 * BATCH_SIZE), seed=_low_seed(), **WIDENED)  # type: ignore[arg-type]
-    trained = train(planned, tmp_path / "whole", mnist_folder)
-    (path,) = shards(tmp_path / "whole" / WORKLOAD / str(2 * BATCH_SIZE))
+    trained = train(planned, tmp_path / "whole", stripes)
+    (path,) = shards(tmp_path / "whole" / TRAINED / str(2 * BATCH_SIZE))
     search = search_of(path)
     rounds = search["rounds"]
     assert len(rounds) > 1
@@ -259,8 +270,8 @@ def test_an_optimum_at_the_edge_widens_the_window(mnist_folder: Path, tmp_path: 
     out = tmp_path / "stopped"
     for _ in trained[:-1]:
         with pytest.raises(StoppedError):
-            train(planned, out, mnist_folder, stop_after=1)
-    train(planned, out, mnist_folder)
+            train(planned, out, stripes, stop_after=1)
+    train(planned, out, stripes)
     assert_same_rows(tmp_path / "whole", out)
 
 
@@ -275,21 +286,21 @@ def _low_seed() -> int:
     raise AssertionError("no such seed")
 
 
-def test_another_rule_in_the_same_folder_is_refused(mnist_folder: Path, windows: Path) -> None:
+def test_another_rule_in_the_same_folder_is_refused(stripes: Path, windows: Path) -> None:
     from dbtool.errors import DbtoolError
 
     other = replace(WINDOWS, dropping=4.0)
     planned = studies(other, batch_sizes=(BATCH_SIZE, 4 * BATCH_SIZE), trials=3)
     with pytest.raises(DbtoolError, match="another search"):
-        train(planned, windows, mnist_folder)
+        train(planned, windows, stripes)
 
 
-def test_a_window_needs_its_neighbour(mnist_folder: Path, tmp_path: Path) -> None:
+def test_a_window_needs_its_neighbour(stripes: Path, tmp_path: Path) -> None:
     from dbtool.errors import DbtoolError
 
     planned = studies(WINDOWS, batch_sizes=(BATCH_SIZE, 4 * BATCH_SIZE))
     with pytest.raises(DbtoolError, match="around the optimum at batch size 8"):
-        train(planned[1:], tmp_path, mnist_folder)
+        train(planned[1:], tmp_path, stripes)
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,12 @@ import pytest
 from support.ray_cluster import PATIENCE, Cluster, cluster
 from support.sweeps import (
     BATCH_SIZE,
+    DATA,
+    TRAINED,
     WORKLOAD,
     assert_same_rows,
+    fast_start,
+    in_place_of_mnist,
     metadata,
     produce,
     shards,
@@ -35,18 +39,22 @@ WORDS = (
     *(WORKLOAD, "--batch-sizes", str(BATCH_SIZE), "--trials", "5"),
     *("--steps", "100", "--block", "2", "--release", "tests"),
 )
-# A block of these takes seconds, so that there is time to kill its worker.
-LONG = (*WORDS, "--steps", "4000", "--trials", "4")
 
 
 @pytest.fixture(scope="module")
-def environment(mnist_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    return {
-        "DBTOOL_DATASETS": str(mnist_folder),
-        "RAY_AUTH_MODE": "disabled",
-        "JAX_COMPILATION_CACHE_DIR": str(tmp_path_factory.mktemp("compiled")),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1",
-    }
+def words(made_up_mnist: Path) -> tuple[str, ...]:
+    return (*WORDS, *in_place_of_mnist(made_up_mnist))
+
+
+@pytest.fixture(scope="module")
+def long(words: tuple[str, ...]) -> tuple[str, ...]:
+    """A block of these takes seconds, so that there is time to kill its worker."""
+    return (*words, "--steps", "20000", "--trials", "4")
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return {"RAY_AUTH_MODE": "disabled", **fast_start(tmp_path_factory.mktemp("compiled"))}
 
 
 @pytest.fixture(scope="module")
@@ -74,64 +82,64 @@ def assert_same_sweep(ours: Path, theirs: Path) -> None:
 
 @pytest.mark.slow
 def test_cluster_writes_the_same_rows(
-    running: Cluster, environment: dict[str, str], tmp_path: Path
+    running: Cluster, environment: dict[str, str], words: tuple[str, ...], tmp_path: Path
 ) -> None:
     assert running.head.is_running()
     out = tmp_path / "ray"
-    result = produce(*WORDS, "--out", out, "--on", "ray", **environment)
+    result = produce(*words, "--out", out, "--on", "ray", **environment)
     assert (result.returncode, result.stdout) == (0, ""), result.stderr
     # Two trials of a hundred steps and the row before them, twice, and the fifth trial.
     assert sorted(result.stderr.splitlines()) == [
         f"wrote {path} ({rows} measurements)"
         for path, rows in zip(shards(out), (202, 202, 101), strict=True)
     ]
-    assert_same_sweep(out, in_process(WORDS, tmp_path / "here", environment))
+    assert_same_sweep(out, in_process(words, tmp_path / "here", environment))
     # What is there is not trained again, and what was added is.
-    again = produce(*WORDS, "--out", out, "--on", "ray", **environment)
+    again = produce(*words, "--out", out, "--on", "ray", **environment)
     assert again.stderr == f"nothing to train: {out} holds every trial that was asked for\n"
-    more = produce(*WORDS, "--trials", "6", "--out", out, "--on", "ray", **environment)
+    more = produce(*words, "--trials", "6", "--out", out, "--on", "ray", **environment)
     assert (more.returncode, more.stderr.count("\n")) == (0, 1), more.stderr
     assert sorted(statuses(out)) == list(range(6))
 
 
 @pytest.mark.slow
 def test_cluster_trains_a_plan_as_one_process_does(
-    running: Cluster, environment: dict[str, str], tmp_path: Path
+    running: Cluster, environment: dict[str, str], made_up_mnist: Path, tmp_path: Path
 ) -> None:
     assert running.head.is_running()
     plan = tmp_path / "plan.toml"
     table = f'[[sweep]]\nworkloads = ["{WORKLOAD}"]\nsteps = 20\n'
     plan.write_text(
-        'release = "tests"\n'
+        f'release = "tests"\nreplace = ["mnist={DATA}:{made_up_mnist}"]\n'
         f"{table}batch_sizes = [8]\ntrials = 3\n"
         f"{table}batch_sizes = [16]\ntrials = 1\nfeasible = 2\n"
     )
     words = ("--plan", str(plan), "--block", "4")
     ours = in_process((*words, "--on", "ray"), tmp_path / "ray", environment)
     assert_same_sweep(ours, in_process(words, tmp_path / "here", environment))
-    held = {folder.name: sorted(statuses(folder)) for folder in (ours / WORKLOAD).iterdir()}
+    held = {folder.name: sorted(statuses(folder)) for folder in (ours / TRAINED).iterdir()}
     assert held == {"8": [0, 1, 2], "16": list(range(9))}
 
 
 @pytest.mark.slow
 def test_block_of_a_killed_worker_is_trained_again(
-    running: Cluster, environment: dict[str, str], tmp_path: Path
+    running: Cluster, environment: dict[str, str], long: tuple[str, ...], tmp_path: Path
 ) -> None:
-    process = start_produce(*LONG, "--out", tmp_path / "ray", "--on", "ray", **environment)
+    process = start_produce(*long, "--out", tmp_path / "ray", "--on", "ray", **environment)
     for _ in range(2):
         worker = running.wait_for_worker()
         worker.send_signal(signal.SIGKILL)
         worker.wait(PATIENCE)
     _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, errors
-    assert_same_sweep(tmp_path / "ray", in_process(LONG, tmp_path / "here", environment))
+    assert_same_sweep(tmp_path / "ray", in_process(long, tmp_path / "here", environment))
 
 
 @pytest.mark.slow
 def test_block_that_always_kills_its_worker_is_one_sentence(
-    running: Cluster, environment: dict[str, str], tmp_path: Path
+    running: Cluster, environment: dict[str, str], long: tuple[str, ...], tmp_path: Path
 ) -> None:
-    words = (*LONG, "--trials", "1", "--out", str(tmp_path))
+    words = (*long, "--trials", "1", "--out", str(tmp_path))
     process = start_produce(*words, "--on", "ray", **environment)
     killed = 0
     while process.poll() is None:
@@ -142,17 +150,17 @@ def test_block_that_always_kills_its_worker_is_one_sentence(
         time.sleep(0.02)
     _, errors = process.communicate()
     assert (process.returncode, errors.count("\n")) == (1, 1), errors
-    assert f"that trained {WORKLOAD} at batch size 8, trials 0 to 0 died 4 times (" in errors
+    assert f"that trained {TRAINED} at batch size 8, trials 0 to 0 died 4 times (" in errors
     assert killed == 4
     assert shards(tmp_path) == []
 
 
 @pytest.mark.slow
 def test_interrupt_and_kill_of_the_sweep_end_its_workers(
-    running: Cluster, environment: dict[str, str], tmp_path: Path
+    running: Cluster, environment: dict[str, str], long: tuple[str, ...], tmp_path: Path
 ) -> None:
     for number, code in ((signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)):
-        process = start_produce(*LONG, "--out", tmp_path / "ray", "--on", "ray", **environment)
+        process = start_produce(*long, "--out", tmp_path / "ray", "--on", "ray", **environment)
         worker = running.wait_for_worker()
         process.send_signal(number)
         _, errors = process.communicate(timeout=PATIENCE)
@@ -160,19 +168,21 @@ def test_interrupt_and_kill_of_the_sweep_end_its_workers(
         told = [line for line in errors.splitlines() if not line.startswith("wrote ")]
         assert told == (["dbtool: interrupted"] if code == 130 else [])
         worker.wait(PATIENCE)
-    in_process((*LONG, "--on", "ray"), tmp_path / "ray", environment)
-    assert_same_sweep(tmp_path / "ray", in_process(LONG, tmp_path / "here", environment))
+    in_process((*long, "--on", "ray"), tmp_path / "ray", environment)
+    assert_same_sweep(tmp_path / "ray", in_process(long, tmp_path / "here", environment))
 
 
 @pytest.mark.slow
-def test_ray_of_this_machine_alone(environment: dict[str, str], tmp_path: Path) -> None:
+def test_ray_of_this_machine_alone(
+    environment: dict[str, str], words: tuple[str, ...], tmp_path: Path
+) -> None:
     pytest.importorskip("ray", reason="Ray is in the extra `cluster`, which `make test` installs")
     own = {key: value for key, value in environment.items() if key != "RAY_ADDRESS"}
-    words = (*WORDS, "--trials", "2", "--steps", "5", "--out", str(tmp_path), "--on", "ray")
-    large = produce(*words, "--cpus-per-task", "5000", **own)
+    few = (*words, "--trials", "2", "--steps", "5", "--out", str(tmp_path), "--on", "ray")
+    large = produce(*few, "--cpus-per-task", "5000", **own)
     assert (large.returncode, large.stderr.count("\n")) == (1, 1), large.stderr
     assert "no node of the Ray cluster has 5000 CPUs and 0 GPUs; ask for less" in large.stderr
-    assert produce(*words, **own).returncode == 0
+    assert produce(*few, **own).returncode == 0
     assert sorted(statuses(tmp_path)) == [0, 1]
 
 

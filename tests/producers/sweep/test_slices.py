@@ -12,6 +12,7 @@ from support.sweeps import (
     BATCH_SIZE,
     WORKLOAD,
     assert_same_rows,
+    in_place_of_mnist,
     metadata,
     produce,
     shards,
@@ -111,17 +112,17 @@ def test_sweeps_cut_differently_are_told_apart() -> None:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(mnist_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def undisturbed(made_up_mnist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out: Path = tmp_path_factory.mktemp("undisturbed")
-    sweep(small_study(), out, mnist_folder, trials=TRIALS)
+    sweep(small_study(), out, made_up_mnist, trials=TRIALS)
     return out
 
 
 def test_slices_together_are_the_sweep(
-    undisturbed: Path, mnist_folder: Path, tmp_path: Path
+    undisturbed: Path, made_up_mnist: Path, tmp_path: Path
 ) -> None:
     trained = [
-        sweep(small_study(), tmp_path, mnist_folder, trials=TRIALS, part=Slice(number, COUNT))
+        sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS, part=Slice(number, COUNT))
         for number in (2, 1)
     ]
     # The second slice goes first, and what the other has finished moves no block to another slice.
@@ -131,22 +132,22 @@ def test_slices_together_are_the_sweep(
         for key in ("dbtool_study", "dbtool_trials"):
             assert metadata(ours, key) == metadata(theirs, key)
     assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == shards(tmp_path)
-    assert sweep(small_study(), tmp_path, mnist_folder, trials=TRIALS, part=Slice(1, COUNT)) == []
-    assert sweep(small_study(), tmp_path, mnist_folder, trials=TRIALS) == []
+    assert sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS, part=Slice(1, COUNT)) == []
+    assert sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS) == []
 
 
 def test_trials_that_are_there_are_left_out_of_their_block(
-    mnist_folder: Path, tmp_path: Path
+    made_up_mnist: Path, tmp_path: Path
 ) -> None:
     study = small_study(steps=2)
-    sweep(study, tmp_path, mnist_folder, trials=1)
-    assert sweep(study, tmp_path, mnist_folder, trials=4, part=Slice(1, COUNT)) == [(1,)]
-    assert sweep(study, tmp_path, mnist_folder, trials=4, part=Slice(2, COUNT)) == [(2, 3)]
+    sweep(study, tmp_path, made_up_mnist, trials=1)
+    assert sweep(study, tmp_path, made_up_mnist, trials=4, part=Slice(1, COUNT)) == [(1,)]
+    assert sweep(study, tmp_path, made_up_mnist, trials=4, part=Slice(2, COUNT)) == [(2, 3)]
     assert sorted(statuses(tmp_path)) == [0, 1, 2, 3]
 
 
 def test_only_the_same_slice_clears_what_a_killed_one_left(
-    mnist_folder: Path, tmp_path: Path
+    made_up_mnist: Path, tmp_path: Path
 ) -> None:
     study = small_study(steps=2)
     left = [
@@ -158,17 +159,17 @@ def test_only_the_same_slice_clears_what_a_killed_one_left(
         file.touch()
     part = Slice(2, COUNT)
     with only_slice(tmp_path, Slice(1, COUNT), partition([with_trials(study, 4)], options(part))):
-        sweep(study, tmp_path, mnist_folder, trials=4, part=part)
+        sweep(study, tmp_path, made_up_mnist, trials=4, part=part)
         assert [file.exists() for file in left] == [True, False]
-    sweep(study, tmp_path, mnist_folder, trials=4)
+    sweep(study, tmp_path, made_up_mnist, trials=4)
     assert not left[0].exists()
     assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == shards(tmp_path)
 
 
 @pytest.mark.slow
-def test_slices_run_at_once_in_processes_of_their_own(mnist_folder: Path, tmp_path: Path) -> None:
+def test_slices_run_at_once_in_processes_of_their_own(made_up_mnist: Path, tmp_path: Path) -> None:
     words = [WORKLOAD, "--batch-sizes", str(BATCH_SIZE), "--trials", "3", "--steps", "20"]
-    words += ["--block", "1", "--release", "tests", "--datasets", str(mnist_folder)]
+    words += ["--block", "1", "--release", "tests", *in_place_of_mnist(made_up_mnist)]
     together, whole = tmp_path / "together", tmp_path / "whole"
     started = [
         start_produce(*words, "--out", together, "--slice", f"{number}/{COUNT}")
@@ -183,9 +184,10 @@ def test_slices_run_at_once_in_processes_of_their_own(mnist_folder: Path, tmp_pa
     assert sorted(path for path in together.rglob("*") if path.is_file()) == shards(together)
 
 
-def test_more_slices_than_blocks_is_told(mnist_folder: Path, tmp_path: Path) -> None:
+def test_more_slices_than_blocks_is_told(made_up_mnist: Path, tmp_path: Path) -> None:
     words = (WORKLOAD, "--batch-sizes", str(BATCH_SIZE), "--trials", "3", "--block", "2")
-    result = produce(*words, "--slice", "3/4", "--out", tmp_path, "--datasets", mnist_folder)
+    data = in_place_of_mnist(made_up_mnist)
+    result = produce(*words, *data, "--slice", "3/4", "--out", tmp_path)
     assert (result.returncode, result.stdout) == (0, "")
     assert result.stderr == (
         "nothing to train: the sweep has 2 blocks of trials for 4 slices; "

@@ -12,7 +12,7 @@ import pytest
 from support.sweeps import (
     BATCH_SIZE,
     STEPS,
-    WORKLOAD,
+    TRAINED,
     StoppedError,
     assert_same_rows,
     metadata,
@@ -40,16 +40,16 @@ TOLERANCE = 1e-4
 
 
 @pytest.fixture(scope="module")
-def undisturbed(mnist_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def undisturbed(made_up_mnist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out: Path = tmp_path_factory.mktemp("undisturbed")
-    assert sweep(small_study(), out, mnist_folder, trials=TRIALS) == [(0, 1), (2, 3), (4,)]
+    assert sweep(small_study(), out, made_up_mnist, trials=TRIALS) == [(0, 1), (2, 3), (4,)]
     return out
 
 
 def test_shards_lie_by_study_and_nothing_else_is_left(undisturbed: Path) -> None:
     files = [path for path in undisturbed.rglob("*") if path.is_file()]
     assert sorted(files) == shards(undisturbed)
-    assert {path.parent for path in files} == {undisturbed / WORKLOAD / str(BATCH_SIZE)}
+    assert {path.parent for path in files} == {undisturbed / TRAINED / str(BATCH_SIZE)}
     assert [path.name[:19] for path in shards(undisturbed)] == [
         "trials-00000-00001-",
         "trials-00002-00003-",
@@ -101,33 +101,33 @@ def test_shard_tells_its_study_trials_and_producer(undisturbed: Path) -> None:
 
 
 def test_stopped_sweep_goes_on_with_the_same_rows(
-    undisturbed: Path, mnist_folder: Path, tmp_path: Path
+    undisturbed: Path, made_up_mnist: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(StoppedError):
-        sweep(small_study(), tmp_path, mnist_folder, trials=TRIALS, stop_after=1)
+        sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS, stop_after=1)
     (kept,) = shards(tmp_path)
     before = kept.stat()
-    assert sweep(small_study(), tmp_path, mnist_folder, trials=TRIALS) == [(2, 3), (4,)]
+    assert sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS) == [(2, 3), (4,)]
     assert (kept.stat().st_mtime_ns, kept.stat().st_ino) == (before.st_mtime_ns, before.st_ino)
     assert_same_rows(tmp_path, undisturbed)
-    assert sweep(small_study(), tmp_path, mnist_folder, trials=TRIALS) == []
+    assert sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS) == []
 
 
 def test_other_blocks_change_rows_by_rounding_alone(
-    undisturbed: Path, mnist_folder: Path, tmp_path: Path
+    undisturbed: Path, made_up_mnist: Path, tmp_path: Path
 ) -> None:
-    sweep(small_study(), tmp_path, mnist_folder, trials=TRIALS, block=100)
+    sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS, block=100)
     assert len(shards(tmp_path)) == 1
     assert_same_rows(tmp_path, undisturbed, relative=TOLERANCE)
 
 
 @pytest.mark.slow
 def test_micro_batches_are_recorded_and_change_losses_by_rounding_alone(
-    undisturbed: Path, mnist_folder: Path, tmp_path: Path
+    undisturbed: Path, made_up_mnist: Path, tmp_path: Path
 ) -> None:
     most = BATCH_SIZE // 2 + 1  # the largest divisor that is no more is half of the batch
     in_two = TrainingOptions(micro_batch=most)
-    sweep(small_study(), tmp_path, mnist_folder, trials=2, training=in_two)
+    sweep(small_study(), tmp_path, made_up_mnist, trials=2, training=in_two)
     assert metadata(shards(tmp_path)[0], "dbtool_producer")["micro_batch"] == BATCH_SIZE // 2
     # Rounding grows from step to step, so the first steps tell.
     ours, whole = (rows(out)["batch_cross_entropy_error"][1:4] for out in (tmp_path, undisturbed))
@@ -135,18 +135,18 @@ def test_micro_batches_are_recorded_and_change_losses_by_rounding_alone(
 
 
 def test_removed_shard_is_trained_again(
-    undisturbed: Path, mnist_folder: Path, tmp_path: Path
+    undisturbed: Path, made_up_mnist: Path, tmp_path: Path
 ) -> None:
-    sweep(small_study(), tmp_path, mnist_folder, trials=TRIALS)
+    sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS)
     shards(tmp_path)[1].unlink()
-    assert sweep(small_study(), tmp_path, mnist_folder, trials=TRIALS) == [(2, 3)]
+    assert sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS) == [(2, 3)]
     assert_same_rows(tmp_path, undisturbed)
 
 
 def test_shared_batches_are_recorded_and_change_the_rows(
-    undisturbed: Path, mnist_folder: Path, tmp_path: Path
+    undisturbed: Path, made_up_mnist: Path, tmp_path: Path
 ) -> None:
-    sweep(small_study(shared_batches=True), tmp_path, mnist_folder, trials=2)
+    sweep(small_study(shared_batches=True), tmp_path, made_up_mnist, trials=2)
     assert metadata(shards(tmp_path)[0], "dbtool_producer")["batches"] == "shared"
     ours, own = rows(tmp_path), rows(undisturbed)
     first = slice(0, STEPS + 1)
@@ -158,9 +158,9 @@ def test_shared_batches_are_recorded_and_change_the_rows(
 
 
 @pytest.fixture(scope="module")
-def diverging(mnist_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def diverging(made_up_mnist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out: Path = tmp_path_factory.mktemp("diverging")
-    sweep(small_study(learning_rates=(1e-3, 1e12)), out, mnist_folder, trials=8, block=8)
+    sweep(small_study(learning_rates=(1e-3, 1e12)), out, made_up_mnist, trials=8, block=8)
     return out
 
 
@@ -185,9 +185,9 @@ def test_diverged_trials_end_with_the_row_that_shows_it(diverging: Path) -> None
 
 
 def test_diverged_trials_leave_the_others_alone(
-    diverging: Path, mnist_folder: Path, tmp_path: Path
+    diverging: Path, made_up_mnist: Path, tmp_path: Path
 ) -> None:
-    sweep(small_study(learning_rates=(1e-3, 1e12)), tmp_path, mnist_folder, trials=8, block=1)
+    sweep(small_study(learning_rates=(1e-3, 1e12)), tmp_path, made_up_mnist, trials=8, block=1)
     found = statuses(diverging)
     assert statuses(tmp_path) == found
     together, alone = rows(diverging), rows(tmp_path)
@@ -201,14 +201,14 @@ def test_diverged_trials_leave_the_others_alone(
         )
 
 
-def test_trials_are_added_until_enough_are_feasible(mnist_folder: Path, tmp_path: Path) -> None:
+def test_trials_are_added_until_enough_are_feasible(made_up_mnist: Path, tmp_path: Path) -> None:
     study = small_study(steps=4, learning_rates=(1e-3, 1e12))
-    sweep(study, tmp_path, mnist_folder, trials=4, block=8, feasible=6)
+    sweep(study, tmp_path, made_up_mnist, trials=4, block=8, feasible=6)
     found = statuses(tmp_path)
     assert sum(status == "COMPLETE" for status in found.values()) >= 6
     assert sorted(found) == list(range(len(found)))
     assert len(found) > 6
-    assert sweep(study, tmp_path, mnist_folder, trials=4, block=8, feasible=6) == []
+    assert sweep(study, tmp_path, made_up_mnist, trials=4, block=8, feasible=6) == []
 
 
 @pytest.mark.parametrize(
@@ -239,26 +239,26 @@ def test_next_trials_follow_from_the_finished_ones(
     assert missing_trials(study, done) == expected
 
 
-def test_another_definition_in_the_folder_is_named(mnist_folder: Path, tmp_path: Path) -> None:
-    sweep(small_study(steps=2), tmp_path, mnist_folder, trials=1)
+def test_another_definition_in_the_folder_is_named(made_up_mnist: Path, tmp_path: Path) -> None:
+    sweep(small_study(steps=2), tmp_path, made_up_mnist, trials=1)
     with pytest.raises(DbtoolError, match=r"with another seed; .* --out") as caught:
-        sweep(small_study(steps=2, seed=1), tmp_path, mnist_folder, trials=1)
+        sweep(small_study(steps=2, seed=1), tmp_path, made_up_mnist, trials=1)
     assert str(shards(tmp_path)[0]) in str(caught.value)
     with pytest.raises(DbtoolError, match="with another train_steps;"):
         finished_trials(small_study(steps=3), tmp_path)
     with pytest.raises(DbtoolError, match=r"another search_space .*workload \(search_space\);"):
-        finished_trials(small_study(steps=2, learning_rates=(1e-4, 1.0)), tmp_path)
+        finished_trials(small_study(steps=2, learning_rates=(1e-4, 10.0)), tmp_path)
 
 
 def test_a_release_whose_own_shards_are_gone_is_gone_on_with(
-    undisturbed: Path, mnist_folder: Path, tmp_path: Path
+    undisturbed: Path, made_up_mnist: Path, tmp_path: Path
 ) -> None:
     released = tmp_path / "released"
     merge_shards(
         shards(undisturbed)[:2], released, release="tests", title="A title", reduction=Reduction()
     )
     (merged,) = shards(released)
-    assert sweep(small_study(), released, mnist_folder, trials=TRIALS) == [(4,)]
+    assert sweep(small_study(), released, made_up_mnist, trials=TRIALS) == [(4,)]
     _, added = shards(released)
     whole = tmp_path / "whole"
     manifest = merge_shards([merged, added], whole, release="tests", reduction=Reduction())
@@ -266,9 +266,9 @@ def test_a_release_whose_own_shards_are_gone_is_gone_on_with(
     assert_same_rows(whole, undisturbed)
 
 
-def test_unsound_shards_are_named(mnist_folder: Path, tmp_path: Path) -> None:
+def test_unsound_shards_are_named(made_up_mnist: Path, tmp_path: Path) -> None:
     study = small_study(steps=2)
-    sweep(study, tmp_path, mnist_folder, trials=1)
+    sweep(study, tmp_path, made_up_mnist, trials=1)
     (path,) = shards(tmp_path)
     whole = path.read_bytes()
     table = pq.read_table(path).replace_schema_metadata({"other": "x"})
@@ -277,12 +277,12 @@ def test_unsound_shards_are_named(mnist_folder: Path, tmp_path: Path) -> None:
     for content in (whole[:-100], whole[:3], b"", stripped.getvalue().to_pybytes()):
         path.write_bytes(content)
         with pytest.raises(DbtoolError, match=r"is not a sound shard .*; move it away") as caught:
-            sweep(study, tmp_path, mnist_folder, trials=1)
+            sweep(study, tmp_path, made_up_mnist, trials=1)
         assert str(path) in str(caught.value)
         assert "\n" not in str(caught.value)
 
 
-def test_unfinished_files_are_cleared_away(mnist_folder: Path, tmp_path: Path) -> None:
+def test_unfinished_files_are_cleared_away(made_up_mnist: Path, tmp_path: Path) -> None:
     study = small_study(steps=2)
     folder = study.folder(tmp_path)
     folder.mkdir(parents=True)
@@ -291,45 +291,47 @@ def test_unfinished_files_are_cleared_away(mnist_folder: Path, tmp_path: Path) -
     strange = tmp_path / "somebody" / ".writing-letter"
     strange.parent.mkdir()
     strange.write_text("Dear")
-    sweep(study, tmp_path, mnist_folder, trials=1)
+    sweep(study, tmp_path, made_up_mnist, trials=1)
     assert not left.exists()
     assert strange.exists()
 
 
-def test_two_sweeps_do_not_share_a_folder(mnist_folder: Path, tmp_path: Path) -> None:
+def test_two_sweeps_do_not_share_a_folder(made_up_mnist: Path, tmp_path: Path) -> None:
     study = small_study(steps=2)
     with (
         only_writer(tmp_path),
         pytest.raises(DbtoolError, match=r"another sweep writes into .*--out"),
     ):
-        sweep(study, tmp_path, mnist_folder, trials=1)
+        sweep(study, tmp_path, made_up_mnist, trials=1)
     assert list(tmp_path.iterdir()) == []
-    assert sweep(study, tmp_path, mnist_folder, trials=1) == [(0,)]
+    assert sweep(study, tmp_path, made_up_mnist, trials=1) == [(0,)]
 
 
-def test_lock_file_of_a_killed_sweep_holds_nobody_up(mnist_folder: Path, tmp_path: Path) -> None:
+def test_lock_file_of_a_killed_sweep_holds_nobody_up(made_up_mnist: Path, tmp_path: Path) -> None:
     (tmp_path / ".lock").touch()
-    assert sweep(small_study(steps=2), tmp_path, mnist_folder, trials=1) == [(0,)]
+    assert sweep(small_study(steps=2), tmp_path, made_up_mnist, trials=1) == [(0,)]
     assert not (tmp_path / ".lock").exists()
 
 
-def test_folder_that_cannot_be_written_is_named(mnist_folder: Path, tmp_path: Path) -> None:
+def test_folder_that_cannot_be_written_is_named(made_up_mnist: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for out in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(DbtoolError, match=r"cannot write into .*file.* --out"):
-            sweep(small_study(steps=2), out, mnist_folder, trials=1)
+            sweep(small_study(steps=2), out, made_up_mnist, trials=1)
 
 
-def test_missing_folder_of_data_sets_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="nowhere does not exist"):
+def test_missing_folder_of_data_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="nowhere to take mnist from does not exist"):
         sweep(small_study(steps=2), tmp_path / "out", tmp_path / "nowhere", trials=1)
 
 
 @pytest.mark.slow
-def test_block_that_outgrows_the_memory_is_one_sentence(mnist_folder: Path, tmp_path: Path) -> None:
+def test_block_that_outgrows_the_memory_is_one_sentence(
+    made_up_mnist: Path, tmp_path: Path
+) -> None:
     study = small_study(steps=2)
     # 4 PB of weights a trial: more than there are addresses.
     endless = replace(study, workload=replace(study.workload, model="fc_100000000_10000000"))
     with pytest.raises(DbtoolError, match=r"with 2 trials together needs more memory .* --block"):
-        sweep(endless, tmp_path, mnist_folder, trials=2)
+        sweep(endless, tmp_path, made_up_mnist, trials=2)
     assert shards(tmp_path) == []

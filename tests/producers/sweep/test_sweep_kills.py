@@ -6,6 +6,7 @@ import random
 import resource
 import signal
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
@@ -15,6 +16,7 @@ from support.sweeps import (
     WORKLOAD,
     assert_same_rows,
     fast_start,
+    in_place_of_mnist,
     produce,
     shards,
     start_produce,
@@ -25,36 +27,46 @@ from dbtool.store.contract import shard_schema
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from subprocess import Popen
+    from subprocess import CompletedProcess, Popen
 
 TRIALS = 12
 WORDS = (
-    *(WORKLOAD, "--batch-sizes", BATCH_SIZE, "--trials", TRIALS),
-    *("--steps", 200, "--block", 2, "--release", "tests"),
+    *(WORKLOAD, "--batch-sizes", str(BATCH_SIZE), "--trials", str(TRIALS)),
+    # A block of these takes a tenth of a second, so that there is time to strike between two.
+    *("--steps", "1000", "--block", "2", "--release", "tests"),
 )
 PATIENCE = 90.0
 
 
-@pytest.fixture(scope="module")
-def environment(mnist_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    return fast_start(mnist_folder, tmp_path_factory.mktemp("compiled"))
+@dataclass(frozen=True)
+class Sweep:
+    """The command that all of these tests give, each with a folder of its own."""
+
+    words: tuple[str, ...]
+    environment: dict[str, str]
+
+    def start(self, out: Path) -> Popen[str]:
+        return start_produce(*self.words, "--out", out, **self.environment)
+
+    def run(self, out: Path) -> CompletedProcess[str]:
+        return produce(*self.words, "--out", out, **self.environment)
 
 
 @pytest.fixture(scope="module")
-def undisturbed(
-    environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, float]:
+def sweep(made_up_mnist: Path, tmp_path_factory: pytest.TempPathFactory) -> Sweep:
+    words = (*WORDS, *in_place_of_mnist(made_up_mnist))
+    return Sweep(words, fast_start(tmp_path_factory.mktemp("compiled")))
+
+
+@pytest.fixture(scope="module")
+def undisturbed(sweep: Sweep, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
     """The whole sweep, and how many seconds its shards took to appear, from first to last."""
     out: Path = tmp_path_factory.mktemp("undisturbed")
-    result = produce(*map(str, WORDS), "--out", out, **environment)
+    result = sweep.run(out)
     assert result.returncode == 0, result.stderr
     written = [path.stat().st_mtime for path in shards(out)]
     assert len(written) == TRIALS // 2
     return out, max(written) - min(written)
-
-
-def start(out: Path, environment: dict[str, str]) -> Popen[str]:
-    return start_produce(*map(str, WORDS), "--out", out, **environment)
 
 
 def wait_for_shards(out: Path, count: int, process: Popen[str]) -> None:
@@ -70,13 +82,13 @@ def assert_whole(out: Path) -> None:
 
 
 def kill_until_done(
-    undisturbed: tuple[Path, float], environment: dict[str, str], out: Path, kills: int, seed: int
+    undisturbed: tuple[Path, float], sweep: Sweep, out: Path, kills: int, seed: int
 ) -> None:
     """Kills a sweep at random moments while it writes shards, and lets it end at last."""
     expected, seconds = undisturbed
     moments = random.Random(seed)
     for _ in range(kills):
-        process = start(out, environment)
+        process = sweep.start(out)
         # Half of the kills come after this process has written a shard, half at any time before.
         if moments.random() < 0.5:
             wait_for_shards(out, len(shards(out)) + 1, process)
@@ -87,7 +99,7 @@ def kill_until_done(
         process.communicate()
         assert_whole(out)
         statuses(out)
-    result = produce(*map(str, WORDS), "--out", out, **environment)
+    result = sweep.run(out)
     assert result.returncode == 0, result.stderr
     assert_same_rows(out, expected)
     assert len(statuses(out)) == TRIALS
@@ -96,23 +108,23 @@ def kill_until_done(
 
 @pytest.mark.slow
 def test_killed_sweeps_end_with_the_same_rows(
-    undisturbed: tuple[Path, float], environment: dict[str, str], tmp_path: Path
+    undisturbed: tuple[Path, float], sweep: Sweep, tmp_path: Path
 ) -> None:
-    kill_until_done(undisturbed, environment, tmp_path, kills=3, seed=1)
+    kill_until_done(undisturbed, sweep, tmp_path, kills=3, seed=1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_often_killed_sweeps_end_with_the_same_rows(
-    undisturbed: tuple[Path, float], environment: dict[str, str], tmp_path: Path, seed: int
+    undisturbed: tuple[Path, float], sweep: Sweep, tmp_path: Path, seed: int
 ) -> None:
-    kill_until_done(undisturbed, environment, tmp_path, kills=5, seed=100 + seed)
+    kill_until_done(undisturbed, sweep, tmp_path, kills=5, seed=100 + seed)
 
 
 def test_interrupt_ends_at_once_with_one_line_and_whole_shards(
-    undisturbed: tuple[Path, float], environment: dict[str, str], tmp_path: Path
+    undisturbed: tuple[Path, float], sweep: Sweep, tmp_path: Path
 ) -> None:
-    process = start(tmp_path, environment)
+    process = sweep.start(tmp_path)
     wait_for_shards(tmp_path, 1, process)
     process.send_signal(signal.SIGINT)
     asked = time.monotonic()
@@ -131,9 +143,9 @@ def test_interrupt_ends_at_once_with_one_line_and_whole_shards(
 
 @pytest.mark.slow
 def test_full_disk_is_one_sentence_and_leaves_earlier_shards(
-    undisturbed: tuple[Path, float], environment: dict[str, str], tmp_path: Path
+    undisturbed: tuple[Path, float], sweep: Sweep, tmp_path: Path
 ) -> None:
-    process = start(tmp_path, environment)
+    process = sweep.start(tmp_path)
     wait_for_shards(tmp_path, 1, process)
     # From now on no file of the process may grow past a few bytes, as on a full disk.
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (100, 100))
@@ -146,20 +158,20 @@ def test_full_disk_is_one_sentence_and_leaves_earlier_shards(
     assert "--out" in sentences[0]
     assert_whole(tmp_path)
     assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == shards(tmp_path)
-    result = produce(*map(str, WORDS), "--out", tmp_path, **environment)
+    result = sweep.run(tmp_path)
     assert result.returncode == 0, result.stderr
     assert_same_rows(tmp_path, undisturbed[0])
 
 
 def test_two_sweeps_at_once_are_one_sentence(
-    environment: dict[str, str], undisturbed: tuple[Path, float], tmp_path: Path
+    sweep: Sweep, undisturbed: tuple[Path, float], tmp_path: Path
 ) -> None:
     assert undisturbed[0].is_dir()
-    process = start(tmp_path, environment)
+    process = sweep.start(tmp_path)
     try:
         wait_for_shards(tmp_path, 1, process)
         process.send_signal(signal.SIGSTOP)
-        second = produce(*map(str, WORDS), "--out", tmp_path, **environment)
+        second = sweep.run(tmp_path)
         assert second.returncode == 1
         assert second.stderr == (
             f"dbtool: another sweep writes into {tmp_path}; wait for it or choose another folder "

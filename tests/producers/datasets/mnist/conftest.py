@@ -1,4 +1,4 @@
-"""Small data sets with known contents, a local server for them, and the real data sets."""
+"""Small data sets with known contents, a local server for them, and the official data sets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from producers.datasets import (
     Dataset,
     DataSource,
     load_source,
-    locate,
 )
 
 if TYPE_CHECKING:
@@ -147,21 +146,8 @@ def no_given_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def real_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of the real data sets: given, cached, installed or fetched; never skipped.
-
-    Tests that need it must name it as an argument: it is then made before the tests' own home
-    folder, so that the person's cache is used and what is fetched stays there.
-    """
-    folder = tmp_path_factory.mktemp("real")
-    for source in SOURCES.values():
-        (folder / source.name).mkdir()
-        for name, file in locate(source).items():
-            (folder / source.name / name).symlink_to(file.path.resolve())
-    return folder
-
-
-@pytest.fixture(scope="session")
-def real(real_folder: Path) -> dict[str, Dataset]:
-    """The real data sets by name."""
-    return {name: load_source(source, datasets_dir=real_folder) for name, source in SOURCES.items()}
+def real(official_images: Path) -> dict[str, Dataset]:
+    """The official data sets by name."""
+    return {
+        name: load_source(source, datasets_dir=official_images) for name, source in SOURCES.items()
+    }

@@ -111,13 +111,13 @@ def test_wrong_content_in_the_cache_is_said_and_passed_over(
     assert printed.err.startswith(f"ignored: {wrong} is not the known train-labels-idx1-ubyte")
 
 
-def test_folder_of_another_data_set_is_passed_over(real_folder: Path, tmp_path: Path) -> None:
-    for file in (real_folder / "mnist").iterdir():
+def test_folder_of_another_data_set_is_passed_over(official_images: Path, tmp_path: Path) -> None:
+    for file in (official_images / "mnist").iterdir():
         (tmp_path / file.name).symlink_to(file)
     files = locate(
-        find_source("fashion_mnist"), datasets_dir=tmp_path, fetch=False, cache_dir=real_folder
+        find_source("fashion_mnist"), datasets_dir=tmp_path, fetch=False, cache_dir=official_images
     )
-    assert {file.path.parent for file in files.values()} == {real_folder / "fashion_mnist"}
+    assert {file.path.parent for file in files.values()} == {official_images / "fashion_mnist"}
 
 
 def test_given_folder_must_exist(

@@ -164,9 +164,9 @@ def test_split_never_changes(real: dict[str, Dataset], name: str) -> None:
 
 
 def test_training_and_validation_are_the_official_images_once_each(
-    real: dict[str, Dataset], real_folder: Path
+    real: dict[str, Dataset], official_images: Path
 ) -> None:
-    official = read_idx(real_folder / "mnist" / "train-images-idx3-ubyte")
+    official = read_idx(official_images / "mnist" / "train-images-idx3-ubyte")
     data = real["mnist"]
     expected = Counter(image.tobytes() for image in official)
     found = Counter(image.tobytes() for image in data.train.inputs)
@@ -177,12 +177,12 @@ def test_training_and_validation_are_the_official_images_once_each(
 @pytest.mark.parametrize("order", ["first", "last", "random"])
 @pytest.mark.parametrize("name", SOURCES)
 def test_held_out_images_of_the_official_files(
-    real_folder: Path, name: str, order: Literal["random", "first", "last"]
+    official_images: Path, name: str, order: Literal["random", "first", "last"]
 ) -> None:
-    images = read_idx(real_folder / name / "train-images-idx3-ubyte")
-    labels = read_idx(real_folder / name / "train-labels-idx1-ubyte")
+    images = read_idx(official_images / name / "train-images-idx3-ubyte")
+    labels = read_idx(official_images / name / "train-labels-idx1-ubyte")
     held_out = HeldOut(order, 6_000)
-    data = load_source(find_source(name), held_out=held_out, datasets_dir=real_folder)
+    data = load_source(find_source(name), held_out=held_out, datasets_dir=official_images)
     permuted = np.argsort(np.random.Philox(181_103_600).random_raw(60_000), kind="stable")
     numbers = {"first": np.arange(6_000), "last": np.arange(54_000, 60_000)}
     expected = numbers.get(order, permuted[:6_000])
@@ -198,9 +198,9 @@ def test_held_out_images_of_the_official_files(
     [("mnist", STANDARDISED_MNIST), ("fashion_mnist", STANDARDISED_FASHION_MNIST)],
 )
 def test_mean_and_deviation_are_those_of_the_training_pixels(
-    real_folder: Path, name: str, form: ImageForm
+    official_images: Path, name: str, form: ImageForm
 ) -> None:
-    pixels = read_idx(real_folder / name / "train-images-idx3-ubyte") / 255
+    pixels = read_idx(official_images / name / "train-images-idx3-ubyte") / 255
     assert form.mean == (pytest.approx(pixels.mean(), abs=0.00005),)
     assert form.deviation == (pytest.approx(pixels.std(), abs=0.00005),)
 
@@ -213,10 +213,10 @@ def test_images_and_labels_stay_together(real: dict[str, Dataset]) -> None:
         assert 2 < zero / one < 2.5
 
 
-def test_subsets_of_mnist_nest(real: dict[str, Dataset], real_folder: Path) -> None:
+def test_subsets_of_mnist_nest(real: dict[str, Dataset], official_images: Path) -> None:
     whole = real["mnist"]
     for count in (27_500, 13_750, 6_875):
-        part = load_source(find_source("mnist"), train_examples=count, datasets_dir=real_folder)
+        part = load_source(find_source("mnist"), train_examples=count, datasets_dir=official_images)
         np.testing.assert_array_equal(part.train.inputs, whole.train.inputs[:count])
         np.testing.assert_array_equal(part.train.targets, whole.train.targets[:count])
         np.testing.assert_array_equal(part.validation.inputs, whole.validation.inputs)
@@ -228,7 +228,7 @@ def test_hashes_are_the_registered_ones(real: dict[str, Dataset], name: str) -> 
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_loading_is_quick(real_folder: Path, name: str) -> None:
+def test_loading_is_quick(official_images: Path, name: str) -> None:
     start = time.process_time()
-    load_source(find_source(name), datasets_dir=real_folder, fetch=False)
+    load_source(find_source(name), datasets_dir=official_images, fetch=False)
     assert time.process_time() - start < 2

@@ -66,7 +66,7 @@ def test_single_example_is_too_few(make_small: Callable[..., SmallDataset], tmp_
         load_dataset("mnist", form=GREY_28, folder=one.write(tmp_path))
 
 
-def test_known_data_set_loads_by_its_name(real_folder: Path) -> None:
-    data = load_dataset("mnist", form=GREY_28, datasets_dir=real_folder, train_examples=6_875)
+def test_known_data_set_loads_by_its_name(official_images: Path) -> None:
+    data = load_dataset("mnist", form=GREY_28, datasets_dir=official_images, train_examples=6_875)
     assert (len(data.train), len(data.validation), len(data.test)) == (6_875, 5_000, 10_000)
     assert data.form == GREY_28

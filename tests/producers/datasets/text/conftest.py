@@ -1,4 +1,4 @@
-"""Small texts in the exact native formats, and the real Brown corpus."""
+"""Small texts in the exact native formats, and the official Brown corpus."""
 
 from __future__ import annotations
 
@@ -93,16 +93,14 @@ def _wet() -> Callable[..., bytes]:
 
 @pytest.fixture(scope="session")
 def brown_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that holds the real Brown corpus: given, cached or fetched; never skipped.
+    """A folder that holds the official Brown corpus."""
+    from support.official import official
 
-    It is made before a test's own home folder, so that the person's cache is used and what is
-    fetched stays there.
-    """
     from producers.datasets.forms import BROWN
     from producers.datasets.request import Request
     from producers.datasets.text.brown_files import find_texts
 
     folder = tmp_path_factory.mktemp("brown")
-    for name, content in find_texts(Request("brown", BROWN)).items():
+    for name, content in official(lambda: find_texts(Request("brown", BROWN))).items():
         (folder / name).write_bytes(content)
     return folder

@@ -12,6 +12,7 @@ import pytest
 from dbtool.errors import DbtoolError, UsageError
 from producers.datasets import Split, TextForm, load_dataset
 from producers.datasets.forms import BROWN
+from producers.datasets.made_up import write_made_up
 from producers.datasets.places import default_cache
 from producers.datasets.text.brown_files import sentences_of
 from producers.datasets.text.cache import cache_folder
@@ -73,25 +74,36 @@ def test_split_never_changes(brown: tuple[Dataset, list[list[str]]]) -> None:
     assert digests == ["4785efc7c7c7029e", "6fdeed1cdb391800", "bf73768d60b23d36"]
 
 
-def test_examples_are_as_the_form_says(brown: tuple[Dataset, list[list[str]]]) -> None:
-    data, _ = brown
+@pytest.fixture
+def made_up(tmp_path: Path) -> Path:
+    """A few hundred short sentences."""
+    write_made_up("brown", tmp_path / "made_up")
+    return tmp_path / "made_up"
+
+
+def test_examples_are_as_the_form_says(made_up: Path) -> None:
+    data = load_dataset("brown", form=TextForm(300, 16), folder=made_up)
     for split in (data.train, data.validation, data.test):
         assert isinstance(split, Split)
-        assert split.inputs.shape == (len(split), 64)
+        assert split.inputs.shape == (len(split), 16)
         assert split.inputs.dtype == split.targets.dtype == np.int32
         assert not split.inputs.flags.writeable
         assert np.all(split.inputs[:, 0] == 1)
         np.testing.assert_array_equal(split.inputs[:, 1:], split.targets[:, :-1])
         assert split.targets.min() == 0
-        assert split.targets.max() < 4_096
+        assert split.targets.max() < 300
 
 
-def test_smaller_training_sets_nest(
-    brown: tuple[Dataset, list[list[str]]], brown_folder: Path
-) -> None:
-    part = load_dataset("brown", form=BROWN, datasets_dir=brown_folder, train_examples=1_000)
-    np.testing.assert_array_equal(part.train.inputs, brown[0].train.inputs[:1_000])
-    np.testing.assert_array_equal(part.validation.inputs, brown[0].validation.inputs)
+def test_smaller_training_sets_nest(made_up: Path) -> None:
+    whole = load_dataset("brown", form=TextForm(300, 16), folder=made_up)
+    part = load_dataset("brown", form=TextForm(300, 16), folder=made_up, train_examples=50)
+    assert (len(part.train), len(whole.train)) == (50, 213)
+    assert isinstance(part.train, Split)
+    assert isinstance(whole.train, Split)
+    assert isinstance(part.validation, Split)
+    assert isinstance(whole.validation, Split)
+    np.testing.assert_array_equal(part.train.inputs, whole.train.inputs[:50])
+    np.testing.assert_array_equal(part.validation.inputs, whole.validation.inputs)
 
 
 @pytest.fixture
