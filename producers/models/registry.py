@@ -136,14 +136,14 @@ def _resnet_50() -> ModelDefinition:
     recalled = {
         "blocks": list(blocks),
         "block": "bottleneck",
+        "activation": "normalisation and relu before each convolution of a block and the mean",
         "block_channels": [256, 512, 1024, 2048],
         "normalisation": "ghost batch normalisation",
         "ghost_batch": 32,
     }
     chosen = {
         "stride": "in the 3x3 convolution of a block",
-        "shortcut": "1x1 convolution where the shape changes",
-        "last_scale_of_a_block": "starts at 0",
+        "shortcut": "1x1 convolution of activated inputs where the shape changes",
         "running_averages_momentum": 0.9,
         "running_averages_of": "the mean over the ghost batches of a step",
         "epsilon": 1e-5,
