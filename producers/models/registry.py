@@ -192,13 +192,15 @@ def _transformer(name: str, sizes: tuple[int, int, int, int], certainty: str) ->
     chosen: dict[str, object] = {
         "normalisation": "of layers, before each and after the last",
         "positions": "sinusoidal",
-        "logits": "by the embedding's weights",
         "activation": "relu",
         "attention_biases": False,
         "dropout": "none",
         "initial_weights": "LeCun normal; embedding normal with variance 1 / width",
     }
-    recalled: dict[str, object] = {"decoder_only": True}
+    recalled: dict[str, object] = {
+        "decoder_only": True,
+        "logits": "by a matrix of their own, without biases",
+    }
     if certainty == "recalled":
         return _definition(name, 32, build, recalled=sized | recalled, chosen=chosen)
     return _definition(name, 32, build, recalled=recalled, chosen=sized | chosen)

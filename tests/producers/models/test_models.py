@@ -48,7 +48,8 @@ def _transformer(layers: int, width: int, hidden: int) -> int:
     attention = 4 * width * width
     feed_forward = width * hidden + hidden + hidden * width + width
     norm = 2 * width
-    return 32_000 * width + layers * (attention + feed_forward + 2 * norm) + norm
+    # The embedding and the logits have a matrix each.
+    return 2 * 32_000 * width + layers * (attention + feed_forward + 2 * norm) + norm
 
 
 # torchvision's vgg11 has just as many, its resnet50 this many. That one normalises after the first
@@ -184,7 +185,7 @@ def test_settings_are_as_sure_as_the_reference_says() -> None:
     assert sure("resnet_8")["convolutions"] == sure("resnet_8")["normalisation"] == "recalled"
     assert sure("resnet_50")["ghost_batch"] == sure("vgg_11")["configuration"] == "recalled"
     assert set(sure("simple_cnn").values()) == {"stated"}
-    assert sure("transformer_base")["width"] == "recalled"
+    assert sure("transformer_base")["width"] == sure("transformer_wide")["logits"] == "recalled"
     assert sure("transformer_wide")["width"] == sure("lstm")["cells"] == "chosen"
 
 
