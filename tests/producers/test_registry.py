@@ -14,7 +14,7 @@ from dbtool.archive.table import catalog
 from dbtool.errors import UsageError
 from dbtool.resources import schema_folder
 from dbtool.store.contract import metric_columns
-from producers.datasets.forms import STANDARDISED_FASHION_MNIST, STANDARDISED_MNIST
+from producers.datasets.forms import STANDARDISED_FASHION_MNIST, STANDARDISED_MNIST, TextForm
 from producers.datasets.load import LOADERS
 from producers.models.registry import model_definition
 from producers.search import Range, Sobol, StepsRange, search_space_json
@@ -123,6 +123,18 @@ def test_imagenet_is_as_the_release_shows_it() -> None:
         "search_space: end_learning_rate_factor",
     ):
         assert certainty[stated] == "stated"
+
+
+def test_language_models_see_whole_sentences_at_evaluations() -> None:
+    lm1b = WORKLOADS["lm1b/transformer_base/nesterov_momentum"].form
+    common_crawl = WORKLOADS["common_crawl/transformer_base/nesterov_momentum"].form
+    assert lm1b == TextForm(vocabulary=32_000, length=64, evaluation_length=512)
+    assert common_crawl == TextForm(vocabulary=24_006, length=64, evaluation_length=476)
+    assert lm1b.evaluated.length == 512
+    brown = WORKLOADS["brown/transformer_tiny/adam"]
+    assert brown.form.evaluated == brown.form
+    # As it is in the shards that were measured before there was an evaluation length.
+    assert brown.definition()["form"] == {"vocabulary": 4_096, "length": 64}
 
 
 def test_sparsity_study() -> None:
