@@ -12,7 +12,8 @@ PADDING = 0
 class ImageForm:
     """Images with class labels.
 
-    Models see `(pixel / 255 - mean) / deviation`, a mean and deviation a channel.
+    Models see `(pixel / 255 - mean) / deviation`, a mean and deviation a channel, or each image by
+    its own.
 
     Attributes:
         height: in pixels.
@@ -22,6 +23,9 @@ class ImageForm:
         multi_label: whether an image may have any number of classes instead of exactly one.
         mean: subtracted from the scaled pixels of each channel.
         deviation: what they are then divided by.
+        by_image: whether instead each image is standardised by the mean and deviation of all its
+            pixels and channels, as TensorFlow's per_image_standardization does: by a deviation of
+            at least one divided by the root of their number, in levels from 0 to 255.
     """
 
     height: int
@@ -31,6 +35,7 @@ class ImageForm:
     multi_label: bool = False
     mean: tuple[float, ...] = (0.0,)
     deviation: tuple[float, ...] = (1.0,)
+    by_image: bool = False
 
     @property
     def evaluated(self) -> ImageForm:
@@ -90,15 +95,13 @@ STANDARDISED_MNIST = replace(GREY_28, mean=(0.1307,), deviation=(0.3081,))
 STANDARDISED_FASHION_MNIST = replace(GREY_28, mean=(0.2860,), deviation=(0.3530,))
 """The images of Fashion MNIST, likewise."""
 
-CIFAR_10 = ImageForm(
-    height=32,
-    width=32,
-    channels=3,
-    classes=10,
-    mean=(0.4914, 0.4822, 0.4465),
-    deviation=(0.2470, 0.2435, 0.2616),
+CIFAR_10 = ImageForm(height=32, width=32, channels=3, classes=10, by_image=True)
+"""The images of CIFAR-10, each standardised by itself (recalled)."""
+
+CIFAR_10_BY_CHANNEL = replace(
+    CIFAR_10, by_image=False, mean=(0.4914, 0.4822, 0.4465), deviation=(0.2470, 0.2435, 0.2616)
 )
-"""The images of CIFAR-10; mean and deviation are those of its training images, rounded (chosen)."""
+"""The images of CIFAR-10 by the mean and deviation of each channel of the training images."""
 
 IMAGENET = ImageForm(
     height=224,

@@ -190,6 +190,7 @@ _FIRST_RULES = {
     "examples_between",
     "training_subset",
 }
+# Of forms likewise.
 _FIRST_FORMS = {"multi_label", "mean", "deviation"}
 
 
