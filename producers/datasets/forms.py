@@ -108,10 +108,10 @@ IMAGENET = ImageForm(
     width=224,
     channels=3,
     classes=1000,
-    mean=(0.485, 0.456, 0.406),
-    deviation=(0.229, 0.224, 0.225),
+    mean=(123.68 / 255, 116.78 / 255, 103.94 / 255),
+    deviation=(1 / 255, 1 / 255, 1 / 255),
 )
-"""The images of ImageNet; the usual size, and mean and deviation of its images (chosen)."""
+"""The images of ImageNet, less their mean and not divided: from about -124 to 151 (recalled)."""
 
 OPEN_IMAGES_V4 = ImageForm(
     height=224,
@@ -122,7 +122,7 @@ OPEN_IMAGES_V4 = ImageForm(
     mean=IMAGENET.mean,
     deviation=IMAGENET.deviation,
 )
-"""The images of Open Images v4, with its trainable classes; standardised as ImageNet's (chosen)."""
+"""The images of Open Images v4, with its trainable classes; like those of ImageNet (recalled)."""
 
 LM1B = TextForm(vocabulary=32_000, length=64, evaluation_length=512)
 """The sentences of LM1B, cut to 64 tokens in training alone (recalled).

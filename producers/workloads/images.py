@@ -27,11 +27,11 @@ _IMAGENET_EVALUATION = replace(_LARGE_EVALUATION, training_subset=50_176)
 _IMAGENET_EXAMPLES = 1_231_122
 
 CERTAINTY = {
-    "augmentation": "chosen",
+    "augmentation": "recalled",
     "batch_sizes": "stated",
     "budget": "chosen",
     "evaluation": "chosen",
-    "form": "chosen",
+    "form": "recalled",
     "goal": "stated",
     "search_space": "stated",
     "train_examples": "recalled",
@@ -47,10 +47,6 @@ _IMAGENET_CERTAINTY = _RESNET_50_CERTAINTY | {
 }
 _HALF_CERTAINTY = _RESNET_50_CERTAINTY | {"train_examples": "chosen"}
 _LABEL_SMOOTHING = ("label_smoothing", Choice((0.0, 0.01, 0.1)))
-
-
-# Images are neither cropped nor flipped.
-_CIFAR_10_CERTAINTY = CERTAINTY | {"augmentation": "recalled", "form": "recalled"}
 
 
 def cifar_10_workload(optimizer: str) -> Workload:
@@ -70,7 +66,7 @@ def cifar_10_workload(optimizer: str) -> Workload:
         batch_sizes=powers(2, 8_192),
         budget=StepBudget(fewest=5_000, examples=2_000_000),
         evaluation=CIFAR_10_EVALUATION,
-        certainty=tuple(_CIFAR_10_CERTAINTY.items()),
+        certainty=tuple(CERTAINTY.items()),
         form=CIFAR_10,
     )
 

@@ -110,6 +110,11 @@ def test_imagenet_is_as_the_release_shows_it() -> None:
             assert f"{round(float(error) * size) / size:.6g}" == error.rstrip("0")
     workload = WORKLOADS["imagenet/resnet_50/nesterov_momentum"]
     assert workload.train_examples == 1_281_167 - 50_045
+    assert workload.augmentation
+    assert isinstance(workload.form, ImageForm)
+    black = [-255 * mean for mean in workload.form.mean]
+    assert black == pytest.approx([-123.68, -116.78, -103.94])
+    assert [255 * each for each in workload.form.deviation] == [1.0, 1.0, 1.0]
     assert workload.evaluation.training_subset == 50_176
     assert workload.budget.steps(256) == 600_000
     searched = search_space_json(dict(workload.search_space))
