@@ -45,7 +45,8 @@ def estimate(studies: Sequence[StudyPlan], out: Path, options: SweepOptions) -> 
     """A line a study, then the sum.
 
     Diverging trials end early, so that the true time is shorter; trials that are added to reach a
-    number of feasible ones come on top.
+    number of feasible ones come on top. Of a search in lockstep, which ends at its goal, it is the
+    most that its first round takes.
     """
     rate = _multiplications_a_second()
     total_trials, total_seconds, total_rows = 0, 0.0, 0
@@ -56,19 +57,28 @@ def estimate(studies: Sequence[StudyPlan], out: Path, options: SweepOptions) -> 
         total_trials += trials
         total_seconds += seconds
         total_rows += rows
-        yield _line(study.name, trials, study.train_steps, rows, seconds)
+        yield _line(study, trials, rows, seconds)
     more = any(study.feasible_trials for study in studies) and options.part is None
+    in_lockstep = any(study.search is not None for study in studies)
+    sure = "at most" if in_lockstep else "about"
     yield (
-        f"{total_trials:,} trials, about {_duration(total_seconds)} and "
+        f"{total_trials:,} trials, {sure} {_duration(total_seconds)} and "
         f"{total_rows * _BYTES_A_ROW / 1e6:,.1f} MB in {out}, {total_rows:,} measurements"
         + (", besides trials that are added for diverged ones" if more else "")
+        + (", besides windows that are widened" if in_lockstep else "")
     )
 
 
-def _line(name: str, trials: int, train_steps: int, rows: int, seconds: float) -> str:
+def _line(study: StudyPlan, trials: int, rows: int, seconds: float) -> str:
+    if study.search is None:
+        return (
+            f"{study.name}: {trials} trials of {study.train_steps:,} steps, {rows:,} measurements, "
+            f"about {_duration(seconds)}"
+        )
+    where = "everywhere" if study.neighbour is None else f"near the optimum at {study.neighbour}"
     return (
-        f"{name}: {trials} trials of {train_steps:,} steps, {rows:,} measurements, "
-        f"about {_duration(seconds)}"
+        f"{study.name}: {trials} trials in lockstep, searched {where}, of at most "
+        f"{study.train_steps:,} steps, {rows:,} measurements and {_duration(seconds)}"
     )
 
 

@@ -16,5 +16,6 @@ TRIALS: Final = Limits(1, 1_000_000)
 FEASIBLE: Final = Limits(0, 100_000)
 STEPS: Final = Limits(1, 100_000_000)
 BUDGET: Final = Limits(0, 100)
+DROPPING: Final = Limits(1, 1_000)
 
 DEFAULT_TRIALS: Final = 100

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbtool.errors import UsageError
 from producers.limits import DEFAULT_TRIALS
+from producers.lockstep.rule import refuse_lockstep
 from producers.search import StepsRange, points, search_space_json
 from producers.seeds import SEARCH, derived_seed, study_seed, trial_seed
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from producers.lockstep.rule import LockstepRule
     from producers.search import SearchSpace
     from producers.training.run import BlockTrials
     from producers.workloads.definition import Workload
@@ -38,6 +40,9 @@ class StudyPlan:
         feasible_trials: trials are added until this many are not INFEASIBLE.
         replacement: the folder whose examples stand in for the workload's data set; None where it
             trains on its own.
+        search: how it is searched in lockstep; None where every trial trains to its end.
+        neighbour: the batch size of the study around whose optimum it is searched; None where it
+            searches the whole space.
     """
 
     release: str
@@ -49,6 +54,8 @@ class StudyPlan:
     least_trials: int = DEFAULT_TRIALS
     feasible_trials: int = 0
     replacement: Path | None = None
+    search: LockstepRule | None = None
+    neighbour: int | None = None
 
     @property
     def name(self) -> str:
@@ -67,15 +74,26 @@ class StudyPlan:
         }
 
     def description(self) -> dict[str, Any]:
-        """The study as its shards record it (schema/shard.toml)."""
-        return {
+        """The study as its shards record it (schema/shard.toml), before it is searched."""
+        described = {
             "release": self.release,
             "workload": self.workload.definition(),
             "batch_size": self.batch_size,
             "train_steps": self.train_steps,
-            "early_stopping": False,
+            "early_stopping": self.search is not None,
             "search_space": search_space_json(self.search_space()),
             "seed": self.seed,
+        }
+        if self.search is not None:
+            described["search"] = self._search_json(self.search)
+        return described
+
+    def _search_json(self, search: LockstepRule) -> dict[str, Any]:
+        return search.to_json() | {
+            "goal": self.workload.goal,
+            "most_steps": self.train_steps,
+            "first_trials": self.least_trials,
+            "neighbour": self.neighbour,
         }
 
     def trials(self, trial_ids: Sequence[int]) -> BlockTrials:
@@ -103,9 +121,14 @@ class StudyPlan:
         )
 
     def blocks(self, trial_ids: Iterable[int], block: int) -> list[tuple[int, ...]]:
-        """The trials in blocks of at most that many, fewer where their losses take much memory."""
-        size = max(1, min(block, _MOST_STEPS_A_BLOCK // self.train_steps))
+        """The trials in blocks of at most that many, fewer where their losses take much memory.
+
+        Trials that advance in lockstep are one block.
+        """
         ids = tuple(trial_ids)
+        if self.search is not None:
+            return [ids] if ids else []
+        size = max(1, min(block, _MOST_STEPS_A_BLOCK // self.train_steps))
         return [ids[start : start + size] for start in range(0, len(ids), size)]
 
 
@@ -122,8 +145,9 @@ def plan_studies(
     feasible: int = 0,
     replacements: Mapping[str, Path] | None = None,
     said_by: str = "--batch-sizes",
+    search: LockstepRule | None = None,
 ) -> list[StudyPlan]:
-    """The studies of a sweep, in the order of their workloads and batch sizes.
+    """The studies of a sweep, in the order of their workloads and of their search.
 
     Args:
         workloads: what to train.
@@ -137,26 +161,27 @@ def plan_studies(
         feasible: trials of a study are added until this many are not INFEASIBLE.
         replacements: by a workload's name, the folder that stands in for its data set.
         said_by: what the person chose the batch sizes with.
+        search: how the studies are searched in lockstep; None to train every trial to its end.
 
     Raises:
-        UsageError: when a batch size is smaller than 1 or larger than the training set, or the
-            budget is no number.
+        UsageError: when a batch size is smaller than 1 or larger than the training set, the budget
+            is no number, or a workload cannot be searched in lockstep.
     """
     if not math.isfinite(budget_scale):
         raise UsageError(
             f"the budget cannot be multiplied by {budget_scale}; give a number to --budget"
         )
+    first_trials = search.wide_trials if search is not None and search.window else trials
     studies = []
     for workload in workloads:
         chosen = batch_sizes(workload) if callable(batch_sizes) else batch_sizes
-        for batch_size in dict.fromkeys(chosen or workload.batch_sizes):
-            if not 1 <= batch_size <= workload.train_examples:
-                sizes = ", ".join(str(size) for size in workload.batch_sizes)
-                raise UsageError(
-                    f"batch size {batch_size} does not fit {workload.name}, which has "
-                    f"{workload.train_examples} training examples; the published study took "
-                    f"{sizes} (choose with {said_by})"
-                )
+        sizes = list(dict.fromkeys(chosen or workload.batch_sizes))
+        _refuse_unfit(sizes, workload, said_by)
+        neighbours: dict[int, int | None] = dict.fromkeys(sizes)
+        if search is not None:
+            refuse_lockstep(workload)
+            neighbours = search.neighbours(sizes)
+        for batch_size, neighbour in neighbours.items():
             budget = max(1, round(workload.budget.steps(batch_size) * budget_scale))
             studies.append(
                 StudyPlan(
@@ -166,9 +191,23 @@ def plan_studies(
                     train_steps=steps or budget,
                     seed=study_seed(root_seed, workload.name, batch_size),
                     shared_batches=shared_batches,
-                    least_trials=trials,
+                    least_trials=first_trials if neighbour is None else trials,
                     feasible_trials=feasible,
                     replacement=(replacements or {}).get(workload.name),
+                    search=search,
+                    neighbour=neighbour,
                 )
             )
     return studies
+
+
+def _refuse_unfit(batch_sizes: Sequence[int], workload: Workload, said_by: str) -> None:
+    """Raises UsageError when a batch size does not fit a workload."""
+    for batch_size in batch_sizes:
+        if not 1 <= batch_size <= workload.train_examples:
+            sizes = ", ".join(str(size) for size in workload.batch_sizes)
+            raise UsageError(
+                f"batch size {batch_size} does not fit {workload.name}, which has "
+                f"{workload.train_examples} training examples; the published study took "
+                f"{sizes} (choose with {said_by})"
+            )

@@ -8,13 +8,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from dbtool.errors import UsageError, closest
-from producers.limits import BUDGET, DEFAULT_TRIALS, FEASIBLE, STEPS, TRIALS, Limits
+from producers.limits import BUDGET, DEFAULT_TRIALS, DROPPING, FEASIBLE, STEPS, TRIALS, Limits
+from producers.lockstep.rule import SEARCHES, SearchWords
 from producers.plan import StudyPlan, plan_studies
 from producers.workloads.registry import find_workloads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
+
+    from producers.lockstep.rule import LockstepRule
 
 # The largest whole number that TOML promises.
 _MOST = 2**63 - 1
@@ -31,6 +34,10 @@ class PlannedSweep:
         feasible: trials of a study are added until this many are not INFEASIBLE.
         steps: of each trial; None for the workload's budget.
         budget: multiplies the workload's budget.
+        search: how its studies are searched, with the three below; see `SearchWords`.
+        dropping: how many times as fast the leader of a search was.
+        wide_trials: of the study that searches the whole space.
+        wide_at: the batch size that this study is closest to.
     """
 
     workloads: tuple[str, ...]
@@ -39,6 +46,22 @@ class PlannedSweep:
     feasible: int = 0
     steps: int | None = None
     budget: float = 1.0
+    search: str | None = None
+    dropping: float | None = None
+    wide_trials: int | None = None
+    wide_at: int | None = None
+
+    def rule(self) -> LockstepRule | None:
+        """How its studies are searched in lockstep; None where every trial trains to its end.
+
+        Raises:
+            UsageError: what it says of the search clashes.
+        """
+        words = SearchWords(self.search, self.dropping, self.wide_trials, self.wide_at)
+        rule = words.rule()
+        if rule is not None and self.feasible:
+            raise UsageError(f"search {self.search} adds trials by itself; leave out feasible")
+        return rule
 
 
 @dataclass(frozen=True)
@@ -98,6 +121,7 @@ class PlanFile:
                 trials=sweep.trials,
                 feasible=sweep.feasible,
                 said_by="batch_sizes",
+                search=sweep.rule(),
             )
         except UsageError as error:
             raise UsageError(f"{_place(self.path, number)}: {error}") from error
@@ -192,10 +216,10 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_budget(value: object) -> bool:
+def _is_number(value: object, limits: Limits) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return BUDGET.least <= value <= BUDGET.most
+    return limits.least <= value <= limits.most
 
 
 def _is_text(value: object) -> bool:
@@ -224,7 +248,17 @@ _SWEEP = {
     "trials": _whole(TRIALS, DEFAULT_TRIALS),
     "feasible": _whole(FEASIBLE, DEFAULT_TRIALS),
     "steps": _whole(STEPS, 1000),
-    "budget": _Rule(f"a number from {BUDGET.least} to {BUDGET.most}, such as 0.5", _is_budget),
+    "budget": _Rule(
+        f"a number from {BUDGET.least} to {BUDGET.most}, such as 0.5",
+        lambda value: _is_number(value, BUDGET),
+    ),
+    "search": _Rule(f"one of {', '.join(SEARCHES)}", lambda value: value in SEARCHES),
+    "dropping": _Rule(
+        f"a number above {DROPPING.least} up to {DROPPING.most}, such as 4",
+        lambda value: _is_number(value, DROPPING) and value > DROPPING.least,
+    ),
+    "wide_trials": _whole(TRIALS, 50),
+    "wide_at": _whole(Limits(1, _MOST), 64),
 }
 
 

@@ -34,13 +34,14 @@ COMMENT ON COLUMN studies.release IS 'The release that it belongs to.';
 COMMENT ON COLUMN studies.workload IS 'The workload''s name.';
 COMMENT ON COLUMN studies.batch_size IS 'The global batch size: how many examples an update averages over. Unit: examples.';
 COMMENT ON COLUMN studies.train_steps IS 'The fewest updates with which a trial counts as COMPLETE; 0 where the budget was time. Unit: updates.';
-COMMENT ON COLUMN studies.early_stopping IS 'Whether hopeless trials were stopped early.';
+COMMENT ON COLUMN studies.early_stopping IS 'Whether trials were stopped before the steps that they could have taken.';
 COMMENT ON COLUMN studies.search_space IS 'What was searched: an object by metaparameter, with type, min_value, max_value and scale, or with feasible_points.';
 COMMENT ON COLUMN studies.complete IS 'How many of its trials are COMPLETE.';
 COMMENT ON COLUMN studies.incomplete IS 'How many of its trials are INCOMPLETE.';
 COMMENT ON COLUMN studies.infeasible IS 'How many of its trials are INFEASIBLE.';
 COMMENT ON COLUMN studies.measurements IS 'How many measurements it has.';
 COMMENT ON COLUMN studies.seed IS 'The root of its trials'' seeds. NULL for archives and runs of other tools.';
+COMMENT ON COLUMN studies.search IS 'How it was searched in lockstep, and where that stopped: an object that schema/shard.toml explains. NULL where every trial trained to its end.';
 
 COMMENT ON VIEW trials IS 'The trials: training runs with one choice of metaparameters each. A row a trial.';
 COMMENT ON COLUMN trials.release IS 'The release that it belongs to.';

@@ -2,7 +2,8 @@
 
 -- The points of a figure of the best measurement: y is the lowest value of the metric (the highest of an average
 -- precision) within most_steps steps and most_examples examples (steps times batch size), where the list has them; NULL
--- where there is none. A study whose train_steps do not reach the curve's budget has no row. Ties go to the smaller
+-- where there is none. A study whose train_steps do not reach the curve's budget has no row, and where there is no budget
+-- none that ended at the workload's goal. Ties go to the smaller
 -- step, then to the smaller trial id.
 CREATE MACRO best_points(curves, release_name, trial_count) AS TABLE
 WITH asked AS MATERIALIZED (
@@ -11,7 +12,8 @@ WITH asked AS MATERIALIZED (
 chosen AS MATERIALIZED (
     SELECT *, least(most_steps, floor(most_examples / batch_size)) AS last_step
     FROM asked
-    WHERE (most_steps IS NULL OR train_steps >= most_steps)
+    WHERE NOT coalesce(stopped AND most_steps IS NULL AND most_examples IS NULL, false)
+    AND (most_steps IS NULL OR train_steps >= most_steps)
     AND (most_examples IS NULL OR train_steps >= most_examples / batch_size)
 ),
 taken AS MATERIALIZED (

@@ -81,7 +81,7 @@ asked AS (
     FROM listed
 ),
 held AS (
-    SELECT release, workload, study_id, batch_size, train_steps, search_space
+    SELECT release, workload, study_id, batch_size, train_steps, search_space, stopped_at_goal(search) AS stopped
     FROM stored.study
     JOIN stored.workload USING (workload_id)
     JOIN stored.release USING (release_id)
@@ -94,13 +94,14 @@ SELECT
     batch_size,
     train_steps,
     search_space,
+    stopped,
     dense_rank() OVER (ORDER BY study_id, metric, asked.goal, asked_trials, label_smoothing) AS question
 FROM asked
 CROSS JOIN figure_releases(release_name, (SELECT list(workload) FROM asked)) AS releases
 LEFT JOIN held ON held.release = releases.release AND held.workload = asked.workload;
 
 -- The trials that count for each question to some studies, which the common table expression named "chosen" holds as
--- curve_studies returns them: of each study the first asked_trials COMPLETE ones. in_group tells those of the curve's
+-- curve_studies returns them: of each study the first asked_trials that count (stored.searched_trial). in_group tells those of the curve's
 -- label smoothing, which is looked at after the first trials have been taken.
 CREATE MACRO curve_trials(chosen) AS TABLE
 WITH asked AS (
@@ -109,8 +110,8 @@ WITH asked AS (
 ),
 complete AS (
     SELECT study_id, trial_id, metaparameters, row_number() OVER (PARTITION BY study_id ORDER BY trial_id) AS place
-    FROM stored.trial
-    WHERE status = 'COMPLETE' AND study_id IN (SELECT study_id FROM asked)
+    FROM stored.searched_trial
+    WHERE study_id IN (SELECT study_id FROM asked)
 )
 SELECT
     question,
@@ -150,7 +151,9 @@ reached AS (
     GROUP BY question
 )
 SELECT
-    chosen.* EXCLUDE (study_id, train_steps, label_smoothing, most_steps, most_examples, question),
+    -- Of a study that ended before a trial was past this goal nobody knows the steps.
+    chosen.* EXCLUDE (study_id, train_steps, label_smoothing, most_steps, most_examples, question, stopped)
+        REPLACE (CASE WHEN NOT (stopped AND first IS NULL) THEN batch_size END AS batch_size),
     first.step AS steps,
     first.trial_id AS trial_id,
     CASE WHEN chosen.study_id IS NOT NULL THEN coalesce(trials, 0) END AS trials,

@@ -75,7 +75,7 @@ LEFT JOIN held
     AND held.workload = listed.workload
     AND (listed.batch_size IS NULL OR held.batch_size = listed.batch_size);
 
--- Every COMPLETE and INFEASIBLE trial of the studies behind a figure's panels, and what became of it; trial_count NULL
+-- Every trial that counts, and every INFEASIBLE one, of the studies behind a figure's panels, and what became of it; trial_count NULL
 -- takes all of them. The list is that of listed_studies with most_steps (the budget; NULL: none). outcome is goal
 -- achieved, goal not achieved or infeasible, whatever an infeasible trial measured before it diverged; steps are those
 -- to the goal; best is the trial of its study that reached the goal first, ties going to the smaller trial id;
@@ -88,14 +88,14 @@ taken AS MATERIALIZED (
     SELECT panel_order, study_id, trial_id, status, trial.steps AS taken_steps, metric, goal, metaparameters
     FROM chosen
     JOIN stored.trial USING (study_id)
-    WHERE status IN ('COMPLETE', 'INFEASIBLE')
+    WHERE status = 'INFEASIBLE' OR (study_id, trial_id) IN (SELECT (study_id, trial_id) FROM stored.searched_trial)
     QUALIFY asked_trials IS NULL
         OR row_number() OVER (PARTITION BY panel_order, study_id ORDER BY trial_id) <= asked_trials
 ),
 complete_trials AS MATERIALIZED (
     SELECT DISTINCT study_id, trial_id, metric, goal
     FROM taken
-    WHERE status = 'COMPLETE'
+    WHERE status <> 'INFEASIBLE'
 ),
 classed AS (
     SELECT

@@ -1,10 +1,21 @@
 -- Shared logic: macros that a query calls by name. Those of the figures alone are in figure_macros.sql.
 
--- The first trials of each study, as the figures take them: COMPLETE trials alone, sorted by trial id as a number.
+-- The trials that count: COMPLETE ones; of a study that was searched in lockstep also those that were dropped, since they
+-- were searched like the others and could not have won.
+CREATE VIEW stored.searched_trial AS
+SELECT trial.*
+FROM stored.trial AS trial
+JOIN stored.study USING (study_id)
+WHERE status = 'COMPLETE' OR status = 'INCOMPLETE' AND search IS NOT NULL;
+
+-- Whether a study ended when the first of its trials was past the workload's goal, so that nothing is known of what
+-- comes later: of other goals or metrics that none of them had reached by then, and of the best values.
+CREATE MACRO stopped_at_goal(search) AS coalesce((search->>'reached')::BOOLEAN, false);
+
+-- The first trials of each study, as the figures take them: those that count, sorted by trial id as a number.
 CREATE MACRO first_trials(trial_count) AS TABLE
 SELECT study_id, trial_id
-FROM stored.trial
-WHERE status = 'COMPLETE'
+FROM stored.searched_trial
 QUALIFY row_number() OVER (PARTITION BY study_id ORDER BY trial_id) <= trial_count;
 
 -- The number that a value has to be strictly past, which is the goal itself or, where a value equal to the goal has
@@ -143,6 +154,7 @@ SELECT
     batch_size,
     train_steps,
     search_space,
+    stopped_at_goal(search) AS stopped,
     coalesce(metric_name, workload.metric) AS metric,
     coalesce(goal_value, workload.goal)::DOUBLE AS goal,
     strict_goal(
@@ -156,8 +168,9 @@ AND (release_name IS NULL OR release = release_name);
 
 -- Steps to result of every study that is asked for, apart for each value of a metaparameter such as label_smoothing: of
 -- its first trials, the measurement with the smallest step whose metric is strictly past the goal (of a workload whose
--- goal is inclusive: past it or equal to it); ties go to the smaller trial id. A group that did not reach it has NULL steps. metaparameter_name may be NULL: then a study is one
--- group.
+-- goal is inclusive: past it or equal to it); ties go to the smaller trial id. A group that did not reach it has NULL
+-- steps; stopped_at are the steps after which a study ended at the workload's own goal, and NULL steps are then unknown.
+-- metaparameter_name may be NULL: then a study is one group.
 CREATE MACRO steps_to_result_by(
     metaparameter_name, release_name, workload_name, metric_name, goal_value, trial_count
 ) AS TABLE
@@ -198,7 +211,8 @@ SELECT
     first.value AS value,
     coalesce(trials, 0) AS trials,
     metaparameters,
-    search_space
+    search_space,
+    CASE WHEN stopped THEN train_steps END AS stopped_at
 FROM asked_studies(release_name, workload_name, metric_name, goal_value) AS asked
 LEFT JOIN reached USING (study_id)
 LEFT JOIN stored.trial AS best ON best.study_id = asked.study_id AND best.trial_id = first.trial_id
@@ -211,7 +225,8 @@ FROM steps_to_result_by(NULL, release_name, workload_name, metric_name, goal_val
 
 -- The best measurement of every study that is asked for, apart for each value of a metaparameter: of its first trials,
 -- the lowest value of the metric (the highest of an average precision) within most_steps steps and most_examples
--- examples (steps times batch size); either may be NULL. A study whose train_steps do not reach the budget has no row.
+-- examples (steps times batch size); either may be NULL. A study whose train_steps do not reach the budget has no row,
+-- and without a budget none that ended at the workload's goal.
 -- Ties go to the smaller step, then to the smaller trial id.
 CREATE MACRO best_measurements_by(
     metaparameter_name, release_name, workload_name, metric_name, most_steps, most_examples, trial_count
@@ -219,7 +234,8 @@ CREATE MACRO best_measurements_by(
 WITH counted AS (
     SELECT *
     FROM asked_studies(release_name, workload_name, metric_name, NULL)
-    WHERE (most_steps IS NULL OR train_steps >= most_steps)
+    WHERE NOT (stopped AND most_steps IS NULL AND most_examples IS NULL)
+    AND (most_steps IS NULL OR train_steps >= most_steps)
     AND (most_examples IS NULL OR train_steps * batch_size >= most_examples)
 ),
 taken AS MATERIALIZED (
@@ -313,15 +329,14 @@ FROM best_measurements_by(
     NULL, release_name, workload_name, metric_name, most_steps, most_examples, trial_count
 );
 
--- What became of every COMPLETE and INFEASIBLE trial of the workloads asked for within most_steps steps (which may be
+-- What became of every trial that counts, and every INFEASIBLE one, of the workloads asked for within most_steps steps (which may be
 -- NULL), as the scatter plots class them: goal achieved, goal not achieved, infeasible. steps are those to the goal;
 -- best is the trial of each study that achieved it first, ties going to the smaller trial id.
 CREATE MACRO trial_outcomes(release_name, workload_name, metric_name, goal_value, most_steps) AS TABLE
 WITH taken_trials AS MATERIALIZED (
     SELECT study_id, trial_id, metric, strict_goal AS goal
     FROM asked_studies(release_name, workload_name, metric_name, goal_value)
-    JOIN stored.trial USING (study_id)
-    WHERE status = 'COMPLETE'
+    JOIN stored.searched_trial USING (study_id)
 ),
 reached AS (
     SELECT study_id, trial_id, step
@@ -346,5 +361,5 @@ SELECT
 FROM asked_studies(release_name, workload_name, metric_name, goal_value)
 JOIN stored.trial USING (study_id)
 LEFT JOIN reached USING (study_id, trial_id)
-WHERE status IN ('COMPLETE', 'INFEASIBLE')
+WHERE status = 'INFEASIBLE' OR (study_id, trial_id) IN (SELECT (study_id, trial_id) FROM stored.searched_trial)
 ORDER BY release, workload, batch_size, trial_id;

@@ -44,6 +44,7 @@ CREATE TABLE stored.study (
     early_stopping BOOLEAN NOT NULL,
     search_space JSON NOT NULL,      -- metaparameter -> {type, min_value, max_value, scale | feasible_points}
     seed BIGINT,                     -- root of the study's seeds; NULL for the archive
+    search JSON,                     -- how it was searched in lockstep and where that stopped; NULL where trials train to their end
     UNIQUE (workload_id, batch_size)
 );
 
@@ -85,7 +86,7 @@ CREATE TABLE stored.measurement (
     other_metrics MAP(VARCHAR, DOUBLE) -- metrics that the columns above do not name, under the archive's or the producer's names
 );
 
--- Of the measurements of COMPLETE trials, those whose value of the workload's own metric is strictly better than every
+-- Of the measurements of trials that are not INFEASIBLE, those whose value of the workload's own metric is strictly better than every
 -- finite one that the trial has before, in the order of the measurements. Questions about that metric read them alone.
 CREATE TABLE stored.improvement (
     study_id SMALLINT NOT NULL,      -- the study that its trial belongs to

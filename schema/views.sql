@@ -33,7 +33,8 @@ SELECT
     coalesce(incomplete, 0) AS incomplete,
     coalesce(infeasible, 0) AS infeasible,
     coalesce(measurements, 0)::BIGINT AS measurements,
-    seed
+    seed,
+    search
 FROM stored.study
 JOIN stored.workload USING (workload_id)
 JOIN stored.release USING (release_id)

@@ -231,8 +231,8 @@ class _Trials:
         finally:
             self._connection.unregister("incoming_rows")
         described = [trial.description for trial in trials]
-        complete = [trial.trial_id for trial in described if trial.status == "COMPLETE"]
-        found = improvements(rows, self._metric, complete)
+        feasible = [trial.trial_id for trial in described if trial.status != "INFEASIBLE"]
+        found = improvements(rows, self._metric, feasible)
         store_improvements(self._connection, self._study_id, found)
 
     def _leave_out(self, error: ArchiveError) -> None:

@@ -30,6 +30,10 @@ def command(
     feasible: option.Feasible = None,
     steps: option.Steps = None,
     budget: option.Budget = None,
+    search: option.SearchName = None,
+    dropping: option.Dropping = None,
+    wide_trials: option.WideTrials = None,
+    wide_at: option.WideAt = None,
     replace: option.Replacements = None,
     goal: option.Goal = None,
     out: option.Out = Path("runs"),
@@ -74,6 +78,10 @@ def command(
         feasible=feasible,
         steps=steps,
         budget=budget,
+        search=None if search is None else search.value,
+        dropping=dropping,
+        wide_trials=wide_trials,
+        wide_at=wide_at,
         replace=replace,
         goal=goal,
         release=release,
@@ -83,6 +91,8 @@ def command(
     with chosen_studies(
         words, plan, dtype=dtype.value, vocabulary=vocabulary, sliced=share is not None
     ) as studies:
+        if on is not None:
+            _refuse_lockstep_on_ray(studies)
         # These import JAX, which wrong words need not wait for.
         from producers.devices import configure_devices, join_hosts
         from producers.sweep import SweepOptions
@@ -133,6 +143,17 @@ def _compiling(preset: str | None) -> contextlib.AbstractContextManager[None]:
     from producers.workloads.presets import find_preset, quick_compilation
 
     return quick_compilation() if find_preset(preset).made_up else contextlib.nullcontext()
+
+
+def _refuse_lockstep_on_ray(studies: "list[StudyPlan]") -> None:
+    """Raises UsageError when a study is to be searched in lockstep by a cluster's workers."""
+    from dbtool.errors import UsageError
+
+    if any(study.search is not None for study in studies):
+        raise UsageError(
+            "a search in lockstep trains the trials of a study together, in one process; "
+            "leave out --on ray, or search with --search fixed"
+        )
 
 
 def _share(part: str, on: option.Place | None) -> "Slice":

@@ -16,6 +16,14 @@ class Place(StrEnum):
     RAY = "ray"
 
 
+class Search(StrEnum):
+    """How studies are searched."""
+
+    FIXED = "fixed"
+    LOCKSTEP = "lockstep"
+    WINDOW = "window"
+
+
 Patterns = Annotated[
     list[str] | None,
     typer.Argument(
@@ -102,6 +110,47 @@ Budget = Annotated[
         max=BUDGET.most,
         metavar="X",
         help="Multiplies the workload's budget of steps; without it 1, or the preset's.",
+        show_default=False,
+    ),
+]
+
+SearchName = Annotated[
+    Search | None,
+    typer.Option(
+        help="`fixed`, every trial trains to its end, as in the papers; `lockstep`, a study ends "
+        "when the first of its trials is past the goal; `window`, also search the whole space at "
+        "one batch size alone and near the last optimum at the others. Without it `fixed`.",
+        show_default=False,
+    ),
+]
+
+Dropping = Annotated[
+    float | None,
+    typer.Option(
+        metavar="X",
+        help="Drop a trial whose best value after n steps is worse than the leader's after n / X; "
+        "4 is safe for fully connected networks, 8 for convolutional ones.",
+        show_default=False,
+    ),
+]
+
+WideTrials = Annotated[
+    int | None,
+    typer.Option(
+        min=TRIALS.least,
+        max=TRIALS.most,
+        metavar="N",
+        help="Trials of the study that searches the whole space; without it 50.",
+        show_default=False,
+    ),
+]
+
+WideAt = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="B",
+        help="The study at the batch size closest to B searches the whole space; without it 64.",
         show_default=False,
     ),
 ]

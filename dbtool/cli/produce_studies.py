@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from producers.lockstep.rule import LockstepRule
     from producers.plan import StudyPlan
     from producers.workloads.definition import Workload
 
@@ -30,6 +31,10 @@ class Words:
     feasible: int | None
     steps: int | None
     budget: float | None
+    search: str | None
+    dropping: float | None
+    wide_trials: int | None
+    wide_at: int | None
     replace: list[str] | None
     goal: float | None
     release: str | None
@@ -46,6 +51,10 @@ class Words:
             "--feasible": self.feasible,
             "--steps": self.steps,
             "--budget": self.budget,
+            "--search": self.search,
+            "--dropping": self.dropping,
+            "--wide-trials": self.wide_trials,
+            "--wide-at": self.wide_at,
             "--replace": self.replace or None,
             "--goal": self.goal,
             "--release": self.release,
@@ -88,12 +97,21 @@ def chosen_studies(
     from producers.workloads.replace import parse_replacement
 
     preset = find_preset(words.preset)
+    rule = _search(words)
     feasible = preset.feasible if words.feasible is None else words.feasible
+    if rule is not None:
+        # It adds trials by itself, where the best one lies at an edge.
+        feasible = 0
     wanted = _wanted(words.workload, words.everything)
     if sliced and feasible:
         raise UsageError(
             "--feasible and presets that have it need the results of all slices; train the slices "
             "with --feasible 0, then run the same command without --slice and --feasible 0"
+        )
+    if sliced and rule is not None:
+        raise UsageError(
+            f"--search {words.search} trains the trials of a study together, in one process; "
+            "leave out --slice, or search with --search fixed"
         )
     replacements = [parse_replacement(text) for text in words.replace or []]
     sizes = _numbers(words.batch_sizes)
@@ -109,8 +127,30 @@ def chosen_studies(
             shared_batches=words.shared_batches,
             trials=preset.trials if words.trials is None else words.trials,
             feasible=feasible,
+            search=rule,
             replacements={name: folder for name, (_, folder) in found.items() if folder},
         )
+
+
+def _search(words: Words) -> LockstepRule | None:
+    """How the studies are searched in lockstep; None where every trial trains to its end.
+
+    Raises:
+        UsageError: the words clash, or a number is out of range.
+    """
+    from dbtool.errors import UsageError
+    from producers.limits import DROPPING
+    from producers.lockstep.rule import SearchWords
+
+    if words.dropping is not None and not DROPPING.least < words.dropping <= DROPPING.most:
+        raise UsageError(
+            f"a leader cannot be {words.dropping:g} times as fast; give --dropping a number above "
+            f"{DROPPING.least} up to {DROPPING.most}, such as 4"
+        )
+    if words.search in ("lockstep", "window") and words.feasible:
+        raise UsageError(f"--search {words.search} adds trials by itself; leave out --feasible")
+    said = SearchWords(words.search, words.dropping, words.wide_trials, words.wide_at)
+    return said.rule()
 
 
 def _planned(
@@ -130,6 +170,11 @@ def _planned(
             f"--plan trains what {path} says and nothing else; leave out {given}, or --plan"
         )
     studies = read_plan(path).studies(dtype)
+    if sliced and any(study.search for study in studies):
+        raise UsageError(
+            f"{path} searches in lockstep, which trains the trials of a study together, in one "
+            "process; leave out --slice"
+        )
     if sliced and any(study.feasible_trials for study in studies):
         raise UsageError(
             f"{path} has feasible, which needs the results of all slices; train the slices with a "

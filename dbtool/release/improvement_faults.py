@@ -28,10 +28,10 @@ def improvement_faults(connection: duckdb.DuckDBPyConnection) -> list[str]:
     measured = connection.execute("SELECT * FROM stored.measurement LIMIT 0").description
     columns = {name for name, *_ in measured or ()}
     faults = []
-    for study_id, metric, complete in connection.execute(query).fetchall():
+    for study_id, metric, feasible in connection.execute(query).fetchall():
         metrics = [metric] if metric in columns else []
         rows = _of_study(connection, "measurement", study_id, ["trial_id", "step", *metrics])
-        found = improvements(_sorted(rows), metric, complete or [])
+        found = improvements(_sorted(rows), metric, feasible or [])
         held = _of_study(connection, "improvement", study_id, SCHEMA.names)
         if held.equals(found):
             continue

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dbtool.store.metadata import Definition, Study
     from dbtool.store.shards import Shard
 
-_SETTINGS = ("train_steps", "early_stopping", "search_space", "seed")
+_SETTINGS = ("train_steps", "early_stopping", "search_space", "seed", "search")
 _TRIALS = pa.schema(
     [
         ("trial_id", pa.int32()),
@@ -63,12 +63,13 @@ def find(connection: duckdb.DuckDBPyConnection, study: Study) -> Stored:
     found = connection.execute(statement("find_study"), key).fetchone()
     if found is None:
         return Stored(workload_id, None, definition, None, {})
-    study_id, train_steps, early_stopping, search_space, seed = found
+    study_id, train_steps, early_stopping, search_space, seed, search = found
     settings = {
         "train_steps": train_steps,
         "early_stopping": early_stopping,
         "search_space": json.loads(search_space),
         "seed": seed,
+        "search": search and json.loads(search),
     }
     rows = connection.execute(statement("held_trials"), {"study_id": study_id}).fetchall()
     return Stored(workload_id, study_id, definition, settings, dict(rows))
@@ -87,7 +88,7 @@ def differences(stored: Stored, study: Study) -> list[str]:
 def with_study(stored: Stored, study: Study) -> Stored:
     """What the database would hold once a study were added to it."""
     given = cast("Mapping[str, Any]", study)
-    settings = {name: given[name] for name in _SETTINGS}
+    settings = {name: given.get(name) for name in _SETTINGS}
     return dataclasses.replace(stored, workload=given["workload"], settings=settings)
 
 
@@ -123,6 +124,7 @@ def add_study(
         "early_stopping": study["early_stopping"],
         "search_space": json.dumps(study["search_space"]),
         "seed": study["seed"],
+        "search": json.dumps(study["search"]) if study.get("search") else None,
     }
     return _new_id(connection, "add_study", values)
 

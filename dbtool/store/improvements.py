@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 SCHEMA = pa.schema([("trial_id", pa.int32()), ("step", pa.int64()), ("value", pa.float64())])
 
 
-def improvements(rows: pa.Table, metric: str, complete: Collection[int]) -> pa.Table:
-    """The improvements of COMPLETE trials of one study, the trials that questions are about.
+def improvements(rows: pa.Table, metric: str, feasible: Collection[int]) -> pa.Table:
+    """The improvements of the trials of one study that questions can be about.
 
     Args:
         rows: trial_id, step and metrics; the rows of a trial lie together, sorted by step.
         metric: the workload's own; higher values of an average precision are better, and lower
             ones of any other. It may be none of the columns: then nothing improves.
-        complete: the ids of the COMPLETE trials.
+        feasible: the ids of the trials that are not INFEASIBLE.
 
     Returns:
         [improvements] `SCHEMA`, in the order of the rows: those whose value is strictly better than
@@ -38,7 +38,7 @@ def improvements(rows: pa.Table, metric: str, complete: Collection[int]) -> pa.T
     trial_id = rows["trial_id"].to_numpy()
     starts = np.flatnonzero(np.diff(trial_id, prepend=trial_id[:1] - 1))
     counts = np.diff(starts, append=len(trial_id))
-    taken = np.isin(trial_id[starts], np.fromiter(complete, np.int64))
+    taken = np.isin(trial_id[starts], np.fromiter(feasible, np.int64))
     better = np.repeat(taken, counts)
     values = rows[metric].to_numpy().astype(np.float64)
     costs = -values if metric.endswith("average_precision") else values

@@ -245,7 +245,7 @@ def _improvements(shards: Sequence[Shard]) -> pa.Table:
     metric = shards[0].study["workload"]["metric"]
     found = []
     for shard in shards:
-        trials = [trial["trial_id"] for trial in shard.trials if trial["status"] == "COMPLETE"]
+        trials = [trial["trial_id"] for trial in shard.trials if trial["status"] != "INFEASIBLE"]
         rows = read_values(shard.path, metric)
         found.append(improvements(rows, metric, trials))
     return pa.concat_tables(found).sort_by([("trial_id", "ascending"), ("step", "ascending")])

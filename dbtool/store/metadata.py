@@ -51,6 +51,7 @@ class Study(TypedDict):
     early_stopping: bool
     search_space: dict[str, Any]
     seed: int | None
+    search: NotRequired[dict[str, Any] | None]
 
 
 class Trial(TypedDict):
@@ -74,6 +75,7 @@ _STUDY: dict[str, _Kinds] = {
     "search_space": (dict,),
     "seed": (int, _NULL),
 }
+_OPTIONAL_STUDY: dict[str, _Kinds] = {"search": (dict, _NULL)}
 _DEFINITION: dict[str, _Kinds] = {
     "workload": (str,),
     "collection": (str, _NULL),
@@ -154,6 +156,8 @@ def _no_constant(name: str) -> None:
 
 def _study(value: Any) -> Study:
     _check_fields(value, _STUDY, "study")
+    optional = {name: _OPTIONAL_STUDY[name] for name in _OPTIONAL_STUDY & value.keys()}
+    _check_fields(value, optional, "study")
     _check_fields(value["workload"], _DEFINITION, "workload definition")
     definition = value["workload"]
     optional = {

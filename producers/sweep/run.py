@@ -42,27 +42,56 @@ def run_sweep(
         DbtoolError: when another sweep writes there, a data set is missing, the disk is full, or
             the folder holds shards of another definition.
     """
-    # This imports JAX, which a sweep that another process trains does without.
-    from producers.sweep.session import StudySession
-
     with _writable(studies, out, options) as staging:
         following = _agreed_blocks(studies, out, options)
         for study, blocks in zip(studies, following, strict=True):
-            session = None
-            left = blocks
-            while left:
-                session = session or StudySession(study, options)
-                for trial_ids in left:
-                    events.on_block(study, trial_ids)
-                    folder = study.folder(out)
-                    block = session.train(trial_ids, staging, events.on_steps, folder)
-                    if block.shard is not None:
-                        path = block.shard
-                        if staging != out:
-                            path = place_shard(path, folder)
-                        events.on_shard(path, block.rows)
-                # A slice has its blocks, whatever came of them.
-                left = [] if options.part else _agreed_blocks([study], out, options)[0]
+            if blocks and study.search is not None:
+                _search_in_lockstep(study, out, options, events)
+            elif blocks:
+                _train_blocks(study, blocks, (out, staging), options, events)
+
+
+def _train_blocks(
+    study: StudyPlan,
+    blocks: list[tuple[int, ...]],
+    out_and_staging: tuple[Path, Path],
+    options: SweepOptions,
+    events: SweepEvents,
+) -> None:
+    """Trains the blocks of a study, and those that are added to reach its feasible trials."""
+    # This imports JAX, which a sweep that another process trains does without.
+    from producers.sweep.session import StudySession
+
+    out, staging = out_and_staging
+    session = StudySession(study, options)
+    left, folder = blocks, study.folder(out)
+    while left:
+        for trial_ids in left:
+            events.on_block(study, trial_ids)
+            block = session.train(trial_ids, staging, events.on_steps, folder)
+            if block.shard is not None:
+                path = block.shard
+                if staging != out:
+                    path = place_shard(path, folder)
+                events.on_shard(path, block.rows)
+        # A slice has its blocks, whatever came of them.
+        left = [] if options.part else _agreed_blocks([study], out, options)[0]
+
+
+def _search_in_lockstep(
+    study: StudyPlan, out: Path, options: SweepOptions, events: SweepEvents
+) -> None:
+    """Searches a study until its best trial is found."""
+    import pyarrow.parquet as pq
+
+    from producers.sweep.rounds import LockstepSearch
+    from producers.sweep.session import StudySession
+
+    search = LockstepSearch(study, out)
+    session = StudySession(study, options)
+    shard = search.run(session, lambda ids: events.on_block(study, ids), events.on_steps)
+    if shard is not None:
+        events.on_shard(shard, pq.read_metadata(shard).num_rows)
 
 
 def _agreed_blocks(

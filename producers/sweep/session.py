@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -25,7 +25,7 @@ from producers.training.run import Splits, train_block
 from producers.training.step import trainer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from producers.datasets import Dataset, Examples, ExampleSource
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from producers.training.block import SplitArrays
     from producers.training.records import BlockRecord
     from producers.training.run import BlockTrials
+    from producers.training.stopping import FirstToGoal
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class StudySession:
         on_steps: Callable[[int], None],
         checkpoints: Path | None = None,
     ) -> FinishedBlock:
-        """Trains a block and writes its shard below a folder.
+        """Trains a block to its end and writes its shard below a folder.
 
         Args:
             trial_ids: the block.
@@ -93,36 +94,86 @@ class StudySession:
                 None for none.
         """
         study, trials = self._study, self._study.trials(trial_ids)
-        saved = None
-        if checkpoints is not None:
-            identity = [study.description(), list(trial_ids), study.shared_batches]
-            seconds = 60 * self._options.checkpoint_minutes
-            saved = Checkpoints(checkpoints, [*identity, list(self._options.measures)], seconds)
-        with _memory_to_train(study, len(trial_ids)):
-            record = train_block(
-                self._program,
-                self._splits,
-                trials,
-                batch_size=study.batch_size,
-                evaluations=study.workload.evaluation.schedule(study.train_steps, study.batch_size),
-                sparsity=study.workload.sparsity,
-                prune_biases=study.workload.pruning == "snip_with_biases",
-                augmentation=study.workload.augmentation,
-                measures=self._measures,
-                checkpoints=saved,
-                on_steps=on_steps,
-            )
-        shard = self._write(trials, record, out) if is_first() else None
+        evaluations = study.workload.evaluation.schedule(study.train_steps, study.batch_size)
+        saved = self._checkpoints(checkpoints, [list(trial_ids)])
+        record = self.trained(trials, evaluations, on_steps, saved)
+        shard = None
+        if is_first():
+            folder = study.folder(out)
+            shard = self.write(folder, study.description(), trials, record)
         if saved is not None and is_first():
             saved.remove()
         return FinishedBlock(shard, sum(record.steps(i) + 1 for i in range(len(trial_ids))))
 
-    def _write(self, trials: BlockTrials, record: BlockRecord, out: Path) -> Path:
-        """Writes the shard of a block."""
+    def train_round(
+        self,
+        trials: BlockTrials,
+        evaluations: dict[int, bool],
+        rule: FirstToGoal,
+        folder: Path,
+        on_steps: Callable[[int], None],
+    ) -> None:
+        """Trains a round of a search in lockstep and writes its rows as a shard into a folder.
+
+        Args:
+            trials: of the round.
+            evaluations: their steps in order, each with whether every split is evaluated.
+            rule: when trials stop.
+            folder: for the shard, and for checkpoints while it trains.
+            on_steps: told of trial-steps as they are done.
+        """
+        saved = self._checkpoints(folder, [list(trials.trial_ids), max(evaluations)])
+        record = self.trained(trials, evaluations, on_steps, saved, rule)
+        if is_first():
+            self.write(folder, self._study.description(), trials, record)
+        if saved is not None and is_first():
+            saved.remove()
+
+    def trained(
+        self,
+        trials: BlockTrials,
+        evaluations: dict[int, bool],
+        on_steps: Callable[[int], None],
+        checkpoints: Checkpoints | None,
+        rule: FirstToGoal | None = None,
+    ) -> BlockRecord:
+        """Trains trials together and returns what was measured.
+
+        Raises:
+            DbtoolError: when the devices' memory does not hold them.
+        """
         study = self._study
+        with _memory_to_train(study, len(trials.trial_ids)):
+            return train_block(
+                self._program,
+                self._splits,
+                trials,
+                batch_size=study.batch_size,
+                evaluations=evaluations,
+                sparsity=study.workload.sparsity,
+                prune_biases=study.workload.pruning == "snip_with_biases",
+                augmentation=study.workload.augmentation,
+                measures=self._measures,
+                rule=rule,
+                checkpoints=checkpoints,
+                on_steps=on_steps,
+            )
+
+    def _checkpoints(self, folder: Path | None, block: list[Any]) -> Checkpoints | None:
+        """Where a block saves itself to, in a folder."""
+        if folder is None:
+            return None
+        study = self._study
+        identity = [study.description(), *block, study.shared_batches, list(self._options.measures)]
+        return Checkpoints(folder, identity, 60 * self._options.checkpoint_minutes)
+
+    def write(
+        self, folder: Path, description: Mapping[str, Any], trials: BlockTrials, record: BlockRecord
+    ) -> Path:
+        """Writes the shard of trials that were trained together."""
         return write_shard(
-            study.folder(out),
-            study=study.description(),
+            folder,
+            study=description,
             trials=[
                 {
                     "trial_id": trial_id,
@@ -134,9 +185,9 @@ class StudySession:
                 for index, trial_id in enumerate(trials.trial_ids)
             ],
             producer=provenance(
-                "shared" if study.shared_batches else "own",
+                "shared" if self._study.shared_batches else "own",
                 self._program.devices_a_trial,
-                self._program.batch_shape(study.batch_size)[1],
+                self._program.batch_shape(self._study.batch_size)[1],
             ),
             tables=record.tables(list(trials.trial_ids)),
         )

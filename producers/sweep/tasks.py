@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbtool.errors import DbtoolError
-from dbtool.store.contract import STUDY_KEY, TRIALS_KEY, without_about
+from dbtool.store.contract import PRODUCER_KEY, STUDY_KEY, TRIALS_KEY, without_about
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,34 +60,75 @@ class SweepOptions:
     training: TrainingOptions = TrainingOptions()
 
 
+@dataclass(frozen=True)
+class Footer:
+    """What a shard says of itself.
+
+    Attributes:
+        study: the study of its trials, without what it says of the release.
+        trials: one object a trial.
+        producer: what wrote it.
+    """
+
+    study: dict[str, Any]
+    trials: list[dict[str, Any]]
+    producer: dict[str, Any]
+
+
+def shards_in(folder: Path) -> list[Path]:
+    """The shards of a folder in the order of their trials."""
+    return sorted(folder.glob("trials-*.parquet"))
+
+
+def footer(path: Path) -> Footer:
+    """What a shard says of itself.
+
+    Raises:
+        DbtoolError: it is not sound.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        metadata = pq.read_metadata(path).metadata or {}
+        study, trials, producer = (
+            json.loads(metadata[key.encode()]) for key in (STUDY_KEY, TRIALS_KEY, PRODUCER_KEY)
+        )
+        return Footer(without_about(study), list(trials), dict(producer))
+    except (pa.ArrowException, OSError, KeyError, ValueError, AttributeError, TypeError) as error:
+        raise DbtoolError(
+            f"{path} is not a sound shard ({_first_line(error)}); "
+            "move it away and run the same command again"
+        ) from error
+
+
 def finished_trials(study: StudyPlan, out: Path) -> dict[int, str]:
     """The trials of a study that lie in shards, with their status.
 
     Raises:
         DbtoolError: when a shard there belongs to another definition of the study.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     finished: dict[int, str] = {}
     expected = json.loads(json.dumps(study.description()))
-    for path in sorted(study.folder(out).glob("trials-*.parquet")):
-        try:
-            metadata = pq.read_metadata(path).metadata or {}
-            described = without_about(json.loads(metadata[STUDY_KEY.encode()]))
-            trials = json.loads(metadata[TRIALS_KEY.encode()])
-        except (pa.ArrowException, OSError, KeyError, ValueError, AttributeError) as error:
-            raise DbtoolError(
-                f"{path} is not a sound shard ({_first_line(error)}); "
-                "move it away and run the same command again"
-            ) from error
+    for path in shards_in(study.folder(out)):
+        held = footer(path)
+        described = _before_its_search(held.study, expected)
         if described != expected:
             raise DbtoolError(
                 f"{path} holds {study.name} with another {_different(described, expected)}; "
                 "write this sweep into another folder with --out"
             )
-        finished.update((trial["trial_id"], trial["status"]) for trial in trials)
+        finished.update((trial["trial_id"], trial["status"]) for trial in held.trials)
     return finished
+
+
+def _before_its_search(described: dict[str, Any], expected: dict[str, Any]) -> dict[str, Any]:
+    """A study's description without what became of its search in lockstep, if it has one."""
+    if not ("search" in described and "search" in expected):
+        return described
+    asked = {key: described["search"].get(key) for key in expected["search"]}
+    found = {key: expected[key] for key in ("train_steps", "search_space")}
+    return described | found | {"search": asked}
 
 
 def missing_trials(study: StudyPlan, finished: dict[int, str]) -> list[int]:

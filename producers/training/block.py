@@ -101,6 +101,12 @@ class BlockProgram:
         devices: int = self.mesh.shape[DATA]
         return devices
 
+    @property
+    def devices_of_trials(self) -> int:
+        """Among how many devices, or groups of them, the trials are divided."""
+        devices: int = self.mesh.shape[TRIAL]
+        return devices
+
     def places(self, trials: int) -> int:
         """How many places a block needs to hold so many trials, evenly on devices and groups."""
         devices: int = self.mesh.shape[TRIAL]

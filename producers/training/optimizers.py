@@ -76,11 +76,14 @@ class OptimizerDefinition:
         direction: from the metaparameters (float32 scalars, traced ones too), the transformation
             of gradients into the direction that is multiplied by minus the learning rate. Its
             initial state does not depend on their values.
+        sums_up: whether its momentum adds up directions, so that a steady one is followed at the
+            effective learning rate, learning_rate / (1 - momentum).
     """
 
     name: str
     search_space: tuple[tuple[str, Metaparameter], ...]
     direction: Callable[[Metaparameters], optax.GradientTransformation]
+    sums_up: bool = False
 
     @property
     def metaparameters(self) -> tuple[str, ...]:
@@ -196,11 +199,14 @@ OPTIMIZERS = {
     definition.name: definition
     for definition in (
         OptimizerDefinition("sgd", (_PAPER_LEARNING_RATE,), _sgd),
-        OptimizerDefinition("momentum", (_PAPER_LEARNING_RATE, _PAPER_MOMENTUM), _momentum),
+        OptimizerDefinition(
+            "momentum", (_PAPER_LEARNING_RATE, _PAPER_MOMENTUM), _momentum, sums_up=True
+        ),
         OptimizerDefinition(
             "nesterov_momentum",
             (_PAPER_LEARNING_RATE, _PAPER_MOMENTUM),
             partial(_momentum, nesterov=True),
+            sums_up=True,
         ),
         OptimizerDefinition("adam", (_ADAPTIVE_LEARNING_RATE, *_ADAM), _adam),
         OptimizerDefinition("adamw", (_ADAPTIVE_LEARNING_RATE, *_ADAM, _WEIGHT_DECAY), _adamw),
@@ -213,6 +219,7 @@ OPTIMIZERS = {
                 _EPSILON,
             ),
             _rmsprop,
+            sums_up=True,
         ),
         OptimizerDefinition(
             "lars",
@@ -222,6 +229,7 @@ OPTIMIZERS = {
                 ("weight_decay", Range(1e-6, 1e-2, "LOG_SCALE")),
             ),
             _lars,
+            sums_up=True,
         ),
         OptimizerDefinition(
             "lamb",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _ROWS_A_GROUP = 200_000
+_FIRST_STEPS = 1_024
 _BATCH_LOSS = "batch_cross_entropy_error"
 _ENDING = "_cross_entropy_error"
 
@@ -49,19 +50,18 @@ class BlockRecord:
     """Measurements of a block of trials, in memory.
 
     A trial ends, INFEASIBLE, at the first step whose batch loss is not finite, or after which the
-    cross entropy of an evaluated split is not.
+    cross entropy of an evaluated split is not; INCOMPLETE where it is dropped.
 
     Args:
         trials: how many trials the block has.
-        train_steps: the step at which a trial is COMPLETE.
     """
 
-    def __init__(self, trials: int, train_steps: int) -> None:
-        self._losses = np.full((trials, train_steps), np.nan, np.float32)
+    def __init__(self, trials: int) -> None:
+        self._losses = np.full((trials, _FIRST_STEPS), np.nan, np.float32)
         self._last = np.zeros(trials, np.int64)
         self._diverged = np.zeros(trials, bool)
+        self._dropped = np.zeros(trials, bool)
         self._evaluations: dict[str, _Values] = {}
-        self.train_steps = train_steps
 
     def add_losses(
         self, trials: np.ndarray, alive: np.ndarray, first_step: int, losses: np.ndarray
@@ -78,6 +78,7 @@ class BlockRecord:
             The trials that ended within these steps.
         """
         steps = losses.shape[1]
+        self._make_room(first_step + steps)
         finite = np.isfinite(losses)
         counted = np.where(finite.all(1), steps, finite.argmin(1) + 1)
         rows = trials[alive]
@@ -125,9 +126,19 @@ class BlockRecord:
         self._diverged[ended] = True
         return ended
 
+    def drop(self, trials: np.ndarray) -> None:
+        """Marks trials that are trained no longer since others are so far ahead of them."""
+        self._dropped[trials] = True
+
     def status(self, trial: int) -> str:
-        """COMPLETE or INFEASIBLE."""
-        return "INFEASIBLE" if self._diverged[trial] else "COMPLETE"
+        """COMPLETE, INFEASIBLE or INCOMPLETE."""
+        if self._diverged[trial]:
+            return "INFEASIBLE"
+        return "INCOMPLETE" if self._dropped[trial] else "COMPLETE"
+
+    def values(self, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """A metric in the order of its evaluations: int32 trials, int64 steps, float64 values."""
+        return self._evaluations.get(name, _Values()).arrays()
 
     def steps(self, trial: int) -> int:
         """The last step that a trial took."""
@@ -142,10 +153,10 @@ class BlockRecord:
         names = sorted(self._evaluations)
         held = [self._evaluations[name].arrays() for name in names]
         arrays: dict[str, np.ndarray] = {
-            "train_steps": np.array([self.train_steps], np.int64),
             "losses": self._losses[:, : self._last.max(initial=0)],
             "last": self._last,
             "diverged": self._diverged.astype(np.uint8),
+            "dropped": self._dropped.astype(np.uint8),
             # Names hold no line feed, and no array holds text.
             "names": np.frombuffer("\n".join(names).encode(), np.uint8),
             "values": np.array([len(values) for *_, values in held], np.int64),
@@ -159,11 +170,13 @@ class BlockRecord:
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> BlockRecord:
         """The record whose `arrays` these are; it can be added to as that one could."""
         last = np.asarray(arrays["last"])
-        record = cls(len(last), int(arrays["train_steps"][0]))
+        record = cls(len(last))
         record._last[:] = last
         record._diverged[:] = np.asarray(arrays["diverged"]).astype(bool)
+        record._dropped[:] = np.asarray(arrays["dropped"]).astype(bool)
         if "losses" in arrays:
             losses = np.asarray(arrays["losses"])
+            record._make_room(losses.shape[1])
             record._losses[:, : losses.shape[1]] = losses
         if "names" in arrays:
             names = bytes(np.asarray(arrays["names"])).decode().split("\n")
@@ -193,6 +206,13 @@ class BlockRecord:
                     pending = []
         if pending:
             yield pa.concat_tables(pending)
+
+    def _make_room(self, steps: int) -> None:
+        """Lets the losses hold so many steps; at least doubled, since copies cost time."""
+        held = self._losses.shape[1]
+        if steps > held:
+            more = np.full((len(self._last), max(steps, 2 * held) - held), np.nan, np.float32)
+            self._losses = np.concatenate([self._losses, more], axis=1)
 
     def _table(self, evaluations: _Evaluations, trial: int, trial_id: int, rows: range) -> pa.Table:
         """The rows of a trial's steps in a range."""

@@ -16,7 +16,7 @@ from producers.training.slots import Slots
 from producers.training.stream import StreamedDraw, streamed_slices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from producers.datasets import ExampleSource
     from producers.training.block import BlockProgram
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from producers.training.draw import Draw
     from producers.training.measures import Measure
     from producers.training.step import TrialState
+    from producers.training.stopping import FirstToGoal
 
     PlacedExamples = SplitArrays | ExampleSource
 
@@ -95,10 +96,13 @@ def train_block(
     prune_biases: bool = False,
     augmentation: bool = False,
     measures: Sequence[Measure] = (),
+    rule: FirstToGoal | None = None,
     checkpoints: Checkpoints | None = None,
     on_steps: Callable[[int], None] = lambda _: None,
 ) -> BlockRecord:
     """Trains a block of trials to the last evaluation step, or to their first loss not finite.
+
+    With a rule, every trial ends at the first evaluation that finds one of them past the goal.
 
     Args:
         program: the compiled functions of the workload.
@@ -111,6 +115,7 @@ def train_block(
         prune_biases: whether biases are among them.
         augmentation: whether images that are read when needed are cropped and flipped at random.
         measures: what is measured besides, whenever every split is evaluated.
+        rule: tells whom to evaluate when, and when to stop; None to train all to the end.
         checkpoints: where to go on from, and to save to now and then.
         on_steps: told of trial-steps as they are done.
 
@@ -121,8 +126,10 @@ def train_block(
     if checkpoints:
         count = len(trials.trial_ids)
         progress = checkpoints.restored(program, count, pruned=sparsity > 0)
-    progress = progress or _begun(program, splits, trials, max(evaluations), sparsity, prune_biases)
+    progress = progress or _begun(program, splits, trials, sparsity, prune_biases)
     slots, record = progress.slots, progress.record
+    if rule is not None:
+        _repeat(rule, record)
     draw = _draw(
         program,
         splits.training,
@@ -141,16 +148,67 @@ def train_block(
                 checkpoints.save_when_due(progress)
         if not slots.alive.any():
             break
-        for split, examples in splits.evaluated(every_split).items():
-            metrics = evaluated(program, progress.states, slots.alive, examples)
-            columns = {f"{split}_{name}": values for name, values in metrics.items()}
-            slots.stop(record.add_evaluation(slots.trial, slots.alive, progress.step, columns))
+        _evaluate(program, splits.evaluated(every_split), progress, rule)
+        if rule is not None and rule.reached_at is not None:
+            _evaluate_rest(program, splits.evaluated(every_split=True), progress)
+            break
         if every_split and measures and slots.alive.any():
             _measure(program, splits, trials, progress, measures)
         progress.evaluations += 1
-        if slots.wasteful():
-            progress.states = program.kept(progress.states, slots.compact())
+        _rearrange(program, progress)
     return record
+
+
+def _repeat(rule: FirstToGoal, record: BlockRecord) -> None:
+    """Tells a rule what a block that goes on had measured before."""
+    trials, steps, values = record.values(rule.metric)
+    for step in np.unique(steps):
+        now = steps == step
+        rule.observe(int(step), trials[now], values[now])
+
+
+def _evaluate(
+    program: BlockProgram,
+    splits: Mapping[str, PlacedExamples],
+    progress: Progress,
+    rule: FirstToGoal | None,
+) -> None:
+    """Evaluates the trials that are due, and drops those that the rule gives up."""
+    slots, record = progress.slots, progress.record
+    due = slots.alive
+    if rule is not None:
+        due = slots.alive & rule.due(progress.step)[slots.trial]
+    if not due.any():
+        return
+    for split, examples in splits.items():
+        metrics = evaluated(program, progress.states, due, examples)
+        columns = {f"{split}_{name}": values for name, values in metrics.items()}
+        slots.stop(record.add_evaluation(slots.trial, due, progress.step, columns))
+        if rule is not None and rule.metric in columns:
+            dropped = rule.observe(progress.step, slots.trial[due], columns[rule.metric][due])
+            record.drop(dropped)
+            slots.stop(dropped)
+        due = due & slots.alive
+
+
+def _evaluate_rest(
+    program: BlockProgram, splits: Mapping[str, PlacedExamples], progress: Progress
+) -> None:
+    """Evaluates every split of all trials alive, as after a last step."""
+    slots = progress.slots
+    for split, examples in splits.items():
+        metrics = evaluated(program, progress.states, slots.alive, examples)
+        columns = {f"{split}_{name}": values for name, values in metrics.items()}
+        slots.stop(progress.record.add_evaluation(slots.trial, slots.alive, progress.step, columns))
+
+
+def _rearrange(program: BlockProgram, progress: Progress) -> None:
+    """Leaves out places that are not trained, and gives every device an even share of the rest."""
+    slots, devices = progress.slots, program.devices_of_trials
+    if slots.wasteful():
+        progress.states = program.kept(progress.states, slots.compact())
+    elif slots.alive.any() and slots.uneven(devices):
+        progress.states = program.kept(progress.states, slots.even(devices))
 
 
 def evaluated(
@@ -193,7 +251,6 @@ def _begun(
     program: BlockProgram,
     splits: Splits,
     trials: BlockTrials,
-    train_steps: int,
     sparsity: float,
     prune_biases: bool,
 ) -> Progress:
@@ -205,7 +262,7 @@ def _begun(
         if not isinstance(splits.training, SplitArrays):
             raise NotImplementedError("pruning needs the training split in memory")
         states = program.prune(states, sparsity, splits.training, biases=prune_biases)
-    return Progress(states, slots, BlockRecord(count, train_steps))
+    return Progress(states, slots, BlockRecord(count))
 
 
 def _draw(

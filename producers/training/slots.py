@@ -40,6 +40,18 @@ class Slots:
         alive = int(self.alive.sum())
         return alive > 0 and self._places(alive) <= len(self.trial) // 2
 
+    def uneven(self, devices: int) -> bool:
+        """Whether a device has more trials alive than an even share of them."""
+        alive = self.alive.reshape(devices, -1).sum(1)
+        return bool(alive.max() > -(-alive.sum() // devices))
+
+    def even(self, devices: int) -> np.ndarray:
+        """Deals the places alive out evenly to the devices; returns their order, int [places]."""
+        by_life = np.argsort(~self.alive, kind="stable")
+        order: np.ndarray = by_life.reshape(-1, devices).T.ravel()
+        self.trial, self.alive = self.trial[order], self.alive[order]
+        return order
+
     def compact(self) -> np.ndarray:
         """Keeps as few places as hold those alive; returns which places, int [new places]."""
         kept = np.flatnonzero(self.alive)

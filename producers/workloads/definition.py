@@ -48,17 +48,19 @@ class EvaluationRule:
 
     def schedule(self, train_steps: int, batch_size: int) -> dict[int, bool]:
         """The evaluation steps in order, each with whether every split is evaluated."""
-        fewest_steps = max(1, math.ceil(self.examples_between / batch_size))
-        factor = 2 ** (1 / self.validation_per_doubling)
         steps: dict[int, bool] = {}
         step = 0
         while step < train_steps:
             steps[step] = len(steps) % self.other_splits_every == 0
-            if self.every is not None:
-                step += self.every
-            else:
-                step = max(step + fewest_steps, round(step * factor))
+            step = self.after(step, batch_size)
         return {**steps, train_steps: True}
+
+    def after(self, step: int, batch_size: int) -> int:
+        """The step of the evaluation after that at a step."""
+        if self.every is not None:
+            return step + self.every
+        fewest_steps = max(1, math.ceil(self.examples_between / batch_size))
+        return max(step + fewest_steps, round(step * 2 ** (1 / self.validation_per_doubling)))
 
 
 @dataclass(frozen=True)

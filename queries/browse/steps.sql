@@ -16,7 +16,8 @@ SELECT
     metaparameters['momentum'] AS momentum,
     trials,
     goal,
-    metric
+    metric,
+    stopped_at
 FROM asked,
     -- A call a workload, which leaves the measurements of the others out early.
     LATERAL (SELECT * FROM steps_to_result(asked.release, asked.workload, $metric, $goal, $trials)) AS found

@@ -1,5 +1,5 @@
 -- The last two columns stay behind.
-SELECT study.* REPLACE (search_space::VARCHAR AS search_space), workload, metric
+SELECT study.* REPLACE (search_space::VARCHAR AS search_space, search::VARCHAR AS search), workload, metric
 FROM stored.study AS study
 JOIN stored.workload USING (workload_id)
 JOIN stored.release USING (release_id)

@@ -75,6 +75,32 @@ def test_studies_have_their_own_numbers_of_trials(tmp_path: Path) -> None:
     )
 
 
+def test_a_search_in_lockstep_is_told_at_most(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        """
+        release = "tests"
+        [[sweep]]
+        workloads = ["mnist/fc_64_64_64/sgd"]
+        batch_sizes = [64, 128]
+        trials = 3
+        steps = 9
+        search = "window"
+        wide_trials = 5
+        """
+    )
+    *lines, total = estimate(read_plan(plan).studies(), tmp_path / "out", OPTIONS)
+    assert [re.sub(r".* batch size (.*) and .*", r"\1", line) for line in lines] == [
+        "64: 5 trials in lockstep, searched everywhere, of at most 9 steps, 50 measurements",
+        (
+            "128: 3 trials in lockstep, searched near the optimum at 64, of at most 9 steps, "
+            "30 measurements"
+        ),
+    ]
+    assert total.startswith("8 trials, at most ")
+    assert total.endswith("80 measurements, besides windows that are widened")
+
+
 def test_finished_trials_are_left_out(mnist_folder: Path, tmp_path: Path) -> None:
     sweep(small_study(steps=2), tmp_path, mnist_folder, trials=2)
     first, total = estimate([study_of(3, steps=2)], tmp_path, OPTIONS)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbtool.errors import UsageError
+from producers.lockstep.rule import LockstepRule
 from producers.plan_file import PlanFile, PlannedSweep, read_plan
 from producers.workloads.registry import WORKLOADS
 
@@ -42,6 +43,30 @@ def sentence(path: Path) -> str:
         read_plan(path).studies()
     assert "\n" not in str(caught.value)
     return str(caught.value)
+
+
+def test_a_plan_says_how_studies_are_searched(write: Write) -> None:
+    path = write(
+        f"""
+        release = "measured"
+        {SWEEP}
+        batch_sizes = [16, 1, 64, 256]
+        trials = 24
+        search = "window"
+        wide_trials = 40
+        wide_at = 16
+        dropping = 4
+        """
+    )
+    studies = read_plan(path).studies()
+    assert [(each.batch_size, each.neighbour, each.least_trials) for each in studies] == [
+        (16, None, 40),
+        (1, 16, 24),
+        (64, 16, 24),
+        (256, 64, 24),
+    ]
+    assert {each.search for each in studies} == {LockstepRule(True, 40, 16, 4.0)}
+    assert {json.dumps(each.description()["search"]["dropping"]) for each in studies} == {"4"}
 
 
 def test_known_plan(write: Write) -> None:
@@ -164,6 +189,13 @@ def test_dtype_is_that_of_every_workload(write: Write) -> None:
         (f'release = "x"\n{SWEEP}budget = "1"', ["budget is '1'; "]),
         (f'release = "x"\n{SWEEP}budget = false', ["budget is false; "]),
         (f'release = "x"\n{SWEEP}steps = 2\nbudget = 1.0', ["steps and budget both say", "one"]),
+        (f'release = "x"\n{SWEEP}search = "wide"', ["give it one of fixed, lockstep, window"]),
+        (f'release = "x"\n{SWEEP}dropping = 1', ["give it a number above 1 up to 1000"]),
+        (f'release = "x"\n{SWEEP}dropping = 4', ["[[sweep]] 1: dropping", "search with lockstep"]),
+        (
+            f'release = "x"\n{SWEEP}search = "window"\nfeasible = 3',
+            ["[[sweep]] 1: search window adds trials by itself; leave out feasible"],
+        ),
         (
             f'release = "x"\n{SWEEP}trials.{".a" * 5_000}'.replace("..", ".") + " = 1",
             ["trials is {"],
@@ -245,7 +277,13 @@ SWEEPS = st.builds(
     feasible=st.integers(0, 100_000),
     steps=st.integers(1, 100_000_000),
 ) | st.builds(
-    PlannedSweep, workloads=st.just(("mnist/*",)), budget=st.floats(0, 100) | st.integers(0, 100)
+    PlannedSweep,
+    workloads=st.just(("mnist/*",)),
+    budget=st.floats(0, 100) | st.integers(0, 100),
+    search=st.none() | st.sampled_from(["fixed", "lockstep", "window"]),
+    dropping=st.none() | st.floats(1, 1_000, exclude_min=True),
+    wide_trials=st.none() | st.integers(1, 1_000_000),
+    wide_at=st.none() | st.integers(1, LONGEST),
 )
 
 
@@ -286,6 +324,10 @@ KEYS = st.sampled_from(
         "feasible",
         "steps",
         "budget",
+        "search",
+        "dropping",
+        "wide_trials",
+        "wide_at",
         "stesp",
     ]
 )

@@ -41,7 +41,7 @@ def all_alive(count: int) -> np.ndarray:
 
 
 def test_rows_by_hand() -> None:
-    record = BlockRecord(2, 3)
+    record = BlockRecord(2)
     both = np.array([0, 1])
     for split in ("train", "val", "test"):
         record.add_evaluation(both, all_alive(2), 0, of_split(split, [2.5, 2.25], [0.9, 0.8]))
@@ -65,7 +65,7 @@ def test_rows_by_hand() -> None:
 
 
 def test_loss_that_is_not_finite_ends_its_trial_with_that_row() -> None:
-    record = BlockRecord(3, 4)
+    record = BlockRecord(3)
     trials = np.array([0, 1, 2])
     ended = record.add_losses(
         trials,
@@ -85,7 +85,7 @@ def test_loss_that_is_not_finite_ends_its_trial_with_that_row() -> None:
 
 
 def test_evaluation_that_is_not_finite_ends_its_trial() -> None:
-    record = BlockRecord(2, 10)
+    record = BlockRecord(2)
     both = np.array([0, 1])
     record.add_losses(both, all_alive(2), 0, losses([1, 1], [1, 1]))
     ended = record.add_evaluation(both, all_alive(2), 2, of_split("val", [NAN, 3.0], [0.9, 0.5]))
@@ -97,7 +97,7 @@ def test_evaluation_that_is_not_finite_ends_its_trial() -> None:
 
 
 def test_rows_of_places_that_are_not_alive_are_passed_over() -> None:
-    record = BlockRecord(2, 2)
+    record = BlockRecord(2)
     # The places hold the trials in another order, and one of them twice to fill the devices.
     places = np.array([1, 0, 0])
     alive = np.array([True, True, False])
@@ -110,7 +110,7 @@ def test_rows_of_places_that_are_not_alive_are_passed_over() -> None:
 
 
 def test_trial_that_ends_before_its_first_step_keeps_its_start() -> None:
-    record = BlockRecord(1, 5)
+    record = BlockRecord(1)
     record.add_evaluation(np.array([0]), all_alive(1), 0, of_split("train", [NAN], [0.9]))
     rows = table(record, [7]).to_pylist()
     assert len(rows) == 1
@@ -123,7 +123,7 @@ def test_trial_that_ends_before_its_first_step_keeps_its_start() -> None:
 
 @pytest.mark.parametrize("group", [1, 2, 3, 5, 100])
 def test_groups_cut_the_same_rows(group: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    record = BlockRecord(3, 6)
+    record = BlockRecord(3)
     trials = np.array([0, 1, 2])
     record.add_evaluation(trials, all_alive(3), 0, of_split("val", [2.0, 3, 4], [1, 1, 1]))
     record.add_evaluation(trials, all_alive(3), 1, {"squares": np.array([1.0, NAN, 9.0])})
@@ -149,7 +149,7 @@ def test_groups_cut_the_same_rows(group: int, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_columns_that_hold_nothing_are_left_out() -> None:
-    record = BlockRecord(2, 4)
+    record = BlockRecord(2)
     both = np.array([0, 1])
     nothing = {"val_average_precision": np.full(2, NAN), "gradient_squared_norm": np.full(2, NAN)}
     assert record.add_evaluation(both, all_alive(2), 0, nothing).size == 0
@@ -161,7 +161,7 @@ def test_columns_that_hold_nothing_are_left_out() -> None:
 
 
 def test_metrics_without_a_column_lie_in_a_map_by_hand() -> None:
-    record = BlockRecord(2, 3)
+    record = BlockRecord(2)
     both = np.array([0, 1])
     record.add_losses(both, all_alive(2), 0, losses([1, 1], [1, 1]))
     moments = {
@@ -186,7 +186,7 @@ def test_metrics_without_a_column_lie_in_a_map_by_hand() -> None:
 
 
 def test_a_later_value_of_a_metric_takes_the_place_of_the_earlier() -> None:
-    record = BlockRecord(1, 3)
+    record = BlockRecord(1)
     for value in (0.5, 0.25):
         error = {"val_classification_error": np.array([value])}
         record.add_evaluation(np.array([0]), all_alive(1), 0, error)
@@ -200,7 +200,7 @@ NAMES = ("val_cross_entropy_error", "val_average_precision", "gradient_squared_n
 def records_with_histories(draw: st.DrawFn) -> BlockRecord:
     """A record that steps and evaluations were added to, some of which ended trials."""
     trials, train_steps = draw(st.integers(1, 4)), draw(st.integers(1, 6))
-    record = BlockRecord(trials, train_steps)
+    record = BlockRecord(trials)
     places, alive = np.arange(trials), np.ones(trials, bool)
     numbers = st.floats(width=32)
     for step in range(train_steps + 1):
@@ -209,6 +209,11 @@ def records_with_histories(draw: st.DrawFn) -> BlockRecord:
             for name in draw(st.sets(st.sampled_from(NAMES)))
         }
         alive &= ~np.isin(places, record.add_evaluation(places, alive, step, metrics))
+        dropped = places[
+            alive & np.array(draw(st.lists(st.booleans(), min_size=trials, max_size=trials)))
+        ]
+        record.drop(dropped)
+        alive &= ~np.isin(places, dropped)
         if step == train_steps or not alive.any() or draw(st.booleans()):
             break
         batch = draw(st.lists(numbers, min_size=trials, max_size=trials))
@@ -227,7 +232,6 @@ def test_a_record_is_restored_from_its_arrays(record: BlockRecord) -> None:
     for trial in range(trials):
         assert restored.status(trial) == record.status(trial)
         assert restored.steps(trial) == record.steps(trial)
-    assert restored.train_steps == record.train_steps
     ids = list(range(trials))
     assert rows_of(restored, ids) == rows_of(record, ids)
     # Going on with one of them leaves the arrays, and so the other, alone.
@@ -243,7 +247,7 @@ def rows_of(record: BlockRecord, trial_ids: list[int]) -> str:
 
 
 def test_a_checkpoint_of_orbax_holds_a_record(tmp_path: Path) -> None:
-    record = BlockRecord(2, 5)
+    record = BlockRecord(2)
     both = np.array([0, 1])
     # Beyond what 32 bits tell apart.
     error = {"val_classification_error": np.array([0.1, 1 / 3]), "größe": np.array([1e300, 2])}

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from producers.training.checkpoints import Checkpoints
     from producers.training.progress import Progress
     from producers.training.records import BlockRecord
+    from producers.training.stopping import FirstToGoal
 
 Rows: TypeAlias = "dict[str, np.ndarray]"
 
@@ -224,6 +225,7 @@ def train(
     prune_biases: bool = False,
     checkpoints: Checkpoints | None = None,
     evaluations: Mapping[int, bool] | None = None,
+    rule: FirstToGoal | None = None,
 ) -> BlockRecord:
     """Trains a block.
 
@@ -243,6 +245,7 @@ def train(
         prune_biases: whether biases are among them.
         checkpoints: of the block.
         evaluations: others than EVALUATIONS.
+        rule: when trials stop; None: at the last evaluation.
     """
     program = compiled(problem, devices, devices_a_trial, lanes, shared, micro_batch)
     rate = PROBLEMS[problem].learning_rate
@@ -262,6 +265,7 @@ def train(
         augmentation=augmentation,
         sparsity=sparsity,
         prune_biases=prune_biases,
+        rule=rule,
         checkpoints=checkpoints,
     )
 

@@ -125,6 +125,7 @@ def shard_metadata(
     early_stopping: bool = False,
     search_space: Mapping[str, Any] = SEARCH_SPACE,
     seed: int = 0,
+    search: Mapping[str, Any] | None = None,
     producer: Mapping[str, Any] = PRODUCER,
     **changes: Any,
 ) -> dict[str, Any]:
@@ -146,6 +147,7 @@ def shard_metadata(
             "early_stopping": early_stopping,
             "search_space": search_space,
             "seed": seed,
+            **({} if search is None else {"search": search}),
         },
         TRIALS_KEY: [
             {
@@ -191,7 +193,7 @@ def write_shard(folder: Path, *, trials: Sequence[Trial], **study: Any) -> Path:
         folder: the release's folder.
         trials: (trial_id, status, metaparameters, rows), sorted by trial_id; see `curve`.
         study: what `shard_metadata` takes: workload (its name), batch_size, release, train_steps,
-            early_stopping, search_space, seed, producer, and any value of the workload
+            early_stopping, search_space, seed, search, producer, and any value of the workload
             definition, such as metric, goal, maximize or sparsity.
     """
     return write_table(folder, shard_table(trials), shard_metadata(trials, **study))

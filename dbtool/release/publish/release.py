@@ -197,7 +197,7 @@ class _Writing:
         for rows in self._kept(study, listed):
             rows_left.update(count(rows["trial_id"]))
             measurements.write(_of_study(rows, study))
-            found = improvements(rows, study.metric, _complete(listed))
+            found = improvements(rows, study.metric, _feasible(listed))
             improving.write(_of_study(found, study))
         for file in (measurements, improving):
             file.end_study()
@@ -234,7 +234,7 @@ def _of_study(rows: pa.Table, study: Study) -> pa.Table:
     return rows
 
 
-def _complete(trials: pa.Table) -> Sequence[int]:
-    """The ids of the COMPLETE trials."""
+def _feasible(trials: pa.Table) -> Sequence[int]:
+    """The ids of the trials that are not INFEASIBLE."""
     columns = (trials[name].to_pylist() for name in ("trial_id", "status"))
-    return [trial_id for trial_id, status in zip(*columns, strict=True) if status == "COMPLETE"]
+    return [trial_id for trial_id, status in zip(*columns, strict=True) if status != "INFEASIBLE"]

@@ -217,12 +217,15 @@ class _Work:
             else:
                 workload = json.loads(row["definition"])
                 workload |= {name: workload[name] for name in _DEFINITION}
-            search_space = json.loads(row["search_space"])
+            described = {
+                name: None if row[name] is None else json.loads(row[name])
+                for name in ("search_space", "search")
+            }
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise DbtoolError(
                 f"{self._folder} holds a study of {row['workload']} that cannot be read; {GET_ANEW}"
             ) from error
-        whole = {**about, **settings, "workload": workload, "search_space": search_space}
+        whole = {**about, **settings, **described, "workload": workload}
         return cast("Study", whole)
 
     def _new_trials(self, ids: Mapping[str, int | None]) -> list[_Trial]:

@@ -6,6 +6,7 @@ SELECT
     $train_steps,
     $early_stopping,
     $search_space,
-    $seed
+    $seed,
+    $search
 FROM stored.study
 RETURNING study_id;

@@ -21,7 +21,8 @@ SELECT
     train_steps,
     early_stopping,
     search_space,
-    seed
+    seed,
+    search
 FROM published_studies
 JOIN published_workloads USING (workload_id)
 JOIN published_releases USING (release_id)

@@ -11,7 +11,7 @@ CREATE VIEW stored.workload AS
 SELECT * REPLACE (definition::JSON AS definition) FROM read_parquet({workloads});
 
 CREATE VIEW stored.study AS
-SELECT * REPLACE (search_space::JSON AS search_space) FROM read_parquet({studies});
+SELECT * REPLACE (search_space::JSON AS search_space, search::JSON AS search) FROM read_parquet({studies});
 
 CREATE VIEW stored.shard AS
 SELECT * REPLACE (producer::JSON AS producer) FROM read_parquet({shards});

@@ -63,7 +63,7 @@ def produced(
         batch_size: of the study.
         definition: what differs in its definition.
     """
-    record = BlockRecord(2, 4)
+    record = BlockRecord(2)
     both, alive = np.array([0, 1]), np.ones(2, bool)
     record.add_losses(both, alive, 0, np.full((2, 4), 0.7, np.float32))
     for step, metrics in evaluations.items():

@@ -1,0 +1,159 @@
+"""How a study is searched in lockstep, and at which steps its trials are evaluated."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from dbtool.errors import UsageError
+from producers.workloads.definition import EvaluationRule
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from producers.workloads.definition import Workload
+
+# All trials are evaluated as the one says; those that have come near the goal as the other does.
+FAR = EvaluationRule(4, other_splits_every=8, examples_between=4_000)
+NEAR = EvaluationRule(8, other_splits_every=8, examples_between=2_000)
+
+
+@dataclass(frozen=True)
+class LockstepRule:
+    """A search whose trials advance together until the first of them is past the goal.
+
+    Steps to result are then known exactly and no trial is trained for longer, where the learning
+    rate is constant: the steps that a trial takes do not depend on how many follow.
+
+    Attributes:
+        window: whether every study but one searches a window around the optimum of the study at
+            the batch size next to it; otherwise every study searches the whole space.
+        wide_trials: of each study that searches the whole space.
+        wide_at: the study at the batch size closest to this searches the whole space.
+        dropping: a trial is dropped when its best value after x steps is worse than the leader's
+            after x / dropping steps; None to drop nobody.
+    """
+
+    window: bool = True
+    wide_trials: int = 50
+    wide_at: int = 64
+    dropping: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.dropping is not None and not 1 < self.dropping < math.inf:
+            raise ValueError(f"a leader is dropping times as fast, above 1, got {self.dropping}")
+
+    def neighbours(self, batch_sizes: Sequence[int]) -> dict[int, int | None]:
+        """The batch sizes in the order of their search, each with the one it starts from.
+
+        The first searches the whole space; the others follow outwards, the smaller ones first.
+        """
+        if not self.window:
+            return dict.fromkeys(batch_sizes)
+        ordered = sorted(batch_sizes)
+        first = min(ordered, key=lambda size: abs(math.log(size / self.wide_at)))
+        at = ordered.index(first)
+        smaller, larger = ordered[: at + 1][::-1], ordered[at:]
+        chain: dict[int, int | None] = {first: None}
+        for outwards in (smaller, larger):
+            chain.update(zip(outwards[1:], outwards[:-1], strict=True))
+        return chain
+
+    def evaluations(
+        self, workload: Workload, train_steps: int, batch_size: int
+    ) -> tuple[dict[int, bool], frozenset[int]]:
+        """The evaluations of trials of so many steps.
+
+        A workload whose protocol evaluates every so many steps keeps to that.
+
+        Returns:
+            The steps in order, each with whether every split is evaluated; and those of them at
+            which all trials are.
+        """
+        if workload.evaluation.every is not None:
+            schedule = workload.evaluation.schedule(train_steps, batch_size)
+            return schedule, frozenset(schedule)
+        steps: dict[int, bool] = {}
+        everyone: list[int] = []
+        due = 0
+        for step in NEAR.schedule(train_steps, batch_size):
+            steps[step] = False
+            if step >= due or step == train_steps:
+                steps[step] = len(everyone) % FAR.other_splits_every == 0
+                everyone.append(step)
+                due = FAR.after(step, batch_size)
+        steps[train_steps] = True
+        return steps, frozenset(everyone)
+
+    def to_json(self) -> dict[str, Any]:
+        """The rule as a shard records it."""
+        evaluations = {
+            name: {
+                "validation_per_doubling": rule.validation_per_doubling,
+                "examples_between": rule.examples_between,
+            }
+            for name, rule in (("far", FAR), ("near", NEAR))
+        }
+        return {
+            "method": "window" if self.window else "lockstep",
+            "dropping": self.dropping,
+            "wide_trials": self.wide_trials,
+            "wide_at": self.wide_at,
+            "evaluations": evaluations,
+        }
+
+
+def refuse_lockstep(workload: Workload) -> None:
+    """Refuses a search in lockstep where it would not be exact.
+
+    Raises:
+        UsageError: the workload's learning rate changes over the budget, or it has no goal.
+    """
+    mend = "search it with --search fixed"
+    if workload.schedule != "constant":
+        raise UsageError(
+            f"{workload.name} decays its learning rate over its budget of steps, so that how fast "
+            f"a trial is depends on how long it will train, and none can be stopped early; {mend}"
+        )
+    if workload.goal is None:
+        raise UsageError(
+            f"{workload.name} has no goal to stop its trials at; give one with --goal, or {mend}"
+        )
+
+
+SEARCHES = ("fixed", "lockstep", "window")
+
+
+@dataclass(frozen=True)
+class SearchWords:
+    """How to search studies, in a person's words; None stands for what was not said.
+
+    Attributes:
+        search: one of SEARCHES; None is fixed: every trial trains to its end.
+        dropping: as in `LockstepRule`.
+        wide_trials: likewise.
+        wide_at: likewise.
+    """
+
+    search: str | None = None
+    dropping: float | None = None
+    wide_trials: int | None = None
+    wide_at: int | None = None
+
+    def rule(self) -> LockstepRule | None:
+        """The rule that the words stand for; None where every trial trains to its end.
+
+        Raises:
+            UsageError: they clash.
+        """
+        chosen = self.search or "fixed"
+        given = {name: value for name, value in asdict(self).items() if value is not None}
+        given.pop("search", None)
+        needed = "window" if {"wide_trials", "wide_at"} & given.keys() else "lockstep"
+        if given and (chosen == "fixed" or (chosen, needed) == ("lockstep", "window")):
+            raise UsageError(
+                f"{' and '.join(given)} say how studies are searched with search {needed}, not "
+                f"with {chosen}; leave them out or search with {needed}"
+            )
+        return None if chosen == "fixed" else LockstepRule(window=chosen == "window", **given)

@@ -1,0 +1,188 @@
+"""Windows of a search space around the optimum at a neighbouring batch size.
+
+The learning rate that is best for steps to result moves with the batch size, between a square root
+and proportionally (Shallue et al., 2018, section 4.7); momentum multiplies it, so that windows are
+cut from the effective learning rate, learning_rate / (1 - momentum), where there is a momentum.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from producers.search import Range
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from producers.search import Metaparameter, SearchSpace
+
+EFFECTIVE_RATE = "effective_learning_rate"
+_RATE, _MOMENTUM = "learning_rate", "momentum"
+# Chosen: decades of the effective learning rate, and of one minus the momentum.
+_RATE_DECADES, _MOMENTUM_DECADES = 1.5, 1.0
+_OUTER = 0.1
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The best trial of a study, around which others search.
+
+    Attributes:
+        batch_size: of the study.
+        trial_id: the trial.
+        metaparameters: its name to value.
+    """
+
+    batch_size: int
+    trial_id: int
+    metaparameters: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The windows of one search space.
+
+    A window is a space of its own, in which `effective_learning_rate` may take the place of
+    `learning_rate`; the points of a `together` of windows are those of none in particular.
+
+    Attributes:
+        space: of the workload: name to range.
+        effective: whether momentum multiplies the learning rate, so that windows are cut from the
+            effective learning rate.
+    """
+
+    space: SearchSpace
+    effective: bool
+
+    def around(self, optimum: Optimum, batch_size: int) -> SearchSpace:
+        """The window around an optimum, moved to another batch size.
+
+        A decade and a half of the learning rate around that of the optimum times the square root
+        of the ratio of the batch sizes; a decade of one minus the momentum around its own, where
+        momentum multiplies the learning rate; the whole range of every other metaparameter.
+        """
+        coordinates = self._coordinates(optimum.metaparameters)
+        centre = coordinates[self._rate] * math.sqrt(batch_size / optimum.batch_size)
+        found = self._limits()
+        found[self._rate] = _around(centre, _RATE_DECADES, _range_of(found, self._rate))
+        if self.effective:
+            limits = _range_of(found, _MOMENTUM)
+            rest = Range(1 - limits.maximum, 1 - limits.minimum, "LOG_SCALE")
+            around = _around(1 - coordinates[_MOMENTUM], _MOMENTUM_DECADES, rest)
+            found[_MOMENTUM] = _within(limits, 1 - around.maximum, 1 - around.minimum)
+        return found
+
+    def widened(
+        self, searched: SearchSpace, metaparameters: Mapping[str, float]
+    ) -> SearchSpace | None:
+        """What to search next when the best trial lies at an edge of what was searched.
+
+        Args:
+            searched: a window, or the windows together.
+            metaparameters: of the best trial.
+
+        Returns:
+            Half a window more beyond the edge in whose tenth the trial lies; None where it lies in
+            no edge's, or the workload's own range ends there.
+        """
+        coordinates, limits = self._coordinates(metaparameters), self._limits()
+        widths = {self._rate: _RATE_DECADES}
+        if self.effective:
+            widths[_MOMENTUM] = _MOMENTUM_DECADES
+        for name, decades in widths.items():
+            inside = _range_of(searched, name)
+            position = inside.position(coordinates[name])
+            beyond = _beyond(inside, _range_of(limits, name), position, decades / 2)
+            if beyond is not None:
+                return searched | {name: beyond}
+        return None
+
+    def metaparameters(self, point: Mapping[str, float]) -> dict[str, float]:
+        """The metaparameters of a point of a window, within the ranges of the space."""
+        values = dict(point)
+        if self.effective:
+            values[_RATE] = values.pop(EFFECTIVE_RATE) * (1 - values[_MOMENTUM])
+        rates = _range_of(self.space, _RATE)
+        values[_RATE] = min(max(values[_RATE], rates.minimum), rates.maximum)
+        return {name: values[name] for name in self.space}
+
+    def bounds(self, searched: SearchSpace) -> SearchSpace:
+        """The smallest ranges of the metaparameters themselves that hold a window."""
+        if not self.effective:
+            return searched
+        rates, momenta = _range_of(searched, EFFECTIVE_RATE), _range_of(searched, _MOMENTUM)
+        low, high = rates.minimum * (1 - momenta.maximum), rates.maximum * (1 - momenta.minimum)
+        bounded = searched | {_RATE: _within(_range_of(self.space, _RATE), low, high)}
+        return {name: bounded[name] for name in self.space}
+
+    @property
+    def _rate(self) -> str:
+        return EFFECTIVE_RATE if self.effective else _RATE
+
+    def _coordinates(self, values: Mapping[str, float]) -> dict[str, float]:
+        """The values in which windows are cut."""
+        found = dict(values)
+        if self.effective:
+            found[EFFECTIVE_RATE] = found[_RATE] / (1 - found[_MOMENTUM])
+        return found
+
+    def _limits(self) -> SearchSpace:
+        """The whole space in the coordinates in which windows are cut."""
+        if not self.effective:
+            return dict(self.space)
+        rates, momenta = _range_of(self.space, _RATE), _range_of(self.space, _MOMENTUM)
+        low, high = rates.minimum / (1 - momenta.minimum), rates.maximum / (1 - momenta.maximum)
+        others = {name: each for name, each in self.space.items() if name != _RATE}
+        return {EFFECTIVE_RATE: Range(low, high, "LOG_SCALE"), **others}
+
+
+def together(first: SearchSpace, second: SearchSpace) -> SearchSpace:
+    """The smallest ranges that hold those of two windows of one space."""
+    found: dict[str, Metaparameter] = {}
+    for name, one in first.items():
+        other = second[name]
+        found[name] = one
+        if isinstance(one, Range) and isinstance(other, Range):
+            low, high = min(one.minimum, other.minimum), max(one.maximum, other.maximum)
+            found[name] = replace(one, minimum=low, maximum=high)
+    return found
+
+
+def _range_of(space: SearchSpace, name: str) -> Range:
+    """A metaparameter that has a range.
+
+    Raises:
+        TypeError: it has none, so that there is no window of it.
+    """
+    found = space[name]
+    if not isinstance(found, Range):
+        raise TypeError(f"{name} has no range to cut a window from: {found}")
+    return found
+
+
+def _around(centre: float, decades: float, limits: Range) -> Range:
+    """So many decades around a value, cut off at the limits."""
+    half = 10 ** (decades / 2)
+    centre = min(max(centre, limits.minimum), limits.maximum)
+    return _within(limits, centre / half, centre * half)
+
+
+def _within(limits: Range, low: float, high: float) -> Range:
+    """The part of a range between two values, each moved into it."""
+    low, high = (min(max(value, limits.minimum), limits.maximum) for value in (low, high))
+    return replace(limits, minimum=low, maximum=high)
+
+
+def _beyond(inside: Range, whole: Range, position: float, decades: float) -> Range | None:
+    """The part of a range beyond the edge that a position lies at; None away from edges."""
+    factor = 10**decades
+    low, high = inside.minimum, inside.maximum
+    if position < _OUTER and low > whole.minimum:
+        further = low / factor if inside.scale == "LOG_SCALE" else 1 - (1 - low) * factor
+        return _within(whole, further, low)
+    if position > 1 - _OUTER and high < whole.maximum:
+        further = high * factor if inside.scale == "LOG_SCALE" else 1 - (1 - high) / factor
+        return _within(whole, high, further)
+    return None

@@ -1,0 +1,131 @@
+"""When the trials of a study that advance together stop: at the first that is past the goal."""
+
+from __future__ import annotations
+
+import bisect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Goal:
+    """The value of a metric that a study is searched for.
+
+    Attributes:
+        metric: a column of the validation split, such as val_classification_error.
+        value: the goal.
+        maximize: whether higher values are better.
+        inclusive: whether a value equal to the goal has reached it.
+    """
+
+    metric: str
+    value: float
+    maximize: bool = False
+    inclusive: bool = False
+
+    def reached(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool]:
+        """Whether each value is past the goal."""
+        if self.inclusive:
+            return values >= self.value if self.maximize else values <= self.value
+        return values > self.value if self.maximize else values < self.value
+
+    def near(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool]:
+        """Whether each value is close enough to the goal to be watched closely.
+
+        An error under twice the goal, an average precision over half of it. Cross entropies start
+        within a few times their goals: there a quarter more than the goal is close.
+        """
+        if self.maximize:
+            return values > self.value / 2
+        return values < self.value * (1.25 if "cross_entropy" in self.metric else 2.0)
+
+    def cost(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Numbers that are lower the better the values are; not a number is the worst."""
+        signed = -values if self.maximize else values
+        return np.where(np.isnan(signed), np.inf, signed)
+
+
+class FirstToGoal:
+    """Stops trials that advance together once the first of them is past the goal.
+
+    A trial that all others have left behind is dropped before: one whose best value after x steps
+    is worse than the leader's after x / dropping steps. The leader is the best of all trials at
+    each step, those of earlier rounds among them.
+
+    Args:
+        goal: of the study.
+        trials: how many there are.
+        everyone: the evaluations, by their steps, that every trial takes part in; at others those
+            near the goal alone do.
+        dropping: how many times as fast the leader was; None to drop nobody.
+        leader: the steps and best costs of earlier rounds, both in order.
+
+    Attributes:
+        reached_at: the step after which a trial was first found past the goal.
+        leader: the steps after which the best cost of all trials fell, with that cost.
+    """
+
+    def __init__(
+        self,
+        goal: Goal,
+        trials: int,
+        *,
+        everyone: Collection[int],
+        dropping: float | None = None,
+        leader: Sequence[tuple[int, float]] = (),
+    ) -> None:
+        self._goal = goal
+        self._everyone = frozenset(everyone)
+        self._dropping = dropping
+        self._earlier = tuple(leader)
+        self._best = np.full(trials, np.inf)
+        self._near = np.zeros(trials, bool)
+        self.reached_at: int | None = None
+        self.leader: list[tuple[int, float]] = []
+
+    @property
+    def metric(self) -> str:
+        """The metric that is watched."""
+        return self._goal.metric
+
+    def due(self, step: int) -> npt.NDArray[np.bool]:
+        """Which trials are evaluated after a step, bool [trials]."""
+        return np.ones_like(self._near) if step in self._everyone else self._near.copy()
+
+    def observe(
+        self, step: int, trials: npt.NDArray[np.int64], values: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.int64]:
+        """Takes in what was measured after a step; returns the trials that are dropped.
+
+        Args:
+            step: updates made; no less than at the call before.
+            trials: int [n], those that were evaluated.
+            values: float64 [n], of the metric.
+        """
+        costs = self._goal.cost(values)
+        self._best[trials] = np.minimum(self._best[trials], costs)
+        self._near[trials] |= self._goal.near(values)
+        leading = float(costs.min(initial=np.inf))
+        if not self.leader or leading < self.leader[-1][1]:
+            self.leader.append((step, leading))
+        if self._goal.reached(values).any() and self.reached_at is None:
+            self.reached_at = step
+        if self._dropping is None:
+            return np.empty(0, np.int64)
+        return trials[self._best[trials] > self._leaders_best(step / self._dropping)]
+
+    def _leaders_best(self, step: float) -> float:
+        """The leader's best cost up to a step; infinite where it was evaluated untrained alone."""
+        best = np.inf
+        for curve in (self._earlier, self.leader):
+            before = bisect.bisect_right(curve, step, key=lambda point: point[0])
+            if before and curve[before - 1][0] > 0:
+                best = min(best, curve[before - 1][1])
+        return best

@@ -1,0 +1,193 @@
+"""Windows around an optimum: where they lie, by hand; and what holds of all of them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from producers.lockstep.window import Optimum, Windows, together
+from producers.search import Choice, Range
+from producers.training.optimizers import OPTIMIZERS
+
+RATES = Range(1e-4, 10.0, "LOG_SCALE")
+MOMENTA = Range(0.9, 0.9999, "REVERSE_LOG_SCALE")
+SGD = Windows({"learning_rate": RATES}, effective=False)
+MOMENTUM = Windows({"learning_rate": RATES, "momentum": MOMENTA}, effective=True)
+
+
+def optimum(batch_size: int, **metaparameters: float) -> Optimum:
+    return Optimum(batch_size, 7, metaparameters)
+
+
+def ends(space: object) -> tuple[float, float]:
+    assert isinstance(space, Range)
+    return space.minimum, space.maximum
+
+
+def test_a_window_of_the_learning_rate_is_a_decade_and_a_half() -> None:
+    found = SGD.around(optimum(64, learning_rate=0.1), 64)
+    assert ends(found["learning_rate"]) == pytest.approx((0.1 * 10**-0.75, 0.1 * 10**0.75))
+
+
+def test_a_window_moves_with_the_square_root_of_the_batch_size() -> None:
+    low, high = ends(SGD.around(optimum(64, learning_rate=0.1), 256)["learning_rate"])
+    assert math.sqrt(low * high) == pytest.approx(0.2)
+    low, high = ends(SGD.around(optimum(64, learning_rate=0.1), 16)["learning_rate"])
+    assert math.sqrt(low * high) == pytest.approx(0.05)
+
+
+def test_a_window_ends_where_the_search_space_does() -> None:
+    assert ends(SGD.around(optimum(1, learning_rate=9.0), 4)["learning_rate"])[1] == 10.0
+    # Beyond the space altogether there is half a window at its end.
+    low, high = ends(SGD.around(optimum(1, learning_rate=9.0), 10_000)["learning_rate"])
+    assert (low, high) == pytest.approx((10 * 10**-0.75, 10.0))
+
+
+def test_with_momentum_the_window_is_of_the_effective_learning_rate() -> None:
+    # 0.02 / (1 - 0.98) = 1; one minus the momentum is 0.02.
+    found = MOMENTUM.around(optimum(64, learning_rate=0.02, momentum=0.98), 64)
+    assert set(found) == {"effective_learning_rate", "momentum"}
+    assert ends(found["effective_learning_rate"]) == pytest.approx((10**-0.75, 10**0.75))
+    low, high = ends(found["momentum"])
+    assert (1 - high, 1 - low) == pytest.approx((0.02 * 10**-0.5, 0.02 * 10**0.5))
+
+
+def test_momenta_end_at_the_border_of_their_range() -> None:
+    found = MOMENTUM.around(optimum(64, learning_rate=0.02, momentum=0.905), 64)
+    assert ends(found["momentum"])[0] == 0.9
+    assert 1 - ends(found["momentum"])[1] == pytest.approx(0.095 * 10**-0.5)
+
+
+def test_points_become_learning_rates_of_their_momentum() -> None:
+    point = {"effective_learning_rate": 1.0, "momentum": 0.98}
+    assert MOMENTUM.metaparameters(point) == pytest.approx(
+        {"learning_rate": 0.02, "momentum": 0.98}
+    )
+    # Not beyond the learning rates of the space.
+    point = {"effective_learning_rate": 1e6, "momentum": 0.9}
+    assert MOMENTUM.metaparameters(point)["learning_rate"] == 10.0
+
+
+def test_the_bounds_hold_every_learning_rate_of_a_window() -> None:
+    searched = {
+        "effective_learning_rate": Range(0.1, 1.0, "LOG_SCALE"),
+        "momentum": Range(0.9, 0.99, "REVERSE_LOG_SCALE"),
+    }
+    bounds = MOMENTUM.bounds(searched)
+    assert list(bounds) == ["learning_rate", "momentum"]
+    assert ends(bounds["learning_rate"]) == pytest.approx((0.1 * 0.01, 1.0 * 0.1))
+
+
+def test_an_optimum_in_the_outer_tenth_widens_its_side() -> None:
+    searched = {"learning_rate": Range(0.01, 0.01 * 10**1.5, "LOG_SCALE")}
+    assert SGD.widened(searched, {"learning_rate": 0.05}) is None
+    lower = SGD.widened(searched, {"learning_rate": 0.01 * 10**0.1})
+    assert lower is not None
+    assert ends(lower["learning_rate"]) == pytest.approx((0.01 * 10**-0.75, 0.01))
+    upper = SGD.widened(searched, {"learning_rate": 0.01 * 10**1.4})
+    assert upper is not None
+    assert ends(upper["learning_rate"]) == pytest.approx((0.01 * 10**1.5, 0.01 * 10**2.25))
+    both = together(searched, upper)
+    assert ends(both["learning_rate"]) == pytest.approx((0.01, 0.01 * 10**2.25))
+
+
+def test_an_optimum_at_the_border_of_the_space_widens_nothing() -> None:
+    searched = {"learning_rate": Range(0.5, 10.0, "LOG_SCALE")}
+    assert SGD.widened(searched, {"learning_rate": 9.9}) is None
+    assert SGD.widened(searched, {"learning_rate": 0.51}) is not None
+
+
+def test_momenta_widen_towards_one() -> None:
+    searched = {
+        "effective_learning_rate": Range(0.1, 0.1 * 10**1.5, "LOG_SCALE"),
+        "momentum": Range(0.9, 0.99, "REVERSE_LOG_SCALE"),
+    }
+    # An effective rate of 0.5, in the middle; the momentum at 0.989, near the upper end.
+    more = MOMENTUM.widened(searched, {"learning_rate": 0.5 * 0.011, "momentum": 0.989})
+    assert more is not None
+    low, high = ends(more["momentum"])
+    assert (1 - low, 1 - high) == pytest.approx((0.01, 0.01 * 10**-0.5))
+    assert more["effective_learning_rate"] == searched["effective_learning_rate"]
+    # At 0.9 the space ends.
+    assert MOMENTUM.widened(searched, {"learning_rate": 0.05, "momentum": 0.9}) is None
+
+
+def test_other_metaparameters_keep_their_ranges() -> None:
+    epsilon, smoothing = Range(1e-10, 1e-3, "LOG_SCALE"), Choice((0.0, 0.1))
+    space = {"learning_rate": RATES, "epsilon": epsilon, "label_smoothing": smoothing}
+    found = Windows(space, effective=False).around(
+        optimum(64, learning_rate=0.1, epsilon=1e-8, label_smoothing=0.0), 64
+    )
+    assert found["epsilon"] == epsilon
+    assert found["label_smoothing"] == smoothing
+
+
+@pytest.mark.parametrize("name", sorted(OPTIMIZERS))
+def test_windows_of_every_optimizer(name: str) -> None:
+    """A steady gradient moves the weights by learning_rate / (1 - momentum) where that is said."""
+    import jax.numpy as jnp
+
+    definition = OPTIMIZERS[name]
+    windows = Windows(dict(definition.search_space), definition.sums_up)
+    middle = {each: range_.at(0.5) for each, range_ in definition.search_space}
+    window = windows.around(Optimum(64, 0, middle), 64)
+    point = {each: range_.at(0.25) for each, range_ in window.items()}
+    assert set(windows.metaparameters(point)) == set(middle)
+    if "momentum" not in middle:
+        assert not definition.sums_up
+        return
+    # A matrix of rank one, whose direction muon keeps as it is whatever its size.
+    middle |= {"momentum": 0.9, "weight_decay": 0.0, "rho": 0.9, "epsilon": 1e-8}
+    weights = {"kernel": jnp.ones((4, 4))}
+    rule = definition.direction({each: jnp.float32(value) for each, value in middle.items()})
+    state, first, last = rule.init(weights), None, None
+    for _ in range(200):
+        direction, state = rule.update({"kernel": jnp.ones((4, 4))}, state, weights)
+        last = float(direction["kernel"][0, 0])
+        first = first or last
+    assert first is not None
+    if name != "rmsprop":  # its first direction is not scaled yet
+        assert (last / first > 5) is definition.sums_up
+
+
+@given(
+    st.floats(1e-4, 10.0),
+    st.floats(0.9, 0.9999),
+    st.integers(0, 16),
+    st.integers(0, 16),
+    st.lists(st.floats(0, 1, exclude_max=True), min_size=2, max_size=2),
+)
+def test_points_of_a_window_lie_in_the_space_and_its_bounds(
+    rate: float, momentum: float, at: int, to: int, positions: list[float]
+) -> None:
+    window = MOMENTUM.around(optimum(2**at, learning_rate=rate, momentum=momentum), 2**to)
+    point = {
+        name: range_.at(position)
+        for (name, range_), position in zip(window.items(), positions, strict=True)
+    }
+    found = MOMENTUM.metaparameters(point)
+    bounds = MOMENTUM.bounds(window)
+    for name, limits in (("learning_rate", RATES), ("momentum", MOMENTA)):
+        assert limits.minimum <= found[name] <= limits.maximum
+        low, high = ends(bounds[name])
+        assert low * (1 - 1e-9) <= found[name] <= high * (1 + 1e-9)
+
+
+@given(st.floats(1e-4, 10.0), st.integers(0, 16))
+def test_widening_ends(rate: float, to: int) -> None:
+    """The windows around an optimum at any value reach it, or the border, in a few rounds."""
+    window = SGD.around(optimum(256, learning_rate=0.05), 2**to)
+    best = min(max(rate, ends(window["learning_rate"])[0]), ends(window["learning_rate"])[1])
+    rounds = 0
+    while (more := SGD.widened(window, {"learning_rate": best})) is not None:
+        window = together(window, more)
+        low, high = ends(window["learning_rate"])
+        best = min(max(rate, low), high)
+        rounds += 1
+        assume(rounds < 20)
+    low, high = ends(window["learning_rate"])
+    assert low <= best <= high
+    assert best == rate

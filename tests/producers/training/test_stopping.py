@@ -1,0 +1,110 @@
+"""When trials that advance together stop: known answers, and the rule against all that could be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from producers.training.stopping import FirstToGoal, Goal
+
+ERROR = Goal("val_classification_error", 0.03)
+NO_TRIALS = np.empty(0, np.int64)
+
+
+@pytest.mark.parametrize(
+    ("goal", "reached"),
+    [
+        (ERROR, [True, False, False]),
+        (Goal("val_classification_error", 0.03, inclusive=True), [True, True, False]),
+        (Goal("val_average_precision", 0.03, maximize=True), [False, False, True]),
+        (Goal("val_average_precision", 0.03, maximize=True, inclusive=True), [False, True, True]),
+    ],
+)
+def test_a_goal_is_reached_past_it_or_at_it(goal: Goal, reached: list[bool]) -> None:
+    # 149, 150 and 151 errors of 5,000, as evaluations divide them.
+    assert goal.reached(np.array([149, 150, 151]) / 5_000).tolist() == reached
+
+
+def test_not_a_number_reaches_nothing_and_is_the_worst() -> None:
+    for goal in (ERROR, Goal("val_average_precision", 0.3, maximize=True)):
+        values = np.array([np.nan, 0.5])
+        assert not goal.reached(values)[0]
+        assert not goal.near(values)[0]
+        assert goal.cost(values).argmax() == 0
+
+
+def observe(rule: FirstToGoal, step: int, values: dict[int, float]) -> list[int]:
+    dropped = rule.observe(step, np.array(list(values)), np.array(list(values.values())))
+    return sorted(dropped.tolist())
+
+
+def test_trials_near_the_goal_are_evaluated_more_often_than_the_others() -> None:
+    rule = FirstToGoal(ERROR, 3, everyone=[0, 10])
+    assert rule.due(0).tolist() == [True, True, True]
+    observe(rule, 0, {0: 0.9, 1: 0.9, 2: 0.9})
+    assert rule.due(5).tolist() == [False, False, False]
+    # Under 0.06, twice the goal, once is enough.
+    observe(rule, 10, {0: 0.05, 1: 0.06, 2: 0.2})
+    assert rule.due(11).tolist() == [True, False, False]
+    observe(rule, 11, {0: 0.07})
+    assert rule.due(12).tolist() == [True, False, False]
+
+
+def test_the_first_value_past_the_goal_ends_it() -> None:
+    rule = FirstToGoal(ERROR, 2, everyone=[0, 10, 20])
+    observe(rule, 10, {0: 0.03, 1: 0.04})
+    assert rule.reached_at is None
+    observe(rule, 20, {0: 0.0298, 1: 0.0296})
+    assert rule.reached_at == 20
+
+
+def test_a_trial_is_dropped_when_the_leader_was_ahead_four_times_as_fast() -> None:
+    rule = FirstToGoal(ERROR, 3, everyone=[], dropping=4)
+    # The untrained networks say nothing of who leads.
+    assert observe(rule, 0, {0: 0.80, 1: 0.90, 2: 0.95}) == []
+    assert observe(rule, 10, {0: 0.50, 1: 0.70, 2: 0.60}) == []
+    # 39 / 4 is before the leader's first evaluation, 40 / 4 is at it.
+    assert observe(rule, 39, {0: 0.30, 1: 0.60, 2: 0.55}) == []
+    assert observe(rule, 40, {0: 0.20, 1: 0.55, 2: 0.50}) == [1]
+    # Trial 2 is as good as the leader was, and not worse: what counts is the best of each.
+    assert observe(rule, 41, {0: 0.20, 2: 0.70}) == []
+
+
+def test_leaders_of_earlier_rounds_drop_trials_too() -> None:
+    rule = FirstToGoal(ERROR, 1, everyone=[], dropping=2, leader=[(0, 0.9), (5, 0.4), (8, 0.1)])
+    assert observe(rule, 10, {0: 0.40}) == []
+    assert observe(rule, 14, {0: 0.45}) == []  # its best is still 0.40
+    assert observe(rule, 16, {0: 0.20}) == [0]
+
+
+@given(st.data())
+def test_dropped_trials_are_those_that_are_behind(data: st.DataObject) -> None:
+    """Compares with the rule in words, worked out from the whole history at each evaluation."""
+    trials = data.draw(st.integers(1, 4))
+    steps = sorted(data.draw(st.sets(st.integers(1, 60), min_size=1, max_size=8)))
+    dropping = data.draw(st.floats(1.5, 8))
+    errors = st.floats(0.0, 1.0)
+    rule = FirstToGoal(ERROR, trials, everyone=steps, dropping=dropping)
+    seen: list[tuple[int, int, float]] = []
+    alive = set(range(trials))
+    for step in steps:
+        values = {trial: data.draw(errors) for trial in sorted(alive)}
+        seen += [(step, trial, value) for trial, value in values.items()]
+        dropped = observe(rule, step, values)
+        ahead = [value for at, _, value in seen if at <= step / dropping]
+        for trial in alive:
+            own = min(value for _, each, value in seen if each == trial)
+            assert (trial in dropped) == (bool(ahead) and own > min(ahead))
+        alive -= set(dropped)
+        if not alive:
+            break
+    # The leader of all is never among them.
+    assert alive or not seen
+
+
+def test_leading_trials_are_never_dropped() -> None:
+    rule = FirstToGoal(ERROR, 2, everyone=[], dropping=1.01)
+    for step in range(1, 50):
+        assert 0 not in observe(rule, step, {0: 1 / step, 1: 1 / step})
