@@ -80,7 +80,7 @@ def settings(workload: Workload) -> list[Setting]:
     graded = dict(workload.certainty)
     # The words of the first definitions.
     if scaled := graded.pop("pixels scaled to [0, 1]", None):
-        graded |= {"form: mean": scaled, "form: deviation": scaled}
+        graded |= dict.fromkeys(("form: mean", "form: deviation", "form: by_image"), scaled)
     # The first definitions do not name it: the number is the paper's, which ones are not known.
     graded.setdefault("held_out: examples", "recalled")
     model = model_definition(workload.model)

@@ -48,6 +48,7 @@ _FORMS = {
 _CERTAINTY = {
     "augmentation": "stated",
     "batch_sizes": "chosen",
+    "dtype": "stated",
     "evaluation": "chosen",
     "evaluation: every": "stated",
     "form": "stated",
