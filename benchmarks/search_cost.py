@@ -107,7 +107,7 @@ def lockstep(
     ends = np.array([min(trial.steps, first) for trial in trials], float)
     alive = np.ones(len(trials), bool)
     for step in sorted({int(step) for trial in trials for step in trial.evaluated_at}):
-        if step > first or rule.reached_at is not None:
+        if step > first or rule.ended:
             break
         now = [
             (number, trial.errors[np.searchsorted(trial.evaluated_at, step)])

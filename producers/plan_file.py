@@ -34,8 +34,9 @@ class PlannedSweep:
         feasible: trials of a study are added until this many are not INFEASIBLE.
         steps: of each trial; None for the workload's budget.
         budget: multiplies the workload's budget.
-        search: how its studies are searched, with the three below; see `SearchWords`.
+        search: how its studies are searched, with the four below; see `SearchWords`.
         dropping: how many times as fast the leader of a search was.
+        reaching: how many trials have to be past the goal.
         wide_trials: of the study that searches the whole space.
         wide_at: the batch size that this study is closest to.
     """
@@ -48,6 +49,7 @@ class PlannedSweep:
     budget: float = 1.0
     search: str | None = None
     dropping: float | None = None
+    reaching: int | None = None
     wide_trials: int | None = None
     wide_at: int | None = None
 
@@ -57,7 +59,9 @@ class PlannedSweep:
         Raises:
             UsageError: what it says of the search clashes.
         """
-        words = SearchWords(self.search, self.dropping, self.wide_trials, self.wide_at)
+        words = SearchWords(
+            self.search, self.dropping, self.reaching, self.wide_trials, self.wide_at
+        )
         rule = words.rule()
         if rule is not None and self.feasible:
             raise UsageError(f"search {self.search} adds trials by itself; leave out feasible")
@@ -257,6 +261,7 @@ _SWEEP = {
         f"a number above {DROPPING.least} up to {DROPPING.most}, such as 4",
         lambda value: _is_number(value, DROPPING) and value > DROPPING.least,
     ),
+    "reaching": _whole(TRIALS, 3),
     "wide_trials": _whole(TRIALS, 50),
     "wide_at": _whole(Limits(1, _MOST), 64),
 }

@@ -81,7 +81,7 @@ asked AS (
     FROM listed
 ),
 held AS (
-    SELECT release, workload, study_id, batch_size, train_steps, search_space, stopped_at_goal(search) AS stopped
+    SELECT release, workload, study_id, batch_size, train_steps, search_space, stopped_at_goal(search, train_steps) AS stopped
     FROM stored.study
     JOIN stored.workload USING (workload_id)
     JOIN stored.release USING (release_id)

@@ -8,9 +8,9 @@ FROM stored.trial AS trial
 JOIN stored.study USING (study_id)
 WHERE status = 'COMPLETE' OR status = 'INCOMPLETE' AND search IS NOT NULL;
 
--- Whether a study ended when the first of its trials was past the workload's goal, so that nothing is known of what
--- comes later: of other goals or metrics that none of them had reached by then, and of the best values.
-CREATE MACRO stopped_at_goal(search) AS coalesce((search->>'reached')::BOOLEAN, false);
+-- Whether a study ended when enough of its trials were past the workload's goal, so that nothing is known of what comes
+-- later: of other goals or metrics that none of them had reached by then, and of the best values.
+CREATE MACRO stopped_at_goal(search, train_steps) AS coalesce(train_steps < (search->>'most_steps')::BIGINT, false);
 
 -- The first trials of each study, as the figures take them: those that count, sorted by trial id as a number.
 CREATE MACRO first_trials(trial_count) AS TABLE
@@ -154,7 +154,7 @@ SELECT
     batch_size,
     train_steps,
     search_space,
-    stopped_at_goal(search) AS stopped,
+    stopped_at_goal(search, train_steps) AS stopped,
     coalesce(metric_name, workload.metric) AS metric,
     coalesce(goal_value, workload.goal)::DOUBLE AS goal,
     strict_goal(

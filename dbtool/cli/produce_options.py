@@ -134,6 +134,18 @@ Dropping = Annotated[
     ),
 ]
 
+Reaching = Annotated[
+    int | None,
+    typer.Option(
+        min=TRIALS.least,
+        max=TRIALS.most,
+        metavar="N",
+        help="End a study when N of its trials are past the goal; without it 1. More tell how "
+        "lucky the first was.",
+        show_default=False,
+    ),
+]
+
 WideTrials = Annotated[
     int | None,
     typer.Option(

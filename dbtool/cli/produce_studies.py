@@ -33,6 +33,7 @@ class Words:
     budget: float | None
     search: str | None
     dropping: float | None
+    reaching: int | None
     wide_trials: int | None
     wide_at: int | None
     replace: list[str] | None
@@ -53,6 +54,7 @@ class Words:
             "--budget": self.budget,
             "--search": self.search,
             "--dropping": self.dropping,
+            "--reaching": self.reaching,
             "--wide-trials": self.wide_trials,
             "--wide-at": self.wide_at,
             "--replace": self.replace or None,
@@ -149,7 +151,9 @@ def _search(words: Words) -> LockstepRule | None:
         )
     if words.search in ("lockstep", "window") and words.feasible:
         raise UsageError(f"--search {words.search} adds trials by itself; leave out --feasible")
-    said = SearchWords(words.search, words.dropping, words.wide_trials, words.wide_at)
+    said = SearchWords(
+        words.search, words.dropping, words.reaching, words.wide_trials, words.wide_at
+    )
     return said.rule()
 
 

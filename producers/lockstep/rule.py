@@ -21,7 +21,7 @@ NEAR = EvaluationRule(8, other_splits_every=8, examples_between=2_000)
 
 @dataclass(frozen=True)
 class LockstepRule:
-    """A search whose trials advance together until the first of them is past the goal.
+    """A search whose trials advance together until the first few of them are past the goal.
 
     Steps to result are then known exactly and no trial is trained for longer, where the learning
     rate is constant: the steps that a trial takes do not depend on how many follow.
@@ -31,6 +31,8 @@ class LockstepRule:
             the batch size next to it; otherwise every study searches the whole space.
         wide_trials: of each study that searches the whole space.
         wide_at: the study at the batch size closest to this searches the whole space.
+        reaching: a study ends when so many of its trials are past the goal; more than one tell how
+            lucky the first was.
         dropping: a trial is dropped when its best value after x steps is worse than the leader's
             after x / dropping steps; None to drop nobody.
     """
@@ -38,6 +40,7 @@ class LockstepRule:
     window: bool = True
     wide_trials: int = 50
     wide_at: int = 64
+    reaching: int = 1
     dropping: float | None = None
 
     def __post_init__(self) -> None:
@@ -97,6 +100,7 @@ class LockstepRule:
         }
         return {
             "method": "window" if self.window else "lockstep",
+            "reaching": self.reaching,
             "dropping": self.dropping,
             "wide_trials": self.wide_trials,
             "wide_at": self.wide_at,
@@ -132,12 +136,14 @@ class SearchWords:
     Attributes:
         search: one of SEARCHES; None is fixed: every trial trains to its end.
         dropping: as in `LockstepRule`.
+        reaching: likewise.
         wide_trials: likewise.
         wide_at: likewise.
     """
 
     search: str | None = None
     dropping: float | None = None
+    reaching: int | None = None
     wide_trials: int | None = None
     wide_at: int | None = None
 

@@ -52,6 +52,7 @@ class Round:
         best: its metaparameters.
         best_cost: its best value, lower the better.
         reached_at: the step after which it was past the goal; None where it never was.
+        stopped_at: the step at which the trials stopped.
         leader: the steps after which the best cost of all trials fell, with that cost.
     """
 
@@ -63,6 +64,7 @@ class Round:
     best: dict[str, float]
     best_cost: float
     reached_at: int | None
+    stopped_at: int
     leader: tuple[tuple[int, float], ...]
 
     @property
@@ -139,9 +141,7 @@ class LockstepSearch:
         first = sum(each.trials for each in rounds)
         # A widened round covers half a window.
         count = study.least_trials if not rounds else max(1, study.least_trials // 2)
-        most_steps = study.train_steps
-        if rounds and (reached := _best(rounds).reached_at) is not None:
-            most_steps = reached
+        most_steps = min([study.train_steps, *(each.stopped_at for each in rounds)])
         folder = self._folder / ROUNDS_FOLDER / str(number)
         if not from_first(lambda: bool(shards_in(folder))):
             trials = self._trials(number, space, first, count)
@@ -153,11 +153,12 @@ class LockstepSearch:
                 self._goal,
                 count,
                 everyone=everyone,
+                reaching=self._rule.reaching,
                 dropping=self._rule.dropping,
                 leader=_leader(rounds),
             )
             session.train_round(trials, evaluations, rule, folder, on_steps)
-        found = from_first(lambda: _outcome(folder, self._goal))
+        found = from_first(lambda: _outcome(folder, self._goal, most_steps))
         leader = tuple((int(step), float(cost)) for step, cost in found.pop("leader"))
         return Round(
             space=space,
@@ -210,8 +211,7 @@ class LockstepSearch:
             for space in spaces[1:]:
                 searched = together(searched, space)
             searched = self._windows.bounds(searched)
-        if best.reached_at is not None:
-            described["train_steps"] = best.reached_at
+        described["train_steps"] = min(each.stopped_at for each in rounds)
         described["search_space"] = search_space_json(searched)
         described["search"] |= {
             "reached": best.reached_at is not None,
@@ -223,6 +223,7 @@ class LockstepSearch:
                     "trials": each.trials,
                     "most_steps": each.most_steps,
                     "reached_at": each.reached_at,
+                    "stopped_at": each.stopped_at,
                     "space": search_space_json(each.space),
                 }
                 for each in rounds
@@ -282,10 +283,12 @@ def _origin_json(origin: Optimum | None) -> dict[str, Any] | None:
     }
 
 
-def _outcome(folder: Path, goal: Goal) -> dict[str, Any]:
+def _outcome(folder: Path, goal: Goal, most_steps: int) -> dict[str, Any]:
     """What became of a round, from its shard: what `Round` holds, as JSON can."""
     path = shards_in(folder)[0]
-    metaparameters = {trial["trial_id"]: trial["metaparameters"] for trial in footer(path).trials}
+    trials = footer(path).trials
+    metaparameters = {trial["trial_id"]: trial["metaparameters"] for trial in trials}
+    complete = [trial["steps"] for trial in trials if trial["status"] == "COMPLETE"]
     table = pq.read_table(path, columns=["trial_id", "step", goal.metric]).drop_null()
     trial, step, value = (table[name].to_numpy() for name in ("trial_id", "step", goal.metric))
     cost, reached = goal.cost(value), goal.reached(value)
@@ -303,6 +306,7 @@ def _outcome(folder: Path, goal: Goal) -> dict[str, Any]:
         "best": metaparameters[int(trial[best])],
         "best_cost": float(cost[best]),
         "reached_at": int(step[best]) if reached.any() else None,
+        "stopped_at": max(complete, default=most_steps),
         "leader": leader,
     }
 

@@ -102,7 +102,7 @@ def train_block(
 ) -> BlockRecord:
     """Trains a block of trials to the last evaluation step, or to their first loss not finite.
 
-    With a rule, every trial ends at the first evaluation that finds one of them past the goal.
+    With a rule, every trial ends at the evaluation that finds enough of them past the goal.
 
     Args:
         program: the compiled functions of the workload.
@@ -149,8 +149,8 @@ def train_block(
         if not slots.alive.any():
             break
         _evaluate(program, splits.evaluated(every_split), progress, rule)
-        if rule is not None and rule.reached_at is not None:
-            _evaluate_rest(program, splits.evaluated(every_split=True), progress)
+        if rule is not None and rule.ended:
+            _evaluate(program, splits.evaluated(every_split=True), progress, None)
             break
         if every_split and measures and slots.alive.any():
             _measure(program, splits, trials, progress, measures)
@@ -173,7 +173,7 @@ def _evaluate(
     progress: Progress,
     rule: FirstToGoal | None,
 ) -> None:
-    """Evaluates the trials that are due, and drops those that the rule gives up."""
+    """Evaluates the trials that are due, all without a rule; drops those that it gives up."""
     slots, record = progress.slots, progress.record
     due = slots.alive
     if rule is not None:
@@ -189,17 +189,6 @@ def _evaluate(
             record.drop(dropped)
             slots.stop(dropped)
         due = due & slots.alive
-
-
-def _evaluate_rest(
-    program: BlockProgram, splits: Mapping[str, PlacedExamples], progress: Progress
-) -> None:
-    """Evaluates every split of all trials alive, as after a last step."""
-    slots = progress.slots
-    for split, examples in splits.items():
-        metrics = evaluated(program, progress.states, slots.alive, examples)
-        columns = {f"{split}_{name}": values for name, values in metrics.items()}
-        slots.stop(progress.record.add_evaluation(slots.trial, slots.alive, progress.step, columns))
 
 
 def _rearrange(program: BlockProgram, progress: Progress) -> None:

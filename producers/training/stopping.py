@@ -1,4 +1,4 @@
-"""When the trials of a study that advance together stop: at the first that is past the goal."""
+"""When the trials of a study that advance together stop: once some are past the goal."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Goal:
 
 
 class FirstToGoal:
-    """Stops trials that advance together once the first of them is past the goal.
+    """Stops trials that advance together once the first, or the first few, are past the goal.
 
     A trial that all others have left behind is dropped before: one whose best value after x steps
     is worse than the leader's after x / dropping steps. The leader is the best of all trials at
@@ -64,11 +64,11 @@ class FirstToGoal:
         trials: how many there are.
         everyone: the evaluations, by their steps, that every trial takes part in; at others those
             near the goal alone do.
+        reaching: how many trials have to be past the goal.
         dropping: how many times as fast the leader was; None to drop nobody.
         leader: the steps and best costs of earlier rounds, both in order.
 
     Attributes:
-        reached_at: the step after which a trial was first found past the goal.
         leader: the steps after which the best cost of all trials fell, with that cost.
     """
 
@@ -78,17 +78,24 @@ class FirstToGoal:
         trials: int,
         *,
         everyone: Collection[int],
+        reaching: int = 1,
         dropping: float | None = None,
         leader: Sequence[tuple[int, float]] = (),
     ) -> None:
         self._goal = goal
         self._everyone = frozenset(everyone)
+        self._reaching = min(reaching, trials)
         self._dropping = dropping
         self._earlier = tuple(leader)
         self._best = np.full(trials, np.inf)
         self._near = np.zeros(trials, bool)
-        self.reached_at: int | None = None
+        self._past = np.zeros(trials, bool)
         self.leader: list[tuple[int, float]] = []
+
+    @property
+    def ended(self) -> bool:
+        """Whether all trials stop."""
+        return int(self._past.sum()) >= self._reaching
 
     @property
     def metric(self) -> str:
@@ -115,8 +122,7 @@ class FirstToGoal:
         leading = float(costs.min(initial=np.inf))
         if not self.leader or leading < self.leader[-1][1]:
             self.leader.append((step, leading))
-        if self._goal.reached(values).any() and self.reached_at is None:
-            self.reached_at = step
+        self._past[trials] |= self._goal.reached(values)
         if self._dropping is None:
             return np.empty(0, np.int64)
         return trials[self._best[trials] > self._leaders_best(step / self._dropping)]

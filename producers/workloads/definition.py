@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 BATCH_SIZE_STUDY = "1811.03600"
 SPARSITY_STUDY = "2003.11316"
 
+CERTAINTIES = ("stated", "recalled", "chosen", "chosen by experiment")
+"""How sure a setting is: the authors say so, from memory of the paper, ours, or ours for what it
+gave beside the published results."""
+
 
 @dataclass(frozen=True)
 class EvaluationRule:
@@ -103,7 +107,7 @@ class Workload:
         batch_sizes: those of the published study.
         budget: how long trials train.
         evaluation: at which steps they are evaluated.
-        certainty: setting to stated, recalled or chosen: whose choice it is; that of a single
+        certainty: setting to one of CERTAINTIES: whose choice it is; that of a single
             metaparameter's range as `search_space: NAME`, and of parts of others likewise. A
             setting of the model may be surer in this workload than in general: `model: NAME`.
         form: what the examples look like.

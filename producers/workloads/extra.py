@@ -17,6 +17,11 @@ _CHOSEN = CERTAINTY | {
     "search_space": "chosen",
 }
 
+_ALL_CHOSEN = (
+    *("batch_sizes", "budget", "evaluation", "form"),
+    *("goal", "schedule", "search_space", "train_examples"),
+)
+
 
 def _fully_connected(optimizer: str, dataset: str = "mnist", goal: float = 0.03) -> Workload:
     """The network of 128-128-128 on MNIST or Fashion MNIST, trained and measured as by SGD."""
@@ -48,7 +53,7 @@ def _brown(optimizer: str) -> Workload:
         batch_sizes=powers(8, 4_096),
         budget=StepBudget(fewest=2_000, examples=400_000),
         evaluation=EvaluationRule(8, other_splits_every=8, examples_between=10_000),
-        certainty=tuple((_CHOSEN | {"form": "chosen", "train_examples": "chosen"}).items()),
+        certainty=tuple(dict.fromkeys(_ALL_CHOSEN, "chosen").items()),
         form=BROWN,
         paper=None,
     )

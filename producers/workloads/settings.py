@@ -50,6 +50,8 @@ _NAMED = frozenset(_SETTINGS) - {
     "search_space",
     "sobol",
 }
+# Of the form neither of them says these.
+_NOT_NAMED = {"form: mean", "form: deviation", "form: by_image"}
 # The loaders of all others say themselves what they hold out.
 _HOLDING_OUT = {"mnist", "fashion_mnist", "cifar_10"}
 _BY_NAME = {BATCH_SIZE_STUDY: "stated", SPARSITY_STUDY: "stated", None: "chosen"}
@@ -62,7 +64,7 @@ class Setting:
     Attributes:
         name: such as `goal`, or `model: widths` of one that is part of another.
         value: what JSON can hold.
-        certainty: stated, recalled or chosen.
+        certainty: one of `producers.workloads.definition.CERTAINTIES`.
     """
 
     name: str
@@ -78,10 +80,7 @@ class Setting:
 def settings(workload: Workload) -> list[Setting]:
     """Every setting of a workload, those of its model among them."""
     graded = dict(workload.certainty)
-    # The words of the first definitions.
-    if scaled := graded.pop("pixels scaled to [0, 1]", None):
-        graded |= dict.fromkeys(("form: mean", "form: deviation", "form: by_image"), scaled)
-    # The first definitions do not name it: the number is the paper's, which ones are not known.
+    # The number is the paper's, which ones are not known.
     graded.setdefault("held_out: examples", "recalled")
     model = model_definition(workload.model)
     of_model = {f"model: {name}": grade for name, grade in model.certainty.items()}
@@ -114,7 +113,8 @@ def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 def _certainty(name: str, graded: Mapping[str, str], by_name: str) -> str:
     """How sure a setting is: as it is graded, or the whole that it is part of, or by its name."""
     whole = name.partition(": ")[0]
-    return graded.get(name) or graded.get(whole) or (by_name if whole in _NAMED else "chosen")
+    named = whole in _NAMED and name not in _NOT_NAMED
+    return graded.get(name) or graded.get(whole) or (by_name if named else "chosen")
 
 
 def _text(value: Any) -> str:

@@ -65,7 +65,7 @@ def test_a_plan_says_how_studies_are_searched(write: Write) -> None:
         (64, 16, 24),
         (256, 64, 24),
     ]
-    assert {each.search for each in studies} == {LockstepRule(True, 40, 16, 4.0)}
+    assert {each.search for each in studies} == {LockstepRule(True, 40, 16, dropping=4.0)}
     assert {json.dumps(each.description()["search"]["dropping"]) for each in studies} == {"4"}
 
 
@@ -282,6 +282,7 @@ SWEEPS = st.builds(
     budget=st.floats(0, 100) | st.integers(0, 100),
     search=st.none() | st.sampled_from(["fixed", "lockstep", "window"]),
     dropping=st.none() | st.floats(1, 1_000, exclude_min=True),
+    reaching=st.none() | st.integers(1, 1_000_000),
     wide_trials=st.none() | st.integers(1, 1_000_000),
     wide_at=st.none() | st.integers(1, LONGEST),
 )

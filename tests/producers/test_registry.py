@@ -26,7 +26,7 @@ from producers.models.registry import model_definition
 from producers.search import Range, Sobol, StepsRange, search_space_json
 from producers.training.optimizers import optimizer_definition
 from producers.training.schedules import schedule_named
-from producers.workloads.definition import BATCH_SIZE_STUDY, SPARSITY_STUDY, Workload
+from producers.workloads.definition import BATCH_SIZE_STUDY, CERTAINTIES, SPARSITY_STUDY, Workload
 from producers.workloads.registry import WORKLOADS, find_workloads
 from producers.workloads.settings import settings
 
@@ -70,8 +70,7 @@ def test_goal_and_batch_sizes_are_the_published_ones(name: str) -> None:
     assert (workload.sparsity, workload.replaces) == (0.0, None)
 
 
-# The goal of fc_64_64_64 is chosen too: its measured shards say stated.
-@pytest.mark.parametrize("name", sorted(set(CATALOG) - {"mnist/fc_64_64_64/sgd"}))
+@pytest.mark.parametrize("name", sorted(CATALOG))
 def test_settings_are_as_sure_as_the_catalog_says(name: str) -> None:
     theirs, ours = dict(CATALOG[name].certainty), dict(WORKLOADS[name].certainty)
     assert ours["goal"] == theirs["goal"]
@@ -83,8 +82,8 @@ def test_settings_are_as_sure_as_the_catalog_says(name: str) -> None:
 def test_certainty_names_settings_and_search_spaces(name: str) -> None:
     workload = WORKLOADS[name]
     certainty = dict(workload.certainty)
-    assert set(certainty.values()) <= {"stated", "recalled", "chosen"}
-    settings = {field.name for field in fields(Workload)} | {"pixels scaled to [0, 1]"}
+    assert set(certainty.values()) <= set(CERTAINTIES)
+    settings = {field.name for field in fields(Workload)}
     searched = {f"search_space: {each}" for each, _ in workload.search_space}
     parts = {
         f"{field.name}: {part.name}"
@@ -235,7 +234,7 @@ def test_every_part_of_a_workload_is_known(name: str) -> None:
     assert schedule_named(workload.schedule)
     assert model_definition(workload.model).name == workload.model
     assert workload.source in LOADERS
-    assert {each.certainty for each in settings(workload)} <= {"stated", "recalled", "chosen"}
+    assert {each.certainty for each in settings(workload)} <= set(CERTAINTIES)
     searched = {metaparameter for metaparameter, _ in workload.search_space}
     needed = {"learning_rate", *optimizer_definition(workload.optimizer).metaparameters}
     if workload.schedule == "linear_decay":

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from producers.workloads.definition import CERTAINTIES
 from producers.workloads.registry import WORKLOADS
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def test_settings_keep_their_types_in_json(call: Call) -> None:
 
 def test_what_is_held_out_is_shown_where_it_is_a_setting(call: Call) -> None:
     shown = rows(call, "mnist/fc_1024/sgd")
-    assert shown["held_out: order"] == ("random", "chosen")
+    assert shown["held_out: order"] == ("first", "chosen by experiment")
     assert shown["held_out: examples"] == (5_000, "recalled")
     assert shown["form: by_image"] == (False, "chosen")
     assert not any(name.startswith("held_out") for name in rows(call, "brown/transformer_tiny/sgd"))
@@ -60,7 +61,7 @@ def test_table_is_for_people(call: Call) -> None:
     ]
     assert lines["batch_sizes"].split()[1:4] == ["1,", "2,", "4,"]
     assert lines["batch_sizes"].endswith("32768, 55000  stated")
-    assert lines["form: mean"].split()[2:] == ["0", "chosen"]
+    assert lines["form: mean"].split()[2:] == ["0.1307", "chosen", "by", "experiment"]
     assert lines["train_examples"].split()[1:] == ["55,000", "recalled"]
 
 
@@ -68,7 +69,7 @@ def test_table_is_for_people(call: Call) -> None:
 def test_every_setting_is_graded_and_named_once(call: Call, name: str) -> None:
     outcome = call("workloads", "--show", name, "--format", "jsonl")
     shown = [json.loads(line) for line in outcome.output.splitlines()]
-    assert {row["certainty"] for row in shown} <= {"stated", "recalled", "chosen"}
+    assert {row["certainty"] for row in shown} <= set(CERTAINTIES)
     assert len({row["setting"] for row in shown}) == len(shown)
     workload = WORKLOADS[name]
     wholes = {row["setting"].partition(": ")[0] for row in shown}

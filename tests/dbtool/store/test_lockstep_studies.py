@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 WORKLOAD = "digits/fc_8/sgd"
 VAL, TEST = "val_classification_error", "test_classification_error"
-SEARCH = {"method": "window", "goal": 0.1, "reached": True, "best_trial": 1, "dropping": 4}
+SEARCH = {"method": "window", "goal": 0.1, "reached": True, "most_steps": 60, "best_trial": 1}
 
 
 def trial(number: int, status: str, *points: tuple[int, float]) -> Any:
@@ -137,7 +137,7 @@ def test_another_search_of_a_study_is_refused(database: Path, tmp_path: Path) ->
         workload=WORKLOAD,
         batch_size=8,
         trials=other,
-        search=SEARCH | {"dropping": 8},
+        search=SEARCH | {"most_steps": 80},
     )
     with open_for_writing(database) as connection:
         report = ingest(connection, [path])

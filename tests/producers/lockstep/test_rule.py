@@ -52,7 +52,7 @@ def test_evaluations(train_steps: int, batch_size: int) -> None:
 
 
 def test_a_protocol_that_evaluates_every_so_many_steps_is_kept() -> None:
-    sparse = WORKLOADS["sparsity_0/mnist/simple_cnn_base/sgd"]
+    sparse = WORKLOADS["sparsity_0/mnist/simple_cnn/sgd"]
     steps, everyone = LockstepRule().evaluations(sparse, 450, 32)
     assert list(steps) == [0, 100, 200, 300, 400, 450]
     assert everyone == set(steps)
@@ -72,7 +72,7 @@ def test_words_become_a_rule() -> None:
     assert SearchWords().rule() is None
     assert SearchWords("fixed").rule() is None
     assert SearchWords("lockstep", dropping=4.0).rule() == LockstepRule(False, dropping=4.0)
-    assert SearchWords("window", None, 32, 128).rule() == LockstepRule(True, 32, 128)
+    assert SearchWords("window", None, 3, 32, 128).rule() == LockstepRule(True, 32, 128, 3)
 
 
 @pytest.mark.parametrize(

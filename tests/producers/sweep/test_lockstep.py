@@ -136,6 +136,22 @@ def test_lockstep_finds_the_steps_to_result_of_a_fixed_search(
         np.testing.assert_array_equal(values, fixed[name][kept], err_msg=name)
 
 
+def test_more_trials_may_have_to_reach_the_goal(
+    mnist_folder: Path, tmp_path: Path, fixed: dict[str, np.ndarray], goal: float
+) -> None:
+    train(studies(replace(RULE, reaching=2), goal=goal), tmp_path, mnist_folder)
+    (path,) = shards(tmp_path)
+    firsts = {
+        trial: fixed["step"][(fixed["trial_id"] == trial) & (fixed[METRIC] < goal)].min(initial=60)
+        for trial in range(4)
+    }
+    first, second, *_ = sorted(firsts.values())
+    assert metadata(path, "dbtool_study")["train_steps"] == second
+    (round_,) = search_of(path)["rounds"]
+    assert (round_["reached_at"], round_["stopped_at"]) == (first, second)
+    assert firsts[search_of(path)["best_trial"]] == first
+
+
 def test_where_no_trial_reaches_the_goal_all_train_to_the_end(
     mnist_folder: Path, tmp_path: Path
 ) -> None:

@@ -55,9 +55,25 @@ def test_trials_near_the_goal_are_evaluated_more_often_than_the_others() -> None
 def test_the_first_value_past_the_goal_ends_it() -> None:
     rule = FirstToGoal(ERROR, 2, everyone=[0, 10, 20])
     observe(rule, 10, {0: 0.03, 1: 0.04})
-    assert rule.reached_at is None
+    assert not rule.ended
     observe(rule, 20, {0: 0.0298, 1: 0.0296})
-    assert rule.reached_at == 20
+    assert rule.ended
+
+
+def test_the_third_past_the_goal_ends_it_where_three_have_to_be() -> None:
+    rule = FirstToGoal(ERROR, 4, everyone=[], reaching=3)
+    observe(rule, 10, {0: 0.02, 1: 0.04})
+    # Twice the same trial is one, also where its value gets worse again.
+    observe(rule, 20, {0: 0.05, 1: 0.02})
+    assert not rule.ended
+    observe(rule, 30, {0: 0.02, 3: 0.02})
+    assert rule.ended
+
+
+def test_no_more_can_reach_the_goal_than_there_are() -> None:
+    rule = FirstToGoal(ERROR, 1, everyone=[], reaching=3)
+    observe(rule, 10, {0: 0.02})
+    assert rule.ended
 
 
 def test_a_trial_is_dropped_when_the_leader_was_ahead_four_times_as_fast() -> None:
