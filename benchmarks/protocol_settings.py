@@ -7,6 +7,8 @@ lockstep, and writes a JSON line a seed: the steps to the goals, or null where t
         --rates 0.02 1 16 --goals 0.03 --steps 6000 --out settings.jsonl
 
 With `--shared-training` one network is trained on none of the three held-out sets and read on all.
+`python -m benchmarks.protocol_settings --table settings.jsonl` prints the medians over the seeds, a
+row a combination. docs/measured.md tells what came of it.
 """
 
 from __future__ import annotations
@@ -207,8 +209,27 @@ class Search:
         ]
 
 
+def print_table(path: Path) -> None:
+    """Prints the median steps to each goal over the seeds, a row a combination."""
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    found: dict[tuple[str, ...], dict[tuple[Any, ...], list[float]]] = {}
+    for row in rows:
+        combination = row["split"], row["pixels"], row["weights"]
+        column = row["dataset"], row["model"], row["batch_size"], row["goal"]
+        steps = math.inf if row["steps"] is None else row["steps"]
+        found.setdefault(combination, {}).setdefault(column, []).append(steps)
+    columns = sorted({column for of_row in found.values() for column in of_row})
+    titles = [f"{data} {model} {size}: {goal}" for data, model, size, goal in columns]
+    print(f"| held out | pixels | weights | {' | '.join(titles)} |")
+    print(f"| --- | --- | --- |{' ---: |' * len(columns)}")
+    for names, of_row in sorted(found.items()):
+        cells = [of_row.get(column) for column in columns]
+        medians = ["" if cell is None else f"{np.median(cell):.0f}" for cell in cells]
+        print(f"| {' | '.join((*names, *medians))} |".replace("inf", "not"))
+
+
 def main() -> None:
-    """Runs every combination that the output does not hold yet."""
+    """Runs every combination, and appends what came of it to the output."""
     from producers.devices import configure_devices
 
     parser = argparse.ArgumentParser(description=__doc__)
@@ -216,10 +237,10 @@ def main() -> None:
     parser.add_argument("--model", default="fc_128_128_128")
     parser.add_argument("--optimizer", default="sgd")
     parser.add_argument("--momentum", type=float, default=0.9)
-    parser.add_argument("--batch-size", type=int, required=True)
-    parser.add_argument("--rates", type=float, nargs=3, required=True)
-    parser.add_argument("--goals", type=float, nargs="+", required=True)
-    parser.add_argument("--steps", type=int, required=True)
+    parser.add_argument("--batch-size", type=int, default=64)
+    parser.add_argument("--rates", type=float, nargs=3, default=(0.02, 1.0, 16))
+    parser.add_argument("--goals", type=float, nargs="+", default=(0.03,))
+    parser.add_argument("--steps", type=int, default=6_000)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--splits", nargs="+", default=SPLITS)
     parser.add_argument("--pixels", nargs="+", default=PIXELS)
@@ -227,8 +248,12 @@ def main() -> None:
     parser.add_argument("--evaluate-every", type=int, default=2_000)
     parser.add_argument("--per-doubling", type=int, default=16)
     parser.add_argument("--shared-training", action="store_true")
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=Path("settings.jsonl"))
+    parser.add_argument("--table", type=Path)
     options = parser.parse_args()
+    if options.table:
+        print_table(options.table)
+        return
     configure_devices()
     splits = ["all"] if options.shared_training else options.splits
     for weights, pixels, split in itertools.product(options.weights, options.pixels, splits):
