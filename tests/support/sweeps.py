@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow.parquet as pq
 
+from producers.datasets.forms import GREY_28
+from producers.datasets.permutation import RANDOM_5_000
 from producers.devices import configure_devices
 from producers.plan import StudyPlan, plan_studies
 from producers.search import Range
@@ -40,6 +42,8 @@ def small_study(
 ) -> StudyPlan:
     """A study of a narrow network at a small batch size.
 
+    Its images are from 0 to 1 and a random 5,000 are held out: so its first trials do not diverge.
+
     Args:
         seed: the sweep's.
         steps: of each trial.
@@ -47,7 +51,7 @@ def small_study(
         shared_batches: whether the trials take the same batches.
     """
     rule = EvaluationRule(4, other_splits_every=3, examples_between=3 * BATCH_SIZE)
-    workload = replace(WORKLOADS[WORKLOAD], evaluation=rule)
+    workload = replace(WORKLOADS[WORKLOAD], evaluation=rule, form=GREY_28, held_out=RANDOM_5_000)
     if learning_rates is not None:
         space = (("learning_rate", Range(*learning_rates, "LOG_SCALE")),)
         workload = replace(workload, search_space=space)
