@@ -12,7 +12,8 @@ PADDING = 0
 class ImageForm:
     """Images with class labels.
 
-    Models see `(pixel / 255 - mean) / deviation`, a mean and deviation a channel.
+    Models see `(pixel / 255 - mean) / deviation`, a mean and deviation a channel, or each image by
+    its own.
 
     Attributes:
         height: in pixels.
@@ -22,6 +23,9 @@ class ImageForm:
         multi_label: whether an image may have any number of classes instead of exactly one.
         mean: subtracted from the scaled pixels of each channel.
         deviation: what they are then divided by.
+        by_image: whether instead each image is standardised by the mean and deviation of all its
+            pixels and channels, as TensorFlow's per_image_standardization does: by a deviation of
+            at least one divided by the root of their number, in levels from 0 to 255.
     """
 
     height: int
@@ -31,6 +35,12 @@ class ImageForm:
     multi_label: bool = False
     mean: tuple[float, ...] = (0.0,)
     deviation: tuple[float, ...] = (1.0,)
+    by_image: bool = False
+
+    @property
+    def evaluated(self) -> ImageForm:
+        """The form of the examples of validation and test."""
+        return self
 
     @property
     def input_shape(self) -> tuple[int, ...]:
@@ -51,10 +61,17 @@ class TextForm:
     Attributes:
         vocabulary: number of different tokens, PADDING among them.
         length: tokens of an example; longer texts are cut, shorter ones are padded.
+        evaluation_length: tokens of an example of validation and test at most; None for `length`.
     """
 
     vocabulary: int
     length: int
+    evaluation_length: int | None = None
+
+    @property
+    def evaluated(self) -> TextForm:
+        """The form of the examples of validation and test."""
+        return replace(self, length=self.evaluation_length or self.length)
 
     @property
     def input_shape(self) -> tuple[int, ...]:
@@ -78,25 +95,23 @@ STANDARDISED_MNIST = replace(GREY_28, mean=(0.1307,), deviation=(0.3081,))
 STANDARDISED_FASHION_MNIST = replace(GREY_28, mean=(0.2860,), deviation=(0.3530,))
 """The images of Fashion MNIST, likewise."""
 
-CIFAR_10 = ImageForm(
-    height=32,
-    width=32,
-    channels=3,
-    classes=10,
-    mean=(0.4914, 0.4822, 0.4465),
-    deviation=(0.2470, 0.2435, 0.2616),
+CIFAR_10 = ImageForm(height=32, width=32, channels=3, classes=10, by_image=True)
+"""The images of CIFAR-10, each standardised by itself (recalled)."""
+
+CIFAR_10_BY_CHANNEL = replace(
+    CIFAR_10, by_image=False, mean=(0.4914, 0.4822, 0.4465), deviation=(0.2470, 0.2435, 0.2616)
 )
-"""The images of CIFAR-10; mean and deviation are those of its training images, rounded (chosen)."""
+"""The images of CIFAR-10 by the mean and deviation of each channel of the training images."""
 
 IMAGENET = ImageForm(
     height=224,
     width=224,
     channels=3,
     classes=1000,
-    mean=(0.485, 0.456, 0.406),
-    deviation=(0.229, 0.224, 0.225),
+    mean=(123.68 / 255, 116.78 / 255, 103.94 / 255),
+    deviation=(1 / 255, 1 / 255, 1 / 255),
 )
-"""The images of ImageNet; the usual size, and mean and deviation of its images (chosen)."""
+"""The images of ImageNet, less their mean and not divided: from about -124 to 151 (recalled)."""
 
 OPEN_IMAGES_V4 = ImageForm(
     height=224,
@@ -107,13 +122,17 @@ OPEN_IMAGES_V4 = ImageForm(
     mean=IMAGENET.mean,
     deviation=IMAGENET.deviation,
 )
-"""The images of Open Images v4, with its trainable classes; standardised as ImageNet's (chosen)."""
+"""The images of Open Images v4, with its trainable classes; like those of ImageNet (recalled)."""
 
-LM1B = TextForm(vocabulary=32_000, length=64)
-"""The sentences of LM1B; 64 tokens hold most of them whole (chosen)."""
+LM1B = TextForm(vocabulary=32_000, length=64, evaluation_length=512)
+"""The sentences of LM1B, cut to 64 tokens in training alone (recalled).
 
-COMMON_CRAWL = LM1B
-"""The sentences of Common Crawl, as those of LM1B (chosen)."""
+The longest of validation and test has 476 in the paper's vocabulary (recalled), so that 512 of
+another one of the same size leave them whole.
+"""
+
+COMMON_CRAWL = TextForm(vocabulary=24_006, length=64, evaluation_length=476)
+"""The sentences of Common Crawl, some of them much longer than those of LM1B (recalled)."""
 
 BROWN = TextForm(vocabulary=4_096, length=64)
 """The sentences of the Brown corpus; 64 tokens hold 94 in a hundred of them whole (chosen)."""

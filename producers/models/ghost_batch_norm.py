@@ -34,7 +34,6 @@ class GhostBatchNorm(nnx.Module):
         ghost_batch: examples of a ghost batch; a smaller batch is a single one.
         momentum: of the running averages.
         epsilon: added to variances.
-        scale: that each channel starts with; it starts with a bias of zero.
         dtype: of the result; scale, bias and averages are float32.
     """
 
@@ -45,14 +44,13 @@ class GhostBatchNorm(nnx.Module):
         ghost_batch: int = 32,
         momentum: float = 0.9,
         epsilon: float = 1e-5,
-        scale: float = 1.0,
         dtype: DTypeLike,
     ) -> None:
         self.ghost_batch = ghost_batch
         self.momentum = momentum
         self.epsilon = epsilon
         self.dtype = dtype
-        self.scale = nnx.Param(jnp.full(channels, scale, jnp.float32))
+        self.scale = nnx.Param(jnp.ones(channels, jnp.float32))
         self.bias = nnx.Param(jnp.zeros(channels, jnp.float32))
         self.mean = nnx.BatchStat(jnp.zeros(channels, jnp.float32))
         self.variance = nnx.BatchStat(jnp.ones(channels, jnp.float32))

@@ -136,14 +136,14 @@ def _resnet_50() -> ModelDefinition:
     recalled = {
         "blocks": list(blocks),
         "block": "bottleneck",
+        "activation": "normalisation and relu before each convolution of a block and the mean",
         "block_channels": [256, 512, 1024, 2048],
         "normalisation": "ghost batch normalisation",
         "ghost_batch": 32,
     }
     chosen = {
         "stride": "in the 3x3 convolution of a block",
-        "shortcut": "1x1 convolution where the shape changes",
-        "last_scale_of_a_block": "starts at 0",
+        "shortcut": "1x1 convolution of activated inputs where the shape changes",
         "running_averages_momentum": 0.9,
         "running_averages_of": "the mean over the ghost batches of a step",
         "epsilon": 1e-5,
@@ -192,13 +192,15 @@ def _transformer(name: str, sizes: tuple[int, int, int, int], certainty: str) ->
     chosen: dict[str, object] = {
         "normalisation": "of layers, before each and after the last",
         "positions": "sinusoidal",
-        "logits": "by the embedding's weights",
         "activation": "relu",
         "attention_biases": False,
         "dropout": "none",
         "initial_weights": "LeCun normal; embedding normal with variance 1 / width",
     }
-    recalled: dict[str, object] = {"decoder_only": True}
+    recalled: dict[str, object] = {
+        "decoder_only": True,
+        "logits": "by a matrix of their own, without biases",
+    }
     if certainty == "recalled":
         return _definition(name, 32, build, recalled=sized | recalled, chosen=chosen)
     return _definition(name, 32, build, recalled=recalled, chosen=sized | chosen)

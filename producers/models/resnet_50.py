@@ -1,4 +1,8 @@
-"""The residual network of 50 layers, with ghost batch normalisation."""
+"""The residual network of 50 layers, with ghost batch normalisation.
+
+Blocks normalise and activate before they convolve (He et al., 2016b), and nothing follows their
+sum.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,8 @@ class BottleneckResNet(nnx.Module):
     """A 7x7 convolution, max-pool, stages of bottleneck blocks, the mean over positions, logits.
 
     The first convolution, the pooling and every stage but the first halve the size of the image.
-    Convolutions have no bias, since normalisation follows them.
+    A normalisation and ReLU come before the mean, as before every convolution but the first.
+    Convolutions have no bias.
 
     Args:
         image_channels: of the images.
@@ -48,7 +53,6 @@ class BottleneckResNet(nnx.Module):
         self.first = convolution(
             image_channels, channels, 7, stride=2, use_bias=False, dtype=dtype, rngs=rngs
         )
-        self.first_norm = GhostBatchNorm(channels, dtype=dtype)
         self.blocks = nnx.List[_Bottleneck]()
         before = channels
         for stage, count in enumerate(blocks):
@@ -57,6 +61,7 @@ class BottleneckResNet(nnx.Module):
                 inner = channels * 2**stage
                 self.blocks.append(_Bottleneck(before, inner, stride, dtype=dtype, rngs=rngs))
                 before = inner * EXPANSION
+        self.last_norm = GhostBatchNorm(before, dtype=dtype)
         self.logits = nnx.Linear(before, classes, dtype=dtype, rngs=rngs)
 
     def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
@@ -69,10 +74,11 @@ class BottleneckResNet(nnx.Module):
         Returns:
             [batch, classes].
         """
-        activations = jax.nn.relu(self.first_norm(self.first(images), train=train))
+        activations = self.first(images)
         activations = nnx.max_pool(activations, (3, 3), strides=(2, 2), padding=((1, 1), (1, 1)))
         for block in self.blocks:
             activations = block(activations, train=train)
+        activations = jax.nn.relu(self.last_norm(activations, train=train))
         logits: jax.Array = self.logits(activations.mean((1, 2)))
         return logits
 
@@ -80,7 +86,7 @@ class BottleneckResNet(nnx.Module):
 class _Bottleneck(nnx.Module):
     """1x1, 3x3 and 1x1 convolutions whose result is added to the block's inputs.
 
-    The last normalisation starts with a scale of zero, so that the block starts as its shortcut.
+    Where the shape changes, a 1x1 convolution of the activated inputs takes their place.
     """
 
     def __init__(
@@ -93,22 +99,19 @@ class _Bottleneck(nnx.Module):
                 channels, features, size, stride=stride, use_bias=False, dtype=dtype, rngs=rngs
             )
 
+        self.narrow_norm = GhostBatchNorm(before, dtype=dtype)
         self.narrow = layer(before, inner, 1)
-        self.narrow_norm = GhostBatchNorm(inner, dtype=dtype)
-        self.middle = layer(inner, inner, 3, stride)
         self.middle_norm = GhostBatchNorm(inner, dtype=dtype)
+        self.middle = layer(inner, inner, 3, stride)
+        self.widen_norm = GhostBatchNorm(inner, dtype=dtype)
         self.widen = layer(inner, after, 1)
-        self.widen_norm = GhostBatchNorm(after, scale=0.0, dtype=dtype)
         self.has_projection = stride > 1 or before != after
         if self.has_projection:
             self.shortcut = layer(before, after, 1, stride)
-            self.shortcut_norm = GhostBatchNorm(after, dtype=dtype)
 
     def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
-        added = jax.nn.relu(self.narrow_norm(self.narrow(images), train=train))
-        added = jax.nn.relu(self.middle_norm(self.middle(added), train=train))
-        added = self.widen_norm(self.widen(added), train=train)
-        shortcut = images
-        if self.has_projection:
-            shortcut = self.shortcut_norm(self.shortcut(images), train=train)
-        return jax.nn.relu(shortcut + added)
+        activated = jax.nn.relu(self.narrow_norm(images, train=train))
+        added = jax.nn.relu(self.middle_norm(self.narrow(activated), train=train))
+        added = jax.nn.relu(self.widen_norm(self.middle(added), train=train))
+        shortcut = self.shortcut(activated) if self.has_projection else images
+        return shortcut + self.widen(added)

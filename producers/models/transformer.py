@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
@@ -32,7 +31,7 @@ class TransformerSizes:
 
 
 class Transformer(nnx.Module):
-    """Embedding and sinusoidal positions, layers normalised before, logits by the same embedding.
+    """Embedding and sinusoidal positions, layers normalised before, logits by weights of their own.
 
     Attention needs no mask for padding: texts are padded at their end, where no token before can
     see it, and the logits at padding are of no target that counts.
@@ -48,7 +47,7 @@ class Transformer(nnx.Module):
         self, vocabulary: int, sizes: TransformerSizes, *, dtype: DTypeLike, rngs: nnx.Rngs
     ) -> None:
         self.dtype = dtype
-        # The variance makes logits of variance one, as the last layer's outputs are normalised.
+        # Of a variance of one after its scaling by the root of the width.
         self.embedding = nnx.Embed(
             vocabulary,
             sizes.width,
@@ -57,6 +56,7 @@ class Transformer(nnx.Module):
         )
         self.layers = nnx.List(_Layer(sizes, dtype=dtype, rngs=rngs) for _ in range(sizes.layers))
         self.norm = nnx.LayerNorm(sizes.width, dtype=dtype, rngs=rngs)
+        self.logits = nnx.Linear(sizes.width, vocabulary, use_bias=False, dtype=dtype, rngs=rngs)
 
     def __call__(self, tokens: jax.Array, *, train: bool) -> jax.Array:
         """Logits of a batch.
@@ -75,8 +75,8 @@ class Transformer(nnx.Module):
         activations = embedded.astype(self.dtype)
         for layer in self.layers:
             activations = layer(activations)
-        weights = self.embedding.embedding[...].astype(self.dtype)
-        return jnp.einsum("blw,vw->blv", self.norm(activations), weights)
+        logits: jax.Array = self.logits(self.norm(activations))
+        return logits
 
 
 class _Layer(nnx.Module):

@@ -11,6 +11,7 @@ does not depend on how: a batch's mean loss and its ghost batches are those of t
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -378,8 +379,10 @@ class BlockProgram:
 
     def _sum_over(self, split: Any, function: Callable[..., Any]) -> Any:
         """Sums what a function of inputs and targets returns over the slices of a split."""
-        examples = split[0].shape[0]
-        size = min(self.evaluation_batch, examples)
+        examples, *shape = split[0].shape
+        # Fewer of those that are longer than in training, so that they take as much memory.
+        trained_on = math.prod(self.trainer.form.input_shape)
+        size = min(max(1, self.evaluation_batch * trained_on // math.prod(shape)), examples)
         whole = examples // size * size
         slices = jax.tree.map(lambda a: a[:whole].reshape(-1, size, *a.shape[1:]), split)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -279,7 +280,14 @@ def _model_inputs(inputs: jax.Array, form: Form) -> jax.Array:
     """Images standardised, float32 [batch, height, width, channels]; tokens as they are."""
     if not isinstance(form, ImageForm):
         return inputs
-    images = inputs.reshape(*inputs.shape[:3], form.channels).astype(jnp.float32) / 255
+    levels = inputs.reshape(*inputs.shape[:3], form.channels).astype(jnp.float32)
+    if form.by_image:
+        axes = (1, 2, 3)
+        deviation = levels.std(axes, keepdims=True)
+        least = math.prod(levels.shape[1:]) ** -0.5
+        centred = levels - levels.mean(axes, keepdims=True)
+        return centred / jnp.maximum(deviation, least)
+    images = levels / 255
     if form.mean == (0.0,) and form.deviation == (1.0,):
         return images
     standardised: jax.Array = (images - jnp.asarray(form.mean)) / jnp.asarray(form.deviation)

@@ -233,7 +233,7 @@ def streamed_slices(
         size: examples that are evaluated at a time; as many of these as memory allows are read
             together.
     """
-    many = max(1, _BYTES_A_CALL // (size * _bytes_an_example(form))) * size
+    many = max(1, _BYTES_A_CALL // (size * _bytes_an_example(form.evaluated))) * size
     starts = list(range(0, len(source), many))
     whole = functools.partial(_whole_slice, program.mesh)
 

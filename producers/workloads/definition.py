@@ -177,6 +177,8 @@ class Workload:
         """
         described = _without_defaults(self)
         described["evaluation"] = _without_defaults(self.evaluation, keep=_FIRST_RULES)
+        if "form" in described:
+            described["form"] = _without_defaults(self.form, keep=_FIRST_FORMS)
         described["workload"] = self.name
         described["sparsity"] = self.sparsity
         described["search_space"] = search_space_json(dict(self.search_space))
@@ -194,10 +196,12 @@ _FIRST_RULES = {
     "examples_between",
     "training_subset",
 }
+# Of forms likewise.
+_FIRST_FORMS = {"multi_label", "mean", "deviation"}
 
 
 def _without_defaults(
-    value: Workload | EvaluationRule, keep: Collection[str] = ()
+    value: Workload | EvaluationRule | Form, keep: Collection[str] = ()
 ) -> dict[str, Any]:
     """The fields of a value, less those that hold their defaults and are not to be kept."""
     left_out = {

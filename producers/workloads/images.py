@@ -27,11 +27,11 @@ _IMAGENET_EVALUATION = replace(_LARGE_EVALUATION, training_subset=50_176)
 _IMAGENET_EXAMPLES = 1_231_122
 
 CERTAINTY = {
-    "augmentation": "chosen",
+    "augmentation": "recalled",
     "batch_sizes": "stated",
     "budget": "chosen",
     "evaluation": "chosen",
-    "form": "chosen",
+    "form": "recalled",
     "goal": "stated",
     "search_space": "stated",
     "train_examples": "recalled",

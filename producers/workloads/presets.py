@@ -187,4 +187,4 @@ def _small_form(form: Form) -> Form:
     """Small images, or short texts of few different tokens."""
     if isinstance(form, ImageForm):
         return replace(form, height=min(form.height, 32), width=min(form.width, 32))
-    return replace(form, vocabulary=300, length=16)
+    return replace(form, vocabulary=300, length=16, evaluation_length=None)

@@ -50,6 +50,8 @@ _NAMED = frozenset(_SETTINGS) - {
     "search_space",
     "sobol",
 }
+# Of the form neither of them says these.
+_NOT_NAMED = {"form: mean", "form: deviation", "form: by_image"}
 # The loaders of all others say themselves what they hold out.
 _HOLDING_OUT = {"mnist", "fashion_mnist", "cifar_10"}
 _BY_NAME = {BATCH_SIZE_STUDY: "stated", SPARSITY_STUDY: "stated", None: "chosen"}
@@ -111,7 +113,8 @@ def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 def _certainty(name: str, graded: Mapping[str, str], by_name: str) -> str:
     """How sure a setting is: as it is graded, or the whole that it is part of, or by its name."""
     whole = name.partition(": ")[0]
-    return graded.get(name) or graded.get(whole) or (by_name if whole in _NAMED else "chosen")
+    named = whole in _NAMED and name not in _NOT_NAMED
+    return graded.get(name) or graded.get(whole) or (by_name if named else "chosen")
 
 
 def _text(value: Any) -> str:

@@ -12,7 +12,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from producers.datasets.forms import STANDARDISED_FASHION_MNIST, STANDARDISED_MNIST
+from producers.datasets.forms import (
+    CIFAR_10_BY_CHANNEL,
+    STANDARDISED_FASHION_MNIST,
+    STANDARDISED_MNIST,
+)
 from producers.datasets.permutation import HeldOut
 from producers.models.registry import model_definition
 from producers.search import Range, Sobol, StepsRange
@@ -35,11 +39,16 @@ _SEARCHED: dict[str, Range | StepsRange] = {
 _EVALUATION = EvaluationRule(other_splits_every=10, every=100)
 # Its generator is told to skip two points and counts them from minus one.
 _SOBOL = Sobol(scramble=False, skip=1)
-_FORMS = {"mnist": STANDARDISED_MNIST, "fashion_mnist": STANDARDISED_FASHION_MNIST}
+_FORMS = {
+    "mnist": STANDARDISED_MNIST,
+    "fashion_mnist": STANDARDISED_FASHION_MNIST,
+    "cifar_10": CIFAR_10_BY_CHANNEL,
+}
 
 _CERTAINTY = {
     "augmentation": "stated",
     "batch_sizes": "chosen",
+    "dtype": "stated",
     "evaluation": "chosen",
     "evaluation: every": "stated",
     "form": "stated",
@@ -72,6 +81,7 @@ def _dense(workload: Workload, goal: float, train_steps: int) -> Workload:
     return replace(
         workload,
         collection="sparsity_0",
+        form=_FORMS[dataset],
         search_space=space,
         sobol=_SOBOL,
         goal=goal,
@@ -86,13 +96,8 @@ def _dense(workload: Workload, goal: float, train_steps: int) -> Workload:
 
 def _mnist(dataset: str, optimizer: str, goal: float) -> Workload:
     workload = mnist_workload("simple_cnn", optimizer, goal, ALL, dataset=dataset)
-    standardised = replace(
-        workload,
-        form=_FORMS[dataset],
-        held_out=HeldOut(examples=6_000),
-        train_examples=54_000,
-    )
-    return _dense(standardised, goal, 40_000)
+    split = replace(workload, held_out=HeldOut(examples=6_000), train_examples=54_000)
+    return _dense(split, goal, 40_000)
 
 
 def pruned(

@@ -18,11 +18,17 @@ CERTAINTY = {
     "batch_sizes": "stated",
     "budget": "chosen",
     "evaluation": "chosen",
-    "form": "chosen",
+    "form": "recalled",
+    # That sentences stay whole is recalled, not the number.
+    "form: evaluation_length": "chosen",
     "goal": "stated",
     "schedule": "recalled",
     "search_space": "stated",
     "train_examples": "stated",
+}
+_COMMON_CRAWL_CERTAINTY = CERTAINTY | {
+    "form: evaluation_length": "recalled",
+    "train_examples": "recalled",
 }
 
 
@@ -66,7 +72,7 @@ TEXT_WORKLOADS = (
         source="common_crawl",
         train_examples=25_800_000_000,
         batch_sizes=(32, 64, 256, 1_024, 4_096, 16_384),
-        certainty=tuple((CERTAINTY | {"train_examples": "recalled"}).items()),
+        certainty=tuple(_COMMON_CRAWL_CERTAINTY.items()),
         form=COMMON_CRAWL,
     ),
 )

@@ -117,6 +117,7 @@ def test_finished_trials_are_left_out(made_up_mnist: Path, tmp_path: Path) -> No
         ("sparsity_0/mnist/simple_cnn/sgd", (6_000, 10_000)),
         ("sparsity_0/cifar_10/resnet_8/sgd", (5_000, 10_000)),
         ("imagenet/vgg_11/nesterov_momentum", (50_000, 50_045)),
+        ("lm1b/lstm/nesterov_momentum", (6_075, 6_206)),
         (
             "imagenet_subsets/imagenet_half_classes/resnet_50/nesterov_momentum",
             (25_000, 25_022),

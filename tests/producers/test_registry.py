@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from support.sweeps import definition_of
@@ -14,7 +14,13 @@ from dbtool.archive.table import catalog
 from dbtool.errors import UsageError
 from dbtool.resources import schema_folder
 from dbtool.store.contract import metric_columns
-from producers.datasets.forms import STANDARDISED_FASHION_MNIST, STANDARDISED_MNIST
+from producers.datasets.forms import (
+    CIFAR_10_BY_CHANNEL,
+    STANDARDISED_FASHION_MNIST,
+    STANDARDISED_MNIST,
+    ImageForm,
+    TextForm,
+)
 from producers.datasets.load import LOADERS
 from producers.models.registry import model_definition
 from producers.search import Range, Sobol, StepsRange, search_space_json
@@ -23,9 +29,6 @@ from producers.training.schedules import schedule_named
 from producers.workloads.definition import BATCH_SIZE_STUDY, CERTAINTIES, SPARSITY_STUDY, Workload
 from producers.workloads.registry import WORKLOADS, find_workloads
 from producers.workloads.settings import settings
-
-if TYPE_CHECKING:
-    from producers.datasets.forms import ImageForm
 
 CATALOG = {workload.workload: workload for workload in catalog()}
 TYPES: dict[str, tuple[type, ...]] = {
@@ -106,6 +109,11 @@ def test_imagenet_is_as_the_release_shows_it() -> None:
             assert f"{round(float(error) * size) / size:.6g}" == error.rstrip("0")
     workload = WORKLOADS["imagenet/resnet_50/nesterov_momentum"]
     assert workload.train_examples == 1_281_167 - 50_045
+    assert workload.augmentation
+    assert isinstance(workload.form, ImageForm)
+    black = [-255 * mean for mean in workload.form.mean]
+    assert black == pytest.approx([-123.68, -116.78, -103.94])
+    assert [255 * each for each in workload.form.deviation] == [1.0, 1.0, 1.0]
     assert workload.evaluation.training_subset == 50_176
     assert workload.budget.steps(256) == 600_000
     searched = search_space_json(dict(workload.search_space))
@@ -122,6 +130,18 @@ def test_imagenet_is_as_the_release_shows_it() -> None:
         "search_space: end_learning_rate_factor",
     ):
         assert certainty[stated] == "stated"
+
+
+def test_language_models_see_whole_sentences_at_evaluations() -> None:
+    lm1b = WORKLOADS["lm1b/transformer_base/nesterov_momentum"].form
+    common_crawl = WORKLOADS["common_crawl/transformer_base/nesterov_momentum"].form
+    assert lm1b == TextForm(vocabulary=32_000, length=64, evaluation_length=512)
+    assert common_crawl == TextForm(vocabulary=24_006, length=64, evaluation_length=476)
+    assert lm1b.evaluated.length == 512
+    brown = WORKLOADS["brown/transformer_tiny/adam"]
+    assert brown.form.evaluated == brown.form
+    # As it is in the shards that were measured before there was an evaluation length.
+    assert brown.definition()["form"] == {"vocabulary": 4_096, "length": 64}
 
 
 def test_sparsity_study() -> None:
@@ -152,6 +172,20 @@ def test_sparsity_study() -> None:
 def test_a_model_is_as_sure_as_its_study_is() -> None:
     ours = {each.name: each.certainty for each in settings(WORKLOADS["cifar_10/resnet_8/sgd"])}
     assert (ours["model: activation"], ours["model: shortcut"]) == ("recalled", "chosen")
+
+
+def test_images_of_cifar_10() -> None:
+    ours = WORKLOADS["cifar_10/resnet_8/nesterov_momentum"]
+    theirs = WORKLOADS["sparsity_0/cifar_10/resnet_8/nesterov_momentum"]
+    assert ours.form == ImageForm(32, 32, 3, 10, by_image=True)
+    assert ours.definition()["form"]["by_image"] is True
+    assert theirs.form == CIFAR_10_BY_CHANNEL
+    # As it would have been recorded before there were other forms.
+    assert set(theirs.definition()["form"]) == {
+        *("height", "width", "channels", "classes", "multi_label", "mean", "deviation")
+    }
+    sure = [dict(each.certainty)["form"] for each in (ours, theirs)]
+    assert sure == ["recalled", "stated"]
 
 
 @pytest.mark.parametrize(

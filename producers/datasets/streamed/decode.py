@@ -1,9 +1,9 @@
 """Decoding an image file and cutting out the part that a model sees.
 
 At evaluations it is the middle seven eighths of the largest box of the form's shape, as when the
-shorter side is scaled to 256 and the middle 224 are kept. With augmentation (chosen) it is a random
-box of 8 to 100 % of the image's area and 3/4 to 4/3 of the form's shape, flipped half of the time,
-as Inception was trained (Szegedy et al., 2015).
+shorter side is scaled to 256 and the middle 224 are kept. With augmentation the shorter side is
+scaled to a random whole number from 256 to 512, 224 are cut out at random, and they are flipped
+half of the time, as Simonyan and Zisserman (2014) trained (both recalled).
 """
 
 from __future__ import annotations
@@ -24,14 +24,13 @@ if TYPE_CHECKING:
 
     Box = tuple[float, float, float, float]
 
-_KEPT_AT_EVALUATION = 224 / 256
-_LEAST_AREA = 0.08
-_MOST_RATIO = 4 / 3
-_ATTEMPTS = 10
-_PER_ATTEMPT = 4
+# What is kept of the shorter side once it is scaled to one of these.
+_KEPT = 224
+_SIDE_AT_EVALUATION = 256
+_SIDES_IN_TRAINING = (256, 512)
 
-RANDOM_NUMBERS = 1 + _ATTEMPTS * _PER_ATTEMPT
-"""How many random numbers the augmentation of one image takes, whatever its size."""
+RANDOM_NUMBERS = 4
+"""How many random numbers the augmentation of one image takes: flip, side, column and row."""
 
 # Scaling by half or less at the end looks the same as scaling the whole image: without it, real
 # photographs differ by up to 8 of 255 levels on average.
@@ -52,7 +51,8 @@ def decode(
         content: the whole file: JPEG, or PNG, of any colours.
         origin: where it came from, for the error.
         form: the size wanted, in red, green and blue.
-        augmentation: RANDOM_NUMBERS numbers from 0 to 1 that say which part; None for the middle.
+        augmentation: RANDOM_NUMBERS numbers from 0 to 1, without 1, that say which part; None for
+            the middle.
 
     Returns:
         uint8 [height, width, 3].
@@ -101,23 +101,14 @@ def _part(
     """The part of an image to keep: left, top, right, bottom in its pixels."""
     width, height = image_size
     shape = size[0] / size[1]
-    if augmentation is None:
-        return _middle(width, height, shape, _KEPT_AT_EVALUATION)
-    for area, ratio, across, down in augmentation[1:].reshape(_ATTEMPTS, _PER_ATTEMPT).tolist():
-        pixels = width * height * (_LEAST_AREA + (1 - _LEAST_AREA) * area)
-        box_shape = shape * _MOST_RATIO ** (2 * ratio - 1)
-        box_width, box_height = math.sqrt(pixels * box_shape), math.sqrt(pixels / box_shape)
-        if box_width <= width and box_height <= height:
-            left, top = across * (width - box_width), down * (height - box_height)
-            return left, top, left + box_width, top + box_height
-    return _middle(width, height, shape, 1.0)
-
-
-def _middle(width: int, height: int, shape: float, kept: float) -> Box:
-    """The largest box of a shape that fits, in the middle, a share of its sides kept."""
-    box_width = kept * min(width, height * shape)
+    side, across, down = _SIDE_AT_EVALUATION, 0.5, 0.5
+    if augmentation is not None:
+        _, at, across, down = augmentation.tolist()
+        least, most = _SIDES_IN_TRAINING
+        side = least + math.floor(at * (most - least + 1))
+    box_width = _KEPT / side * min(width, height * shape)
     box_height = box_width / shape
-    left, top = (width - box_width) / 2, (height - box_height) / 2
+    left, top = across * (width - box_width), down * (height - box_height)
     return left, top, left + box_width, top + box_height
 
 

@@ -15,7 +15,7 @@ from producers.datasets.text.index import index_files
 from producers.datasets.text.source import (
     SentenceSource,
     draw_numbers,
-    read_only,
+    held_out_split,
     vocabulary_for,
 )
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from producers.datasets.request import Request
 
-_MOST_HELD_OUT = 10_000
+_MOST_HELD_OUT = 6_075
 _HELD_OUT_SHARE = 20
 # Where archives lie: in the folder itself, or as the paths in Common Crawl's own lists say.
 _PLACES = ("", "wet/", "crawl-data/*/segments/*/wet/")
@@ -38,10 +38,10 @@ _HOW_TO_GET = (
 def load_common_crawl(request: Request) -> Dataset:
     """Loads WET archives of Common Crawl, as many as are there.
 
-    A sentence is a line of a page's text. Drawn by a fixed seed from all sentences, 10,000 are held
-    out for validation and 10,000 for testing, or each a twentieth of fewer than 200,000 (chosen);
-    lines that many pages share occur in several splits. The rest is trained on, in the order of the
-    archives' names; smaller training sets are the first sentences.
+    A sentence is a line of a page's text. Drawn by a fixed seed from all sentences, 6,075 are held
+    out for validation (recalled) and as many for testing (chosen), or each a twentieth of fewer
+    than 121,500; lines that many pages share occur in several splits. The rest is trained on, in
+    the order of the archives' names; smaller training sets are the first sentences.
 
     Training examples are read from the archives when they are needed, those compressed by gzip a
     page at a time; the vocabulary is trained on a sample of them by a fixed seed.
@@ -74,8 +74,8 @@ def load_common_crawl(request: Request) -> Dataset:
         name=request.source,
         form=replace(form, vocabulary=vocabulary.size),
         train=source.first(request.source, request.train_examples),
-        validation=read_only(source.take(np.sort(drawn[:count]))),
-        test=read_only(source.take(np.sort(drawn[count:]))),
+        validation=held_out_split(source, np.sort(drawn[:count]), form),
+        test=held_out_split(source, np.sort(drawn[count:]), form),
         file_hashes={"archives": corpus.sha256, "vocabulary": vocabulary.sha256},
     )
 

@@ -34,10 +34,10 @@ _WANTED = f"{_TRAINING}/news.en-* and {_HELD_OUT}/news.en.heldout-*"
 def load_lm1b(request: Request) -> Dataset:
     """Loads LM1B, or a folder in its format.
 
-    Training takes all training shards. Of the held-out shards the first, 00000-of-00050, is the
-    test set, as it usually is, and the second, 00001-of-00050, is for validation (chosen); the
-    others are not used. The sentences are shuffled already, so that smaller training sets are the
-    first sentences.
+    Training takes all training shards. Of the held-out shards the first, 00000-of-00050, is for
+    validation, and the second, 00001-of-00050, is the test set (recalled): 6,075 and 6,206
+    sentences. The others are not used. The sentences are shuffled already, so that smaller training
+    sets are the first sentences.
 
     Training examples are read from the shards when they are needed; the vocabulary is trained on a
     sample of them by a fixed seed.
@@ -56,20 +56,20 @@ def load_lm1b(request: Request) -> Dataset:
             f"{training[0].parent} holds {train.lines:,} lines, not the {TRAINING_SENTENCES:,} of"
             f" lm1b; unpack {_ADDRESS} anew"
         )
-    test = _open(request, held_out[:1], "test")
-    validation = _open(request, held_out[1:2], "validation")
+    validation = _open(request, held_out[:1], "validation")
+    test = _open(request, held_out[1:2], "test")
     vocabulary = vocabulary_for(request, form, train, np.empty(0, np.int64))
     source = whole_source(train, vocabulary, form.length)
     return Dataset(
         name=request.source,
         form=replace(form, vocabulary=vocabulary.size),
         train=source.first(request.source, request.train_examples),
-        validation=held_out_examples(validation, vocabulary, form.length),
-        test=held_out_examples(test, vocabulary, form.length),
+        validation=held_out_examples(validation, vocabulary, form),
+        test=held_out_examples(test, vocabulary, form),
         file_hashes={
             _TRAINING: train.sha256,
-            held_out[0].name: test.files[0].facts.sha256,
-            held_out[1].name: validation.files[0].facts.sha256,
+            held_out[0].name: validation.files[0].facts.sha256,
+            held_out[1].name: test.files[0].facts.sha256,
             "vocabulary": vocabulary.sha256,
         },
     )

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dbtool.errors import UsageError
+from producers.datasets.forms import PADDING
 from producers.datasets.permutation import VALIDATION_SPLIT_SEED
+from producers.datasets.split import Split
 from producers.datasets.text.vocabulary import (
     BYTES_A_TOKEN,
     train_vocabulary,
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
     from producers.datasets.forms import TextForm
     from producers.datasets.request import Request
-    from producers.datasets.split import Examples, Split
+    from producers.datasets.split import Examples
     from producers.datasets.text.corpus import Corpus
     from producers.datasets.text.vocabulary import Vocabulary
 
@@ -87,12 +89,26 @@ def whole_source(corpus: Corpus, vocabulary: Vocabulary, length: int) -> Sentenc
     return SentenceSource(corpus, vocabulary, length, np.empty(0, np.int64), len(corpus))
 
 
-def held_out_examples(corpus: Corpus, vocabulary: Vocabulary, length: int) -> Examples:
+def held_out_examples(corpus: Corpus, vocabulary: Vocabulary, form: TextForm) -> Examples:
     """An example for each sentence of a corpus, in memory unless there are very many."""
-    source = whole_source(corpus, vocabulary, length)
+    source = whole_source(corpus, vocabulary, form.length)
     if len(corpus) > MOST_IN_MEMORY:
-        return source
-    return read_only(source.take(np.arange(len(corpus))))
+        return replace(source, length=form.evaluated.length)
+    return held_out_split(source, np.arange(len(corpus)), form)
+
+
+def held_out_split(
+    source: SentenceSource, sentences: npt.NDArray[np.int64], form: TextForm
+) -> Split:
+    """The examples of some sentences for evaluations, in memory.
+
+    They are as long as the longest of them, but for what is cut, and at least as long as those that
+    are trained on.
+    """
+    split = replace(source, length=form.evaluated.length).take(sentences)
+    longest = int((split.targets != PADDING).sum(axis=1).max(initial=0))
+    places = slice(max(longest, form.length))
+    return read_only(Split(split.inputs[:, places].copy(), split.targets[:, places].copy()))
 
 
 def read_only(split: Split) -> Split:

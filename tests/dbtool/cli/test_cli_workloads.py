@@ -48,6 +48,7 @@ def test_what_is_held_out_is_shown_where_it_is_a_setting(call: Call) -> None:
     shown = rows(call, "mnist/fc_1024/sgd")
     assert shown["held_out: order"] == ("first", "chosen by experiment")
     assert shown["held_out: examples"] == (5_000, "recalled")
+    assert shown["form: by_image"] == (False, "chosen")
     assert not any(name.startswith("held_out") for name in rows(call, "brown/transformer_tiny/sgd"))
 
 

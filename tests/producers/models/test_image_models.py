@@ -149,33 +149,31 @@ def test_bottleneck_network_at_evaluation() -> None:
 
     def expected(model: Any, images: jax.Array) -> Any:
         _set_normalisation(model)
-        activations = jax.nn.relu(normalise(_convolve(images, model.first, 2), model.first_norm))
         edges = ((0, 0), (1, 1), (1, 1), (0, 0))
-        padded = jnp.pad(activations, edges, constant_values=-jnp.inf)
+        padded = jnp.pad(_convolve(images, model.first, 2), edges, constant_values=-jnp.inf)
         activations = nnx.max_pool(padded, (3, 3), strides=(2, 2))
         assert activations.shape == (2, 4, 4, 2)
         for block, stride in zip(model.blocks, (1, 1, 2), strict=True):
-            added = jax.nn.relu(normalise(_convolve(activations, block.narrow), block.narrow_norm))
-            added = _convolve(added, block.middle, stride)
-            added = jax.nn.relu(normalise(added, block.middle_norm))
-            added = normalise(_convolve(added, block.widen), block.widen_norm)
+            first = jax.nn.relu(normalise(activations, block.narrow_norm))
+            second = jax.nn.relu(normalise(_convolve(first, block.narrow), block.middle_norm))
+            third = _convolve(second, block.middle, stride)
+            third = jax.nn.relu(normalise(third, block.widen_norm))
             if block.has_projection:
-                shortcut = _convolve(activations, block.shortcut, stride)
-                activations = normalise(shortcut, block.shortcut_norm)
-            activations = jax.nn.relu(activations + added)
+                activations = _convolve(first, block.shortcut, stride)
+            activations = activations + _convolve(third, block.widen)
         assert [block.has_projection for block in model.blocks] == [True, False, True]
         assert activations.shape == (2, 2, 2, 16)
-        return model.logits(activations.mean((1, 2)))
+        last = jax.nn.relu(normalise(activations, model.last_norm))
+        return model.logits(last.mean((1, 2)))
 
     _assert_same(partial(BottleneckResNet, 3, 2, (2, 1), 5), expected, (2, 16, 16, 3))
 
 
 def _set_normalisation(model: Any) -> None:
     """Scales, biases and running averages that are neither zero nor one."""
-    norms = [model.first_norm]
+    norms = [model.last_norm]
     for block in model.blocks:
         norms += [block.narrow_norm, block.middle_norm, block.widen_norm]
-        norms += [block.shortcut_norm] if block.has_projection else []
     for index, norm in enumerate(norms):
         ramp = jnp.linspace(0.5, 1.5, norm.mean[...].size) + index / 20
         norm.scale[...], norm.bias[...] = ramp, ramp - 1

@@ -30,12 +30,13 @@ def _convolutions(*sizes: tuple[int, int, int], biases: bool = True) -> int:
 
 
 def _bottleneck(before: int, inner: int, *, projection: bool) -> int:
-    """Weights of three convolutions without biases, and a scale and a bias a channel of theirs."""
+    """Weights of the convolutions without biases, a scale and a bias a channel before three."""
     after = 4 * inner
     sizes = [(1, before, inner), (3, inner, inner), (1, inner, after)]
+    norms = 2 * sum(channels for _, channels, _ in sizes)
     if projection:
         sizes.append((1, before, after))
-    return _convolutions(*sizes, biases=False) + 2 * sum(features for _, _, features in sizes)
+    return _convolutions(*sizes, biases=False) + norms
 
 
 def _stage(before: int, inner: int, blocks: int) -> int:
@@ -47,10 +48,13 @@ def _transformer(layers: int, width: int, hidden: int) -> int:
     attention = 4 * width * width
     feed_forward = width * hidden + hidden + hidden * width + width
     norm = 2 * width
-    return 32_000 * width + layers * (attention + feed_forward + 2 * norm) + norm
+    # The embedding and the logits have a matrix each.
+    return 2 * 32_000 * width + layers * (attention + feed_forward + 2 * norm) + norm
 
 
-# torchvision's resnet50 and vgg11 have just as many.
+# torchvision's vgg11 has just as many, its resnet50 this many. That one normalises after the first
+# convolution, after every third one of a block instead of before the first, and its shortcuts, but
+# not before the mean.
 RESNET_50 = 25_557_032
 VGG_11 = 132_863_336
 
@@ -77,11 +81,11 @@ COUNTS = {
     ),
     ("resnet_50", COLOUR_224): (
         _convolutions((7, 3, 64), biases=False)
-        + 2 * 64
         + _stage(64, 64, 3)
         + _stage(256, 128, 4)
         + _stage(512, 256, 6)
         + _stage(1024, 512, 3)
+        + 2 * 2048
         + (2048 * 1000 + 1000)
     ),
     ("vgg_11", COLOUR_224): (
@@ -123,7 +127,11 @@ def test_number_of_parameters(model: str, form: Form, count: int) -> None:
 
 
 def test_counts_are_those_that_others_state() -> None:
-    assert COUNTS["resnet_50", COLOUR_224] == RESNET_50
+    widths, counts = (64, 256, 512, 1024, 2048), (3, 4, 6, 3)
+    after = [width for width, count in zip(widths[1:], counts, strict=True) for _ in range(count)]
+    before = [64, *after[:-1]]
+    moved = sum(before) + 2048 - 64 - sum(after) - sum(widths[1:])
+    assert COUNTS["resnet_50", COLOUR_224] == RESNET_50 + 2 * moved
     assert COUNTS["vgg_11", COLOUR_224] == VGG_11
 
 
@@ -131,9 +139,13 @@ def test_running_statistics_are_two_a_channel_of_each_normalisation() -> None:
     functions = trainer("resnet_50", "sgd", "constant", COLOUR_224, jnp.bfloat16)
     leaves = jax.tree.leaves(jax.eval_shape(functions.start, jnp.uint32(0)).statistics)
     blocks = {64: 3, 128: 4, 256: 6, 512: 3}
-    of_blocks = sum(count * (inner + inner + 4 * inner) for inner, count in blocks.items())
-    of_projections = 4 * sum(blocks)
-    assert sum(leaf.size for leaf in leaves) == 2 * (64 + of_blocks + of_projections)
+    # Before each block are its inputs' channels: in the first of a stage those of the stage before.
+    inputs = [64, *(4 * inner for inner in blocks)]
+    of_blocks = sum(
+        before + (count - 1) * 4 * inner + count * 2 * inner
+        for before, (inner, count) in zip(inputs, blocks.items(), strict=False)
+    )
+    assert sum(leaf.size for leaf in leaves) == 2 * (of_blocks + 2048)
     assert {leaf.dtype for leaf in leaves} == {jnp.dtype(jnp.float32)}
 
 
@@ -173,7 +185,7 @@ def test_settings_are_as_sure_as_the_reference_says() -> None:
     assert sure("resnet_8")["convolutions"] == sure("resnet_8")["normalisation"] == "recalled"
     assert sure("resnet_50")["ghost_batch"] == sure("vgg_11")["configuration"] == "recalled"
     assert set(sure("simple_cnn").values()) == {"stated"}
-    assert sure("transformer_base")["width"] == "recalled"
+    assert sure("transformer_base")["width"] == sure("transformer_wide")["logits"] == "recalled"
     assert sure("transformer_wide")["width"] == sure("lstm")["cells"] == "chosen"
 
 

@@ -73,7 +73,7 @@ def test_transformer_by_its_equations() -> None:
         x = x + _attention(_normalise(x, layer.attention_norm), layer.attention)
         hidden = _dense(_normalise(x, layer.feed_forward_norm), layer.widen)
         x = x + _dense(np.maximum(hidden, 0), layer.narrow)
-    expected = _normalise(x, model.norm) @ table.T
+    expected = _normalise(x, model.norm) @ np.asarray(model.logits.kernel[...])
     found = jax.jit(lambda tokens: model(tokens, train=True))(TOKENS)
     np.testing.assert_allclose(found, expected, atol=2e-5)
 

@@ -2,20 +2,73 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 
 from dbtool.errors import UsageError
+from producers.datasets.forms import CIFAR_10, IMAGENET, ImageForm
+from producers.training.objectives import objective_for
 from producers.training.optimizers import optimizer_definition
 from producers.training.schedules import schedule_named
-from producers.training.step import trainer
+from producers.training.step import Trainer, trainer
 
 LEARNING_RATE = 0.3
 MOMENTUM = 0.9
 STEPS = 6
 BATCH = 5
+
+
+class Shown(nnx.Module):
+    """Returns what a model is shown."""
+
+    def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
+        del train
+        return images.reshape(len(images), -1)
+
+
+def shown(form: ImageForm, images: np.ndarray) -> np.ndarray:
+    """What models see of images, flattened."""
+    objective, rule = objective_for(form), optimizer_definition("sgd")
+    functions = Trainer(lambda _: Shown(), form, objective, rule, schedule_named("constant"))
+    state = functions.start(jnp.uint32(0))
+    return np.asarray(functions.logits(state.parameters, state.statistics, images))
+
+
+def test_pixels_are_standardised_by_the_data_set() -> None:
+    images = np.array([[[0, 255], [51, 102]]], np.uint8)
+    form = ImageForm(2, 2, 1, 10, mean=(0.4,), deviation=(0.2,))
+    np.testing.assert_allclose(shown(form, images), [[-2.0, 3.0, -1.0, 0.0]], atol=1e-6)
+    colours = np.array([[[[0, 51, 102]]]], np.uint8)
+    form = ImageForm(1, 1, 3, 10, mean=(0.2, 0.4, 0.2), deviation=(0.1, 0.2, 0.4))
+    np.testing.assert_allclose(shown(form, colours), [[-2.0, -1.0, 0.5]], atol=1e-6)
+
+
+def test_images_of_imagenet_are_levels_less_their_mean() -> None:
+    form = replace(IMAGENET, height=1, width=2)
+    images = np.array([[[[0, 0, 0], [255, 200, 100]]]], np.uint8)
+    expected = [[-123.68, -116.78, -103.94, 131.32, 83.22, -3.94]]
+    np.testing.assert_allclose(shown(form, images), expected, atol=1e-4)
+
+
+def test_pixels_are_standardised_by_the_image() -> None:
+    images = np.random.default_rng(1).integers(0, 256, (5, 32, 32, 3), dtype=np.uint8)
+    images[1] //= 16
+    # All pixels alike, and all but one: their deviations are below the least that is divided by.
+    images[2] = 7
+    images[3] = 0
+    images[3, 0, 0, 0] = 1
+    found = shown(CIFAR_10, images)
+    flat = images.reshape(5, -1).astype(np.float64)
+    assert flat[3].std() < 1 / np.sqrt(3_072) < flat[1].std()
+    deviation = np.maximum(flat.std(1), 1 / np.sqrt(3_072))
+    expected = (flat - flat.mean(1)[:, None]) / deviation[:, None]
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    assert not found[2].any()
 
 
 def batches() -> list[tuple[np.ndarray, np.ndarray]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import jax
@@ -127,6 +128,22 @@ def test_evaluation_counts_every_example_once(
         np.testing.assert_allclose(metrics["cross_entropy_error"][1], loss, rtol=1e-5)
         wrong = (logits.argmax(1) != split.targets).mean()
         np.testing.assert_allclose(metrics["classification_error"][1], wrong, rtol=1e-12)
+
+
+@pytest.mark.parametrize("length", [12, 60])
+def test_texts_of_evaluations_may_be_longer_than_those_of_training(length: int) -> None:
+    # Of 6 tokens 8 texts are evaluated together: of 12 there are 4, of 60 still one.
+    program = compiled("pairs", 1, 1, 1, False, None)
+    split = made_up_split(replace(program.trainer.form, length=length), 7, 3)
+    states = program.start(np.arange(2, dtype=np.uint32))
+    one = jax.tree.map(lambda a: a[1], (states.parameters, states.statistics))
+    logits = np.asarray(program.trainer.logits(*one, split.inputs), np.float64)
+    chosen = np.take_along_axis(logits, split.targets[..., None], axis=2)[..., 0]
+    losses = np.log(np.exp(logits).sum(2)) - chosen
+    loss = losses[split.targets != 0].mean()
+    for examples in (program.put(split), CountedSource(split)):
+        found = evaluated(program, states, np.ones(2, bool), examples)
+        np.testing.assert_allclose(found["cross_entropy_error"][1], loss, rtol=1e-5)
 
 
 def test_validation_examples_are_read_once_an_evaluation() -> None:

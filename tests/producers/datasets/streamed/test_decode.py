@@ -52,26 +52,31 @@ def test_images_of_any_colours_become_red_green_blue(mode: str) -> None:
     assert (pixels.shape, pixels.dtype) == ((14, 14, 3), np.uint8)
 
 
-def test_augmentation_crops_and_flips_as_its_numbers_say() -> None:
+@pytest.mark.parametrize(
+    ("at", "side"), [(0.0, 256), (0.9999, 512), (128.5 / 257, 384), (127.9 / 257, 383)]
+)
+def test_augmentation_crops_and_flips_as_its_numbers_say(at: float, side: int) -> None:
     image = picture(6, 60, 40)
     content = encoded(image, "PNG")
-    numbers = np.full(RANDOM_NUMBERS, 0.5)
-    # A whole area of 2,400 with a quarter of it taken, square: 24.5 pixels a side.
-    numbers[1:5] = [(0.25 - 0.08) / 0.92, 0.5, 1.0, 0.0]
-    side = (60 * 40 * 0.25) ** 0.5
-    box = (60 - side, 0, 60, side)
+    # Of 40 pixels that are scaled to so many 224 are kept, here the upper right ones.
+    kept = 40 * 224 / side
+    box = (60 - kept, 0, 60, kept)
     expected = np.asarray(image.resize((14, 14), Image.Resampling.BILINEAR, box=box))
+    numbers = np.array([0.5, at, 1.0, 0.0])
     np.testing.assert_array_equal(decode(content, "x", FORM, numbers), expected)
     numbers[0] = 0.49
     np.testing.assert_array_equal(decode(content, "x", FORM, numbers), expected[:, ::-1])
 
 
-def test_box_that_never_fits_is_the_largest_in_the_middle() -> None:
-    image = picture(7, 100, 10)
-    numbers = np.full(RANDOM_NUMBERS, 0.999)
-    expected = image.resize((14, 14), Image.Resampling.BILINEAR, box=(45, 0, 55, 10))
-    found = decode(encoded(image, "PNG"), "x", FORM, numbers)
-    np.testing.assert_array_equal(found, np.asarray(expected))
+def test_crops_are_those_of_scaling_the_shorter_side_first() -> None:
+    form = ImageForm(height=224, width=224, channels=3, classes=2)
+    image = picture(7, 500, 375)
+    # The shorter side becomes 300 and the longer 400: a crop from column 88 and row 19 on.
+    scaled = image.resize((400, 300), Image.Resampling.BILINEAR)
+    cut = np.asarray(scaled.crop((88, 19, 88 + 224, 19 + 224)))
+    numbers = np.array([0.5, 44.5 / 257, 88 / 176, 19 / 76])
+    found = decode(encoded(image, "PNG"), "x", form, numbers)
+    assert np.abs(found.astype(int) - cut).mean() < 1
 
 
 @settings(deadline=None)

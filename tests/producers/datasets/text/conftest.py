@@ -41,8 +41,8 @@ class Lm1b:
 
     folder: Path
     training: list[str]
-    test: list[str]
     validation: list[str]
+    test: list[str]
 
 
 @pytest.fixture

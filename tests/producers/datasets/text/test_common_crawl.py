@@ -58,6 +58,14 @@ def test_every_sentence_is_in_one_split(folder: Path, sentences: list[str]) -> N
     assert sorted(data.file_hashes) == ["archives", "vocabulary"]
 
 
+def test_as_many_are_held_out_as_in_the_paper(wet: Callable[..., bytes], tmp_path: Path) -> None:
+    lines = "\n".join(f"line {number}" for number in range(121_600))
+    (tmp_path / "a.warc.wet").write_bytes(wet([lines.encode()], compressed=False))
+    data = load_dataset("common_crawl", form=FORM, folder=tmp_path)
+    # A twentieth would be 6,080.
+    assert (len(data.train), len(data.validation), len(data.test)) == (109_450, 6_075, 6_075)
+
+
 def test_split_never_changes() -> None:
     # Other numbers would make every recorded measurement one of another data set.
     assert draw_numbers(10, 100).tolist() == [9, 48, 35, 23, 43, 27, 86, 10, 62, 76]

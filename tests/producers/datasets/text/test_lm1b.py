@@ -49,6 +49,31 @@ def test_splits_are_those_of_the_shards(lm1b: Lm1b) -> None:
     ]
 
 
+def test_sentences_are_cut_in_training_alone(lm1b: Lm1b) -> None:
+    folder = lm1b.folder / "heldout-monolingual.tokenized.shuffled"
+    shard = folder / "news.en.heldout-00000-of-00050"
+    shard.write_text(f"{shard.read_text()}{' '.join(lm1b.validation[:2])}\n")
+    most = TextForm(vocabulary=300, length=1_000)
+    cut = TextForm(vocabulary=300, length=8, evaluation_length=1_000)
+    whole, data = (load_dataset("lm1b", form=form, folder=lm1b.folder) for form in (most, cut))
+    assert data.train.read(np.arange(60), None).targets.shape == (60, 8)  # type: ignore[union-attr] # streamed
+    for one, other in ((whole.validation, data.validation), (whole.test, data.test)):
+        assert isinstance(one, Split)
+        assert isinstance(other, Split)
+        # As long as the longest, which the end of the sentence tells.
+        longest = int(np.argmax(one.targets == 2, axis=1).max()) + 1
+        assert 8 < longest < 1_000
+        np.testing.assert_array_equal(other.targets, one.targets[:, :longest])
+        np.testing.assert_array_equal(other.inputs, one.inputs[:, :longest])
+    assert texts(data, data.validation)[-1] == " ".join(lm1b.validation[:2])
+
+
+def test_evaluations_cut_what_is_longer_still(lm1b: Lm1b) -> None:
+    form = TextForm(vocabulary=300, length=8, evaluation_length=12)
+    data = load_dataset("lm1b", form=form, folder=lm1b.folder)
+    assert data.validation.inputs.shape == (10, 12)  # type: ignore[union-attr] # in memory
+
+
 def test_examples_are_read_in_the_order_wanted(lm1b: Lm1b) -> None:
     train = load_dataset("lm1b", form=FORM, folder=lm1b.folder).train
     assert not isinstance(train, Split)
