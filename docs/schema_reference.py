@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 VIEWS = ("releases", "workloads", "studies", "trials", "measurements")
 MACROS = (
     "steps_to_result", "steps_to_result_by", "best_measurements", "best_measurements_by",
-    "trial_outcomes", "first_trials", "asked_studies", "strict_goal",
+    "trial_outcomes", "first_trials", "searched_trials", "asked_studies", "strict_goal",
+    "stopped_at_goal",
     "metric_values", "improving_values", "first_past_goal",
 )  # fmt: skip
 # Those that take the name of a common table expression.

@@ -83,7 +83,9 @@ COMMENT ON COLUMN measurements.test_average_precision IS 'Average precision on t
 COMMENT ON COLUMN measurements.batch_cross_entropy_error IS 'Mean loss on the step''s own batch, before its update. Unit: nats an example. NULL at step 0, and where it was not recorded, as in archives.';
 COMMENT ON COLUMN measurements.other_metrics IS 'Metrics without a column of their own, by name. Unit: that of each metric. NULL where a step has none.';
 
+COMMENT ON MACRO TABLE searched_trials IS 'The trials that count: COMPLETE ones, and of a study that was searched in lockstep also those that were dropped.';
 COMMENT ON MACRO TABLE first_trials IS 'The first COMPLETE trials of each study by number, as the figures of the paper count them.';
+COMMENT ON MACRO stopped_at_goal IS 'Whether a study ended when enough of its trials were past the workload''s goal, before the steps that they could have taken: other goals, metrics and best values are then known up to there alone.';
 COMMENT ON MACRO strict_goal IS 'The number that a value has to be strictly past to have reached a goal: the goal itself, or where it is inclusive the next number on its worse side.';
 COMMENT ON MACRO TABLE metric_values IS 'The values of one metric of each trial asked for, and whether each is strictly past the goal.';
 COMMENT ON MACRO TABLE improving_values IS 'Of the values that metric_values returns for COMPLETE trials, those that can be the first past a goal, or the first of the best within a budget: a fraction of them where the metric is the workload''s own.';

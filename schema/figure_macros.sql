@@ -101,7 +101,7 @@ CROSS JOIN figure_releases(release_name, (SELECT list(workload) FROM asked)) AS 
 LEFT JOIN held ON held.release = releases.release AND held.workload = asked.workload;
 
 -- The trials that count for each question to some studies, which the common table expression named "chosen" holds as
--- curve_studies returns them: of each study the first asked_trials that count (stored.searched_trial). in_group tells those of the curve's
+-- curve_studies returns them: of each study the first asked_trials that count (searched_trials). in_group tells those of the curve's
 -- label smoothing, which is looked at after the first trials have been taken.
 CREATE MACRO curve_trials(chosen) AS TABLE
 WITH asked AS (
@@ -110,7 +110,8 @@ WITH asked AS (
 ),
 complete AS (
     SELECT study_id, trial_id, metaparameters, row_number() OVER (PARTITION BY study_id ORDER BY trial_id) AS place
-    FROM stored.searched_trial
+    FROM searched_trials()
+    JOIN stored.trial USING (study_id, trial_id)
     WHERE study_id IN (SELECT study_id FROM asked)
 )
 SELECT

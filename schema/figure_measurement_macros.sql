@@ -13,7 +13,7 @@ QUALIFY read_off
     OR lead(step) OVER curve_by_step IS NULL;
 
 -- Of the studies that the common table expression named "chosen" holds as listed_studies returns them, the trials that
--- count: the first asked_trials of stored.searched_trial. steps are those to the goal, best tells the trial that reached it first,
+-- count: the first asked_trials of searched_trials. steps are those to the goal, best tells the trial that reached it first,
 -- ties going to the smaller trial id; trials counts them.
 CREATE MACRO counted_trials(chosen) AS TABLE
 WITH asked AS (
@@ -21,7 +21,7 @@ WITH asked AS (
 ),
 first_complete AS (
     SELECT study_id, trial_id, row_number() OVER (PARTITION BY study_id ORDER BY trial_id) AS place
-    FROM stored.searched_trial
+    FROM searched_trials()
     WHERE study_id IN (SELECT study_id FROM asked)
 ),
 taken_trials AS MATERIALIZED (

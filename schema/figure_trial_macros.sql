@@ -88,7 +88,7 @@ taken AS MATERIALIZED (
     SELECT panel_order, study_id, trial_id, status, trial.steps AS taken_steps, metric, goal, metaparameters
     FROM chosen
     JOIN stored.trial USING (study_id)
-    WHERE status = 'INFEASIBLE' OR (study_id, trial_id) IN (SELECT (study_id, trial_id) FROM stored.searched_trial)
+    WHERE status = 'INFEASIBLE' OR (study_id, trial_id) IN (SELECT (study_id, trial_id) FROM searched_trials())
     QUALIFY asked_trials IS NULL
         OR row_number() OVER (PARTITION BY panel_order, study_id ORDER BY trial_id) <= asked_trials
 ),

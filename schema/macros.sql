@@ -2,8 +2,8 @@
 
 -- The trials that count: COMPLETE ones; of a study that was searched in lockstep also those that were dropped, since they
 -- were searched like the others and could not have won.
-CREATE VIEW stored.searched_trial AS
-SELECT trial.*
+CREATE MACRO searched_trials() AS TABLE
+SELECT study_id, trial_id
 FROM stored.trial AS trial
 JOIN stored.study USING (study_id)
 WHERE status = 'COMPLETE' OR status = 'INCOMPLETE' AND search IS NOT NULL;
@@ -15,7 +15,7 @@ CREATE MACRO stopped_at_goal(search, train_steps) AS coalesce(train_steps < (sea
 -- The first trials of each study, as the figures take them: those that count, sorted by trial id as a number.
 CREATE MACRO first_trials(trial_count) AS TABLE
 SELECT study_id, trial_id
-FROM stored.searched_trial
+FROM searched_trials()
 QUALIFY row_number() OVER (PARTITION BY study_id ORDER BY trial_id) <= trial_count;
 
 -- The number that a value has to be strictly past, which is the goal itself or, where a value equal to the goal has
@@ -336,7 +336,7 @@ CREATE MACRO trial_outcomes(release_name, workload_name, metric_name, goal_value
 WITH taken_trials AS MATERIALIZED (
     SELECT study_id, trial_id, metric, strict_goal AS goal
     FROM asked_studies(release_name, workload_name, metric_name, goal_value)
-    JOIN stored.searched_trial USING (study_id)
+    JOIN searched_trials() USING (study_id)
 ),
 reached AS (
     SELECT study_id, trial_id, step
@@ -361,5 +361,5 @@ SELECT
 FROM asked_studies(release_name, workload_name, metric_name, goal_value)
 JOIN stored.trial USING (study_id)
 LEFT JOIN reached USING (study_id, trial_id)
-WHERE status = 'INFEASIBLE' OR (study_id, trial_id) IN (SELECT (study_id, trial_id) FROM stored.searched_trial)
+WHERE status = 'INFEASIBLE' OR (study_id, trial_id) IN (SELECT (study_id, trial_id) FROM searched_trials())
 ORDER BY release, workload, batch_size, trial_id;
