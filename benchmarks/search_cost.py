@@ -159,10 +159,12 @@ def main() -> None:
                 _some(random, near, options.narrow), goal, options.dropping
             )
             lost += dropped
-            ratios.append(found / min(trial.steps_to(goal) for trial in wide))
+            fewest = min(trial.steps_to(goal) for trial in wide)
+            # Where neither reached the goal both are infinite.
+            ratios.append(1.0 if found == fewest else found / fewest)
             costs.append(sum(trial.steps for trial in wide) / cost)
         if ratios:
-            median, high = np.quantile(ratios, [0.5, 0.9])
+            median, high = np.quantile(ratios, [0.5, 0.9], method="higher")
             print(
                 f"{study.batch_size}; {np.mean(np.equal(ratios, 1)):.0%}; {median:.2f}, "
                 f"{high:.2f}; {np.median(costs):.1f}; {lost / len(ratios):.0%}"
