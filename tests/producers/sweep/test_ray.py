@@ -8,6 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+import pyarrow.parquet as pq
 import pytest
 from support.ray_cluster import PATIENCE, Cluster, cluster
 from support.sweeps import (
@@ -88,11 +89,11 @@ def test_cluster_writes_the_same_rows(
     out = tmp_path / "ray"
     result = produce(*words, "--out", out, "--on", "ray", **environment)
     assert (result.returncode, result.stdout) == (0, ""), result.stderr
-    # Two trials of a hundred steps and the row before them, twice, and the fifth trial.
+    # Trials that diverge have fewer rows than steps, so that the shards say how many.
     assert sorted(result.stderr.splitlines()) == [
-        f"wrote {path} ({rows} measurements)"
-        for path, rows in zip(shards(out), (202, 202, 101), strict=True)
+        f"wrote {path} ({pq.read_metadata(path).num_rows} measurements)" for path in shards(out)
     ]
+    assert len(shards(out)) == 3
     assert_same_sweep(out, in_process(words, tmp_path / "here", environment))
     # What is there is not trained again, and what was added is.
     again = produce(*words, "--out", out, "--on", "ray", **environment)
