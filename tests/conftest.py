@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 _CORES_A_WORKER = 2
 
-# How many examples a property is tried on, unless it says so itself.
-settings.register_profile("quick", max_examples=20)
-settings.register_profile("thorough", max_examples=100)
+# How many examples a property is tried on, unless it says so itself. However long each takes: other
+# programs may want the cores.
+settings.register_profile("quick", max_examples=20, deadline=None)
+settings.register_profile("thorough", max_examples=100, deadline=None)
 settings.load_profile("quick")
 
 

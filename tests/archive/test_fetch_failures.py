@@ -88,7 +88,7 @@ def test_stall_is_given_up_and_resumed(
     server.answers.extend([Answer(cut=0, how="stalled"), Answer(cut=70_000, how="stalled")])
     reasons: list[str] = []
     watch = Watch(on_retry=lambda reason, _wait: reasons.append(reason))
-    patience = Patience(timeout=0.3, first_wait=0.0)
+    patience = Patience(timeout=2.0, first_wait=0.0)
     fetched(sha256, dest, server.url, patience=patience, watch=watch)
     assert dest.read_bytes() == content
     assert reasons == ["the server stalled"] * 2
