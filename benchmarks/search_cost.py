@@ -68,7 +68,7 @@ def studies_of(
     ).rows()
     goal = Goal(*about)
     rows = db.sql(
-        f"SELECT batch_size, trial_id, any_value(steps), any_value(status) <> 'INFEASIBLE', "  # noqa: S608
+        f"SELECT batch_size, trial_id, any_value(steps), any_value(status) <> 'INFEASIBLE', "  # noqa: S608 (the metric is a column's name)
         f"any_value(metaparameters), list(step ORDER BY step), list({goal.metric} ORDER BY step) "
         "FROM measurements JOIN trials USING (release, workload, batch_size, trial_id, status) "
         f"WHERE workload = $workload AND {goal.metric} IS NOT NULL "

@@ -6,6 +6,7 @@ goes on. The study's own shard, with all rounds, appears when the search has end
 
 from __future__ import annotations
 
+import functools
 import shutil
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ from producers.training.run import BlockTrials
 from producers.training.stopping import FirstToGoal, Goal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from producers.plan import StudyPlan
@@ -123,10 +124,7 @@ class LockstepSearch:
             return self._windows.around(self._origin, self._study.batch_size)
         if self._origin is None or len(rounds) == _MOST_ROUNDS:
             return None
-        searched = rounds[0].space
-        for each in rounds[1:]:
-            searched = together(searched, each.space)
-        return self._windows.widened(searched, _best(rounds).best)
+        return self._windows.widened(_searched(rounds), _best(rounds).best)
 
     def _round(
         self,
@@ -155,7 +153,7 @@ class LockstepSearch:
                 everyone=everyone,
                 reaching=self._rule.reaching,
                 dropping=self._rule.dropping,
-                leader=_leader(rounds),
+                leader=_falling(point for each in rounds for point in each.leader),
             )
             session.train_round(trials, evaluations, rule, folder, on_steps)
         found = from_first(lambda: _outcome(folder, self._goal, most_steps))
@@ -205,11 +203,8 @@ class LockstepSearch:
         """The study as its shard records it, with what became of its search."""
         best = _best(rounds)
         described = self._study.description()
-        spaces = [each.space for each in rounds]
-        searched = spaces[0]
+        searched = _searched(rounds)
         if self._origin is not None:
-            for space in spaces[1:]:
-                searched = together(searched, space)
             searched = self._windows.bounds(searched)
         described["train_steps"] = min(each.stopped_at for each in rounds)
         described["search_space"] = search_space_json(searched)
@@ -237,13 +232,18 @@ def _best(rounds: Sequence[Round]) -> Round:
     return min(rounds, key=lambda each: each.rank)
 
 
-def _leader(rounds: Sequence[Round]) -> list[tuple[int, float]]:
-    """The steps after which the best cost of all rounds fell, with that cost."""
-    leader: list[tuple[int, float]] = []
-    for step, cost in sorted(point for each in rounds for point in each.leader):
-        if not leader or cost < leader[-1][1]:
-            leader.append((step, cost))
-    return leader
+def _searched(rounds: Sequence[Round]) -> SearchSpace:
+    """What all rounds together have searched."""
+    return functools.reduce(together, (each.space for each in rounds))
+
+
+def _falling(points: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
+    """Of steps and costs, those whose cost is lower than that of every step before."""
+    falling: list[tuple[int, float]] = []
+    for step, cost in sorted(points):
+        if not falling or cost < falling[-1][1]:
+            falling.append((step, cost))
+    return falling
 
 
 def _optimum(study: StudyPlan, out: Path, batch_size: int) -> Optimum:
@@ -297,17 +297,13 @@ def _outcome(folder: Path, goal: Goal, most_steps: int) -> dict[str, Any]:
     if reached.any():
         order = np.lexsort((trial, step, ~reached))
     best = int(order[0])
-    leader: list[tuple[int, float]] = []
-    for index in np.lexsort((cost, step)):
-        if not leader or cost[index] < leader[-1][1]:
-            leader.append((int(step[index]), float(cost[index])))
     return {
         "best_trial": int(trial[best]),
         "best": metaparameters[int(trial[best])],
         "best_cost": float(cost[best]),
         "reached_at": int(step[best]) if reached.any() else None,
         "stopped_at": max(complete, default=most_steps),
-        "leader": leader,
+        "leader": _falling(zip(step.tolist(), cost.tolist(), strict=True)),
     }
 
 

@@ -48,13 +48,14 @@ def run_sweep(
             if blocks and study.search is not None:
                 _search_in_lockstep(study, out, options, events)
             elif blocks:
-                _train_blocks(study, blocks, (out, staging), options, events)
+                _train_blocks(study, blocks, out, staging, options, events)
 
 
 def _train_blocks(
     study: StudyPlan,
     blocks: list[tuple[int, ...]],
-    out_and_staging: tuple[Path, Path],
+    out: Path,
+    staging: Path,
     options: SweepOptions,
     events: SweepEvents,
 ) -> None:
@@ -62,7 +63,6 @@ def _train_blocks(
     # This imports JAX, which a sweep that another process trains does without.
     from producers.sweep.session import StudySession
 
-    out, staging = out_and_staging
     session = StudySession(study, options)
     left, folder = blocks, study.folder(out)
     while left:

@@ -96,11 +96,11 @@ class StudySession:
         study, trials = self._study, self._study.trials(trial_ids)
         evaluations = study.workload.evaluation.schedule(study.train_steps, study.batch_size)
         saved = self._checkpoints(checkpoints, [list(trial_ids)])
-        record = self.trained(trials, evaluations, on_steps, saved)
+        record = self._trained(trials, evaluations, on_steps, saved)
         shard = None
         if is_first():
             folder = study.folder(out)
-            shard = self.write(folder, study.description(), trials, record)
+            shard = self._write(folder, study.description(), trials, record)
         if saved is not None and is_first():
             saved.remove()
         return FinishedBlock(shard, sum(record.steps(i) + 1 for i in range(len(trial_ids))))
@@ -123,13 +123,13 @@ class StudySession:
             on_steps: told of trial-steps as they are done.
         """
         saved = self._checkpoints(folder, [list(trials.trial_ids), max(evaluations)])
-        record = self.trained(trials, evaluations, on_steps, saved, rule)
+        record = self._trained(trials, evaluations, on_steps, saved, rule)
         if is_first():
-            self.write(folder, self._study.description(), trials, record)
+            self._write(folder, self._study.description(), trials, record)
         if saved is not None and is_first():
             saved.remove()
 
-    def trained(
+    def _trained(
         self,
         trials: BlockTrials,
         evaluations: dict[int, bool],
@@ -167,7 +167,7 @@ class StudySession:
         identity = [study.description(), *block, study.shared_batches, list(self._options.measures)]
         return Checkpoints(folder, identity, 60 * self._options.checkpoint_minutes)
 
-    def write(
+    def _write(
         self, folder: Path, description: Mapping[str, Any], trials: BlockTrials, record: BlockRecord
     ) -> Path:
         """Writes the shard of trials that were trained together."""

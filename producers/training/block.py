@@ -109,7 +109,7 @@ class BlockProgram:
 
     def places(self, trials: int) -> int:
         """How many places a block needs to hold so many trials, evenly on devices and groups."""
-        devices: int = self.mesh.shape[TRIAL]
+        devices = self.devices_of_trials
         share = -(-trials // devices)
         return devices * (share if share <= self._lanes else -(-share // self._lanes) * self._lanes)
 

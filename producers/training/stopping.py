@@ -67,9 +67,6 @@ class FirstToGoal:
         reaching: how many trials have to be past the goal.
         dropping: how many times as fast the leader was; None to drop nobody.
         leader: the steps and best costs of earlier rounds, both in order.
-
-    Attributes:
-        leader: the steps after which the best cost of all trials fell, with that cost.
     """
 
     def __init__(
@@ -90,7 +87,8 @@ class FirstToGoal:
         self._best = np.full(trials, np.inf)
         self._near = np.zeros(trials, bool)
         self._past = np.zeros(trials, bool)
-        self.leader: list[tuple[int, float]] = []
+        # The steps after which the best cost of these trials fell, with that cost.
+        self._leader: list[tuple[int, float]] = []
 
     @property
     def ended(self) -> bool:
@@ -120,8 +118,8 @@ class FirstToGoal:
         self._best[trials] = np.minimum(self._best[trials], costs)
         self._near[trials] |= self._goal.near(values)
         leading = float(costs.min(initial=np.inf))
-        if not self.leader or leading < self.leader[-1][1]:
-            self.leader.append((step, leading))
+        if not self._leader or leading < self._leader[-1][1]:
+            self._leader.append((step, leading))
         self._past[trials] |= self._goal.reached(values)
         if self._dropping is None:
             return np.empty(0, np.int64)
@@ -130,7 +128,7 @@ class FirstToGoal:
     def _leaders_best(self, step: float) -> float:
         """The leader's best cost up to a step; infinite where it was evaluated untrained alone."""
         best = np.inf
-        for curve in (self._earlier, self.leader):
+        for curve in (self._earlier, self._leader):
             before = bisect.bisect_right(curve, step, key=lambda point: point[0])
             if before and curve[before - 1][0] > 0:
                 best = min(best, curve[before - 1][1])
