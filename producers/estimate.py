@@ -84,7 +84,10 @@ def _line(study: StudyPlan, trials: int, rows: int, seconds: float) -> str:
 
 def _seconds_a_trial(study: StudyPlan, rate: float) -> float:
     workload, rule = study.workload, study.workload.evaluation
-    evaluations = rule.schedule(study.train_steps, study.batch_size)
+    if study.search is None:
+        evaluations = rule.schedule(study.train_steps, study.batch_size)
+    else:
+        evaluations, _ = study.search.evaluations(workload, study.train_steps, study.batch_size)
     validation, test = held_out_examples(workload)
     subset = min(rule.training_subset, workload.train_examples)
     every_split = sum(evaluations.values())

@@ -10,6 +10,8 @@ import pytest
 from support.sweeps import STEPS, TRAINED, small_study, sweep
 
 from producers.estimate import estimate, held_out_examples
+from producers.lockstep.rule import LockstepRule
+from producers.plan import plan_studies
 from producers.plan_file import read_plan
 from producers.sweep import SweepOptions
 from producers.workloads.registry import WORKLOADS
@@ -28,7 +30,7 @@ def study_of(trials: int, steps: int = STEPS) -> StudyPlan:
 
 
 def seconds(line: str) -> float:
-    number, unit = re.search(r"about ([\d.]+) (s|min|h)", line).groups()  # type: ignore[union-attr] # always there
+    number, unit = re.search(r"(?:about|and) ([\d.]+) (s|min|h)", line).groups()  # type: ignore[union-attr] # always there
     return float(number) * {"s": 1, "min": 60, "h": 3600}[unit]
 
 
@@ -99,6 +101,26 @@ def test_a_search_in_lockstep_is_told_at_most(tmp_path: Path) -> None:
     ]
     assert total.startswith("8 trials, at most ")
     assert total.endswith("80 measurements, besides windows that are widened")
+
+
+def test_the_evaluations_of_a_search_in_lockstep_are_counted(tmp_path: Path) -> None:
+    # In 2,000 steps at batch size 64 the papers' protocol evaluates 10 times, the search 33 times.
+    fixed, lockstep = (
+        plan_studies(
+            [WORKLOADS["mnist/fc_128_128_128/sgd"]],
+            release="tests",
+            batch_sizes=[64],
+            steps=2_000,
+            budget_scale=1.0,
+            root_seed=0,
+            shared_batches=False,
+            trials=100_000,
+            search=rule,
+        )[0]
+        for rule in (None, LockstepRule(window=False))
+    )
+    few, many = map(seconds, list(estimate([fixed, lockstep], tmp_path / "out", OPTIONS))[:2])
+    assert many > 1.05 * few
 
 
 def test_finished_trials_are_left_out(made_up_mnist: Path, tmp_path: Path) -> None:
