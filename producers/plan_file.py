@@ -6,12 +6,12 @@ import contextlib
 import reprlib
 import sys
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 
 from dbtool.errors import UsageError, closest
-from producers.limits import BUDGET, DEFAULT_TRIALS, DROPPING, FEASIBLE, STEPS, TRIALS, Limits
-from producers.lockstep.rule import SEARCHES, SearchWords
+from producers.limits import BUDGET, DEFAULT_TRIALS, FEASIBLE, STEPS, TRIALS, Limits
+from producers.lockstep.words import Search, SearchWords
 from producers.plan import StudyPlan, plan_studies
 from producers.workloads.registry import find_workloads
 from producers.workloads.replace import parse_replacement, replace_data
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from producers.lockstep.rule import LockstepRule
     from producers.workloads.definition import Workload
 
 # The largest whole number that TOML promises.
@@ -38,11 +37,7 @@ class PlannedSweep:
         feasible: trials of a study are added until this many are not INFEASIBLE.
         steps: of each trial; None for the workload's budget.
         budget: multiplies the workload's budget.
-        search: how its studies are searched, with the four below; see `SearchWords`.
-        dropping: how many times as fast the leader of a search was.
-        reaching: how many trials have to be past the goal.
-        wide_trials: of the study that searches the whole space.
-        wide_at: the batch size that this study is closest to.
+        search: how its studies are searched.
     """
 
     workloads: tuple[str, ...]
@@ -51,25 +46,7 @@ class PlannedSweep:
     feasible: int = 0
     steps: int | None = None
     budget: float = 1.0
-    search: str | None = None
-    dropping: float | None = None
-    reaching: int | None = None
-    wide_trials: int | None = None
-    wide_at: int | None = None
-
-    def rule(self) -> LockstepRule | None:
-        """How its studies are searched in lockstep; None where every trial trains to its end.
-
-        Raises:
-            UsageError: what it says of the search clashes.
-        """
-        words = SearchWords(
-            self.search, self.dropping, self.reaching, self.wide_trials, self.wide_at
-        )
-        rule = words.rule()
-        if rule is not None and self.feasible:
-            raise UsageError(f"search {self.search} adds trials by itself; leave out feasible")
-        return rule
+    search: SearchWords = field(default_factory=SearchWords)
 
 
 @dataclass(frozen=True)
@@ -164,7 +141,7 @@ class PlanFile:
                 feasible=sweep.feasible,
                 replacements={} if folder is None else {workload.name: folder},
                 said_by="batch_sizes",
-                search=sweep.rule(),
+                search=sweep.search.rule(sweep.feasible),
             )
 
 
@@ -240,7 +217,15 @@ def _sweep(place: str, table: Mapping[str, Any]) -> PlannedSweep:
         UsageError: it says what no sweep says.
     """
     _refuse_unknown_keys(place, table, _SWEEP, _PLAN, "it belongs above the first [[sweep]]")
-    sweep = PlannedSweep(**_values(place, table, _SWEEP, required="workloads"))
+    values = _values(place, table, _SWEEP, required="workloads")
+    named = values.pop("search", None)
+    words = {
+        each.name: values.pop(each.name, None)
+        for each in fields(SearchWords)
+        if each.name != "search"
+    }
+    search = SearchWords(None if named is None else Search(named), **words)
+    sweep = PlannedSweep(**values, search=search)
     if sweep.steps is not None and "budget" in table:
         raise UsageError(f"{place}: steps and budget both say how long to train; leave one out")
     return sweep
@@ -314,11 +299,8 @@ _SWEEP = {
         f"a number from {BUDGET.least} to {BUDGET.most}, such as 0.5",
         lambda value: _is_within(value, BUDGET),
     ),
-    "search": _Rule(f"one of {', '.join(SEARCHES)}", lambda value: value in SEARCHES),
-    "dropping": _Rule(
-        f"a number above {DROPPING.least} up to {DROPPING.most}, such as 4",
-        lambda value: _is_within(value, DROPPING) and value > DROPPING.least,
-    ),
+    "search": _Rule(f"one of {', '.join(Search)}", lambda value: value in list(Search)),
+    "dropping": _Rule("a number, such as 4", _is_number),
     "reaching": _whole(TRIALS, 3),
     "wide_trials": _whole(TRIALS, 50),
     "wide_at": _whole(Limits(1, _MOST), 64),

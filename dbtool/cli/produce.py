@@ -11,6 +11,7 @@ import typer
 
 from dbtool.cli import produce_options as option
 from dbtool.cli import training_options as training
+from producers.lockstep.words import SearchWords
 
 if TYPE_CHECKING:
     from producers.plan import StudyPlan
@@ -79,11 +80,7 @@ def command(
         feasible=feasible,
         steps=steps,
         budget=budget,
-        search=None if search is None else search.value,
-        dropping=dropping,
-        reaching=reaching,
-        wide_trials=wide_trials,
-        wide_at=wide_at,
+        search=SearchWords(search, dropping, reaching, wide_trials, wide_at),
         replace=replace,
         goal=goal,
         release=release,

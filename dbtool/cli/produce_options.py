@@ -8,20 +8,13 @@ import typer
 
 from dbtool.cli.completion import presets, trainable_workloads
 from producers.limits import BUDGET, DEFAULT_TRIALS, FEASIBLE, STEPS, TRIALS
+from producers.lockstep.words import Search
 
 
 class Place(StrEnum):
     """What trains a sweep."""
 
     RAY = "ray"
-
-
-class Search(StrEnum):
-    """How studies are searched."""
-
-    FIXED = "fixed"
-    LOCKSTEP = "lockstep"
-    WINDOW = "window"
 
 
 Patterns = Annotated[

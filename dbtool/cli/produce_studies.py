@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from dataclasses import replace as replace_fields
 from typing import TYPE_CHECKING, Literal
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from producers.lockstep.rule import LockstepRule
+    from producers.lockstep.words import SearchWords
     from producers.plan import StudyPlan
     from producers.workloads.definition import Workload
 
@@ -31,11 +31,7 @@ class Words:
     feasible: int | None
     steps: int | None
     budget: float | None
-    search: str | None
-    dropping: float | None
-    reaching: int | None
-    wide_trials: int | None
-    wide_at: int | None
+    search: SearchWords
     replace: list[str] | None
     goal: float | None
     release: str | None
@@ -52,11 +48,7 @@ class Words:
             "--feasible": self.feasible,
             "--steps": self.steps,
             "--budget": self.budget,
-            "--search": self.search,
-            "--dropping": self.dropping,
-            "--reaching": self.reaching,
-            "--wide-trials": self.wide_trials,
-            "--wide-at": self.wide_at,
+            **{f"--{name.replace('_', '-')}": said for name, said in asdict(self.search).items()},
             "--replace": self.replace or None,
             "--goal": self.goal,
             "--release": self.release,
@@ -99,7 +91,7 @@ def chosen_studies(
     from producers.workloads.replace import parse_replacement
 
     preset = find_preset(words.preset)
-    rule = _search(words)
+    rule = words.search.rule(words.feasible)
     feasible = preset.feasible if words.feasible is None else words.feasible
     if rule is not None:
         # It adds trials by itself, where the best one lies at an edge.
@@ -112,7 +104,7 @@ def chosen_studies(
         )
     if sliced and rule is not None:
         raise UsageError(
-            f"--search {words.search} trains the trials of a study together, in one process; "
+            "a search in lockstep trains the trials of a study together, in one process; "
             "leave out --slice, or search with --search fixed"
         )
     replacements = [parse_replacement(text) for text in words.replace or []]
@@ -132,29 +124,6 @@ def chosen_studies(
             search=rule,
             replacements={name: folder for name, (_, folder) in found.items() if folder},
         )
-
-
-def _search(words: Words) -> LockstepRule | None:
-    """How the studies are searched in lockstep; None where every trial trains to its end.
-
-    Raises:
-        UsageError: the words clash, or a number is out of range.
-    """
-    from dbtool.errors import UsageError
-    from producers.limits import DROPPING
-    from producers.lockstep.rule import SearchWords
-
-    if words.dropping is not None and not DROPPING.least < words.dropping <= DROPPING.most:
-        raise UsageError(
-            f"a leader cannot be {words.dropping:g} times as fast; give --dropping a number above "
-            f"{DROPPING.least} up to {DROPPING.most}, such as 4"
-        )
-    if words.search in ("lockstep", "window") and words.feasible:
-        raise UsageError(f"--search {words.search} adds trials by itself; leave out --feasible")
-    said = SearchWords(
-        words.search, words.dropping, words.reaching, words.wide_trials, words.wide_at
-    )
-    return said.rule()
 
 
 def _planned(

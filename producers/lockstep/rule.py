@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbtool.errors import UsageError
+from producers.limits import DROPPING
 from producers.workloads.definition import EvaluationRule
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ class LockstepRule:
             lucky the first was.
         dropping: a trial is dropped when its best value after x steps is worse than the leader's
             after x / dropping steps; None to drop nobody.
+
+    Raises:
+        UsageError: dropping is out of range.
     """
 
     window: bool = True
@@ -44,8 +48,11 @@ class LockstepRule:
     dropping: float | None = None
 
     def __post_init__(self) -> None:
-        if self.dropping is not None and not 1 < self.dropping < math.inf:
-            raise ValueError(f"a leader is dropping times as fast, above 1, got {self.dropping}")
+        if self.dropping is not None and not DROPPING.least < self.dropping <= DROPPING.most:
+            raise UsageError(
+                f"dropping is {self.dropping:g}; give it a number above {DROPPING.least} up to "
+                f"{DROPPING.most:,}, such as 4"
+            )
 
     def neighbours(self, batch_sizes: Sequence[int]) -> dict[int, int | None]:
         """The batch sizes in the order of their search, each with the one it starts from.
@@ -124,42 +131,3 @@ def refuse_lockstep(workload: Workload) -> None:
         raise UsageError(
             f"{workload.name} has no goal to stop its trials at; give one with --goal, or {mend}"
         )
-
-
-SEARCHES = ("fixed", "lockstep", "window")
-
-
-@dataclass(frozen=True)
-class SearchWords:
-    """How to search studies, in a person's words; None stands for what was not said.
-
-    Attributes:
-        search: one of SEARCHES; None is fixed: every trial trains to its end.
-        dropping: as in `LockstepRule`.
-        reaching: likewise.
-        wide_trials: likewise.
-        wide_at: likewise.
-    """
-
-    search: str | None = None
-    dropping: float | None = None
-    reaching: int | None = None
-    wide_trials: int | None = None
-    wide_at: int | None = None
-
-    def rule(self) -> LockstepRule | None:
-        """The rule that the words stand for; None where every trial trains to its end.
-
-        Raises:
-            UsageError: they clash.
-        """
-        chosen = self.search or "fixed"
-        given = {name: value for name, value in asdict(self).items() if value is not None}
-        given.pop("search", None)
-        needed = "window" if {"wide_trials", "wide_at"} & given.keys() else "lockstep"
-        if given and (chosen == "fixed" or (chosen, needed) == ("lockstep", "window")):
-            raise UsageError(
-                f"{' and '.join(given)} say how studies are searched with search {needed}, not "
-                f"with {chosen}; leave them out or search with {needed}"
-            )
-        return None if chosen == "fixed" else LockstepRule(window=chosen == "window", **given)

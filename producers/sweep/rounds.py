@@ -21,7 +21,7 @@ from producers.lockstep.window import Optimum, Windows, together
 from producers.search import points, search_space_json
 from producers.seeds import SEARCH, derived_seed, trial_seed
 from producers.shards import write_shard
-from producers.sweep.tasks import footer, shards_in
+from producers.sweep.tasks import ROUNDS_FOLDER, footer, footer_of, shards_in
 from producers.training.hosts import from_first, is_first
 from producers.training.optimizers import optimizer_definition
 from producers.training.run import BlockTrials
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from producers.search import SearchSpace
     from producers.sweep.session import StudySession
 
-ROUNDS_FOLDER = ".rounds"
 # A best trial that still lies at an edge then is left there, and the row says so.
 _MOST_ROUNDS = 6
 
@@ -141,7 +140,7 @@ class LockstepSearch:
         count = study.least_trials if not rounds else max(1, study.least_trials // 2)
         most_steps = min([study.train_steps, *(each.stopped_at for each in rounds)])
         folder = self._folder / ROUNDS_FOLDER / str(number)
-        if not from_first(lambda: bool(shards_in(folder))):
+        if not from_first(lambda: self._holds_round(folder)):
             trials = self._trials(number, space, first, count)
             on_round(trials.trial_ids)
             evaluations, everyone = self._rule.evaluations(
@@ -166,6 +165,15 @@ class LockstepSearch:
             leader=leader,
             **found,
         )
+
+    def _holds_round(self, folder: Path) -> bool:
+        """Whether a folder holds a finished round of this very search.
+
+        Raises:
+            DbtoolError: it holds one of another definition of the study.
+        """
+        held = [footer_of(self._study, path) for path in shards_in(folder)]
+        return bool(held)
 
     def _trials(self, number: int, space: SearchSpace, first: int, count: int) -> BlockTrials:
         """The trials of a round: their points of its space and their seeds."""

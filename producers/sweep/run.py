@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from producers.lock import only_slice, only_writer
 from producers.shards import TEMPORARY_PREFIX, place_shard
-from producers.sweep.tasks import next_blocks, partition
+from producers.sweep.tasks import ROUNDS_FOLDER, next_blocks, partition, shards_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -111,9 +111,16 @@ def whole_sweep(studies: Sequence[StudyPlan], out: Path) -> Iterator[Path]:
         for left in out.glob(f"{TEMPORARY_PREFIX}*"):
             _remove_staging(left)
         for study in studies:
-            for file in study.folder(out).glob(f"{TEMPORARY_PREFIX}*"):
-                file.unlink()
+            _clear(study.folder(out))
         yield out
+
+
+def _clear(folder: Path) -> None:
+    """Removes what a killed sweep left in a study's folder and no later one goes on with."""
+    for file in folder.glob(f"{TEMPORARY_PREFIX}*"):
+        file.unlink()
+    if shards_in(folder):
+        shutil.rmtree(folder / ROUNDS_FOLDER, ignore_errors=True)
 
 
 @contextlib.contextmanager

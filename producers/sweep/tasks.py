@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 _ADDED_TRIALS = 8
 _MOST_TRIALS_PER_FEASIBLE = 5
 
+ROUNDS_FOLDER = ".rounds"
+"""Holds, in a study's folder, the finished rounds of a search in lockstep that goes on."""
+
 
 @dataclass(frozen=True)
 class TrainingOptions:
@@ -108,18 +111,28 @@ def finished_trials(study: StudyPlan, out: Path) -> dict[int, str]:
     Raises:
         DbtoolError: when a shard there belongs to another definition of the study.
     """
-    finished: dict[int, str] = {}
+    return {
+        trial["trial_id"]: trial["status"]
+        for path in shards_in(study.folder(out))
+        for trial in footer_of(study, path).trials
+    }
+
+
+def footer_of(study: StudyPlan, path: Path) -> Footer:
+    """What a shard in a study's folder says of itself.
+
+    Raises:
+        DbtoolError: it is not sound, or belongs to another definition of the study.
+    """
+    held = footer(path)
     expected = json.loads(json.dumps(study.description()))
-    for path in shards_in(study.folder(out)):
-        held = footer(path)
-        described = _before_its_search(held.study, expected)
-        if described != expected:
-            raise DbtoolError(
-                f"{path} holds {study.name} with another {_different(described, expected)}; "
-                "write this sweep into another folder with --out"
-            )
-        finished.update((trial["trial_id"], trial["status"]) for trial in held.trials)
-    return finished
+    described = _before_its_search(held.study, expected)
+    if described != expected:
+        raise DbtoolError(
+            f"{path} holds {study.name} with another {_different(described, expected)}; "
+            "write this sweep into another folder with --out"
+        )
+    return held
 
 
 def _before_its_search(described: dict[str, Any], expected: dict[str, Any]) -> dict[str, Any]:

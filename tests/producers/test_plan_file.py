@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from dbtool.errors import UsageError
 from producers.lockstep.rule import LockstepRule
+from producers.lockstep.words import Search, SearchWords
 from producers.plan_file import PlanFile, PlannedSweep, read_plan
 from producers.workloads.registry import WORKLOADS
 
@@ -190,7 +191,11 @@ def test_dtype_is_that_of_every_workload(write: Write) -> None:
         (f'release = "x"\n{SWEEP}budget = false', ["budget is false; "]),
         (f'release = "x"\n{SWEEP}steps = 2\nbudget = 1.0', ["steps and budget both say", "one"]),
         (f'release = "x"\n{SWEEP}search = "wide"', ["give it one of fixed, lockstep, window"]),
-        (f'release = "x"\n{SWEEP}dropping = 1', ["give it a number above 1 up to 1000"]),
+        (
+            f'release = "x"\n{SWEEP}search = "window"\ndropping = 1',
+            ["[[sweep]] 1: dropping is 1; give it a number above 1 up to 1,000"],
+        ),
+        (f'release = "x"\n{SWEEP}dropping = "4"', ["dropping is '4'; give it a number"]),
         (f'release = "x"\n{SWEEP}dropping = 4', ["[[sweep]] 1: dropping", "search with lockstep"]),
         (
             f'release = "x"\n{SWEEP}search = "window"\nfeasible = 3',
@@ -280,11 +285,14 @@ SWEEPS = st.builds(
     PlannedSweep,
     workloads=st.just(("mnist/*",)),
     budget=st.floats(0, 100) | st.integers(0, 100),
-    search=st.none() | st.sampled_from(["fixed", "lockstep", "window"]),
-    dropping=st.none() | st.floats(1, 1_000, exclude_min=True),
-    reaching=st.none() | st.integers(1, 1_000_000),
-    wide_trials=st.none() | st.integers(1, 1_000_000),
-    wide_at=st.none() | st.integers(1, LONGEST),
+    search=st.builds(
+        SearchWords,
+        search=st.none() | st.sampled_from(Search),
+        dropping=st.none() | st.floats(1, 1_000, exclude_min=True),
+        reaching=st.none() | st.integers(1, 1_000_000),
+        wide_trials=st.none() | st.integers(1, 1_000_000),
+        wide_at=st.none() | st.integers(1, LONGEST),
+    ),
 )
 
 
@@ -303,6 +311,7 @@ def test_written_plans_come_back(
     text = toml({"release": release, "seed": seed})
     for sweep in sweeps:
         table = asdict(sweep)
+        table |= table.pop("search")
         # A table may say one of the two.
         del table["budget" if sweep.steps else "steps"]
         text += "[[sweep]]\n" + toml(table)

@@ -101,6 +101,23 @@ def sweep(
     Raises:
         StoppedError: after so many shards.
     """
+    return sweep_all(
+        [replace(study, least_trials=trials, feasible_trials=feasible)],
+        out,
+        data,
+        SweepOptions(block, None, part, training or TrainingOptions()),
+        stop_after,
+    )
+
+
+def sweep_all(
+    studies: Sequence[StudyPlan],
+    out: Path,
+    data: Path,
+    options: SweepOptions,
+    stop_after: int | None = None,
+) -> list[tuple[int, ...]]:
+    """Runs a sweep of studies as they are, otherwise as `sweep`."""
     configure_devices()
     trained: list[tuple[int, ...]] = []
 
@@ -110,9 +127,9 @@ def sweep(
         trained.append(tuple(trial_ids))
 
     run_sweep(
-        [replace(study, replacement=data, least_trials=trials, feasible_trials=feasible)],
+        [replace(study, replacement=data) for study in studies],
         out,
-        SweepOptions(block, None, part, training or TrainingOptions()),
+        options,
         SweepEvents(on_block=on_block, on_steps=lambda _: None, on_shard=lambda _path, _rows: None),
     )
     return trained

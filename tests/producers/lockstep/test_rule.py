@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbtool.errors import UsageError
-from producers.lockstep.rule import LockstepRule, SearchWords, refuse_lockstep
+from producers.lockstep.rule import LockstepRule, refuse_lockstep
 from producers.workloads.registry import WORKLOADS
 
 FC = WORKLOADS["mnist/fc_64_64_64/sgd"]
@@ -68,29 +68,9 @@ def test_without_a_goal_lockstep_is_refused() -> None:
         refuse_lockstep(replace(FC, goal=None))
 
 
-def test_words_become_a_rule() -> None:
-    assert SearchWords().rule() is None
-    assert SearchWords("fixed").rule() is None
-    assert SearchWords("lockstep", dropping=4.0).rule() == LockstepRule(False, dropping=4.0)
-    assert SearchWords("window", None, 3, 32, 128).rule() == LockstepRule(True, 32, 128, 3)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        SearchWords(dropping=4.0),
-        SearchWords("fixed", wide_trials=3),
-        SearchWords("lockstep", wide_at=64),
-    ],
-)
-def test_words_that_clash_are_refused(words: SearchWords) -> None:
-    with pytest.raises(UsageError, match="leave them out or search with"):
-        words.rule()
-
-
 def test_a_leader_is_more_than_once_as_fast() -> None:
     for dropping in (1.0, 0.5, float("inf"), float("nan")):
-        with pytest.raises(ValueError, match="above 1"):
+        with pytest.raises(UsageError, match="above 1"):
             LockstepRule(dropping=dropping)
 
 

@@ -21,14 +21,16 @@ from support.sweeps import (
     produce,
     shards,
     statuses,
+    sweep_all,
 )
 
+from dbtool.errors import DbtoolError
 from producers.datasets.forms import GREY_28
-from producers.devices import configure_devices
 from producers.lockstep.rule import LockstepRule
 from producers.plan import StudyPlan, plan_studies
 from producers.search import Range
-from producers.sweep import SweepEvents, SweepOptions, run_sweep
+from producers.sweep import SweepOptions
+from producers.sweep.tasks import ROUNDS_FOLDER
 from producers.workloads.definition import EvaluationRule
 from producers.workloads.registry import WORKLOADS
 from producers.workloads.replace import replaced
@@ -75,20 +77,7 @@ def train(
     planned: list[StudyPlan], out: Path, data: Path, stop_after: int | None = None
 ) -> list[tuple[int, ...]]:
     """Trains studies; returns the trials of each block or round that was trained."""
-    configure_devices()
-    trained: list[tuple[int, ...]] = []
-
-    def on_block(_: StudyPlan, trial_ids: Sequence[int]) -> None:
-        if stop_after is not None and len(trained) == stop_after:
-            raise StoppedError
-        trained.append(tuple(trial_ids))
-
-    options = SweepOptions(block=100, datasets=None)
-    events = SweepEvents(
-        on_block=on_block, on_steps=lambda _: None, on_shard=lambda _path, _rows: None
-    )
-    run_sweep([replace(each, replacement=data) for each in planned], out, options, events)
-    return trained
+    return sweep_all(planned, out, data, SweepOptions(block=100, datasets=None), stop_after)
 
 
 def table(path: Path) -> dict[str, np.ndarray]:
@@ -287,17 +276,47 @@ def _low_seed() -> int:
 
 
 def test_another_rule_in_the_same_folder_is_refused(stripes: Path, windows: Path) -> None:
-    from dbtool.errors import DbtoolError
-
     other = replace(WINDOWS, dropping=4.0)
     planned = studies(other, batch_sizes=(BATCH_SIZE, 4 * BATCH_SIZE), trials=3)
     with pytest.raises(DbtoolError, match="another search"):
         train(planned, windows, stripes)
 
 
-def test_a_window_needs_its_neighbour(stripes: Path, tmp_path: Path) -> None:
-    from dbtool.errors import DbtoolError
+def _killed_before_its_end(out: Path) -> Path:
+    """Leaves of a finished search what it had before it wrote the study's shard."""
+    (path,) = shards(out)
+    left = path.parent / ROUNDS_FOLDER / "0" / path.name
+    left.parent.mkdir(parents=True)
+    return path.rename(left)
 
+
+def test_a_round_of_another_rule_is_not_taken_for_this_search(
+    stripes: Path, tmp_path: Path, goal: float
+) -> None:
+    train(studies(RULE, goal=goal), tmp_path, stripes)
+    left = _killed_before_its_end(tmp_path)
+    with pytest.raises(DbtoolError, match="another search"):
+        train(studies(replace(RULE, reaching=2), goal=goal), tmp_path, stripes)
+    assert left.exists()
+    # The same search goes on with it.
+    assert train(studies(RULE, goal=goal), tmp_path, stripes) == []
+    assert len(shards(tmp_path)) == 1
+
+
+def test_rounds_that_a_kill_left_behind_are_removed(
+    stripes: Path, tmp_path: Path, goal: float
+) -> None:
+    train(studies(RULE, goal=goal), tmp_path, stripes)
+    (path,) = shards(tmp_path)
+    content = path.read_bytes()
+    left = _killed_before_its_end(tmp_path)
+    path.write_bytes(content)
+    assert train(studies(RULE, goal=goal), tmp_path, stripes) == []
+    assert shards(tmp_path) == [path]
+    assert not left.parent.parent.exists()
+
+
+def test_a_window_needs_its_neighbour(stripes: Path, tmp_path: Path) -> None:
     planned = studies(WINDOWS, batch_sizes=(BATCH_SIZE, 4 * BATCH_SIZE))
     with pytest.raises(DbtoolError, match="around the optimum at batch size 8"):
         train(planned[1:], tmp_path, stripes)
@@ -308,7 +327,7 @@ def test_a_window_needs_its_neighbour(stripes: Path, tmp_path: Path) -> None:
     [
         (("--search", "window", "--slice", "1/2"), "leave out --slice"),
         (("--search", "window", "--on", "ray"), "leave out --on ray"),
-        (("--search", "lockstep", "--feasible", "3"), "leave out --feasible"),
+        (("--search", "lockstep", "--feasible", "3"), "leave out feasible"),
         (("--dropping", "4"), "search with lockstep"),
         (("--search", "lockstep", "--dropping", "1"), "above 1"),
         (("--search", "lockstep", "--wide-at", "8"), "search with window"),
