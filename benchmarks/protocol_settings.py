@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 
-HELD_OUT = 5_000
 SPLITS = ("random", "first", "last")
 PIXELS = ("unit", "standardised")
 WEIGHTS = ("lecun", "he", "glorot")
@@ -39,16 +38,11 @@ class Setting:
     weights: str
 
 
-def held_out(split: str, examples: int) -> np.ndarray:
+def held_out(split: Any, examples: int) -> np.ndarray:
     """The numbers of the official training examples that are held out."""
-    from producers.datasets.permutation import fixed_permutation
+    from producers.datasets.permutation import HeldOut, split_order
 
-    numbers = np.arange(examples)
-    return {
-        "random": fixed_permutation(examples)[:HELD_OUT],
-        "first": numbers[:HELD_OUT],
-        "last": numbers[-HELD_OUT:],
-    }[split]
+    return split_order("mnist", examples, HeldOut(split), examples).held_out
 
 
 def official(dataset: str) -> tuple[np.ndarray, np.ndarray]:
@@ -76,16 +70,6 @@ def rescaled(parameters: Any, weights: str) -> Any:
         return array * math.sqrt(gain)
 
     return jax.tree_util.tree_map_with_path(scale, parameters)
-
-
-def evaluation_steps(steps: int, batch_size: int, examples: int, per_doubling: int) -> list[int]:
-    """Every so many examples, and then so many times while the steps double."""
-    found = [0]
-    while found[-1] < steps:
-        last = found[-1]
-        grown = round(last * 2 ** (1 / per_doubling))
-        found.append(min(steps, max(last + math.ceil(examples / batch_size), grown)))
-    return found[1:]
 
 
 class Search:
@@ -128,6 +112,7 @@ class Search:
         from producers.training.mesh import on_host
         from producers.training.run import evaluated
         from producers.training.slots import Slots
+        from producers.workloads.definition import EvaluationRule
 
         options = self.options
         low, high, count = options.rates
@@ -149,9 +134,8 @@ class Search:
         }
         best: dict[tuple[int, str], float] = {}
         step = 0
-        for target in evaluation_steps(
-            options.steps, options.batch_size, options.evaluate_every, options.per_doubling
-        ):
+        rule = EvaluationRule(options.per_doubling, examples_between=options.evaluate_every)
+        for target in rule.schedule(options.steps, options.batch_size):
             while step < target and slots.alive.any():
                 steps = min(draw.capacity(len(slots.trial)), target - step)
                 states, losses = self.program.advance(
