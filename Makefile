@@ -3,7 +3,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?=
-DATABASE := build/measured.duckdb
+RELEASE := data/measured
 # A file's tests share what they set up, so one process runs them all.
 PARALLEL := --numprocesses logical --maxprocesses 8 --dist loadfile
 
@@ -13,20 +13,20 @@ PARALLEL := --numprocesses logical --maxprocesses 8 --dist loadfile
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-figures: $(VENV)/installed $(DATABASE) ## draw every figure from the data in this repository into figures/
-	$(BIN)/dbtool plot all --db $(DATABASE) --out figures
+figures: $(VENV)/installed ## draw every figure from the data in this repository into figures/
+	$(BIN)/dbtool plot all --db $(RELEASE) --out figures
 
-docs: $(VENV)/installed $(DATABASE) ## write anew what of docs/ follows from schema/, queries/ and data/
-	$(BIN)/python -m dbtool.figures.gallery.docs --db $(DATABASE) --out docs
-	$(BIN)/python docs/tables.py docs/measured.md --db $(DATABASE)
-	$(BIN)/python docs/pictures.py docs/measured.md --db $(DATABASE)
+docs: $(VENV)/installed ## write anew what of docs/ follows from schema/, queries/ and data/
+	$(BIN)/python docs/figures.py docs/figures.md --db $(RELEASE)
+	$(BIN)/python docs/tables.py docs/measured.md --db $(RELEASE)
+	$(BIN)/python docs/pictures.py docs/measured.md --db $(RELEASE)
 	$(BIN)/python docs/schema_reference.py docs/schema.md
-	$(BIN)/python docs/cookbook.py docs/cookbook.md --db $(DATABASE)
+	$(BIN)/python docs/cookbook.py docs/cookbook.md --db $(RELEASE)
 
 tour: wheel ## take docs/tour.md with the wheel alone, and write what its commands print
 	rm -rf build/tour
 	$(BIN)/python -m venv build/tour
-	build/tour/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
+	build/tour/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt "$$(echo dist/*.whl)[train]"
 	build/tour/bin/python docs/tour.py docs/tour.md
 
 test: $(VENV)/installed-dev ## run the quick tests
@@ -46,17 +46,12 @@ wheel: $(VENV)/installed ## build the wheel into dist/
 clean: ## remove what the other targets made
 	rm -rf $(VENV) build dist figures .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-# A database of this repository's own data alone, whatever the user's own database holds.
-$(DATABASE): data/measured/manifest.json $(wildcard schema/*) | $(VENV)/installed
-	@rm -f $@ && mkdir -p $(@D)
-	$(BIN)/dbtool ingest data/measured --db $@
-
 $(VENV)/installed: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
 	@touch $@
 
 $(VENV)/installed-dev: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster,train,dev]'
 	@touch $(VENV)/installed $@
 
 # A candidate must run: version managers leave commands on the PATH that only say the version is not there.

@@ -9,10 +9,10 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class SampleHook(BuildHookInterface[Any]):
-    """Puts data/sample into the wheel as dbtool/sample."""
+    """Puts data/sample into the wheel as dbtool/data/measured."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Called before a build; an editable install reads the checkout and needs no copy."""
         sample = Path(self.root, "data", "sample")
         if version != "editable" and sample.is_dir():
-            build_data["force_include"][str(sample)] = "dbtool/sample"
+            build_data["force_include"][str(sample)] = "dbtool/data/measured"

@@ -4,9 +4,10 @@ Run `python -m benchmarks.archive FILE.tar.bz2` on an idle machine, with a file 
 `python -m benchmarks.replica` wrote; at full size it takes about ten minutes on two cores. Printed:
 
 - the time of `dbtool import` against that of decoding the file alone with the same decoder, its
-  peak memory, and the size of the database against that of the file;
-- the time of each question, the median of several, once DuckDB has the file open and as a process
-  of its own from start to end;
+  peak memory, and the size of the release against that of the file;
+- the time of each question, the median of several, once DuckDB has the release open and as a
+  process of its own from start to end;
+- what adding one more study to the release takes, against writing it into an empty one;
 - steps to result of one workload from pandas reading its extracted CSV files, against SQL.
 """
 
@@ -23,40 +24,52 @@ import tempfile
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import pandas as pd
 import rapidgzip
 
-from dbtool.store.database import open_for_reading
+import dbtool
+from tests.support.made_up import curve, write_shard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    import duckdb
+    import polars as pl
+
+    from dbtool.store.database import Database
 
 BLOCK = 4 << 20
 REPEATS = 7
 WORKLOAD = "mnist/simple_cnn_base/nesterov_momentum"
-QUESTIONS = {
-    "steps to result, all studies": "FROM steps_to_result('published', NULL, NULL, NULL, 100)",
-    "best measurement, all studies": (
-        "FROM best_measurements('published', NULL, NULL, NULL, NULL, 100)"
-    ),
-    "steps to result, one workload": (
-        f"FROM steps_to_result('published', '{WORKLOAD}', NULL, NULL, 100)"
-    ),
-    "one trial's curve": """
-        SELECT step, val_classification_error
-        FROM measurements
-        WHERE workload = 'mnist/simple_cnn_base/nesterov_momentum' AND batch_size = 128
-        AND trial_id = (
-            SELECT min(trial_id)
-            FROM trials
-            WHERE workload = 'mnist/simple_cnn_base/nesterov_momentum' AND batch_size = 128
-        )
-        ORDER BY step
-    """,
+_DBTOOL = [sys.executable, "-m", "dbtool"]
+_CURVE = f"""
+    SELECT step, val_classification_error
+    FROM measurements
+    WHERE workload = '{WORKLOAD}' AND batch_size = 128 AND trial_id = (
+        SELECT min(trial_id) FROM trials WHERE workload = '{WORKLOAD}' AND batch_size = 128
+    )
+    ORDER BY step
+"""  # noqa: S608 (a name of ours)
+_BEST = "FROM best_measurements(NULL, NULL, NULL, NULL, NULL, 100)"
+QUESTIONS: Mapping[str, Callable[[Database], pl.DataFrame]] = {
+    "steps to result, all studies": lambda db: db.steps_to_result("*"),
+    "steps to result, one workload": lambda db: db.steps_to_result(WORKLOAD),
+    "best measurement, all studies": lambda db: db.sql(_BEST).polars(),
+    "one trial's curve": lambda db: db.sql(_CURVE).polars(),
+    "one study's measurements": lambda db: db.measurements(WORKLOAD, batch_size=128).collect(),
+}
+WORDS = {
+    "steps to result, all studies": ["steps", "*"],
+    "steps to result, one workload": ["steps", WORKLOAD],
+    "best measurement, all studies": ["sql", _BEST],
+    "one trial's curve": ["sql", _CURVE],
+    "one study's measurements": [
+        "sql",
+        f"FROM measurements WHERE workload = '{WORKLOAD}' AND batch_size = 128",
+        "--format",
+        "arrow",
+    ],
 }
 
 
@@ -64,32 +77,34 @@ def main() -> None:
     """Prints the ratios."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("archive", type=Path, help="a .tar.bz2 that benchmarks.replica wrote")
-    parser.add_argument("--keep", type=Path, help="where to leave the database; default: nowhere")
+    parser.add_argument("--keep", type=Path, help="where to leave the release; default: nowhere")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.archive.parent) as folder:
-        database = arguments.keep or Path(folder) / "archive.duckdb"
-        report_import(arguments.archive, database)
-        report_questions(database)
-        report_pandas(arguments.archive, database, Path(folder))
+        release = arguments.keep or Path(folder) / "published"
+        report_import(arguments.archive, release)
+        report_questions(release)
+        report_adding(release, Path(folder))
+        report_pandas(arguments.archive, release, Path(folder))
 
 
-def report_import(archive: Path, database: Path) -> None:
+def report_import(archive: Path, release: Path) -> None:
     """Times decoding alone, then the import, and compares the sizes."""
     before = _seconds(lambda: _decode(archive))
     started = time.perf_counter()
-    words = [sys.executable, "-m", "dbtool", "import", str(archive), "--db", str(database)]
-    with subprocess.Popen(words) as process:
+    words = [*_DBTOOL, "import", str(archive), "--db", str(release.parent), "--release"]
+    with subprocess.Popen([*words, release.name]) as process:
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     imported = time.perf_counter() - started
     after = _seconds(lambda: _decode(archive))
     decoded = (before + after) / 2
+    size = sum(path.stat().st_size for path in release.rglob("*") if path.is_file())
     print(
         f"decoding alone              {decoded:8.1f} s ({before:.1f} and {after:.1f})\n"
         f"import (exit {process.returncode})             {imported:8.1f} s, "
         f"{imported / decoded:.2f} x decoding, peak memory {usage.ru_maxrss / 1024:,.0f} MiB\n"
-        f"database                    {database.stat().st_size / 1e6:8.0f} MB, "
-        f"{database.stat().st_size / archive.stat().st_size:.2f} x the archive",
+        f"release                     {size / 1e6:8.0f} MB, "
+        f"{size / archive.stat().st_size:.2f} x the archive",
         flush=True,
     )
 
@@ -101,32 +116,41 @@ def _decode(archive: Path) -> None:
             pass
 
 
-def report_questions(database: Path) -> None:
+def report_questions(release: Path) -> None:
     """Times each question warm and as a process of its own."""
-    for name, query in QUESTIONS.items():
-        with open_for_reading(database) as connection:
-            rows = len(_ask(connection, query))
-            warm = _median(partial(_ask, connection, query))
-        words = [sys.executable, "-m", "dbtool", "sql", "--db", str(database), query]
-        whole = _median(partial(subprocess.run, words, check=True, capture_output=True))
+    for name, ask in QUESTIONS.items():
+        with dbtool.open(release) as db:
+            rows = len(ask(db))
+            warm = _median(partial(ask, db))
+        command = [*_DBTOOL, *WORDS[name], "--db", str(release)]
+        whole = _median(partial(subprocess.run, command, check=True, capture_output=True))
         print(f"{name:30s}{warm:8.3f} s warm, {whole:6.2f} s with its process ({rows:,} rows)")
 
 
-def _ask(connection: duckdb.DuckDBPyConnection, query: str) -> list[tuple[Any, ...]]:
-    rows: list[tuple[Any, ...]] = connection.execute(query).fetchall()
-    return rows
+def report_adding(release: Path, folder: Path) -> None:
+    """Times adding a made-up study to the release, and to an empty one."""
+    trials = [(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5, 0.1]))]
+
+    def add(into: Path, batch_size: int) -> None:
+        write_shard(into, release=release.name, batch_size=batch_size, trials=trials)
+
+    empty = [_seconds(partial(add, folder / f"empty-{number}", 1)) for number in range(REPEATS)]
+    held = [_seconds(partial(add, release, number + 1)) for number in range(REPEATS)]
+    print(
+        f"adding a study              {statistics.median(held):8.3f} s, "
+        f"{statistics.median(empty):.3f} s into an empty release"
+    )
 
 
-def report_pandas(archive: Path, database: Path, folder: Path) -> None:
+def report_pandas(archive: Path, release: Path, folder: Path) -> None:
     """Times steps to result of one workload from its CSV files, against SQL."""
     files = _extract(archive, folder)
     by_pandas = _seconds(lambda: _pandas_steps(folder))
-    query = QUESTIONS["steps to result, one workload"]
-    with open_for_reading(database) as connection:
-        by_sql = _median(partial(_ask, connection, query))
-        held = _ask(connection, query)
-    expected = _pandas_steps(folder)
-    if {row[2]: row[5] for row in held} != expected:
+    ask = QUESTIONS["steps to result, one workload"]
+    with dbtool.open(release) as db:
+        by_sql = _median(partial(ask, db))
+        held = ask(db).select("batch_size", "steps").rows()
+    if dict(held) != _pandas_steps(folder):
         raise SystemExit("pandas and SQL do not agree")
     print(
         f"{WORKLOAD}: pandas {by_pandas:.1f} s from {files:,} CSV files, SQL {by_sql:.3f} s, "

@@ -2,12 +2,12 @@
 
 Run `python -m benchmarks.figures` on an idle machine; it writes a made-up archive of the published
 size into a temporary folder (--share 0.02 for a quick run), or takes the one that
-`python -m benchmarks.replica --layout folder` wrote, and its database. Printed:
+`python -m benchmarks.replica --layout folder` wrote, and its release. Printed:
 
 - the time and the peak memory of `dbtool plot all` from process start to end, its worker processes
   included, and of the same as one HTML page;
 - the time of `dbtool plot --list`;
-- the time of the queries of all figures together, once DuckDB has the file open;
+- the time of the queries of all figures together, once DuckDB has the release open;
 - the time in which pandas reads, for the same figures, the CSV files of the studies each is drawn
   from and looks for the goal and the best value, as the authors' notebook does. What a figure then
   makes of these is not counted, so this is less than the authors' way takes.
@@ -28,14 +28,14 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import polars as pl
 
+import dbtool
 from dbtool.figures.points import NoDataError, Points, Request, read_points
 from dbtool.figures.specs import FIGURES
-from dbtool.store.database import open_for_reading
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import duckdb
+    from dbtool.store.database import Database
 
 ROOT = "batch_science"
 SAMPLE_EVERY = 0.05
@@ -45,15 +45,15 @@ def main() -> None:
     """Prints the ratios."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--archive", type=Path, help="a folder that benchmarks.replica wrote")
-    parser.add_argument("--db", type=Path, help="the database it was imported into")
+    parser.add_argument("--db", type=Path, help="the release it was imported into")
     parser.add_argument("--share", type=float, default=1.0, help="of each study's trials, if made")
     parser.add_argument("--without-pandas", action="store_true", help="leave the CSV files unread")
     words = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         archive = words.archive or _made_archive(Path(scratch), words.share)
-        database = words.db or _imported(archive, Path(scratch))
-        whole = report_processes(database, Path(scratch))
-        points, by_sql = report_queries(database)
+        release = words.db or _imported(archive, Path(scratch))
+        whole = report_processes(release, Path(scratch))
+        points, by_sql = report_queries(release)
         if not words.without_pandas:
             report_pandas(archive, points, by_sql, whole)
 
@@ -66,15 +66,14 @@ def _made_archive(folder: Path, share: float) -> Path:
 
 
 def _imported(archive: Path, folder: Path) -> Path:
-    database = folder / "replica.duckdb"
-    words = ["-m", "dbtool", "import", str(archive), "--db", str(database)]
+    words = ["-m", "dbtool", "import", str(archive), "--db", str(folder)]
     subprocess.run([sys.executable, *words], check=True, capture_output=True)
-    return database
+    return folder / "published"
 
 
-def report_processes(database: Path, folder: Path) -> float:
+def report_processes(release: Path, folder: Path) -> float:
     """Times the commands that draw and list; returns the seconds of `plot all`."""
-    plot = ["plot", "--db", str(database)]
+    plot = ["plot", "--db", str(release)]
     whole = _report("plot all (PNG)", [*plot, "all", "--out", str(folder / "figures")])
     _report("plot all --html", [*plot, "all", "--html", str(folder / "page")])
     _report("plot --list", [*plot, "--list"])
@@ -135,12 +134,12 @@ def _proportional_bytes(pid: int) -> int:
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
 
-def report_queries(database: Path) -> tuple[Mapping[str, Points], float]:
+def report_queries(release: Path) -> tuple[Mapping[str, Points], float]:
     """Times the queries of all figures warm; returns what they returned, and the seconds."""
-    with open_for_reading(database) as connection:
-        _all_points(connection)
+    with dbtool.open(release) as db:
+        _all_points(db)
         started = time.perf_counter()
-        points = _all_points(connection)
+        points = _all_points(db)
         seconds = time.perf_counter() - started
     rows = sum(each.rows.height for each in points.values())
     print(
@@ -149,12 +148,12 @@ def report_queries(database: Path) -> tuple[Mapping[str, Points], float]:
     return points, seconds
 
 
-def _all_points(connection: duckdb.DuckDBPyConnection) -> dict[str, Points]:
-    """What the query of each figure returns, without the figures that the database cannot fill."""
+def _all_points(db: Database) -> dict[str, Points]:
+    """What the query of each figure returns, without those that the release cannot fill."""
     found = {}
     for spec in FIGURES:
         try:
-            found[spec.name] = read_points(connection, spec, Request())
+            found[spec.name] = read_points(db, spec, Request())
         except NoDataError:
             continue
     return found

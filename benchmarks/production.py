@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from producers.devices import provenance
-from producers.shards import write_shard
+from dbtool.core.shards import write_shard
+from producers.sweep.session import footer_of
 from producers.training.block import BlockProgram, SplitArrays
 from producers.training.run import Splits, train_block
 
@@ -95,13 +95,8 @@ def produce(
     )
     trained = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        write_shard(
-            Path(folder),
-            study=plan.description(),
-            trials=[{"trial_id": trial_id} for trial_id in trials.trial_ids],
-            producer=provenance("own", 1, plan.batch_size),
-            tables=record.tables(list(trials.trial_ids)),
-        )
+        footer = footer_of(plan, trials, record, program)
+        write_shard(Path(folder), footer, record.tables(list(trials.trial_ids)))
     recording = trained - started - program.training - program.evaluation
     writing = time.perf_counter() - trained
     return Production(program.training, program.evaluation, recording, writing)

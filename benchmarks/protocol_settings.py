@@ -52,7 +52,7 @@ def official(dataset: str) -> tuple[np.ndarray, np.ndarray]:
 
     source = find_source(dataset)
     files = locate(source)
-    images, labels = (files[file.name] for file in (source.train_images, source.train_labels))
+    images, labels = (files[file.name] for file in source.files[:2])
     return parse_idx(images.content, images.path), parse_idx(labels.content, labels.path)
 
 
@@ -108,10 +108,10 @@ class Search:
 
     def run(self) -> list[dict[str, Any]]:
         """A row a seed and held-out set."""
-        from producers.training.draw import IndexDraw
+        from producers.training.batches import IndexDraw
         from producers.training.mesh import on_host
+        from producers.training.progress import Slots
         from producers.training.run import evaluated
-        from producers.training.slots import Slots
         from producers.workloads.definition import EvaluationRule
 
         options = self.options
@@ -121,7 +121,7 @@ class Search:
         seed_of = np.array([seed for seed, _ in trials])
         rate_of = np.array([rates[rate] for _, rate in trials])
         momentum_of = np.full(len(trials), options.momentum)
-        slots = Slots(len(trials), self.program.places)
+        slots = Slots(len(trials), self.program.slots)
         states = self.program.start(seed_of[slots.trial].astype(np.uint32))
         states = states._replace(parameters=rescaled(states.parameters, self.setting.weights))
         draw = IndexDraw(

@@ -1,10 +1,10 @@
-"""What publishing a database's largest release takes, and what those who get it wait for.
+"""What publishing a release takes, and what those who get it wait for.
 
-Run `python -m benchmarks.publication DATABASE` on an idle machine, with a database into which a
-file that `python -m benchmarks.replica` wrote was imported. Printed, each as a process of its own:
+Run `python -m benchmarks.publication RELEASE` on an idle machine, with a release into which a file
+that `python -m benchmarks.replica` wrote was imported. Printed, each as a process of its own:
 
 - DuckDB's own COPY of the measurements to one Parquet file, in no order;
-- `dbtool publish`, `dbtool verify` of the folder and `dbtool ingest` of it into an empty database,
+- `dbtool publish`, `dbtool verify` of the folder and `dbtool ingest` of it into an empty folder,
   with their rates as parts of that of COPY, and with the most memory that each took.
 """
 
@@ -24,12 +24,12 @@ import dbtool
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LARGEST = "SELECT release, measurements FROM releases ORDER BY measurements DESC LIMIT 1"
 COPY = """
 import sys, duckdb
-with duckdb.connect(sys.argv[1], read_only=True) as connection:
+with duckdb.connect() as connection:
     connection.execute("SET memory_limit = '2GB'; SET enable_progress_bar = false")
-    connection.table("stored.measurement").to_parquet(sys.argv[2], compression="zstd")
+    rows = connection.read_parquet(f"{sys.argv[1]}/measurements/**/*.parquet")
+    rows.to_parquet(sys.argv[2], compression="zstd")
 """
 
 
@@ -49,18 +49,18 @@ class Taken:
 def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("database", type=Path)
-    database = parser.parse_args().database
-    with dbtool.open(database) as db:
-        [(release, rows)] = db.sql(LARGEST).rows()
-    print(f"{release} of {database}: {rows:,} measurements; load {os.getloadavg()[0]:.1f}")
-    with tempfile.TemporaryDirectory(dir=database.parent, prefix=".publication-") as temporary:
+    parser.add_argument("release", type=Path)
+    release = parser.parse_args().release
+    with dbtool.open(release) as db:
+        rows = int(db.releases()["measurements"].sum())
+    print(f"{release}: {rows:,} measurements; load {os.getloadavg()[0]:.1f}")
+    with tempfile.TemporaryDirectory(dir=release.parent, prefix=".publication-") as temporary:
         copy, out, again = (f"{temporary}/{name}" for name in ("copy.parquet", "out", "again"))
         program = [sys.executable, "-m", "dbtool"]
-        copied = taken([sys.executable, "-c", COPY, str(database), copy])
+        copied = taken([sys.executable, "-c", COPY, str(release), copy])
         print(f"COPY     {told(copied, rows)}, {size(Path(copy)) / 1e6:,.0f} MB")
         for name, words in {
-            "publish": ["publish", "--db", str(database), "--release", release, "--out", out],
+            "publish": ["publish", str(release), "--out", out, "--licence", "CC0-1.0"],
             "verify": ["verify", out],
             "ingest": ["ingest", out, "--db", again],
         }.items():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from benchmarks.by_hand import LEARNING_RATE, MOMENTUM
+from producers.configuration import Plan, Sweep
 from producers.datasets import ImageForm, Split
 from producers.devices import lanes
 from producers.models.registry import model_definition
@@ -80,16 +81,10 @@ class Setting:
             for workload in WORKLOADS.values()
             if (workload.model, workload.optimizer) == (self.model, OPTIMIZER)
         )
-        (plan,) = plan_studies(
-            [replace(workload, form=self.form, schedule="constant", train_examples=_EXAMPLES)],
-            release="made-up",
-            batch_sizes=[self.batch_size],
-            steps=steps,
-            budget_scale=1.0,
-            root_seed=0,
-            shared_batches=False,
-        )
-        return plan
+        workload = replace(workload, form=self.form, schedule="constant", train_examples=_EXAMPLES)
+        sweep = Sweep(workloads=(workload.name,), batch_sizes=(self.batch_size,), steps=steps)
+        (study,) = plan_studies(Plan(release="made-up", sweep=(sweep,)), sweep, workload)
+        return study
 
 
 def trials_of(plan: StudyPlan, count: int) -> BlockTrials:
@@ -106,7 +101,7 @@ def block(
     """A function that trains a block for some steps, at most `capacity` of them, and waits."""
     import jax
 
-    places = program.places(trials)
+    places = program.slots(trials)
     steps = capacity(places, setting.batch_size)
     batches: Any = setting.batches(places, steps, 1)
     rates = {

@@ -33,7 +33,7 @@ def main() -> None:
             for name, command in commands.items():
                 started = time.perf_counter()
                 subprocess.run(command, check=True, capture_output=True, env=cache)
-                if run:  # the first one fills the cache of the bundled release
+                if run:  # the first one finds the bundled releases sound, which is remembered
                     seconds[name].append(time.perf_counter() - started)
     base = statistics.median(seconds["python -c 'import typer'"])
     for name, times in seconds.items():

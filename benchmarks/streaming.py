@@ -28,8 +28,8 @@ from benchmarks.by_hand import LEARNING_RATE, MOMENTUM
 from benchmarks.settings import Setting
 from producers.datasets import Split
 from producers.datasets.forms import IMAGENET, LM1B, ImageForm, TextForm
-from producers.datasets.load import load_dataset
 from producers.datasets.made_up import write_made_up
+from producers.datasets.registry import load_dataset
 from producers.devices import configure_devices
 from producers.training.block import BlockProgram
 from producers.training.mesh import device_mesh
@@ -97,7 +97,6 @@ def report(each: Streamed, folder: Path) -> None:
     draw = StreamedDraw(
         program,
         data.train,
-        data.form,
         range(jax.local_device_count()),
         batch_size=setting.batch_size,
         augmentation=isinstance(form, ImageForm),

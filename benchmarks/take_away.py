@@ -1,9 +1,9 @@
-"""What taking measurements out of a database takes, as ratios measured in one run.
+"""What taking measurements out of a release takes, as ratios measured in one run.
 
-Run `python -m benchmarks.take_away DATABASE` on an idle machine, with a database into which a file
+Run `python -m benchmarks.take_away RELEASE` on an idle machine, with a release into which a file
 that `python -m benchmarks.replica` wrote was imported. Printed:
 
-- the time from a database that is open to one study's measurements as a Polars frame, against the
+- the time from a release that is open to one study's measurements as a Polars frame, against the
   target, and against DuckDB's own `.pl()` of the same rows by hand;
 - the same for the authors' loader, against reading that study's exported files with pandas;
 - the rate of `dbtool export` in each format against that of DuckDB's own COPY to Parquet, in turns.
@@ -26,35 +26,34 @@ import pandas as pd
 import dbtool
 from benchmarks.timed import Timed, in_turns, ratio
 from dbtool.data_loader import load_study
-from dbtool.export.formats import FileFormat, format_of
-from dbtool.export.write import Selection, export
-from dbtool.store.database import open_for_reading
+from dbtool.release.export import export
+from dbtool.release.file_format import FileFormat, format_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dbtool.api import Database
+    from dbtool.store.database import Database
 
 WORKLOAD = "mnist/simple_cnn_base/nesterov_momentum"
 BATCH_SIZE = 128
-TARGET = 0.15  # seconds, of one study from a database of the published size
+TARGET = 0.15  # seconds, of one study from a release of the published size
 REPEATS = 9
 
 
 def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("database", type=Path)
+    parser.add_argument("release", type=Path)
     parser.add_argument("--pattern", default="*", help="the workloads that are exported")
     parser.add_argument("--turns", type=int, default=2, help="how often each export is timed")
     words = parser.parse_args()
-    with dbtool.open(words.database) as db:
+    with dbtool.open(words.release) as db:
         total = db.sql("SELECT sum(measurements) FROM releases").rows()[0][0]
-        print(f"{words.database}: {total:,} measurements; load {os.getloadavg()[0]:.1f}")
+        print(f"{words.release}: {total:,} measurements; load {os.getloadavg()[0]:.1f}")
         print_one_study(db)
-    with tempfile.TemporaryDirectory(dir=words.database.parent, prefix=".take-away-") as folder:
-        print_loader(words.database, Path(folder))
-        print_exports(words.database, words.pattern, Path(folder), words.turns)
+    with tempfile.TemporaryDirectory(dir=words.release.parent, prefix=".take-away-") as folder:
+        print_loader(words.release, Path(folder))
+        print_exports(words.release, words.pattern, Path(folder), words.turns)
 
 
 def print_one_study(db: Database) -> None:
@@ -63,36 +62,36 @@ def print_one_study(db: Database) -> None:
     by_hand = "SELECT * FROM measurements WHERE workload = ? AND batch_size = ?"
     frame = ask().collect()
     own = seconds(lambda: ask().collect())
-    hand = seconds(lambda: db.cursor().execute(by_hand, [WORKLOAD, BATCH_SIZE]).pl())
-    few = seconds(lambda: ask(columns=["trial_id", "step", "val_classification_error"]).collect())
+    with db.cursor() as cursor:
+        hand = seconds(lambda: cursor.sql(by_hand, params=[WORKLOAD, BATCH_SIZE]).pl())
+    few = seconds(lambda: ask().select("trial_id", "step", "val_classification_error").collect())
     print(f"one study ({frame.height:,} rows, 20 columns) to Polars: {own:.3f} s", end="")
     print(f", {own / TARGET:.2f} of the target, {own / hand:.2f} of the query by hand")
     print(f"three of its columns: {few:.3f} s, {few / TARGET:.2f} of the target")
 
 
-def print_loader(database: Path, folder: Path) -> None:
+def print_loader(release: Path, folder: Path) -> None:
     """The authors' loader, next to pandas reading the files it was made for."""
-    with open_for_reading(database) as connection:
-        chosen = Selection((WORKLOAD,), None, (BATCH_SIZE,))
-        export(connection, folder / "study", FileFormat.ORIGINAL, chosen)
+    with dbtool.open(release) as db:
+        export(db, folder / "study", FileFormat.ORIGINAL, WORKLOAD, batch_size=BATCH_SIZE)
     study = folder / "study" / "batch_science" / WORKLOAD / str(BATCH_SIZE)
     everything = {"load_incomplete_trials": True, "load_infeasible_trials": True}
-    with dbtool.open(database) as db:
+    with dbtool.open(release) as db:
         own = seconds(lambda: load_study(study, **everything, database=db))
     files = sorted(study.glob("*/measurements.csv"))
     hand = seconds(lambda: pd.concat(pd.read_csv(path, index_col="step") for path in files))
     print(f"load_study: {own:.3f} s, {own / hand:.3f} of pandas reading its {len(files):,} files")
 
 
-def print_exports(database: Path, pattern: str, folder: Path, turns: int) -> None:
+def print_exports(release: Path, pattern: str, folder: Path, turns: int) -> None:
     """The rates of exports and of DuckDB's own, in turns."""
     outs = {name: folder / f"out.{name}" for name in ("parquet", "csv", "arrow", "tar")}
-    with dbtool.open(database) as db:
+    with dbtool.open(release) as db:
         counting = f"SELECT sum(measurements) FROM workloads WHERE workload GLOB '{pattern}'"  # noqa: S608 (the person's own)
         rows = db.sql(counting).rows()[0][0]
-    works = {"COPY": Timed(rows, partial(copy, database, pattern, folder / "copied.parquet"))}
+    works = {"COPY": Timed(rows, partial(copy, release, pattern, folder / "copied.parquet"))}
     for name, out in outs.items():
-        works[name] = Timed(rows, partial(export_once, database, pattern, out))
+        works[name] = Timed(rows, partial(export_once, release, pattern, out))
     rates = in_turns(works, turns)
     for name in works:
         path = outs.get(name, folder / "copied.parquet")
@@ -105,18 +104,20 @@ def print_exports(database: Path, pattern: str, folder: Path, turns: int) -> Non
         )
 
 
-def export_once(database: Path, pattern: str, out: Path) -> None:
+def export_once(release: Path, pattern: str, out: Path) -> None:
     """`dbtool export`."""
     out.unlink(missing_ok=True)
-    with open_for_reading(database) as connection:
-        export(connection, out, format_of(out), Selection((pattern,)))
+    with dbtool.open(release) as db:
+        export(db, out, format_of(out), pattern)
 
 
-def copy(database: Path, pattern: str, out: Path) -> None:
+def copy(release: Path, pattern: str, out: Path) -> None:
     """DuckDB's own COPY of the same rows, in no order."""
     query = f"SELECT * FROM measurements WHERE workload GLOB '{pattern}'"  # noqa: S608 (the person's own)
-    with duckdb.connect(str(database), read_only=True) as connection:
+    shards = f"{release}/measurements/**/*.parquet"
+    with duckdb.connect() as connection:
         connection.execute("SET memory_limit = '2GB'")
+        connection.execute(f"CREATE VIEW measurements AS FROM '{shards}'")
         connection.execute(f"COPY ({query}) TO '{out}' (FORMAT parquet, COMPRESSION zstd)")
 
 

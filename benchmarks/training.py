@@ -27,6 +27,7 @@ import numpy as np
 
 from benchmarks.production import TimedProgram, produce
 from benchmarks.timed import Timed, in_turns
+from producers.configuration import Plan, Sweep
 from producers.datasets import Split
 from producers.devices import configure_devices, lanes
 from producers.models.registry import model_definition
@@ -36,7 +37,7 @@ from producers.training.block import BlockProgram, SplitArrays
 from producers.training.mesh import device_mesh
 from producers.training.run import Splits
 from producers.training.step import Trainer, trainer
-from producers.workloads.registry import find_workloads
+from producers.workloads.registry import WORKLOADS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -132,16 +133,12 @@ def _made_up_splits() -> tuple[SplitArrays, Splits]:
 
 
 def _plan(setting: Setting, *, shared: bool) -> StudyPlan:
-    (plan,) = plan_studies(
-        find_workloads([setting.workload]),
-        release="made-up",
-        batch_sizes=[setting.batch_size],
-        steps=setting.steps,
-        budget_scale=1.0,
-        root_seed=0,
-        shared_batches=shared,
+    sweep = Sweep(
+        workloads=(setting.workload,), batch_sizes=(setting.batch_size,), steps=setting.steps
     )
-    return plan
+    plan = Plan(release="made-up", sweep=(sweep,), shared_batches=shared)
+    (study,) = plan_studies(plan, sweep, WORKLOADS[setting.workload])
+    return study
 
 
 def _trainer(plan: StudyPlan) -> Trainer:
@@ -162,7 +159,7 @@ def _program(plan: StudyPlan, kind: type[Program]) -> Program:
 def _block(setting: Setting, training: SplitArrays, *, shared: bool) -> Timed:
     """The compiled block alone; counts trial-steps."""
     program = _program(_plan(setting, shared=shared), BlockProgram)
-    places = program.places(setting.trials)
+    places = program.slots(setting.trials)
     capacity = min(1024, max(1, 2_000_000 // (places * setting.batch_size)))
     trials = () if shared else (places,)
     shape = (*trials, capacity, *program.batch_shape(setting.batch_size))

@@ -27,18 +27,19 @@ import pandas as pd
 import polars as pl
 
 import dbtool
-from dbtool.archive import original
-from dbtool.archive.published import RELEASE, ROOT
-from dbtool.archive.table import catalog
-from dbtool.errors import UsageError, unknown
-from dbtool.resources import query
-from dbtool.store.studies import HeldStudy, measurements_of, studies_of, trials_of
+from dbtool.core.contract import ARCHIVE_ROOT, OTHER_METRICS, archive_columns
+from dbtool.core.errors import UsageError, unknown
+from dbtool.release.original import metadata_json, study_json
+from dbtool.release.selection import read_rows, select
+from dbtool.sources.archive.published import RELEASE
+from dbtool.sources.archive.table import catalog
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Sequence
 
-    from dbtool.api import Database
+    from dbtool.release.selection import Study
+    from dbtool.store.database import Database
 
 _FEWEST_PARTS = 3  # DATASET/MODEL/OPTIMIZER
 
@@ -79,7 +80,7 @@ def load_study(
     if not size.isdecimal():
         raise UsageError(
             f"{study_dir} is no folder of a study: its last part is a batch size, as in "
-            f"{ROOT}/mnist/simple_cnn_base/sgd/32"
+            f"{ARCHIVE_ROOT}/mnist/simple_cnn_base/sgd/32"
         )
     with _reading(database) as db:
         studies = _studies(db, path)
@@ -125,8 +126,8 @@ def load_workload(
     tables = {}
     with _reading(database) as db:
         for study in _studies(db, PurePath(workload_dir)):
-            place = f"{workload_dir}/{study.batch_size}"
-            metadata[study.batch_size], tables[study.batch_size] = _load(db, study, wanted, place)
+            folder = f"{workload_dir}/{study.batch_size}"
+            metadata[study.batch_size], tables[study.batch_size] = _load(db, study, wanted, folder)
     return metadata, pd.concat(tables, names=["batch_size"])
 
 
@@ -175,32 +176,28 @@ def _reading(database: Database | None) -> Iterator[Database]:
 
 
 def _load(
-    db: Database, study: HeldStudy, wanted: _Wanted, place: str | os.PathLike[str]
+    db: Database, study: Study, wanted: _Wanted, folder: str | os.PathLike[str]
 ) -> tuple[dict[str, Any], pd.DataFrame]:
     """The metadata and measurements of the trials of a study that are wanted.
 
     Raises:
         ValueError: there are none, or not as many.
     """
-    held = trials_of(db.cursor(), study)
-    trials = [trial for trial in held if trial.status in wanted.statuses]
+    trials = [trial for trial in study.trials if trial.status in wanted.statuses]
     if not trials:
-        raise ValueError(f"no trials with status {wanted.statuses} found in {place}")
+        raise ValueError(f"no trials with status {wanted.statuses} found in {folder}")
     if wanted.count and len(trials) < wanted.count:
         raise ValueError(
-            f"{wanted.count} trials with status {wanted.statuses} were asked for, and {place} has "
+            f"{wanted.count} trials with status {wanted.statuses} were asked for, and {folder} has "
             f"{len(trials)}"
         )
     trials = trials[: wanted.count or None]
-    metadata = {
-        **original.study_json(study),
-        "trials": OrderedDict(
-            (trial.trial_id, original.metadata_json(study, trial)) for trial in trials
-        ),
-    }
-    ids = [trial.trial_id for trial in trials]
-    rows = pl.DataFrame(measurements_of(db.cursor(), study, ids[0], ids[-1], ids))
-    return metadata, _indexed(original.renamed(rows, original.held_columns(rows)))
+    by_id = OrderedDict((trial.trial_id, metadata_json(study, trial)) for trial in trials)
+    columns = ", ".join(["trial_id", "step", *archive_columns(), OTHER_METRICS])
+    with db.cursor() as cursor:
+        rows = pl.DataFrame(read_rows(cursor, study, trials, columns))
+    rows = rows.filter(pl.col("trial_id").is_in(list(by_id)))
+    return {**study_json(study), "trials": by_id}, _indexed(rows)
 
 
 def _indexed(rows: pl.DataFrame) -> pd.DataFrame:
@@ -209,25 +206,34 @@ def _indexed(rows: pl.DataFrame) -> pd.DataFrame:
         [rows[name].cast(pl.Int64).to_numpy() for name in ("trial_id", "step")],
         names=["trial_id", "step"],
     )
-    metrics = rows.drop("trial_id", "step").cast(pl.Float64)
-    columns = {name: metrics[name].fill_null(float("nan")).to_numpy() for name in metrics.columns}
-    return pd.DataFrame(columns, index=index)
+    others = rows[OTHER_METRICS]
+    names = others.map.keys().explode().drop_nulls().unique(maintain_order=True)
+    metrics = {archived: rows[name] for name, archived in archive_columns().items()}
+    metrics |= {name: others.map.get(name) for name in names}
+    values = {
+        name: column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+        for name, column in metrics.items()
+        if column.null_count() < len(column)
+    }
+    return pd.DataFrame(values, index=index)
 
 
-def _studies(db: Database, path: PurePath) -> list[HeldStudy]:
+def _studies(db: Database, path: PurePath) -> Sequence[Study]:
     """The studies of the workload that a path names, by batch size.
 
     Raises:
         UsageError: the database holds no such workload, or several releases do.
     """
-    cursor = db.cursor()
-    held = [
-        name
-        for (name,) in cursor.execute(query("held_workloads"), {"release": db.release}).fetchall()
-    ]
-    workload = _workload(path, held)
-    release = db.release or _release(db, workload)
-    return studies_of(cursor, [workload], release)
+    held = db.workloads()
+    workload = _workload(path, held["workload"].to_list())
+    releases = held.filter(pl.col("workload") == workload)["release"].to_list()
+    if RELEASE not in releases and len(releases) > 1:
+        raise UsageError(
+            f"the releases {', '.join(releases)} hold {workload}: choose one, as in "
+            f"database=dbtool.open(release={releases[0]!r})"
+        )
+    release = RELEASE if RELEASE in releases else releases[0]
+    return select(db, workload, None, release).studies
 
 
 def _workload(path: PurePath, held: Sequence[str]) -> str:
@@ -237,8 +243,8 @@ def _workload(path: PurePath, held: Sequence[str]) -> str:
         UsageError: it is none of those held.
     """
     parts = path.parts
-    if ROOT in parts:
-        last = len(parts) - 1 - parts[::-1].index(ROOT)
+    if ARCHIVE_ROOT in parts:
+        last = len(parts) - 1 - parts[::-1].index(ARCHIVE_ROOT)
         name = "/".join(parts[last + 1 :])
         if name in held:
             return name
@@ -251,18 +257,3 @@ def _workload(path: PurePath, held: Sequence[str]) -> str:
             return name
     name = "/".join(parts[-_FEWEST_PARTS:])
     raise unknown("workload", name, held, "dbtool workloads")
-
-
-def _release(db: Database, workload: str) -> str:
-    """The release to take a workload from, where none was chosen.
-
-    Raises:
-        UsageError: several hold it, and none of them is the published one.
-    """
-    releases = dict(db.cursor().execute(query("holding_releases")).fetchall())[workload]
-    if RELEASE in releases or len(releases) == 1:
-        return RELEASE if RELEASE in releases else releases[0]
-    raise UsageError(
-        f"the releases {', '.join(releases)} hold {workload}: choose one, as in "
-        f"database=dbtool.open(release={releases[0]!r})"
-    )

@@ -13,7 +13,7 @@ from string import Template
 from commands import document_and_database
 from tables import printed
 
-from dbtool.resources import queries_folder
+from dbtool.core.resources import queries_folder
 
 _TEMPLATE = Path(__file__).parent / "templates" / "cookbook.md"
 # By file, in the order of the page: the question.

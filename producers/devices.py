@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import dbtool
-from dbtool.errors import DbtoolError, UsageError
+from dbtool.core.errors import DbtoolError, UsageError, first_sentence
 
 _PROCESSES, _PROCESS = "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
+_LIBRARIES = ("jax", "jaxlib", "flax", "optax", "numpy", "scipy")
 
 
 def configure_devices() -> None:
@@ -25,8 +26,10 @@ def configure_devices() -> None:
     """
     import jax
 
+    has_affinity = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
     try:
-        jax.config.update("jax_num_cpu_devices", _usable_cores())
+        jax.config.update("jax_num_cpu_devices", cores)
     except RuntimeError:
         # JAX refuses once its devices exist.
         return
@@ -49,11 +52,10 @@ def join_hosts() -> None:
     numbers: dict[str, int] = {}
     for name in (_PROCESSES, _PROCESS):
         text = os.environ.get(name)
-        if text is None:
-            continue
-        if not text.isdecimal():
+        if text is not None and not text.isdecimal():
             raise UsageError(f"{name} is '{text}'; set it to a whole number from zero")
-        numbers[name] = int(text)
+        if text is not None:
+            numbers[name] = int(text)
     try:
         # The address is read from the environment by JAX itself.
         jax.distributed.initialize(
@@ -66,13 +68,9 @@ def join_hosts() -> None:
         ) from error
     except RuntimeError as error:
         raise DbtoolError(
-            f"the hosts that train together did not find one another ({_one_line(error)}); start "
-            "all of them within five minutes, with the same JAX_COORDINATOR_ADDRESS"
+            f"the hosts that train together did not find one another ({first_sentence(error)}); "
+            "start all of them within five minutes, with the same JAX_COORDINATOR_ADDRESS"
         ) from error
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
 
 
 def lanes() -> int:
@@ -83,7 +81,7 @@ def lanes() -> int:
 
 
 def provenance(batches: str, devices_a_trial: int, micro_batch: int) -> dict[str, Any]:
-    """What a shard records of the program, its libraries and the device (schema/shard.toml).
+    """What a shard records of the program, its libraries and the device.
 
     Args:
         batches: "own" where each trial draws its own, "shared" where a study's trials share them.
@@ -92,15 +90,12 @@ def provenance(batches: str, devices_a_trial: int, micro_batch: int) -> dict[str
     """
     import jax
 
-    versions = {
-        name: importlib.metadata.version(name)
-        for name in ("jax", "jaxlib", "flax", "optax", "numpy", "scipy")
-    }
+    device = jax.local_devices()[0]
     return {
         "dbtool": dbtool.__version__,
         "python": platform.python_version(),
-        **versions,
-        "device": _device_name(),
+        **{name: importlib.metadata.version(name) for name in _LIBRARIES},
+        "device": _cpu_name() if device.platform == "cpu" else str(device.device_kind),
         "devices": jax.device_count(),
         "devices_per_trial": devices_a_trial,
         "micro_batch": micro_batch,
@@ -109,20 +104,6 @@ def provenance(batches: str, devices_a_trial: int, micro_batch: int) -> dict[str
         "batches": batches,
         "created": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
     }
-
-
-def _usable_cores() -> int:
-    """Cores that this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _device_name() -> str:
-    import jax
-
-    device = jax.local_devices()[0]
-    return _cpu_name() if device.platform == "cpu" else str(device.device_kind)
 
 
 def _cpu_name() -> str:

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 import jax
 import jax.numpy as jnp
 
-from producers.sweep import next_blocks
+from producers.sweep.tasks import held_index, next_blocks
 from producers.training.step import trainer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from producers.configuration import SweepOptions
     from producers.datasets.forms import Form
     from producers.plan import StudyPlan
-    from producers.sweep import SweepOptions
     from producers.workloads.definition import Workload
 
 # Measured on a CPU (benchmarks/training.py): the share of a large matrix product's rate that
@@ -50,36 +50,32 @@ def estimate(studies: Sequence[StudyPlan], out: Path, options: SweepOptions) -> 
     """
     rate = _multiplications_a_second()
     total_trials, total_seconds, total_rows = 0, 0.0, 0
-    for study, blocks in zip(studies, next_blocks(studies, out, options), strict=True):
+    for study, blocks in zip(studies, next_blocks(studies, held_index(out), options), strict=True):
         trials = sum(map(len, blocks))
         rows = trials * (study.train_steps + 1)
         seconds = trials * _seconds_a_trial(study, rate)
         total_trials += trials
         total_seconds += seconds
         total_rows += rows
-        yield _line(study, trials, rows, seconds)
-    more = any(study.feasible_trials for study in studies) and options.part is None
-    in_lockstep = any(study.search is not None for study in studies)
-    sure = "at most" if in_lockstep else "about"
-    yield (
-        f"{total_trials:,} trials, {sure} {_duration(total_seconds)} and "
-        f"{total_rows * _BYTES_A_ROW / 1e6:,.1f} MB in {out}, {total_rows:,} measurements"
-        + (", besides trials that are added for diverged ones" if more else "")
-        + (", besides windows that are widened" if in_lockstep else "")
-    )
-
-
-def _line(study: StudyPlan, trials: int, rows: int, seconds: float) -> str:
-    if study.search is None:
-        return (
-            f"{study.name}: {trials} trials of {study.train_steps:,} steps, {rows:,} measurements, "
-            f"about {_duration(seconds)}"
+        steps, size = f"{study.train_steps:,} steps", f"{rows:,} measurements"
+        if study.search is None:
+            yield f"{study.name}: {trials} trials of {steps}, {size}, about {_duration(seconds)}"
+            continue
+        near = study.neighbour
+        where = "everywhere" if near is None else f"near the optimum at {near}"
+        yield (
+            f"{study.name}: {trials} trials in lockstep, searched {where}, of at most {steps}, "
+            f"{size} and {_duration(seconds)}"
         )
-    where = "everywhere" if study.neighbour is None else f"near the optimum at {study.neighbour}"
-    return (
-        f"{study.name}: {trials} trials in lockstep, searched {where}, of at most "
-        f"{study.train_steps:,} steps, {rows:,} measurements and {_duration(seconds)}"
+    in_lockstep = any(study.search is not None for study in studies)
+    sentence = (
+        f"{total_trials:,} trials, {'at most' if in_lockstep else 'about'} "
+        f"{_duration(total_seconds)} and {total_rows * _BYTES_A_ROW / 1e6:,.1f} MB in {out}, "
+        f"{total_rows:,} measurements"
     )
+    if any(study.feasible_trials for study in studies) and options.slice is None:
+        sentence += ", besides trials that are added for diverged ones"
+    yield sentence + (", besides windows that are widened" if in_lockstep else "")
 
 
 def _seconds_a_trial(study: StudyPlan, rate: float) -> float:
@@ -126,7 +122,6 @@ def _operations_an_example(model: str, form: Form, dtype: str) -> float:
 
 
 def _multiplications_a_second() -> float:
-    """Operations a second of a large matrix product on this machine."""
     matrix = jnp.ones((1024, 1024), jnp.float32)
     product = jax.jit(lambda a: a @ a)
     product(matrix).block_until_ready()

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import contextlib
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
 
-from dbtool.errors import UsageError
-from producers.limits import DEFAULT_TRIALS
+from dbtool.core.errors import UsageError
+from dbtool.core.footer import Study
+from dbtool.core.footer import Workload as RecordedWorkload
+from producers.configuration import DEFAULT_TRIALS
 from producers.lockstep.rule import refuse_lockstep
 from producers.search import StepsRange, points, search_space_json
 from producers.seeds import SEARCH, derived_seed, study_seed, trial_seed
+from producers.workloads.presets import NO_PRESET, preset_data
+from producers.workloads.registry import find_workloads
+from producers.workloads.replace import parse_replacement, replace_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from producers.configuration import Plan, Sweep
     from producers.lockstep.rule import LockstepRule
     from producers.search import SearchSpace
     from producers.training.run import BlockTrials
     from producers.workloads.definition import Workload
+    from producers.workloads.presets import Preset
 
+WORK = ".work"
+"""The hidden folder of a release folder in which a sweep keeps what it goes on with."""
 # Bounds the memory of a block's batch losses, and the time that a kill can cost.
 _MOST_STEPS_A_BLOCK = 30_000_000
 
@@ -62,9 +73,14 @@ class StudyPlan:
         """The study as a person calls it."""
         return f"{self.workload.name} at batch size {self.batch_size}"
 
-    def folder(self, out: Path) -> Path:
-        """Where its shards go."""
-        return out / self.workload.name / str(self.batch_size)
+    @property
+    def key(self) -> tuple[str, int]:
+        """The study as a release knows it: the workload's name and the batch size."""
+        return self.workload.name, self.batch_size
+
+    def work_folder(self, out: Path) -> Path:
+        """Where a sweep keeps what it goes on with: checkpoints and rounds of a search."""
+        return out / WORK / quote(self.workload.name, safe="") / str(self.batch_size)
 
     def search_space(self) -> SearchSpace:
         """Name and range of each metaparameter; ranges of steps are worked out from its own."""
@@ -73,20 +89,17 @@ class StudyPlan:
             for name, each in self.workload.search_space
         }
 
-    def description(self) -> dict[str, Any]:
-        """The study as its shards record it (schema/shard.toml), before it is searched."""
-        described = {
-            "release": self.release,
-            "workload": self.workload.definition(),
-            "batch_size": self.batch_size,
-            "train_steps": self.train_steps,
-            "early_stopping": self.search is not None,
-            "search_space": search_space_json(self.search_space()),
-            "seed": self.seed,
-        }
-        if self.search is not None:
-            described["search"] = self._search_json(self.search)
-        return described
+    def study(self) -> Study:
+        """The study as shards record it, before it is searched."""
+        return Study(
+            workload=recorded_workload(self.workload),
+            batch_size=self.batch_size,
+            train_steps=self.train_steps,
+            early_stopping=self.search is not None,
+            search_space=search_space_json(self.search_space()),
+            seed=self.seed,
+            search=None if self.search is None else self._search_json(self.search),
+        )
 
     def _search_json(self, search: LockstepRule) -> dict[str, Any]:
         return search.to_json() | {
@@ -98,25 +111,24 @@ class StudyPlan:
 
     def trials(self, trial_ids: Sequence[int]) -> BlockTrials:
         """The trials of those ids: their points of the search space and their seeds."""
-        # Imports JAX, which wrong words need not wait for.
-        from producers.training.run import BlockTrials
-
         first, last = min(trial_ids), max(trial_ids)
         space = self.search_space()
         seed = derived_seed(SEARCH, self.seed)
-        sobol = self.workload.sobol
-        drawn = points(
-            space,
-            seed=seed,
-            first=first,
-            count=last - first + 1,
-            scramble=sobol.scramble,
-            skip=sobol.skip,
-        )
+        count = last - first + 1
+        drawn = points(space, seed=seed, first=first, count=count, sobol=self.workload.sobol)
+        return self.trials_at(trial_ids, (drawn[trial_id - first] for trial_id in trial_ids))
+
+    def trials_at(
+        self, trial_ids: Sequence[int], metaparameters: Iterable[dict[str, float]]
+    ) -> BlockTrials:
+        """The trials of those ids, with given points of the search space, and their seeds."""
+        # Imports JAX, which a wrong plan need not wait for.
+        from producers.training.run import BlockTrials
+
         return BlockTrials(
             trial_ids=tuple(trial_ids),
             seeds=tuple(trial_seed(self.seed, trial_id) for trial_id in trial_ids),
-            metaparameters=tuple(drawn[trial_id - first] for trial_id in trial_ids),
+            metaparameters=tuple(metaparameters),
             shared_seed=self.seed if self.shared_batches else None,
         )
 
@@ -132,82 +144,132 @@ class StudyPlan:
         return [ids[start : start + size] for start in range(0, len(ids), size)]
 
 
-def plan_studies(
-    workloads: Sequence[Workload],
+def recorded_workload(workload: Workload) -> RecordedWorkload:
+    """A workload as shards record it."""
+    own = {"workload": workload.name, "definition": json.loads(json.dumps(workload.definition()))}
+    shared = [name for name in RecordedWorkload.__struct_fields__ if name not in own]
+    return RecordedWorkload(**own, **{name: getattr(workload, name) for name in shared})
+
+
+@contextlib.contextmanager
+def planned_studies(
+    plan: Plan,
     *,
-    release: str,
-    batch_sizes: Sequence[int] | Callable[[Workload], Sequence[int]] | None,
-    steps: int | None,
-    budget_scale: float,
-    root_seed: int,
-    shared_batches: bool,
-    trials: int = DEFAULT_TRIALS,
-    feasible: int = 0,
-    replacements: Mapping[str, Path] | None = None,
-    said_by: str = "--batch-sizes",
-    search: LockstepRule | None = None,
-) -> list[StudyPlan]:
-    """The studies of a sweep, in the order of their workloads and of their search.
+    preset: Preset = NO_PRESET,
+    dtype: Literal["float32", "bfloat16"] = "float32",
+    vocabulary: Path | None = None,
+    path: Path | None = None,
+) -> Iterator[list[StudyPlan]]:
+    """The studies of a plan in their order; data made up for them is there while the block runs.
 
     Args:
-        workloads: what to train.
-        release: the release that the rows belong to.
-        batch_sizes: which, for all or for each workload; None for those of the published studies.
-        steps: steps of each trial; None for the workload's budget.
-        budget_scale: multiplies the workload's budget.
-        root_seed: the study's seeds are drawn from it.
-        shared_batches: whether the trials of a study share one batch order.
-        trials: of each study, at least.
-        feasible: trials of a study are added until this many are not INFEASIBLE.
-        replacements: by a workload's name, the folder that stands in for its data set.
-        said_by: what the person chose the batch sizes with.
-        search: how the studies are searched in lockstep; None to train every trial to its end.
+        plan: what to train.
+        preset: gives what the plan leaves open.
+        dtype: what models compute in.
+        vocabulary: a text data set's subword vocabulary; None to have one trained.
+        path: of the plan's file, for messages, and whose folder relative ones are seen from; None
+            where a command's options are the plan.
 
     Raises:
-        UsageError: when a batch size is smaller than 1 or larger than the training set, the budget
-            is no number, or a workload cannot be searched in lockstep.
+        UsageError: a workload is unknown, a batch size does not fit one, a study is named twice, or
+            what replaces data is wrong.
+        DbtoolError: a folder cannot be read as the data set that it stands in for.
     """
-    if not math.isfinite(budget_scale):
-        raise UsageError(
-            f"the budget cannot be multiplied by {budget_scale}; give a number to --budget"
-        )
-    first_trials = search.wide_trials if search is not None and search.window else trials
-    studies = []
-    for workload in workloads:
-        chosen = batch_sizes(workload) if callable(batch_sizes) else batch_sizes
-        sizes = list(dict.fromkeys(chosen or workload.batch_sizes))
-        _refuse_unfit(sizes, workload, said_by)
-        neighbours: dict[int, int | None] = dict.fromkeys(sizes)
-        if search is not None:
-            refuse_lockstep(workload)
-            neighbours = search.neighbours(sizes)
-        for batch_size, neighbour in neighbours.items():
-            budget = max(1, round(workload.budget.steps(batch_size) * budget_scale))
-            studies.append(
-                StudyPlan(
-                    release=release,
-                    workload=workload,
-                    batch_size=batch_size,
-                    train_steps=steps or budget,
-                    seed=study_seed(root_seed, workload.name, batch_size),
-                    shared_batches=shared_batches,
-                    least_trials=first_trials if neighbour is None else trials,
-                    feasible_trials=feasible,
-                    replacement=(replacements or {}).get(workload.name),
-                    search=search,
-                    neighbour=neighbour,
-                )
-            )
-    return studies
+    origin = "" if path is None else f"the plan {path}"
+    named: list[tuple[int, Workload]] = []
+    for number, sweep in enumerate(plan.sweep, 1):
+        with _blaming(origin, number):
+            for pattern in sweep.workloads:
+                named += [(number, workload) for workload in find_workloads([pattern])]
+    workloads = list({workload.name: workload for _, workload in named}.values())
+    with _blaming(origin):
+        base = Path() if path is None else path.parent
+        replacements = [parse_replacement(text, base) for text in plan.replace]
+    with preset_data(preset, workloads, replacements, vocabulary) as prepared:
+        with _blaming(origin):
+            replaced = replace_data(*prepared, goal=plan.goal, vocabulary=vocabulary)
+        data = dict(zip(workloads, replaced.values(), strict=True))
+        studies: dict[str, StudyPlan] = {}
+        numbers: dict[str, int] = {}
+        for number, named_workload in named:
+            workload, folder = data[named_workload]
+            sweep, workload = plan.sweep[number - 1], replace(workload, dtype=dtype)
+            with _blaming(origin, number):
+                for study in plan_studies(plan, sweep, workload, preset, folder):
+                    if study.name in studies:
+                        raise UsageError(
+                            f"{study.name} was named before, in [[sweep]] {numbers[study.name]}; "
+                            "leave one of them out"
+                        )
+                    studies[study.name], numbers[study.name] = study, number
+        yield list(studies.values())
 
 
-def _refuse_unfit(batch_sizes: Sequence[int], workload: Workload, said_by: str) -> None:
-    """Raises UsageError when a batch size does not fit a workload."""
+@contextlib.contextmanager
+def _blaming(origin: str, number: int | None = None) -> Iterator[None]:
+    """Has what is wrong begin with the file, and the table of that number, that says it."""
+    try:
+        yield
+    except UsageError as error:
+        if not origin:
+            raise
+        table = "" if number is None else f", [[sweep]] {number}"
+        raise UsageError(f"{origin}{table}: {error}") from error
+
+
+def plan_studies(
+    plan: Plan,
+    sweep: Sweep,
+    workload: Workload,
+    preset: Preset = NO_PRESET,
+    folder: Path | None = None,
+) -> list[StudyPlan]:
+    """The studies of a workload in a sweep, in the order of their search.
+
+    Args:
+        plan: what holds for all of its sweeps.
+        sweep: what holds for this one; its own names of workloads are passed over.
+        workload: what to train.
+        preset: gives what the sweep leaves open.
+        folder: stands in for the workload's data set; None where it trains on its own.
+
+    Raises:
+        UsageError: a batch size is larger than the training set, or the workload cannot be searched
+            in lockstep.
+    """
+    batch_sizes = sweep.batch_sizes or preset.batch_sizes(workload)
     for batch_size in batch_sizes:
-        if not 1 <= batch_size <= workload.train_examples:
-            sizes = ", ".join(str(size) for size in workload.batch_sizes)
+        if batch_size > workload.train_examples:
             raise UsageError(
                 f"batch size {batch_size} does not fit {workload.name}, which has "
                 f"{workload.train_examples} training examples; the published study took "
-                f"{sizes} (choose with {said_by})"
+                f"{', '.join(map(str, workload.batch_sizes))}"
             )
+    search = sweep.rule()
+    neighbours: dict[int, int | None] = dict.fromkeys(batch_sizes)
+    if search is not None:
+        refuse_lockstep(workload)
+        neighbours = search.neighbours(batch_sizes)
+    steps = preset.steps if sweep.budget is None and sweep.steps is None else sweep.steps
+    budget = preset.budget if sweep.budget is None else sweep.budget
+    trials = preset.trials if sweep.trials is None else sweep.trials
+    feasible = preset.feasible if sweep.feasible is None else sweep.feasible
+    return [
+        StudyPlan(
+            release=plan.release,
+            workload=workload,
+            batch_size=batch_size,
+            train_steps=steps or max(1, round(workload.budget.steps(batch_size) * budget)),
+            seed=study_seed(plan.seed, workload.name, batch_size),
+            shared_batches=plan.shared_batches,
+            least_trials=(
+                search.wide_trials if search and search.window and neighbour is None else trials
+            ),
+            # A search in lockstep adds trials by itself, where the best one lies at an edge.
+            feasible_trials=0 if search else feasible,
+            replacement=folder,
+            search=search,
+            neighbour=neighbour,
+        )
+        for batch_size, neighbour in neighbours.items()
+    ]

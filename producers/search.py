@@ -38,35 +38,29 @@ class Range:
             raise ValueError(f"the range {self.minimum} to {self.maximum} is empty")
         if self.scale == "LOG_SCALE" and self.minimum <= 0:
             raise ValueError(f"a LOG_SCALE range needs a minimum above 0, got {self.minimum}")
-        if self.scale == "REVERSE_LOG_SCALE" and self.maximum >= 1:
+        if self.scale == "REVERSE_LOG_SCALE" and (self.maximum >= 1 or self.integer):
             raise ValueError(
-                f"a REVERSE_LOG_SCALE range needs a maximum below 1, got {self.maximum}"
+                f"a REVERSE_LOG_SCALE range needs a maximum below 1, got {self.maximum}, and holds "
+                "no whole numbers"
             )
-        if self.scale == "REVERSE_LOG_SCALE" and self.integer:
-            raise ValueError("a REVERSE_LOG_SCALE range lies below 1 and holds no whole numbers")
 
     def at(self, position: float) -> float:
         """The value at a position in [0, 1) of the range's scale."""
+        low, high = self.minimum, self.maximum
         if self.integer:
-            return self._whole(position)
-        value = _unscaled(_between(*self._ends(self.minimum, self.maximum), position), self.scale)
-        return min(max(value, self.minimum), self.maximum)
+            # Half a unit more on either side gives the two end values their full share.
+            low = low if self.scale == "LOG_SCALE" else low - 0.5
+            high += 1 if self.scale == "LOG_SCALE" else 0.5
+        start, end = self._scaled(low), self._scaled(high)
+        value = self._unscaled(start + position * (end - start))
+        if self.integer:
+            value = math.floor(value if self.scale == "LOG_SCALE" else value + 0.5)
+        return float(min(max(value, self.minimum), self.maximum))
 
     def position(self, value: float) -> float:
         """Where a value lies on the range's scale: 0 at the minimum, 1 at the maximum."""
-        low, high = self._ends(self.minimum, self.maximum)
-        return 0.5 if low == high else (_scaled(value, self.scale) - low) / (high - low)
-
-    def _whole(self, position: float) -> float:
-        # Half a unit more on either side gives the two end values their full share.
-        low = self.minimum if self.scale == "LOG_SCALE" else self.minimum - 0.5
-        high = self.maximum + (1 if self.scale == "LOG_SCALE" else 0.5)
-        value = _unscaled(_between(*self._ends(low, high), position), self.scale)
-        whole = math.floor(value) if self.scale == "LOG_SCALE" else math.floor(value + 0.5)
-        return float(min(max(whole, self.minimum), self.maximum))
-
-    def _ends(self, low: float, high: float) -> tuple[float, float]:
-        return _scaled(low, self.scale), _scaled(high, self.scale)
+        low, high = self._scaled(self.minimum), self._scaled(self.maximum)
+        return 0.5 if low == high else (self._scaled(value) - low) / (high - low)
 
     def to_json(self) -> dict[str, Any]:
         """The range as `study.json` writes it."""
@@ -77,16 +71,23 @@ class Range:
             "scale": self.scale,
         }
 
+    def _scaled(self, value: float) -> float:
+        if self.scale == "LOG_SCALE":
+            return math.log(value)
+        # Minus keeps the scale increasing with the value.
+        return -math.log1p(-value) if self.scale == "REVERSE_LOG_SCALE" else value
+
+    def _unscaled(self, value: float) -> float:
+        if self.scale == "LOG_SCALE":
+            return math.exp(value)
+        return -math.expm1(-value) if self.scale == "REVERSE_LOG_SCALE" else value
+
 
 @dataclass(frozen=True)
 class Choice:
     """A metaparameter with a few feasible values."""
 
     values: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        if not self.values:
-            raise ValueError("a choice needs at least one value")
 
     def at(self, position: float) -> float:
         """The value at a position in [0, 1); all values take equal shares."""
@@ -109,17 +110,13 @@ class StepsRange:
     minimum: float
     maximum: float
 
-    def __post_init__(self) -> None:
-        if not 0 < self.minimum <= self.maximum:
-            raise ValueError(f"the shares {self.minimum} to {self.maximum} hold no steps")
-
     def of(self, train_steps: int) -> Range:
         """The range, for trials of so many steps."""
         fewest = max(1, round(self.minimum * train_steps))
         return Range(fewest, max(fewest, round(self.maximum * train_steps)), integer=True)
 
     def to_json(self) -> dict[str, Any]:
-        """The shares, in the words of `study.json`."""
+        """The shares, as a study's search space writes them."""
         return {"type": "INTEGER", "min_share": self.minimum, "max_share": self.maximum}
 
 
@@ -153,7 +150,12 @@ SCRAMBLED = Sobol()
 
 
 def points(
-    space: SearchSpace, *, seed: int, first: int, count: int, scramble: bool = True, skip: int = 0
+    space: Mapping[str, Metaparameter],
+    *,
+    seed: int,
+    first: int,
+    count: int,
+    sobol: Sobol = SCRAMBLED,
 ) -> list[dict[str, float]]:
     """Points first, first + 1, … of a Sobol sequence over a search space.
 
@@ -164,15 +166,14 @@ def points(
         seed: scrambles the sequence.
         first: number of the first point, counted from 0.
         count: how many points.
-        scramble: whether the sequence is scrambled.
-        skip: how many points of the sequence come before point 0.
+        sobol: the sequence.
     """
     from scipy.stats import qmc
 
-    sobol = qmc.Sobol(len(space), scramble=scramble, rng=seed)
-    start, stop = skip + first, skip + first + count
+    sequence = qmc.Sobol(len(space), scramble=sobol.scramble, rng=seed)
+    start, stop = sobol.skip + first, sobol.skip + first + count
     # The sequence is drawn in whole powers of two: its balance holds for those alone.
-    positions = sobol.random_base2(max(stop - 1, 1).bit_length())[start:stop]
+    positions = sequence.random_base2(max(stop - 1, 1).bit_length())[start:stop]
     return [
         {
             name: metaparameter.at(float(x))
@@ -180,20 +181,3 @@ def points(
         }
         for row in positions
     ]
-
-
-def _between(low: float, high: float, position: float) -> float:
-    return low + position * (high - low)
-
-
-def _scaled(value: float, scale: Scale) -> float:
-    if scale == "LOG_SCALE":
-        return math.log(value)
-    # Minus keeps the scale increasing with the value.
-    return -math.log1p(-value) if scale == "REVERSE_LOG_SCALE" else value
-
-
-def _unscaled(value: float, scale: Scale) -> float:
-    if scale == "LOG_SCALE":
-        return math.exp(value)
-    return -math.expm1(-value) if scale == "REVERSE_LOG_SCALE" else value

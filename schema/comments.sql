@@ -1,6 +1,6 @@
--- What the views, their columns and the macros mean, kept in every database: DuckDB returns it from duckdb_views(),
--- duckdb_columns() and duckdb_functions(), and clients show it. docs/schema.md is written from it. A column's comment is
--- its meaning, then its unit where it has one, then where it is NULL where it can be.
+-- What the views and their columns mean: DuckDB returns it from duckdb_views() and duckdb_columns(), and clients show it.
+-- docs/schema.md is written from it. A column's comment is its meaning, then its unit where it has one, then where it is
+-- NULL where it can be.
 
 COMMENT ON VIEW releases IS 'The releases: sets of measurements that were published, produced or loaded together. A row a release.';
 COMMENT ON COLUMN releases.release IS 'The release''s name, such as published or measured.';
@@ -28,6 +28,7 @@ COMMENT ON COLUMN workloads.train_examples IS 'Size of the training split, which
 COMMENT ON COLUMN workloads.studies IS 'How many studies it has, one a batch size.';
 COMMENT ON COLUMN workloads.trials IS 'How many trials it has, of any status.';
 COMMENT ON COLUMN workloads.measurements IS 'How many measurements it has.';
+COMMENT ON COLUMN workloads.definition IS 'The producer''s whole definition: an object. NULL for archives.';
 
 COMMENT ON VIEW studies IS 'The studies: searches for the metaparameters of one workload at one batch size. A row a study.';
 COMMENT ON COLUMN studies.release IS 'The release that it belongs to.';
@@ -42,6 +43,7 @@ COMMENT ON COLUMN studies.infeasible IS 'How many of its trials are INFEASIBLE.'
 COMMENT ON COLUMN studies.measurements IS 'How many measurements it has.';
 COMMENT ON COLUMN studies.seed IS 'The root of its trials'' seeds. NULL for archives and runs of other tools.';
 COMMENT ON COLUMN studies.search IS 'How it was searched in lockstep, and where that stopped: an object that schema/shard.toml explains. NULL where every trial trained to its end.';
+COMMENT ON COLUMN studies.stopped IS 'Whether it ended when enough of its trials were past the workload''s goal: of other goals and metrics it tells what came until then alone.';
 
 COMMENT ON VIEW trials IS 'The trials: training runs with one choice of metaparameters each. A row a trial.';
 COMMENT ON COLUMN trials.release IS 'The release that it belongs to.';
@@ -58,8 +60,10 @@ COMMENT ON COLUMN trials.label_smoothing IS 'How much of each label is spread ov
 COMMENT ON COLUMN trials.metaparameters IS 'All metaparameters by name, those above among them.';
 COMMENT ON COLUMN trials.seed IS 'Of initialisation and batch order. NULL for archives, and where it is not known.';
 COMMENT ON COLUMN trials.measurements IS 'How many measurements it has.';
-COMMENT ON COLUMN trials.shard IS 'The file that its rows came from. NULL for archives.';
-COMMENT ON COLUMN trials.producer IS 'What wrote that file: versions, device, git revision; for runs of other tools their names. NULL for archives.';
+COMMENT ON COLUMN trials.ordinal IS 'Its number among the trials of its study that count for steps to result: COMPLETE ones, and of a study that was searched in lockstep also those that were dropped. NULL where it does not count.';
+COMMENT ON COLUMN trials.name IS 'What the tool that it comes from calls it. NULL where that has no name for it.';
+COMMENT ON COLUMN trials.shard IS 'The file of its rows, below the release folder.';
+COMMENT ON COLUMN trials.producer IS 'What wrote that file: versions, device, git revision; of archives and runs of other tools where they came from.';
 
 COMMENT ON VIEW measurements IS 'The measurements: what was measured after a step of a trial. A row a step at which anything was measured.';
 COMMENT ON COLUMN measurements.release IS 'The release that it belongs to.';
@@ -83,16 +87,12 @@ COMMENT ON COLUMN measurements.test_average_precision IS 'Average precision on t
 COMMENT ON COLUMN measurements.batch_cross_entropy_error IS 'Mean loss on the step''s own batch, before its update. Unit: nats an example. NULL at step 0, and where it was not recorded, as in archives.';
 COMMENT ON COLUMN measurements.other_metrics IS 'Metrics without a column of their own, by name. Unit: that of each metric. NULL where a step has none.';
 
-COMMENT ON MACRO TABLE searched_trials IS 'The trials that count: COMPLETE ones, and of a study that was searched in lockstep also those that were dropped.';
-COMMENT ON MACRO TABLE first_trials IS 'The first COMPLETE trials of each study by number, as the figures of the paper count them.';
-COMMENT ON MACRO stopped_at_goal IS 'Whether a study ended when enough of its trials were past the workload''s goal, before the steps that they could have taken: other goals, metrics and best values are then known up to there alone.';
-COMMENT ON MACRO strict_goal IS 'The number that a value has to be strictly past to have reached a goal: the goal itself, or where it is inclusive the next number on its worse side.';
-COMMENT ON MACRO TABLE metric_values IS 'The values of one metric of each trial asked for, and whether each is strictly past the goal.';
-COMMENT ON MACRO TABLE improving_values IS 'Of the values that metric_values returns for COMPLETE trials, those that can be the first past a goal, or the first of the best within a budget: a fraction of them where the metric is the workload''s own.';
-COMMENT ON MACRO TABLE first_past_goal IS 'The first measurement of each trial asked for that is strictly past its goal; trials that did not reach it have no row.';
-COMMENT ON MACRO TABLE asked_studies IS 'The studies that a question is about, each with its metric and goal.';
-COMMENT ON MACRO TABLE steps_to_result IS 'The steps to result of each study: the fewest steps that any of its first trials took to get past the goal. A row a study, also where none did.';
-COMMENT ON MACRO TABLE steps_to_result_by IS 'The steps to result of each study, apart for each value of a metaparameter. A row a study and value.';
-COMMENT ON MACRO TABLE best_measurements IS 'The best measurement of each study within a budget of steps or examples. A row a study whose train_steps reach the budget.';
-COMMENT ON MACRO TABLE best_measurements_by IS 'The best measurement of each study within a budget, apart for each value of a metaparameter. A row a study and value.';
-COMMENT ON MACRO TABLE trial_outcomes IS 'What became of each COMPLETE and INFEASIBLE trial within a budget of steps. A row a trial.';
+COMMENT ON VIEW evaluations IS 'The metrics of the measurements in long form, for queries that take the metric as a value. A row a value.';
+COMMENT ON COLUMN evaluations.release IS 'The release that it belongs to.';
+COMMENT ON COLUMN evaluations.workload IS 'The workload''s name.';
+COMMENT ON COLUMN evaluations.batch_size IS 'The global batch size. Unit: examples.';
+COMMENT ON COLUMN evaluations.trial_id IS 'The trial, unique in its study.';
+COMMENT ON COLUMN evaluations.status IS 'The trial''s status: COMPLETE, INCOMPLETE or INFEASIBLE.';
+COMMENT ON COLUMN evaluations.step IS 'Updates made so far. Unit: updates.';
+COMMENT ON COLUMN evaluations.metric IS 'The name of a column of measurements.';
+COMMENT ON COLUMN evaluations.value IS 'What it was. Unit: that of the metric.';

@@ -1,365 +1,277 @@
--- Shared logic: macros that a query calls by name. Those of the figures alone are in figure_macros.sql.
+-- The rules that queries share. Macros that return rows take the name of a table or common table expression as text and pass
+-- its columns on, so that a query is a chain of them; see queries/.
 
--- The trials that count: COMPLETE ones; of a study that was searched in lockstep also those that were dropped, since they
--- were searched like the others and could not have won.
-CREATE MACRO searched_trials() AS TABLE
-SELECT study_id, trial_id
-FROM stored.trial AS trial
-JOIN stored.study USING (study_id)
-WHERE status = 'COMPLETE' OR status = 'INCOMPLETE' AND search IS NOT NULL;
+-- Whether higher values of a metric are better; of all but average precisions lower ones are.
+CREATE MACRO is_maximized(metric) AS metric LIKE '%average_precision';
 
--- Whether a study ended when enough of its trials were past the workload's goal, so that nothing is known of what comes
--- later: of other goals or metrics that none of them had reached by then, and of the best values.
-CREATE MACRO stopped_at_goal(search, train_steps) AS coalesce(train_steps < (search->>'most_steps')::BIGINT, false);
+-- Whether a value is past a goal: strictly or, where the goal is inclusive, also equal to it. NaN is past no goal.
+CREATE MACRO reached(value, goal, maximize, inclusive) AS
+    (if(maximize, value > goal AND value < 'infinity', value < goal) OR inclusive AND value = goal);
 
--- The first trials of each study, as the figures take them: those that count, sorted by trial id as a number.
-CREATE MACRO first_trials(trial_count) AS TABLE
-SELECT study_id, trial_id
-FROM searched_trials()
-QUALIFY row_number() OVER (PARTITION BY study_id ORDER BY trial_id) <= trial_count;
+-- A number that is lower the better a value is.
+CREATE MACRO cost(value, maximize) AS if(maximize, -value, value);
 
--- The number that a value has to be strictly past, which is the goal itself or, where a value equal to the goal has
--- reached it, the next number on the worse side of it. Batch losses are 32-bit numbers, with others beside them.
-CREATE MACRO strict_goal(metric, goal, inclusive) AS CASE
-    WHEN NOT inclusive THEN goal
-    WHEN metric LIKE '%average_precision' THEN nextafter(goal, '-infinity'::DOUBLE)
-    WHEN metric = 'batch_cross_entropy_error' THEN nextafter(goal::FLOAT, 'infinity'::FLOAT)::DOUBLE
-    ELSE nextafter(goal, 'infinity'::DOUBLE)
+-- Whether a name is one of some names or patterns such as 'mnist/*', joined by commas; NULL means any.
+CREATE MACRO named_in(name, names) AS
+    names IS NULL OR list_bool_or(list_transform(string_split(names, ','), lambda pattern: name GLOB trim(pattern)));
+
+-- Where a value lies in its range of the search space, from 0 at the lower border to 1 at the upper one, on the scale that
+-- was searched; NULL where the range is a list of points or one value wide.
+CREATE MACRO position_in_range(value, space) AS CASE
+    WHEN (space->>'min_value')::DOUBLE IS NULL OR (space->>'max_value')::DOUBLE <= (space->>'min_value')::DOUBLE THEN NULL
+    WHEN (space->>'scale') LIKE 'LOG%' THEN
+        ln(value / (space->>'min_value')::DOUBLE) / ln((space->>'max_value')::DOUBLE / (space->>'min_value')::DOUBLE)
+    WHEN (space->>'scale') LIKE 'REVERSE_LOG%' THEN
+        ln((1 - value) / (1 - (space->>'min_value')::DOUBLE))
+        / ln((1 - (space->>'max_value')::DOUBLE) / (1 - (space->>'min_value')::DOUBLE))
+    ELSE (value - (space->>'min_value')::DOUBLE) / ((space->>'max_value')::DOUBLE - (space->>'min_value')::DOUBLE)
 END;
 
--- The values of one metric of each trial in the common table expression named "taken": study_id, trial_id, metric, goal
--- (which may be NULL), and whether they are strictly past the goal. A branch a metric, because a branch whose metric
--- nobody asked for is not read at all, and the one that is reads that column alone. Batch losses are stored as 32-bit
--- numbers, and compare with the goal as such a number would be stored.
-CREATE MACRO metric_values(taken) AS TABLE
-SELECT study_id, trial_id, metric, goal, step, train_cross_entropy_error AS value,
-    train_cross_entropy_error < goal AS past
-FROM stored.measurement
-JOIN query_table(taken) USING (study_id, trial_id)
-WHERE metric = 'train_cross_entropy_error' AND train_cross_entropy_error IS NOT NULL
-UNION ALL
-SELECT study_id, trial_id, metric, goal, step, train_classification_error AS value,
-    train_classification_error < goal AS past
-FROM stored.measurement
-JOIN query_table(taken) USING (study_id, trial_id)
-WHERE metric = 'train_classification_error' AND train_classification_error IS NOT NULL
-UNION ALL
-SELECT study_id, trial_id, metric, goal, step, val_cross_entropy_error AS value,
-    val_cross_entropy_error < goal AS past
-FROM stored.measurement
-JOIN query_table(taken) USING (study_id, trial_id)
-WHERE metric = 'val_cross_entropy_error' AND val_cross_entropy_error IS NOT NULL
-UNION ALL
-SELECT study_id, trial_id, metric, goal, step, val_classification_error AS value,
-    val_classification_error < goal AS past
-FROM stored.measurement
-JOIN query_table(taken) USING (study_id, trial_id)
-WHERE metric = 'val_classification_error' AND val_classification_error IS NOT NULL
-UNION ALL
-SELECT study_id, trial_id, metric, goal, step, test_cross_entropy_error AS value,
-    test_cross_entropy_error < goal AS past
-FROM stored.measurement
-JOIN query_table(taken) USING (study_id, trial_id)
-WHERE metric = 'test_cross_entropy_error' AND test_cross_entropy_error IS NOT NULL
-UNION ALL
-SELECT study_id, trial_id, metric, goal, step, test_classification_error AS value,
-    test_classification_error < goal AS past
-FROM stored.measurement
-JOIN query_table(taken) USING (study_id, trial_id)
-WHERE metric = 'test_classification_error' AND test_classification_error IS NOT NULL
-UNION ALL
-SELECT study_id, trial_id, metric, goal, step, train_average_precision AS value,
-    train_average_precision > goal AND train_average_precision < 'infinity' AS past
-FROM stored.measurement
-JOIN query_table(taken) USING (study_id, trial_id)
-WHERE metric = 'train_average_precision' AND train_average_precision IS NOT NULL
-UNION ALL
-SELECT study_id, trial_id, metric, goal, step, val_average_precision AS value,
-    val_average_precision > goal AND val_average_precision < 'infinity' AS past
-FROM stored.measurement
-JOIN query_table(taken) USING (study_id, trial_id)
-WHERE metric = 'val_average_precision' AND val_average_precision IS NOT NULL
-UNION ALL
-SELECT study_id, trial_id, metric, goal, step, test_average_precision AS value,
-    test_average_precision > goal AND test_average_precision < 'infinity' AS past
-FROM stored.measurement
-JOIN query_table(taken) USING (study_id, trial_id)
-WHERE metric = 'test_average_precision' AND test_average_precision IS NOT NULL
-UNION ALL
-SELECT study_id, trial_id, metric, goal, step, batch_cross_entropy_error AS value,
-    batch_cross_entropy_error < goal::FLOAT AS past
-FROM stored.measurement
-JOIN query_table(taken) USING (study_id, trial_id)
-WHERE metric = 'batch_cross_entropy_error' AND batch_cross_entropy_error IS NOT NULL;
+-- Whether a value lies within a twentieth of a border of its range, which a wider search might beat.
+CREATE MACRO at_border(value, space) AS coalesce(position_in_range(value, space) NOT BETWEEN 0.05 AND 0.95, false);
 
--- Of the values that metric_values returns for the COMPLETE trials in the common table expression named "taken", those
--- that can be the first past a goal or the first of the best within a budget. Of the workload's own metric these are the
--- improvements, of which there are far fewer than measurements; of other metrics they are all values.
-CREATE MACRO improving_values(taken) AS TABLE
-WITH asked AS MATERIALIZED (
-    SELECT
-        study_id,
-        trial_id,
-        asked.metric AS metric,
-        asked.goal AS goal,
-        -- Batch losses compare as 32-bit numbers, which improvements are not.
-        asked.metric = workload.metric AND asked.metric <> 'batch_cross_entropy_error' AS own,
-        asked.metric LIKE '%average_precision' AS higher
-    FROM query_table(taken) AS asked
-    JOIN stored.study USING (study_id)
-    JOIN stored.workload AS workload USING (workload_id)
-    UNION ALL
-    -- Of no study. Where nothing is asked, DuckDB would find that out only once it has read rows to join with nothing;
-    -- with this, it skips them all by their study.
-    SELECT 0::SMALLINT, 0, metric, 0, own, higher
-    FROM (SELECT unnest([
-        'train_cross_entropy_error', 'train_classification_error', 'train_average_precision',
-        'val_cross_entropy_error', 'val_classification_error', 'val_average_precision',
-        'test_cross_entropy_error', 'test_classification_error', 'test_average_precision',
-        'batch_cross_entropy_error'
-    ]) AS metric)
-    CROSS JOIN (SELECT unnest([true, true, false]) AS own, unnest([true, false, false]) AS higher)
-),
-asked_others AS MATERIALIZED (
-    SELECT study_id, trial_id, metric, goal FROM asked WHERE NOT own
-)
-SELECT study_id, trial_id, metric, goal, step, value, value < goal AS past
-FROM stored.improvement
-JOIN asked USING (study_id, trial_id)
-WHERE own AND NOT higher
-UNION ALL
-SELECT study_id, trial_id, metric, goal, step, value, value > goal AND value < 'infinity' AS past
-FROM stored.improvement
-JOIN asked USING (study_id, trial_id)
-WHERE own AND higher
-UNION ALL
-SELECT study_id, trial_id, metric, goal, step, value, past
-FROM metric_values('asked_others');
+-- Whether a metric is one of the columns of the validation split.
+CREATE MACRO of_validation(metric) AS
+    metric IN ('val_cross_entropy_error', 'val_classification_error', 'val_average_precision');
 
--- The first measurement of each trial that is strictly past its goal; trials that did not reach it have no row.
-CREATE MACRO first_past_goal(taken) AS TABLE
-SELECT study_id, trial_id, metric, goal, min(step) AS step, arg_min(value, step) AS value
-FROM improving_values(taken)
-WHERE past
-GROUP BY study_id, trial_id, metric, goal;
+-- Of the studies that are asked for a metric the values of its column; asked has release, workload, batch_size and metric, and
+-- what is asked of other metrics is left out. The last condition says nothing new: it lets DuckDB leave the files of other
+-- workloads unopened, all of them where nothing is asked but the empty name, which no workload has. The limits, which
+-- nothing comes near, tell it that what is asked is little.
+CREATE MACRO values_of(asked, column_name) AS TABLE
+SELECT asked.*, trial_id, status, step, COLUMNS(lambda name: name = column_name) AS value
+FROM measurements
+JOIN (FROM query_table(asked) WHERE metric = column_name LIMIT 3_000_000) AS asked USING (release, workload, batch_size)
+WHERE workload IN (
+    SELECT DISTINCT workload FROM query_table(asked) WHERE metric = column_name UNION ALL SELECT '' LIMIT 100_000
+);
 
--- The studies that a question is about, with its metric and goal, and the number to be strictly past by the workload's
--- rule (see strict_goal). workload_name may be a pattern such as 'mnist/*'; release_name and workload_name may be NULL:
--- then all are asked for; metric_name and goal_value may be NULL: then the workload's own hold.
-CREATE MACRO asked_studies(release_name, workload_name, metric_name, goal_value) AS TABLE
+-- The measurements of studies as values of a metric: those of the view evaluations, of the studies and metrics that are
+-- asked for and of no others. Batch losses are 32-bit numbers: here they are the decimals that they were written as, so that
+-- they compare with a goal like all others. Most questions are about the validation split, of whose metrics only the column
+-- that is asked for is read.
+CREATE MACRO evaluations_of(asked) AS TABLE
+FROM values_of(asked, 'val_classification_error')
+UNION ALL FROM values_of(asked, 'val_cross_entropy_error')
+UNION ALL FROM values_of(asked, 'val_average_precision')
+UNION ALL
 SELECT
-    release,
-    workload.workload AS workload,
-    study_id,
-    batch_size,
-    train_steps,
-    search_space,
-    stopped_at_goal(search, train_steps) AS stopped,
-    coalesce(metric_name, workload.metric) AS metric,
-    coalesce(goal_value, workload.goal)::DOUBLE AS goal,
-    strict_goal(
-        coalesce(metric_name, workload.metric), coalesce(goal_value, workload.goal)::DOUBLE, goal_inclusive
-    ) AS strict_goal
-FROM stored.study
-JOIN stored.workload AS workload USING (workload_id)
-JOIN stored.release USING (release_id)
-WHERE (workload_name IS NULL OR workload.workload GLOB workload_name)
-AND (release_name IS NULL OR release = release_name);
+    asked.*,
+    trial_id,
+    status,
+    step,
+    CASE metric
+        WHEN 'train_cross_entropy_error' THEN train_cross_entropy_error
+        WHEN 'train_classification_error' THEN train_classification_error
+        WHEN 'train_average_precision' THEN train_average_precision
+        WHEN 'test_cross_entropy_error' THEN test_cross_entropy_error
+        WHEN 'test_classification_error' THEN test_classification_error
+        WHEN 'test_average_precision' THEN test_average_precision
+        WHEN 'batch_cross_entropy_error' THEN batch_cross_entropy_error::VARCHAR::DOUBLE
+        ELSE other_metrics[metric]
+    END AS value
+FROM measurements
+JOIN (FROM query_table(asked) WHERE NOT of_validation(metric) LIMIT 3_000_000) AS asked USING (release, workload, batch_size)
+WHERE workload IN (
+    SELECT DISTINCT workload FROM query_table(asked) WHERE NOT of_validation(metric) UNION ALL SELECT '' LIMIT 100_000
+);
 
--- Steps to result of every study that is asked for, apart for each value of a metaparameter such as label_smoothing: of
--- its first trials, the measurement with the smallest step whose metric is strictly past the goal (of a workload whose
--- goal is inclusive: past it or equal to it); ties go to the smaller trial id. A group that did not reach it has NULL
--- steps; stopped_at are the steps after which a study ended at the workload's own goal, and NULL steps are then unknown.
--- metaparameter_name may be NULL: then a study is one group.
-CREATE MACRO steps_to_result_by(
-    metaparameter_name, release_name, workload_name, metric_name, goal_value, trial_count
-) AS TABLE
-WITH taken AS MATERIALIZED (
+-- The steps that trials took to a goal, a row for each trial that counts (ordinal is its number) or is INFEASIBLE. asked
+-- has release, workload, batch_size, metric, goal, goal_inclusive and asked_trials (see study_steps; of none nothing is read).
+-- steps and value are those of the first measurement past the goal: NULL where there is none, as for every INFEASIBLE trial.
+-- What is asked of a study without trials has one row without trial.
+CREATE MACRO trial_steps(asked) AS TABLE
+WITH goals AS (
+    SELECT DISTINCT release, workload, batch_size, metric, goal, goal_inclusive, is_maximized(metric) AS maximize
+    FROM query_table(asked)
+    WHERE coalesce(asked_trials, 1) > 0
+),
+crossings AS (
     SELECT
-        study_id,
+        release,
+        workload,
+        batch_size,
         trial_id,
         metric,
-        strict_goal AS goal,
-        metaparameters[metaparameter_name] AS metaparameter_value
-    FROM asked_studies(release_name, workload_name, metric_name, goal_value)
-    JOIN first_trials(trial_count) USING (study_id)
-    JOIN stored.trial USING (study_id, trial_id)
+        goal,
+        goal_inclusive,
+        min(step) AS steps,
+        arg_min(value, step) AS value
+    FROM evaluations_of('goals')
+    WHERE status <> 'INFEASIBLE' AND reached(value, goal, maximize, goal_inclusive)
+    GROUP BY ALL
 ),
-taken_trials AS MATERIALIZED (
-    SELECT study_id, trial_id, metric, goal FROM taken
-),
-reached AS (
+ended AS (
     SELECT
-        study_id,
-        metaparameter_value,
-        count(*) AS trials,
-        arg_min({'trial_id': trial_id, 'step': step, 'value': value}, (step, trial_id))
-            FILTER (step IS NOT NULL) AS first
-    FROM taken
-    LEFT JOIN first_past_goal('taken_trials') USING (study_id, trial_id, metric, goal)
-    GROUP BY study_id, metaparameter_value
+        release, workload, batch_size, trial_id, status, ordinal, steps AS trained_steps, learning_rate, momentum, metaparameters
+    FROM trials
+    WHERE ordinal IS NOT NULL OR status = 'INFEASIBLE'
 )
 SELECT
-    release,
-    workload,
-    batch_size,
-    metaparameter_value,
-    metric,
-    goal,
-    first.step AS steps,
-    first.trial_id AS trial_id,
-    first.value AS value,
-    coalesce(trials, 0) AS trials,
+    asked.*,
+    trial_id,
+    status,
+    ordinal,
+    trained_steps,
+    learning_rate,
+    momentum,
     metaparameters,
-    search_space,
-    CASE WHEN stopped THEN train_steps END AS stopped_at
-FROM asked_studies(release_name, workload_name, metric_name, goal_value) AS asked
-LEFT JOIN reached USING (study_id)
-LEFT JOIN stored.trial AS best ON best.study_id = asked.study_id AND best.trial_id = first.trial_id
-ORDER BY release, workload, batch_size, metaparameter_value;
+    crossings.steps AS steps,
+    crossings.value AS value
+FROM query_table(asked) AS asked
+LEFT JOIN ended USING (release, workload, batch_size)
+LEFT JOIN crossings USING (release, workload, batch_size, trial_id, metric, goal, goal_inclusive);
 
--- Steps to result of every study that is asked for, a row a study.
-CREATE MACRO steps_to_result(release_name, workload_name, metric_name, goal_value, trial_count) AS TABLE
-SELECT * EXCLUDE (metaparameter_value)
-FROM steps_to_result_by(NULL, release_name, workload_name, metric_name, goal_value, trial_count);
+-- Steps to result: of the rows of trial_steps those of the trials that were first to the goal, a row for each row of what
+-- was asked. Of each study asked_trials count (NULL: all that do), the first by their numbers; ties in steps go to the
+-- smaller trial_id. Where none of them reached the goal, steps and all about the trial are NULL.
+CREATE MACRO study_steps(trial_rows) AS TABLE
+SELECT * EXCLUDE (first), first.*
+FROM (
+    SELECT
+        * EXCLUDE (trial_id, status, ordinal, trained_steps, learning_rate, momentum, metaparameters, steps, value),
+        count(*) FILTER (ordinal <= coalesce(asked_trials, ordinal)) AS trials,
+        arg_min(
+            {
+                'trial_id': trial_id,
+                'learning_rate': learning_rate,
+                'momentum': momentum,
+                'metaparameters': metaparameters,
+                'steps': steps,
+                'value': value
+            },
+            (steps, trial_id)
+        ) FILTER (ordinal <= coalesce(asked_trials, ordinal) AND steps IS NOT NULL) AS first
+    FROM query_table(trial_rows)
+    GROUP BY ALL
+);
 
--- The best measurement of every study that is asked for, apart for each value of a metaparameter: of its first trials,
--- the lowest value of the metric (the highest of an average precision) within most_steps steps and most_examples
--- examples (steps times batch size); either may be NULL. A study whose train_steps do not reach the budget has no row,
--- and without a budget none that ended at the workload's goal.
--- Ties go to the smaller step, then to the smaller trial id.
-CREATE MACRO best_measurements_by(
-    metaparameter_name, release_name, workload_name, metric_name, most_steps, most_examples, trial_count
-) AS TABLE
-WITH counted AS (
-    SELECT *
-    FROM asked_studies(release_name, workload_name, metric_name, NULL)
-    WHERE NOT (stopped AND most_steps IS NULL AND most_examples IS NULL)
-    AND (most_steps IS NULL OR train_steps >= most_steps)
-    AND (most_examples IS NULL OR train_steps * batch_size >= most_examples)
+-- The best value of a metric within a budget: a row for each row of what is asked, which has release, workload, batch_size,
+-- metric, asked_trials, most_steps and most_examples (steps times batch size); of the last three each may be NULL. Trials
+-- count as in study_steps; ties go to the smaller step, then to the smaller trial_id. value, step and all about the trial
+-- are NULL where there is none.
+CREATE MACRO study_best(asked) AS TABLE
+WITH questions AS MATERIALIZED (
+    SELECT *, is_maximized(metric) AS maximize, coalesce(asked_trials, 1_000_000_000) AS first_trials
+    FROM query_table(asked)
 ),
-taken AS MATERIALIZED (
-    SELECT study_id, trial_id, metric, goal, metaparameters[metaparameter_name] AS metaparameter_value
-    FROM counted
-    JOIN first_trials(trial_count) USING (study_id)
-    JOIN stored.trial USING (study_id, trial_id)
+studies_asked AS (
+    SELECT DISTINCT release, workload, batch_size, metric, maximize, first_trials
+    FROM questions
+    WHERE first_trials > 0
 ),
--- That every finite value is past the goal here lets DuckDB skip the metrics that nobody asks for; a filter of the
--- values alone would have it look for the first one of each.
-taken_trials AS MATERIALIZED (
+counts AS (
+    SELECT release, workload, batch_size, first_trials, count(*) FILTER (ordinal <= first_trials) AS trials
+    FROM (SELECT DISTINCT release, workload, batch_size, first_trials FROM questions)
+    JOIN trials USING (release, workload, batch_size)
+    GROUP BY ALL
+),
+-- First the best at each step: then each budget has few rows to look through.
+best_at_step AS (
     SELECT
-        study_id,
-        trial_id,
+        release,
+        workload,
+        batch_size,
         metric,
-        if(metric LIKE '%average_precision', '-infinity', 'infinity')::DOUBLE AS goal
-    FROM taken
+        first_trials,
+        step,
+        arg_min(
+            {'value': value, 'step': step, 'trial_id': trial_id, 'cost': cost(value, maximize)},
+            (cost(value, maximize), trial_id)
+        ) AS best
+    FROM evaluations_of('studies_asked')
+    JOIN trials USING (release, workload, batch_size, trial_id)
+    WHERE ordinal <= first_trials AND isfinite(value)
+    GROUP BY ALL
 ),
-best_of_trials AS MATERIALIZED (
-    SELECT
-        study_id,
-        trial_id,
-        metric,
-        if(metric LIKE '%average_precision', max(value), min(value) FILTER (value > '-infinity')) AS value
-    FROM improving_values('taken_trials')
-    JOIN stored.study USING (study_id)
-    WHERE past
-    AND (most_steps IS NULL OR step <= most_steps)
-    AND (most_examples IS NULL OR step * batch_size <= most_examples)
-    GROUP BY study_id, trial_id, metric
-),
-best_trials AS MATERIALIZED (
-    SELECT study_id, trial_id, metric, metaparameter_value, value
-    FROM taken
-    JOIN best_of_trials USING (study_id, trial_id, metric)
-    QUALIFY rank() OVER (
-        PARTITION BY study_id, metaparameter_value
-        ORDER BY if(metric LIKE '%average_precision', -value, value)
-    ) = 1
-    -- More than there can be; it tells DuckDB that these are few, and so which side of the join below to keep.
-    LIMIT 1_000_000
-),
-best_trial_values AS MATERIALIZED (
-    SELECT taken_trials.* FROM taken_trials SEMI JOIN best_trials USING (study_id, trial_id)
-),
-best_steps AS MATERIALIZED (
-    SELECT study_id, trial_id, value, min(step) AS step
-    FROM improving_values('best_trial_values')
-    JOIN best_trials USING (study_id, trial_id, value)
-    WHERE past
-    GROUP BY study_id, trial_id, value
-),
-best AS (
-    SELECT
-        study_id,
-        metaparameter_value,
-        arg_min({'trial_id': trial_id, 'step': step, 'value': best_trials.value}, (step, trial_id)) AS first
-    FROM best_trials
-    JOIN best_steps USING (study_id, trial_id, value)
-    GROUP BY study_id, metaparameter_value
-),
-groups AS (
-    SELECT study_id, metaparameter_value, count(*) AS trials
-    FROM taken
-    GROUP BY study_id, metaparameter_value
+found AS (
+    SELECT questions.*, arg_min(best, (best.cost, step, best.trial_id)) FILTER (
+        step <= coalesce(most_steps, step) AND step * batch_size <= coalesce(most_examples, step * batch_size)
+    ) AS best
+    FROM questions
+    LEFT JOIN best_at_step USING (release, workload, batch_size, metric, first_trials)
+    GROUP BY ALL
 )
 SELECT
-    release,
-    workload,
-    batch_size,
-    groups.metaparameter_value AS metaparameter_value,
-    metric,
-    first.value AS value,
-    first.step AS step,
-    first.trial_id AS trial_id,
-    coalesce(trials, 0) AS trials,
-    metaparameters
-FROM counted
-LEFT JOIN groups USING (study_id)
-LEFT JOIN best
-    ON best.study_id = counted.study_id AND best.metaparameter_value IS NOT DISTINCT FROM groups.metaparameter_value
-LEFT JOIN stored.trial AS trial ON trial.study_id = counted.study_id AND trial.trial_id = first.trial_id
-ORDER BY release, workload, batch_size, metaparameter_value;
+    found.* EXCLUDE (maximize, first_trials, best, trial_id),
+    best.value AS value,
+    best.step AS step,
+    trial_id,
+    learning_rate,
+    momentum,
+    metaparameters,
+    coalesce(counts.trials, 0) AS trials
+FROM (SELECT *, best.trial_id AS trial_id FROM found) AS found
+LEFT JOIN counts USING (release, workload, batch_size, first_trials)
+LEFT JOIN (SELECT release, workload, batch_size, trial_id, learning_rate, momentum, metaparameters FROM trials) AS trial
+    USING (release, workload, batch_size, trial_id);
 
--- The best measurement of every study that is asked for, a row a study.
+-- The finite values of a metric along trials, of each trial at most most_points: every k-th measurement, from the first on,
+-- k being the smallest number that is enough; and the last one, and the one at the step kept. chosen has release, workload,
+-- batch_size, trial_id, metric and kept. Step 0, which a logarithmic axis has no room for, is left out unless it is kept.
+CREATE MACRO thinned(chosen, most_points) AS TABLE
+WITH asked AS MATERIALIZED (
+    SELECT DISTINCT release, workload, batch_size, metric, trial_id AS chosen_trial, kept FROM query_table(chosen)
+)
+SELECT release, workload, batch_size, trial_id, metric, step, value
+FROM evaluations_of('asked')
+WHERE trial_id = chosen_trial AND isfinite(value) AND (step > 0 OR step = kept)
+WINDOW
+    by_step AS (PARTITION BY release, workload, batch_size, trial_id, metric ORDER BY step),
+    whole AS (PARTITION BY release, workload, batch_size, trial_id, metric)
+QUALIFY (row_number() OVER by_step - 1) % ceil(count(*) OVER whole / most_points)::BIGINT = 0
+    OR step = kept
+    OR lead(step) OVER by_step IS NULL;
+
+-- The two questions that are asked most, for any release and workload (a name or pattern; see named_in), each with NULL for
+-- any: at a goal or for a metric (NULL: each workload's own) of the first trial_count trials of each study (NULL: of all).
+
+-- Steps to result; see study_steps. stopped_at are the steps after which a study ended at its own goal, so that NULL steps
+-- say nothing.
+CREATE MACRO steps_to_result(release_name, workload_name, metric_name, goal_value, trial_count) AS TABLE
+WITH asked AS (
+    SELECT
+        release,
+        workload,
+        batch_size,
+        coalesce(metric_name, metric) AS metric,
+        coalesce(goal_value, goal)::DOUBLE AS goal,
+        goal_inclusive,
+        trial_count AS asked_trials,
+        search_space,
+        CASE WHEN stopped THEN train_steps END AS stopped_at
+    FROM workloads
+    JOIN studies USING (release, workload)
+    WHERE (release_name IS NULL OR release = release_name) AND named_in(workload, workload_name)
+),
+trial_rows AS (
+    FROM trial_steps('asked')
+)
+SELECT
+    release, workload, batch_size, metric, goal, steps, trial_id, value, trials, metaparameters, search_space, stopped_at
+FROM study_steps('trial_rows');
+
+-- The best measurement within a budget of steps and of examples, either of which may be NULL; see study_best. A study whose
+-- train_steps do not reach the budget has no row and, without a budget, none that ended at its goal.
 CREATE MACRO best_measurements(
     release_name, workload_name, metric_name, most_steps, most_examples, trial_count
 ) AS TABLE
-SELECT * EXCLUDE (metaparameter_value)
-FROM best_measurements_by(
-    NULL, release_name, workload_name, metric_name, most_steps, most_examples, trial_count
-);
-
--- What became of every trial that counts, and every INFEASIBLE one, of the workloads asked for within most_steps steps (which may be
--- NULL), as the scatter plots class them: goal achieved, goal not achieved, infeasible. steps are those to the goal;
--- best is the trial of each study that achieved it first, ties going to the smaller trial id.
-CREATE MACRO trial_outcomes(release_name, workload_name, metric_name, goal_value, most_steps) AS TABLE
-WITH taken_trials AS MATERIALIZED (
-    SELECT study_id, trial_id, metric, strict_goal AS goal
-    FROM asked_studies(release_name, workload_name, metric_name, goal_value)
-    JOIN searched_trials() USING (study_id)
-),
-reached AS (
-    SELECT study_id, trial_id, step
-    FROM first_past_goal('taken_trials')
-    WHERE most_steps IS NULL OR step <= most_steps
+WITH asked AS (
+    SELECT
+        release,
+        workload,
+        batch_size,
+        coalesce(metric_name, metric) AS metric,
+        trial_count AS asked_trials,
+        most_steps AS most_steps,
+        most_examples AS most_examples
+    FROM workloads
+    JOIN studies USING (release, workload)
+    WHERE (release_name IS NULL OR release = release_name)
+    AND named_in(workload, workload_name)
+    AND train_steps >= coalesce(most_steps, 0)
+    AND train_steps * batch_size >= coalesce(most_examples, 0)
+    AND NOT (stopped AND most_steps IS NULL AND most_examples IS NULL)
 )
-SELECT
-    release,
-    workload,
-    batch_size,
-    trial_id,
-    CASE
-        WHEN status = 'INFEASIBLE' THEN 'infeasible'
-        WHEN step IS NOT NULL THEN 'goal achieved'
-        ELSE 'goal not achieved'
-    END AS outcome,
-    step AS steps,
-    step IS NOT NULL AND row_number() OVER (PARTITION BY study_id ORDER BY step, trial_id) = 1 AS best,
-    metric,
-    goal,
-    metaparameters
-FROM asked_studies(release_name, workload_name, metric_name, goal_value)
-JOIN stored.trial USING (study_id)
-LEFT JOIN reached USING (study_id, trial_id)
-WHERE status = 'INFEASIBLE' OR (study_id, trial_id) IN (SELECT (study_id, trial_id) FROM searched_trials())
-ORDER BY release, workload, batch_size, trial_id;
+SELECT release, workload, batch_size, metric, value, step, trial_id, trials, metaparameters
+FROM study_best('asked');

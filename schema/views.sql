@@ -1,53 +1,22 @@
 -- What people query. The names of these views and their columns are a promise.
+--
+-- They stand on five relations, whatever the releases lie in: stored.releases, workloads, studies and trials, which are
+-- the index files of each release with its name before them, and stored.measurements, which are its shards.
 
 CREATE VIEW releases AS
 SELECT
     release,
     title,
     licence,
-    count(DISTINCT workload_id) AS workloads,
-    count(DISTINCT study_id) AS studies,
-    coalesce(sum(study_trials), 0)::BIGINT AS trials,
-    coalesce(sum(study_measurements), 0)::BIGINT AS measurements,
+    count(workload) AS workloads,
+    coalesce(sum(studies), 0)::BIGINT AS studies,
+    coalesce(sum(trials), 0)::BIGINT AS trials,
+    coalesce(sum(measurements), 0)::BIGINT AS measurements,
     citation
-FROM stored.release
-LEFT JOIN stored.workload USING (release_id)
-LEFT JOIN stored.study USING (workload_id)
-LEFT JOIN (
-    SELECT study_id, count(*) AS study_trials, sum(measurements) AS study_measurements
-    FROM stored.trial
-    GROUP BY study_id
-) USING (study_id)
-GROUP BY release_id, release, title, licence, citation
-ORDER BY release_id;
-
-CREATE VIEW studies AS
-SELECT
-    release,
-    workload,
-    batch_size,
-    train_steps,
-    early_stopping,
-    search_space,
-    coalesce(complete, 0) AS complete,
-    coalesce(incomplete, 0) AS incomplete,
-    coalesce(infeasible, 0) AS infeasible,
-    coalesce(measurements, 0)::BIGINT AS measurements,
-    seed,
-    search
-FROM stored.study
-JOIN stored.workload USING (workload_id)
-JOIN stored.release USING (release_id)
-LEFT JOIN (
-    SELECT
-        study_id,
-        count(*) FILTER (status = 'COMPLETE') AS complete,
-        count(*) FILTER (status = 'INCOMPLETE') AS incomplete,
-        count(*) FILTER (status = 'INFEASIBLE') AS infeasible,
-        sum(measurements) AS measurements
-    FROM stored.trial
-    GROUP BY study_id
-) USING (study_id);
+FROM stored.releases
+LEFT JOIN stored.workloads USING (release)
+GROUP BY position, release, title, licence, citation
+ORDER BY position;
 
 CREATE VIEW workloads AS
 SELECT
@@ -63,13 +32,30 @@ SELECT
     maximize,
     goal_inclusive,
     train_examples,
-    count(batch_size) AS studies,
-    coalesce(sum(complete + incomplete + infeasible), 0)::BIGINT AS trials,
-    coalesce(sum(measurements), 0)::BIGINT AS measurements
-FROM stored.workload
-JOIN stored.release USING (release_id)
-LEFT JOIN studies USING (release, workload)
-GROUP BY ALL;
+    studies,
+    trials,
+    measurements,
+    definition::JSON AS definition
+FROM stored.workloads;
+
+CREATE VIEW studies AS
+SELECT
+    release,
+    workload,
+    batch_size,
+    train_steps,
+    early_stopping,
+    search_space::JSON AS search_space,
+    complete,
+    incomplete,
+    infeasible,
+    measurements,
+    seed,
+    search::JSON AS search,
+    -- Whether it ended when enough of its trials were past the workload's goal: of what comes later, other goals, other
+    -- metrics and the best values, it says nothing.
+    coalesce(train_steps < (search::JSON->>'most_steps')::BIGINT, false) AS stopped
+FROM stored.studies;
 
 CREATE VIEW trials AS
 SELECT
@@ -79,21 +65,19 @@ SELECT
     trial_id,
     status,
     steps,
-    metaparameters['learning_rate'] AS learning_rate,
-    metaparameters['momentum'] AS momentum,
-    metaparameters['end_learning_rate_factor'] AS end_learning_rate_factor,
-    metaparameters['learning_rate_decay_steps'] AS learning_rate_decay_steps,
-    metaparameters['label_smoothing'] AS label_smoothing,
-    metaparameters,
-    trial.seed AS seed,
-    trial.measurements AS measurements,
-    shard.name AS shard,
-    shard.producer AS producer
-FROM stored.trial AS trial
-JOIN stored.study USING (study_id)
-JOIN stored.workload USING (workload_id)
-JOIN stored.release USING (release_id)
-LEFT JOIN stored.shard AS shard USING (shard_id);
+    learning_rate,
+    momentum,
+    end_learning_rate_factor,
+    learning_rate_decay_steps,
+    label_smoothing,
+    try_cast(metaparameters::JSON AS MAP(VARCHAR, DOUBLE)) AS metaparameters,
+    seed,
+    measurements,
+    ordinal,
+    name,
+    shard,
+    producer::JSON AS producer
+FROM stored.trials;
 
 CREATE VIEW measurements AS
 SELECT
@@ -116,9 +100,38 @@ SELECT
     val_average_precision,
     test_average_precision,
     batch_cross_entropy_error,
-    other_metrics
-FROM stored.measurement
-JOIN stored.trial USING (study_id, trial_id)
-JOIN stored.study USING (study_id)
-JOIN stored.workload USING (workload_id)
-JOIN stored.release USING (release_id);
+    try_cast(other_metrics::JSON AS MAP(VARCHAR, DOUBLE)) AS other_metrics
+FROM stored.measurements;
+
+-- The metrics in long form, a row a value, for queries that take the metric as a value. Batch losses are 32-bit numbers;
+-- here they are the decimals that they were written as, so that they compare with a goal like all others.
+CREATE VIEW evaluations AS
+SELECT release, workload, batch_size, trial_id, status, step, 'train_cross_entropy_error' AS metric, train_cross_entropy_error AS value
+FROM stored.measurements WHERE train_cross_entropy_error IS NOT NULL
+UNION ALL
+SELECT release, workload, batch_size, trial_id, status, step, 'train_classification_error', train_classification_error
+FROM stored.measurements WHERE train_classification_error IS NOT NULL
+UNION ALL
+SELECT release, workload, batch_size, trial_id, status, step, 'train_average_precision', train_average_precision
+FROM stored.measurements WHERE train_average_precision IS NOT NULL
+UNION ALL
+SELECT release, workload, batch_size, trial_id, status, step, 'val_cross_entropy_error', val_cross_entropy_error
+FROM stored.measurements WHERE val_cross_entropy_error IS NOT NULL
+UNION ALL
+SELECT release, workload, batch_size, trial_id, status, step, 'val_classification_error', val_classification_error
+FROM stored.measurements WHERE val_classification_error IS NOT NULL
+UNION ALL
+SELECT release, workload, batch_size, trial_id, status, step, 'val_average_precision', val_average_precision
+FROM stored.measurements WHERE val_average_precision IS NOT NULL
+UNION ALL
+SELECT release, workload, batch_size, trial_id, status, step, 'test_cross_entropy_error', test_cross_entropy_error
+FROM stored.measurements WHERE test_cross_entropy_error IS NOT NULL
+UNION ALL
+SELECT release, workload, batch_size, trial_id, status, step, 'test_classification_error', test_classification_error
+FROM stored.measurements WHERE test_classification_error IS NOT NULL
+UNION ALL
+SELECT release, workload, batch_size, trial_id, status, step, 'test_average_precision', test_average_precision
+FROM stored.measurements WHERE test_average_precision IS NOT NULL
+UNION ALL
+SELECT release, workload, batch_size, trial_id, status, step, 'batch_cross_entropy_error', batch_cross_entropy_error::VARCHAR::DOUBLE
+FROM stored.measurements WHERE batch_cross_entropy_error IS NOT NULL;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -66,13 +67,12 @@ def made_up_mnist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def official_images(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of the official MNIST and Fashion MNIST, each in a folder of its name."""
-    from support.official import official
-
     from producers.datasets import SOURCES, locate
+    from tests.support.official import official
 
     folder: Path = tmp_path_factory.mktemp("official")
     for source in SOURCES.values():
         (folder / source.name).mkdir()
-        for name, file in official(lambda source=source: locate(source)).items():
+        for name, file in official(partial(locate, source)).items():
             (folder / source.name / name).symlink_to(file.path.resolve())
     return folder

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
 from pathlib import Path
 
+import cookbook
 import pytest
-from support.made_up import curve, write_shard
 
 from dbtool.cli.main import run
-from dbtool.resources import queries_folder
-from dbtool.store.database import open_for_writing
-from dbtool.store.ingest import ingest
+from dbtool.core.resources import queries_folder
+from tests.support.made_up import curve, write_shard
 
 TOP = Path(__file__).parents[1]
-sys.path.insert(0, str(TOP / "docs"))
-import cookbook  # noqa: E402 (docs is no package)
-
 PAGE = (TOP / "docs" / "cookbook.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^```\ndbtool (sql .*)\n```$", PAGE, re.MULTILINE)
 ANALYSES = sorted(path.stem for path in (queries_folder() / "analyses").glob("*.sql"))
@@ -28,10 +23,9 @@ ANALYSES = sorted(path.stem for path in (queries_folder() / "analyses").glob("*.
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cookbook")
     trials = [(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.2]))]
-    shards = [write_shard(folder, batch_size=size, trials=trials) for size in (8, 16)]
-    with open_for_writing(folder / "db") as connection:
-        ingest(connection, shards)
-    return folder / "db"
+    for size in (8, 16):
+        write_shard(folder, batch_size=size, trials=trials)
+    return folder
 
 
 def test_every_analysis_is_on_the_page() -> None:

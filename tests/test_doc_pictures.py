@@ -6,8 +6,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from support.documents import run_script, small_database
-from support.made_up import WORKLOAD
+from tests.support.documents import run_script, small_database
+from tests.support.made_up import WORKLOAD
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,11 +20,12 @@ def test_a_picture_is_what_the_command_above_it_draws(tmp_path: Path) -> None:
         "![Steps](pictures/some.svg)\n\nText, and ![another](pictures/other.svg).\n"
     )
     document.write_text(text)
-    ended = run_script("pictures.py", document, small_database(tmp_path))
+    database = small_database(tmp_path)
+    ended = run_script("pictures.py", document, database)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert [file.name for file in (tmp_path / "pictures").iterdir()] == ["some.svg"]
     asked = ["plot", "steps", "--workload", WORKLOAD, "--goal", "0.5", "--format", "svg"]
-    where = ["--db", str(tmp_path / "db"), "--out", str(tmp_path / "own")]
+    where = ["--db", str(database), "--out", str(tmp_path / "own")]
     subprocess.run([sys.executable, "-m", "dbtool", *asked, *where], check=True)
     own = (tmp_path / "own" / "steps.svg").read_bytes()
     assert (tmp_path / "pictures" / "some.svg").read_bytes() == own

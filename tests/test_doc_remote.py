@@ -10,15 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from support.published import published
-from support.release_server import serving_release
 
-from dbtool.store.locate import bundled_database
+from tests.support.release_server import serving_release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from support.release_server import ReleaseServer
+    from tests.support.release_server import ReleaseServer
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 URL = "https://example.org/my-release/"
@@ -26,12 +24,8 @@ BLOCKS = re.findall(r"```(\w+)\n(.*?)```", (CHECKOUT / "docs" / "remote.md").rea
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReleaseServer]:
-    folder = tmp_path_factory.mktemp("sample")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
-        database = bundled_database(CHECKOUT / "data" / "sample")
-    with serving_release(published(database, folder / "release", "measured")) as running:
+def server() -> Iterator[ReleaseServer]:
+    with serving_release(CHECKOUT / "data" / "sample") as running:
         yield running
 
 
@@ -48,7 +42,6 @@ def test_it_works_as_written(
     words = {
         "sh": ["sh", "-e", "-c", text],
         "python": [sys.executable, "-c", text],
-        "sql": [sys.executable, "-c", in_duckdb(text)],
     }[language]
     environment = os.environ | {
         "PATH": f"{tmp_path}:{os.environ['PATH']}",
@@ -60,11 +53,3 @@ def test_it_works_as_written(
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout
-
-
-def in_duckdb(text: str) -> str:
-    """A program that runs SQL, with the extension from a package rather than the network."""
-    httpfs = pytest.importorskip("duckdb_extension_httpfs")
-    found = sorted(Path(httpfs.__file__).parent.rglob("httpfs.duckdb_extension"))
-    sql = text.replace("INSTALL httpfs;\n", "").replace("LOAD httpfs", f"LOAD '{found[-1]}'")
-    return f"import duckdb; print(duckdb.execute({sql!r}).fetchall())"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from support.documents import run_script, small_database
+from tests.support.documents import run_script, small_database
 
 if TYPE_CHECKING:
     from pathlib import Path

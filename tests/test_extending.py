@@ -48,7 +48,7 @@ def _run(copy: Path, words: list[str]) -> str:
     ended = subprocess.run(
         [sys.executable, "-m", "dbtool", *words],
         cwd=copy,
-        env=os.environ | {"PYTHONPATH": str(copy), "DBTOOL_DB": str(copy / "db")},
+        env=os.environ | {"PYTHONPATH": str(copy), "DBTOOL_DB": str(copy / "runs")},
         capture_output=True,
         text=True,
         check=False,
@@ -83,7 +83,7 @@ def test_what_the_page_adds_trains_and_draws(copy: Path) -> None:
         _run(copy, shlex.split(command.removeprefix("dbtool ").replace(" DIR ", " sets ")))
         for command in COMMANDS
     ]
-    assert len(printed) == 5
+    assert len(printed) == 4
     trials = "SELECT batch_size, count(*) FROM trials GROUP BY ALL ORDER BY ALL"
     steps = _run(copy, ["sql", "--format", "csv", trials])
     assert steps.splitlines()[1:] == ["4,8", "16,8"]

@@ -9,29 +9,34 @@ import sys
 import tomllib
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import dbtool
-from dbtool.resources import bundled_release, queries_folder, schema_folder
+from dbtool.core.resources import bundled_release, queries_folder, schema_folder
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 MOST_WHEEL_BYTES = 6_000_000
 # What builds read of a checkout.
 SOURCES = ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "dbtool", "producers")
-CARRIED = {"schema": "dbtool/schema", "queries": "dbtool/queries", "data/sample": "dbtool/sample"}
+CARRIED = {
+    "schema": "dbtool/schema",
+    "queries": "dbtool/queries",
+    "data/sample": "dbtool/data/measured",
+}
 
 
-def project() -> dict[str, object]:
+def project() -> Any:
     return tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
 
 
 def name_of(requirement: str) -> str:
-    return re.match(r"[A-Za-z0-9_.-]+", requirement)[0].lower().replace("_", "-")
+    return re.split(r"[^A-Za-z0-9_.-]", requirement)[0].lower().replace("_", "-")
 
 
 def test_resources_are_found_in_a_checkout() -> None:
-    assert (schema_folder() / "tables.sql").is_file()
+    assert (schema_folder() / "views.sql").is_file()
     assert (queries_folder() / "figures").is_dir()
     assert bundled_release() == CHECKOUT / "data" / "measured"
 
@@ -46,7 +51,9 @@ def test_everything_required_is_pinned_by_its_version_alone() -> None:
     pins = [line for line in lines if not line.startswith("#")]
     assert all(re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9][A-Za-z0-9.]*", pin) for pin in pins)
     extras = project()["optional-dependencies"]
-    required = {name_of(each) for each in (*project()["dependencies"], *extras["dev"])}
+    required = {
+        name_of(each) for each in (*project()["dependencies"], *extras["train"], *extras["dev"])
+    }
     assert required <= {name_of(pin) for pin in pins}
 
 
@@ -65,8 +72,11 @@ def test_make_names_what_is_missing_without_a_python(tmp_path: Path) -> None:
     commands = tmp_path / "commands"
     commands.mkdir()
     for name in ("sh", "touch", "rm"):
-        (commands / name).symlink_to(shutil.which(name))
+        found = shutil.which(name)
+        assert found is not None
+        (commands / name).symlink_to(found)
     make = shutil.which("make")
+    assert make is not None
     done = subprocess.run(
         [make, "test"],
         cwd=tmp_path,
@@ -93,20 +103,20 @@ def test_wheel_holds_what_it_needs(tmp_path: Path) -> None:
             shutil.copytree(source, checkout / name, ignore=unwanted, dirs_exist_ok=True)
         elif source.exists():
             shutil.copy(source, checkout)
-    folder = tmp_path / "dist"
+    built = tmp_path / "dist"
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir"]
-    subprocess.run([*command, str(folder), str(checkout)], check=True)
-    (wheel,) = folder.glob("*.whl")
+    subprocess.run([*command, str(built), str(checkout)], check=True)
+    (wheel,) = built.glob("*.whl")
     assert wheel.stat().st_size < MOST_WHEEL_BYTES
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
-    places = {"dbtool": "dbtool", "producers": "producers", **CARRIED}
+    folders = {"dbtool": "dbtool", "producers": "producers", **CARRIED}
     expected = {
-        f"{place}/{path.relative_to(checkout / name).as_posix()}"
-        for name, place in places.items()
+        f"{folder}/{path.relative_to(checkout / name).as_posix()}"
+        for name, folder in folders.items()
         for path in (checkout / name).rglob("*")
         if path.is_file()
     }
     assert held == expected
-    assert {"dbtool/py.typed", "producers/py.typed", "dbtool/schema/tables.sql"} <= held
-    assert {"dbtool/queries/verify/database.sql", "dbtool/sample/manifest.json"} <= held
+    assert {"dbtool/py.typed", "producers/py.typed", "dbtool/schema/views.sql"} <= held
+    assert {"dbtool/queries/browse/steps.sql", "dbtool/data/measured/manifest.json"} <= held

@@ -1,24 +1,34 @@
 """The commands that list what the database holds."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from dbtool.cli.completion import held_workloads, trainable_workloads
-from dbtool.cli.options import BatchSizes, Database, Format, Limit, OutputFormat, Release, Workloads
+from dbtool.cli.completion import trainable_workloads
+from dbtool.cli.options import (
+    AnyWorkloads,
+    BatchSizes,
+    Database,
+    Format,
+    Limit,
+    OutputFormat,
+    Release,
+    Workloads,
+)
 
 
 def releases(
     db: Database = None, output_format: OutputFormat = Format.TABLE, limit: Limit = None
 ) -> None:
-    """List the releases the database holds.
+    """List the releases with their sizes.
 
     Example: dbtool releases --format markdown
     """
-    from dbtool.cli.database import reading
+    from dbtool.cli.database import print_answer, reading
+    from dbtool.store.questions import listed
 
-    with reading(db) as connection:
-        _print(connection, "releases", {}, output_format, limit)
+    with reading(db) as database:
+        print_answer(database, listed("releases"), output_format, limit)
 
 
 def workloads(
@@ -27,9 +37,8 @@ def workloads(
         bool,
         typer.Option(
             "--catalog",
-            help="List the 35 workloads of the published archive instead, whether or not their "
-            "data is there: goals, sizes, trials by status, and the releases that hold them. "
-            "Settings are stated by the release, recalled from the paper, or chosen here.",
+            help="List instead the 35 workloads of the archive of 2018, also without its data: "
+            "goals, sizes, trials by status, and which releases here hold them.",
         ),
     ] = False,
     show: Annotated[
@@ -37,10 +46,9 @@ def workloads(
         typer.Option(
             "--show",
             metavar="NAME",
-            help="Print every setting of a workload that can be trained instead, each stated by "
-            "the paper or its release, recalled from the paper, or chosen here.",
+            help="Print instead every setting of a workload that can be trained, and whether it is "
+            "stated by the paper or its release, recalled from the paper, or chosen here.",
             autocompletion=trainable_workloads,
-            show_default=False,
         ),
     ] = None,
     db: Database = None,
@@ -58,28 +66,19 @@ def workloads(
         print_settings(show, output_format, limit)
         return
     if catalog:
-        from dbtool.cli.catalog import print_catalog
+        from dbtool.cli.workloads import print_catalog
 
         print_catalog(db, release, output_format, limit)
         return
-    from dbtool.cli.database import reading
-    from dbtool.store.names import check_release
+    from dbtool.cli.database import print_answer, reading
+    from dbtool.store.questions import listed
 
-    with reading(db) as connection:
-        check_release(connection, release)
-        _print(connection, "workloads", {"release": release}, output_format, limit)
+    with reading(db, release) as database:
+        print_answer(database, listed("workloads", release=release), output_format, limit)
 
 
 def studies(
-    workload: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[WORKLOAD...]",
-            help="Names of workloads, or patterns in quotes; without any, all studies.",
-            autocompletion=held_workloads,
-            show_default=False,
-        ),
-    ] = None,
+    workload: AnyWorkloads = None,
     db: Database = None,
     release: Release = None,
     output_format: OutputFormat = Format.TABLE,
@@ -89,13 +88,13 @@ def studies(
 
     Example: dbtool studies 'mnist/*'
     """
-    from dbtool.cli.database import reading
-    from dbtool.store.names import matching_workloads
+    from dbtool.cli.database import print_answer, reading
+    from dbtool.store import questions
 
-    with reading(db) as connection:
-        names = matching_workloads(connection, workload or ["*"], release)
-        values = {"workloads": names, "release": release}
-        _print(connection, "studies", values, output_format, limit)
+    with reading(db, release) as database:
+        print_answer(
+            database, questions.studies(database, workload or None, release), output_format, limit
+        )
 
 
 def trials(
@@ -111,26 +110,9 @@ def trials(
 
     Example: dbtool trials 'mnist/*' --batch-size 64 --limit 20
     """
-    from dbtool.cli.database import reading
-    from dbtool.store.names import check_batch_sizes, matching_workloads
+    from dbtool.cli.database import print_answer, reading
+    from dbtool.store import questions
 
-    with reading(db) as connection:
-        names = matching_workloads(connection, workload, release)
-        check_batch_sizes(connection, names, release, batch_size or [])
-        values = {"workloads": names, "release": release, "batch_sizes": batch_size}
-        _print(connection, "trials", values, output_format, limit)
-
-
-def _print(
-    connection: Any,  # a DuckDB connection; its module is imported by the commands, not here
-    query_name: str,
-    values: dict[str, Any],
-    output_format: Format,
-    limit: int | None,
-) -> None:
-    """Runs one of the queries in queries/browse and prints its rows."""
-    from dbtool.cli.output import print_rows, require_printable
-    from dbtool.resources import query
-
-    require_printable(output_format)
-    print_rows(connection.execute(query(query_name), values), output_format, limit)
+    with reading(db, release) as database:
+        question = questions.trials(database, workload, batch_size or None, release)
+        print_answer(database, question, output_format, limit)

@@ -4,8 +4,8 @@ import re
 import sys
 
 from dbtool import __version__
-from dbtool.archive.published import CITATION
 from dbtool.cli.options import Database, Release
+from dbtool.sources.archive.published import CITATION
 
 _KEY = re.compile(r"@\w+\s*\{\s*([^,\s]+)")
 SPARSITY_PAPER = """\
@@ -27,21 +27,19 @@ SOFTWARE = f"""\
 
 
 def command(db: Database = None, release: Release = None) -> None:
-    """Print BibTeX entries for the releases the database holds.
+    """Print BibTeX entries for the releases.
 
-    The paper that measured the published release comes first, then the one that asked the same of
-    sparse networks, then this program, and last what the releases give themselves.
+    First the paper that measured the archive of 2018, then the one that did so for sparse networks,
+    then this program, and last what the releases themselves give.
 
     Example: dbtool cite >> references.bib
     """
     from dbtool.cli.database import reading
-    from dbtool.resources import query
-    from dbtool.store.names import check_release
+    from dbtool.store.questions import listed
 
-    with reading(db) as connection:
-        check_release(connection, release)
-        rows = connection.execute(query("cite"), {"release": release}).fetchall()
-    entries = [CITATION, SPARSITY_PAPER, SOFTWARE, *(row[0] for row in rows)]
+    with reading(db, release) as database:
+        own = [citation for (citation,) in database.result(listed("cite", release=release))]
+    entries = [CITATION, SPARSITY_PAPER, SOFTWARE, *own]
     sys.stdout.write("\n\n".join(_one_a_key([entry.strip() for entry in entries])) + "\n")
 
 

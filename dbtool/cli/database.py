@@ -1,71 +1,64 @@
-"""Opens the database for a command, and reads the commands' own queries."""
+"""Opens releases for a command."""
 
 from __future__ import annotations
 
 import contextlib
 from typing import TYPE_CHECKING
 
-import duckdb
-
-from dbtool.cli.loading import loading_bar
-from dbtool.errors import DbtoolError, first_sentence
-from dbtool.store.loading import loading
-from dbtool.store.locate import database_to_write
-from dbtool.store.reading import open_to_read
-from dbtool.store.statements import interruptible, settle
+from dbtool.cli.bars import bar
+from dbtool.store.database import open_database
+from dbtool.store.opening import FETCH_UP_TO
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+    from dbtool.cli.options import Format
+    from dbtool.store.database import Database
+    from dbtool.store.questions import Question
 
 
 @contextlib.contextmanager
-def reading(option: Path | None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection that can only read the chosen database or release, and nothing else.
+def reading(
+    source: str | None,
+    release: str | None = None,
+    *,
+    option: str = "--db",
+    fetch_up_to: int = FETCH_UP_TO,
+) -> Iterator[Database]:
+    """The chosen releases, open to read.
 
     Args:
-        option: the value of --db; None: the default database.
+        source: what the person named; None: what DBTOOL_DB names, or the releases of this machine.
+        release: the release that questions are about; None: all.
+        option: what it was named with.
+        fetch_up_to: bytes of shards that a query may fetch from a server.
 
     Raises:
-        DbtoolError: the database cannot be opened, or a query in the block fails.
-        KeyboardInterrupt: the person pressed Ctrl-C while a query ran.
+        DbtoolError: they cannot be opened.
     """
-    with loading_bar("loading the release that ships with dbtool") as on_progress:
-        opened, _ = open_to_read(option, on_progress)
-    with opened as connection:
-        try:
-            with answering(connection):
-                yield connection
-        finally:
-            settle(connection)
+    with (
+        bar("checking shards", "bytes") as on_progress,
+        open_database(
+            source,
+            release=release,
+            option=option,
+            on_progress=on_progress,
+            fetch_up_to=fetch_up_to,
+        ) as db,
+    ):
+        yield db
 
 
-@contextlib.contextmanager
-def writing(option: Path | None, command: str) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection that can add rows to the chosen database, which is made when absent.
-
-    Others can read the database meanwhile, and see what is new once the block has ended.
-
-    Args:
-        option: the value of --db; None: the default database.
-        command: what goes on where it stopped when it is given again.
+def print_answer(
+    db: Database, question: Question, output_format: Format, limit: int | None
+) -> None:
+    """Prints the rows of a question.
 
     Raises:
-        DbtoolError: the database cannot be opened, or a query in the block fails.
-        KeyboardInterrupt: the person pressed Ctrl-C while a query ran.
+        UsageError: a binary format on a terminal.
+        DbtoolError: a shard is damaged, or the format cannot hold a column.
     """
-    with loading(database_to_write(option), command) as connection, answering(connection):
-        yield connection
+    from dbtool.cli.output import print_rows
 
-
-@contextlib.contextmanager
-def answering(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Turns DuckDB's errors into ours, and its word for an interrupt into Python's."""
-    try:
-        with interruptible():
-            yield
-    except duckdb.Error as error:
-        raise DbtoolError(first_sentence(error)) from error
-    finally:
-        # A query that was left half-way still runs in other threads, and closing waits for it.
-        connection.interrupt()
+    with db.cursor(measurements=question.measurements) as cursor:
+        print_rows(cursor, question, output_format, limit)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dbtool.cli.release_options import Retries, Timeout
+from dbtool.cli.options import Retries, Timeout
 
 
 def command(
@@ -50,20 +50,20 @@ def command(
 
     Example: dbtool fetch --dest downloads/
     """
-    from dbtool.archive.download.fetch import fetch
-    from dbtool.archive.download.source import find_source
-    from dbtool.archive.download.watch import Patience
-    from dbtool.archive.published import LICENCE, SHA256
-    from dbtool.cli.fetch_progress import fetch_watch
+    from dbtool.cli.fetch_progress import download_progress
+    from dbtool.core.download import RetryPolicy
+    from dbtool.sources.archive.fetch import archive_file, fetch_archive
+    from dbtool.sources.archive.published import LICENCE, SHA256
 
-    source = find_source(url, tuple(mirror or ()), sha256)
+    file = archive_file(url, mirror or (), sha256)
     # A folder that is not there yet is told by the slash.
-    target = Path(dest, source.name) if dest.endswith(os.sep) else Path(dest)
-    with fetch_watch() as watch:
-        fetched = fetch(source, target, watch, Patience(retries=retries, timeout=timeout))
+    target = Path(dest, file.name) if dest.endswith(os.sep) else Path(dest)
+    with download_progress() as (on_progress, on_retry):
+        policy = RetryPolicy(most=retries, timeout=timeout, on_retry=on_retry)
+        fetched = fetch_archive(file, target, policy, on_progress)
     size = f"{fetched.bytes / 1e6:,.1f} MB"
     done = "was there already" if fetched.was_there else "fetched"
-    sys.stderr.write(f"{done}: {size}, sha256 {source.sha256}\n")
-    if source.sha256 == SHA256 and not fetched.was_there:
+    sys.stderr.write(f"{done}: {size}, sha256 {file.digest}\n")
+    if file.digest == SHA256 and not fetched.was_there:
         sys.stderr.write(f"{LICENCE} `dbtool cite` tells how to cite it.\n")
     sys.stdout.write(f"{fetched.path}\n")

@@ -6,39 +6,22 @@ import contextlib
 import sys
 from typing import TYPE_CHECKING
 
-from dbtool.archive.download.watch import Watch
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from rich.progress import TaskID
 
+    OnProgress = Callable[[str, int, int | None], None]
+    OnRetry = Callable[[str, float], None]
+
 
 @contextlib.contextmanager
-def fetch_watch() -> Iterator[Watch]:
-    """What shows a download and the check after it on standard error."""
+def download_progress() -> Iterator[tuple[OnProgress, OnRetry]]:
+    """What shows a download, the check after it and retries on standard error."""
     # Rich takes some variables of the environment for a terminal.
     if not sys.stderr.isatty():
-        yield Watch()
+        yield lambda _what, _done, _total: None, lambda _reason, _wait: None
         return
-    with contextlib.ExitStack() as stack:
-        shown: Watch | None = None
-
-        def show() -> Watch:
-            """The bar, which a file that is there already never needs."""
-            nonlocal shown
-            if shown is None:
-                shown = stack.enter_context(_bar())
-            return shown
-
-        yield Watch(
-            on_progress=lambda what, done, total: show().on_progress(what, done, total),
-            on_retry=lambda reason, wait: show().on_retry(reason, wait),
-        )
-
-
-@contextlib.contextmanager
-def _bar() -> Iterator[Watch]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -72,4 +55,4 @@ def _bar() -> Iterator[Watch]:
             # What a server says is no markup.
             console.print(f"{reason}; trying again in {wait:.0f} s", markup=False, highlight=False)
 
-        yield Watch(on_progress, on_retry)
+        yield on_progress, on_retry

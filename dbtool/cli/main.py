@@ -12,7 +12,7 @@ from typer.exceptions import TyperException
 
 from dbtool import __version__
 from dbtool.cli.registry import LazyGroup
-from dbtool.errors import DbtoolError, unknown
+from dbtool.core.errors import DbtoolError, printable, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="dbtool COMMAND --help explains a command. DBTOOL_DB names the database to use.",
+    epilog="dbtool COMMAND --help explains a command. DBTOOL_DB names the releases to read.",
 )
 
 
@@ -54,10 +54,10 @@ def dbtool(
 
 
 def run(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Runs the command line and exits: 0 done, 1 the work failed, 2 the words were wrong.
+    """Runs the command line and exits: 0 done, 1 the work failed, 2 the command was wrong.
 
     Args:
-        arguments: the words after the program's name; None: those of this process.
+        arguments: what stands after the program's name; None: those of this process.
     """
     _prepare_streams()
     try:
@@ -66,7 +66,7 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
     except DbtoolError as error:
         _fail(str(error), error.exit_code)
     except TyperException as error:
-        _fail(_sentence_about_words(error), error.exit_code)
+        _fail(_usage_sentence(error), error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except BrokenPipeError:
@@ -93,11 +93,11 @@ def _prepare_streams() -> None:
 
 def _fail(sentence: str, code: int) -> NoReturn:
     """Prints one line on standard error and exits."""
-    sys.stderr.write(f"dbtool: {sentence}\n")
+    sys.stderr.write(f"dbtool: {printable(sentence)}\n")
     sys.exit(code)
 
 
-def _sentence_about_words(error: TyperException) -> str:
+def _usage_sentence(error: TyperException) -> str:
     """One sentence on a wrong option or argument, with the closest options and where to look."""
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "dbtool"

@@ -1,6 +1,21 @@
-"""Words of messages: a number with its noun."""
+"""Messages that commands share."""
 
 from __future__ import annotations
+
+import contextlib
+import sys
+from typing import TYPE_CHECKING
+
+from dbtool.core.errors import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+def tell(line: str) -> None:
+    """Prints a line on standard error; letters that would move the cursor are written out."""
+    sys.stderr.write(f"{printable(line)}\n")
 
 
 def counted(count: int, noun: str, nouns: str | None = None) -> str:
@@ -12,3 +27,25 @@ def counted(count: int, noun: str, nouns: str | None = None) -> str:
         nouns: for any other number; None: the noun with an s.
     """
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {nouns or f'{noun}s'}"
+
+
+@contextlib.contextmanager
+def telling_unpublished(folder: Path) -> Iterator[None]:
+    """Tells on standard error where the block changes a published release.
+
+    What describes such a release, as its card and its hashes, would be wrong then and is removed.
+
+    Args:
+        folder: the release folder.
+    """
+    from dbtool.release.layout import CROISSANT
+
+    was_published = (folder / CROISSANT).exists()
+    try:
+        yield
+    finally:
+        if was_published and not (folder / CROISSANT).exists():
+            tell(
+                f"{folder} was published and has changed, so its README.md and the like are gone; "
+                f"write them anew with `dbtool publish {folder}`"
+            )

@@ -1,7 +1,6 @@
 """Options that commands share, as annotated types."""
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -25,14 +24,12 @@ BINARY = (Format.PARQUET, Format.ARROW)
 
 
 Database = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--db",
-        metavar="FILE|URL",
-        help="The database file, or to read the URL or folder of a published release; without it "
-        "the one DBTOOL_DB names, the one in the user's data "
-        "folder, or the release that ships with dbtool.",
-        show_default=False,
+        metavar="FOLDER|URL",
+        help="A release folder, a folder of them, or the URL of one (to read only); without it "
+        "what DBTOOL_DB names, or your own releases and the one that ships with dbtool.",
     ),
 ]
 
@@ -43,7 +40,6 @@ Release = Annotated[
         metavar="NAME",
         help="Only rows of this release; see `dbtool releases`.",
         autocompletion=held_releases,
-        show_default=False,
     ),
 ]
 
@@ -60,17 +56,25 @@ OutputFormat = Annotated[
 
 Limit = Annotated[
     int | None,
-    typer.Option("--limit", min=0, metavar="N", help="Print at most N rows.", show_default=False),
+    typer.Option("--limit", min=0, metavar="N", help="Print at most N rows."),
 ]
 
 Workloads = Annotated[
     list[str],
     typer.Argument(
-        metavar="WORKLOAD...",
+        metavar="WORKLOAD",
         help="Names of workloads, or patterns in quotes such as 'mnist/fc_*'; "
         "see `dbtool workloads`.",
         autocompletion=held_workloads,
-        show_default=False,
+    ),
+]
+
+AnyWorkloads = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="WORKLOAD",
+        help="Names of workloads, or patterns in quotes such as 'mnist/fc_*'; without any, all.",
+        autocompletion=held_workloads,
     ),
 ]
 
@@ -81,6 +85,45 @@ BatchSizes = Annotated[
         min=1,
         metavar="B",
         help="Only this batch size; may be given more than once.",
-        show_default=False,
+    ),
+]
+
+Goal = Annotated[
+    float | None,
+    typer.Option(
+        "--goal",
+        metavar="X",
+        help="The value of the metric to get past; without it each workload's own goal.",
+    ),
+]
+
+Metric = Annotated[
+    str | None,
+    typer.Option(
+        "--metric",
+        metavar="NAME",
+        help="The column that is to pass the goal; without it each workload's own metric.",
+    ),
+]
+
+Trials = Annotated[
+    int,
+    typer.Option("--trials", min=1, metavar="N", help="Count the first N trials of each study."),
+]
+
+Retries = Annotated[
+    int,
+    typer.Option(
+        min=0, max=1000, metavar="N", help="Give up after so many tries that bring nothing new."
+    ),
+]
+
+Timeout = Annotated[
+    float,
+    typer.Option(
+        min=0.1,
+        max=3600.0,
+        metavar="SECONDS",
+        help="Give up a connection on which nothing comes for so long.",
     ),
 ]

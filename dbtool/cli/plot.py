@@ -1,8 +1,6 @@
 """The command that draws figures."""
 
-import math
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +17,7 @@ if TYPE_CHECKING:
 
 DEFAULT_FORMAT = "png"
 DEFAULT_FOLDER = Path("figures")
+THREADS = 2
 
 
 def command(
@@ -68,7 +67,8 @@ def command(
         typer.Option(
             "--format",
             metavar="png,pdf,svg",
-            help=f"Kinds of file, joined by commas; without it {DEFAULT_FORMAT}.",
+            help=f"Kinds of file, joined by commas; without it {DEFAULT_FORMAT}. With --list how "
+            "rows are printed, such as csv or json.",
             show_default=False,
         ),
     ] = None,
@@ -88,15 +88,6 @@ def command(
             metavar="INCHES",
             help="How wide the picture is, such as 3.5 for a column of print; without it as wide "
             "as suits its panels.",
-            show_default=False,
-        ),
-    ] = None,
-    style: Annotated[
-        str | None,
-        typer.Option(
-            "--style",
-            metavar="print|screen",
-            help="For a page of print, or larger type for slides and web pages; without it print.",
             show_default=False,
         ),
     ] = None,
@@ -146,34 +137,45 @@ def command(
 
     Example: dbtool plot steps --workload 'mnist/fc_*' --format png,pdf
     """
-    from dbtool.errors import UsageError
+    from dbtool.cli.database import reading
+    from dbtool.cli.plotting.request import (
+        ALL,
+        checked,
+        checked_width,
+        chosen_formats,
+        chosen_specs,
+    )
     from dbtool.figures.points import Request
+    from dbtool.figures.specs import DATA_FORMATS, FORMATS
+    from dbtool.store.questions import require_goal
 
-    if goal is not None and not math.isfinite(goal):
-        raise UsageError(f"--goal {goal} is not a finite number, such as --goal 0.03")
+    require_goal(goal)
     _check_together(
         {"--list": list_figures, "--sql": sql, "--data": data, "--html": html},
-        {"--format": output_format, "--out": out, "--width": width, "--style": style},
+        {"--format": output_format, "--out": out, "--width": width},
     )
-    request = Request(release, trials, goal, tuple(workload) if workload else None)
+    named = Request(release, trials, goal, tuple(workload) if workload else None)
     if list_figures:
-        _print_list(request, db)
-    elif sql:
-        _print_queries(_specs(figure, request), request, db)
+        _print_list(named, db, output_format or "table")
+        return
+    specs = chosen_specs(figure or [], any_workloads=workload is not None)
+    if sql:
+        _print_queries(specs, named, db)
+        return
+
+    from dbtool.cli.plotting import drawing
+
+    width = checked_width(width)
+    if data is None:
+        formats = chosen_formats("format", output_format or DEFAULT_FORMAT, FORMATS)
     else:
-        _write(figure or [], request, db, _Target(output_format, out, width, style, html, data))
-
-
-@dataclass(frozen=True)
-class _Target:
-    """What is written and where: the options of these names, None where they are not given."""
-
-    formats: str | None
-    out: Path | None
-    width: float | None
-    style: str | None
-    html: Path | None
-    data: str | None
+        formats = chosen_formats("kind of data", data, DATA_FORMATS)
+    with reading(db) as database:
+        job = drawing.Job(database, specs, checked(database, named), ALL in (figure or []))
+        if html is not None:
+            drawing.write_gallery(job, html)
+        else:
+            drawing.write_files(job, out or DEFAULT_FOLDER, formats, width, data=data is not None)
 
 
 def _check_together(outputs: "Mapping[str, object]", details: "Mapping[str, object]") -> None:
@@ -186,69 +188,51 @@ def _check_together(outputs: "Mapping[str, object]", details: "Mapping[str, obje
     Raises:
         UsageError: two outputs are asked for, or an output and a detail it has no use for.
     """
-    from dbtool.errors import UsageError
+    from dbtool.core.errors import UsageError
 
-    asked = [name for name, value in outputs.items() if value]
-    if len(asked) > 1:
-        raise UsageError(f"{asked[0]} and {asked[1]} ask for different things; give one of them")
-    of_use = {"--out"} if asked == ["--data"] else set()
+    wanted = [name for name, value in outputs.items() if value]
+    if len(wanted) > 1:
+        raise UsageError(f"{wanted[0]} and {wanted[1]} ask for different things; give one of them")
+    of_use = {("--data", "--out"), ("--list", "--format")}
     for name, value in details.items():
-        if asked and value is not None and name not in of_use:
-            raise UsageError(f"{name} plays no part with {asked[0]}; leave one of them out")
+        if wanted and value is not None and (wanted[0], name) not in of_use:
+            raise UsageError(f"{name} plays no part with {wanted[0]}; leave one of them out")
 
 
-def _specs(words: "list[str] | None", request: "Request") -> "list[FigureSpec]":
-    """The figures that the words name; with workloads, of all those that take any."""
-    from dbtool.cli.plotting.request import ALL, chosen_specs
+def _print_list(named: "Request", db: str | None, output_format: str) -> None:
+    """Prints a row a figure, with how many of its panels have data here."""
+    from concurrent.futures import ThreadPoolExecutor
 
-    specs = chosen_specs(words or [])
-    if request.workloads is not None and ALL in (words or []):
-        return [spec for spec in specs if spec.takes_workloads]
-    return specs
+    import pyarrow as pa
 
-
-def _print_list(request: "Request", db: Path | None) -> None:
     from dbtool.cli.database import reading
-    from dbtool.cli.plotting.listing import print_list
-    from dbtool.cli.plotting.request import checked
+    from dbtool.cli.options import Format
+    from dbtool.cli.output import print_table, require_printable
+    from dbtool.cli.plotting.request import checked, chosen_formats
+    from dbtool.figures.points import count_panels
+    from dbtool.figures.specs import FIGURES
 
-    with reading(db) as connection:
-        print_list(connection, checked(connection, request))
+    [chosen, *_] = chosen_formats("format", output_format, tuple(Format))
+    require_printable(Format(chosen))
+    # Most of the time goes into planning the queries, which DuckDB does in one thread each.
+    with reading(db) as database, ThreadPoolExecutor(THREADS) as pool:
+        request = checked(database, named)
+        counts = list(pool.map(lambda spec: count_panels(database, spec, request), FIGURES))
+    rows = [
+        {"figure": spec.name, "panels": f"{with_data} of {panels}", "title": spec.title}
+        for spec, (with_data, panels) in zip(FIGURES, counts, strict=True)
+    ]
+    print_table(pa.Table.from_pylist(rows), Format(chosen))
 
 
-def _print_queries(specs: "Sequence[FigureSpec]", request: "Request", db: Path | None) -> None:
+def _print_queries(specs: "Sequence[FigureSpec]", request: "Request", db: str | None) -> None:
     """Prints the figures' queries; the database is opened only to match names of workloads."""
     from dbtool.cli.database import reading
     from dbtool.cli.plotting.request import checked
     from dbtool.figures.points import filled_query
 
     if request.workloads is not None:
-        with reading(db) as connection:
-            request = checked(connection, request)
+        with reading(db) as database:
+            request = checked(database, request)
     for spec in specs:
         sys.stdout.write(filled_query(spec, request))
-
-
-def _write(words: "list[str]", request: "Request", db: Path | None, target: _Target) -> None:
-    """Draws the figures, or writes their points or their page."""
-    from dbtool.cli.database import reading
-    from dbtool.cli.plotting import drawing
-    from dbtool.cli.plotting.data import DATA_FORMATS
-    from dbtool.cli.plotting.request import ALL, checked, chosen_formats, chosen_look
-    from dbtool.figures.specs import FORMATS
-
-    specs = _specs(words, request)
-    look = chosen_look(target.width, target.style)
-    folder = target.out or DEFAULT_FOLDER
-    if target.data is None:
-        formats = chosen_formats("format", target.formats or DEFAULT_FORMAT, FORMATS)
-    else:
-        formats = chosen_formats("kind of data", target.data, DATA_FORMATS)
-    with reading(db) as connection:
-        job = drawing.Job(connection, specs, checked(connection, request), skip_empty=ALL in words)
-        if target.html is not None:
-            drawing.write_gallery(job, target.html)
-        elif target.data is not None:
-            drawing.write_rows(job, folder, formats)
-        else:
-            drawing.draw_files(job, folder, formats, look)

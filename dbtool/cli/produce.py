@@ -1,180 +1,103 @@
-"""The command that trains workloads and writes shards."""
+"""The command that trains workloads and writes their measurements into a release folder."""
 
 import contextlib
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dbtool.cli import produce_options as option
-from dbtool.cli import training_options as training
-from producers.lockstep.words import SearchWords
+from dbtool.cli.produce_options import plan_of, signature, sweep_options
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.resources import DISTRIBUTION
 
 if TYPE_CHECKING:
+    from producers.configuration import SweepOptions
     from producers.plan import StudyPlan
-    from producers.sweep import SweepOptions
-    from producers.sweep.slices import Slice
     from producers.workloads.definition import Workload
 
 
-def command(
-    workload: option.Patterns = None,
-    *,
-    everything: option.Everything = False,
-    plan: option.PlanFile = None,
-    preset: option.PresetName = None,
-    batch_sizes: option.BatchSizeList = None,
-    trials: option.Trials = None,
-    feasible: option.Feasible = None,
-    steps: option.Steps = None,
-    budget: option.Budget = None,
-    search: option.SearchName = None,
-    dropping: option.Dropping = None,
-    reaching: option.Reaching = None,
-    wide_trials: option.WideTrials = None,
-    wide_at: option.WideAt = None,
-    replace: option.Replacements = None,
-    goal: option.Goal = None,
-    out: option.Out = Path("runs"),
-    release: option.ReleaseName = None,
-    seed: option.Seed = None,
-    block: option.Block = 100,
-    shared_batches: option.SharedBatches = False,
-    datasets: option.Datasets = None,
-    part: option.SliceOfSweep = None,
-    on: option.On = None,
-    cpus_per_task: option.CpusPerTask = 1,
-    gpus_per_task: option.GpusPerTask = 0,
-    dtype: training.ComputationType = training.Dtype.FLOAT32,
-    devices_per_trial: training.DevicesPerTrial = 1,
-    micro_batch: training.MicroBatch = None,
-    checkpoint_minutes: training.CheckpointMinutes = 10.0,
-    distributed: training.Distributed = False,
-    measure: training.Measures = None,
-    vocabulary: training.Vocabulary = None,
-    dry_run: option.DryRun = False,
-    list_workloads: option.ListWorkloads = False,
-) -> None:
-    """Train workloads and write their measurements as shards.
+def command(**values: Any) -> None:
+    """Train workloads and write their measurements into a release folder.
 
-    A sweep that was stopped goes on where it stopped when the same command is given again.
+    A sweep that was stopped goes on where it stopped when the same command is given again. What it
+    has measured so far can be queried meanwhile, as with `dbtool steps --db DIR`.
 
     Example: dbtool produce mnist/fc_64_64_64/sgd --batch-sizes 64 --trials 100 --out runs
     """
-    if list_workloads:
-        _list_workloads(workload or ["*"])
+    if values["list"]:
+        _list_workloads(values["workload"] or ["*"])
         return
+    from producers.plan import planned_studies
+    from producers.workloads.presets import find_preset, quick_compilation
 
-    from dbtool.cli.produce_studies import Words, chosen_studies
-
-    share = None if part is None else _share(part, on)
-    words = Words(
-        workload=workload,
-        everything=everything,
-        preset=preset,
-        batch_sizes=batch_sizes,
-        trials=trials,
-        feasible=feasible,
-        steps=steps,
-        budget=budget,
-        search=SearchWords(search, dropping, reaching, wide_trials, wide_at),
-        replace=replace,
-        goal=goal,
-        release=release,
-        seed=seed,
-        shared_batches=shared_batches,
-    )
-    with chosen_studies(
-        words, plan, dtype=dtype.value, vocabulary=vocabulary, sliced=share is not None
-    ) as studies:
-        if on is not None:
-            _refuse_lockstep_on_ray(studies)
-        # These import JAX, which wrong words need not wait for.
+    options, preset = sweep_options(values), find_preset(values["preset"])
+    plan = plan_of(values, preset.release)
+    with (
+        _training_libraries(),
+        planned_studies(
+            plan,
+            preset=preset,
+            dtype=options.dtype,
+            vocabulary=options.vocabulary,
+            path=values["plan"],
+        ) as studies,
+    ):
+        _refuse_dividing(studies, options)
+        # These import JAX, which a wrong option need not wait for.
         from producers.devices import configure_devices, join_hosts
-        from producers.sweep import SweepOptions
 
-        options = SweepOptions(
-            block=block,
-            datasets=datasets,
-            part=share,
-            training=training.training_options(
-                devices_per_trial, micro_batch, checkpoint_minutes, measure, vocabulary
-            ),
-        )
         configure_devices()
-        if distributed:
+        if options.distributed:
             join_hosts()
-        if dry_run:
+        if values["dry_run"]:
             from producers.estimate import estimate
 
-            for line in estimate(studies, out, options):
+            for line in estimate(studies, values["out"], options):
                 typer.echo(line)
             return
-        with _compiling(preset), _interruptible():
-            _train(studies, out, options, on, (cpus_per_task, gpus_per_task))
+        # Trials of a few steps are not worth good programs.
+        quickly = quick_compilation() if preset.made_up else contextlib.nullcontext()
+        with quickly, _interruptible():
+            _train(studies, values["out"], options)
 
 
-def _train(
-    studies: "list[StudyPlan]",
-    out: Path,
-    options: "SweepOptions",
-    on: option.Place | None,
-    cpus_and_gpus: tuple[int, int],
-) -> None:
-    """Trains what is missing, and shows how far it is."""
+command.__signature__ = signature()  # type: ignore[attr-defined]
+
+
+def _refuse_dividing(studies: "list[StudyPlan]", options: "SweepOptions") -> None:
+    """Refuses to share out among processes what has to be in one."""
+    divided = "--slice" if options.slice else "--on ray" if options.on else None
+    if divided and any(study.search for study in studies):
+        raise UsageError(
+            "a search in lockstep trains the trials of a study together, in one process; "
+            f"leave out {divided}, or search with --search fixed"
+        )
+    if options.slice and any(study.feasible_trials for study in studies):
+        raise UsageError(
+            "feasible, which some presets have, needs the results of all slices; train the slices "
+            "with --feasible 0 or a plan without it, then repeat the command without --slice"
+        )
+
+
+def _train(studies: "list[StudyPlan]", out: Path, options: "SweepOptions") -> None:
+    from dbtool.cli.messages import telling_unpublished
     from dbtool.cli.progress import sweep_progress
-    from producers.sweep import run_sweep
+    from producers.sweep.run import run_sweep
 
-    with sweep_progress(studies, out, options) as events:
-        if on is option.Place.RAY:
-            from producers.sweep.ray_run import TaskResources, run_on_ray
+    with telling_unpublished(out), sweep_progress(studies, out, options) as events:
+        if options.on == "ray":
+            from producers.sweep.ray_run import run_on_ray
 
-            run_on_ray(studies, out, options, events, TaskResources(*cpus_and_gpus))
+            run_on_ray(studies, out, options, events)
         else:
             run_sweep(studies, out, options, events)
 
 
-def _compiling(preset: str | None) -> contextlib.AbstractContextManager[None]:
-    """Compiles as suits what is trained: trials of a few steps are not worth good programs."""
-    from producers.workloads.presets import find_preset, quick_compilation
-
-    return quick_compilation() if find_preset(preset).made_up else contextlib.nullcontext()
-
-
-def _refuse_lockstep_on_ray(studies: "list[StudyPlan]") -> None:
-    """Raises UsageError when a study is to be searched in lockstep by a cluster's workers."""
-    from dbtool.errors import UsageError
-
-    if any(study.search is not None for study in studies):
-        raise UsageError(
-            "a search in lockstep trains the trials of a study together, in one process; "
-            "leave out --on ray, or search with --search fixed"
-        )
-
-
-def _share(part: str, on: option.Place | None) -> "Slice":
-    """The slice of the sweep to train.
-
-    Raises:
-        UsageError: when it is no slice, or clashes with Ray.
-    """
-    from dbtool.errors import UsageError
-    from producers.sweep.slices import Slice
-
-    share = Slice.parse(part)
-    if on is not None:
-        raise UsageError(
-            "--slice shares a sweep between the tasks of a job array, and --on ray shares it "
-            "between a cluster's workers; give one of them"
-        )
-    return share
-
-
 def _list_workloads(patterns: list[str]) -> None:
-    """Prints a line a workload: its name, goal and published batch sizes."""
     from producers.workloads.registry import find_workloads
 
     workloads = find_workloads(patterns)
@@ -190,6 +113,31 @@ def _goal(workload: "Workload") -> str:
         return f"{workload.metric} without a goal"
     sign = (">" if workload.maximize else "<") + ("=" if workload.goal_inclusive else "")
     return f"{workload.metric} {sign} {workload.goal:g}"
+
+
+@contextlib.contextmanager
+def _training_libraries() -> Iterator[None]:
+    """Tells how to install the libraries that training needs, where one is missing.
+
+    Raises:
+        DbtoolError: it is.
+    """
+    try:
+        # Before anything is read or written.
+        _require("jax")
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in {"dbtool", "producers"}:
+            raise
+        raise DbtoolError(
+            f"training needs {error.name}, which is not installed: install it with "
+            f"`pip install '{DISTRIBUTION}[train]'`"
+        ) from error
+
+
+def _require(module: str) -> None:
+    if importlib.util.find_spec(module) is None:
+        raise ModuleNotFoundError(name=module)
 
 
 @contextlib.contextmanager

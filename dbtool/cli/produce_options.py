@@ -1,257 +1,208 @@
-"""The options of `dbtool produce`, as annotated types: what to train, how much, and where."""
+"""The options of `dbtool produce`: its own, and those that the sweeps' configuration describes."""
 
-from enum import StrEnum
+import inspect
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal, TypeVar
 
+import msgspec
 import typer
+from msgspec.inspect import (
+    BoolType,
+    FloatType,
+    IntType,
+    LiteralType,
+    Metadata,
+    NoneType,
+    StrType,
+    UnionType,
+    VarTupleType,
+)
 
 from dbtool.cli.completion import presets, trainable_workloads
-from producers.limits import BUDGET, DEFAULT_TRIALS, FEASIBLE, STEPS, TRIALS
-from producers.lockstep.words import Search
+from dbtool.core.errors import UsageError
+from dbtool.core.parsing import InvalidError, convert, read_toml
+from producers.configuration import Option, Plan, Sweep, SweepOptions
 
-
-class Place(StrEnum):
-    """What trains a sweep."""
-
-    RAY = "ray"
-
-
-Patterns = Annotated[
-    list[str] | None,
-    typer.Argument(
-        help="Workloads, or patterns such as 'mnist/fc_*'.",
-        autocompletion=trainable_workloads,
-        show_default=False,
-    ),
-]
-
-BatchSizeList = Annotated[
-    str | None,
+Values = Mapping[str, Any]
+T = TypeVar("T", bound=msgspec.Struct)
+_BEFORE: dict[str, Any] = {
+    "workload": Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="WORKLOAD",
+            help="Workloads, or patterns in quotes such as 'mnist/fc_*'.",
+            autocompletion=trainable_workloads,
+        ),
+    ],
+    "all": Annotated[bool, typer.Option("--all", help="Train every workload.")],
+    "plan": Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Read what to train from a TOML file instead: release, seed, replace, and tables "
+            "[[sweep]] with workloads, batch_sizes, trials, steps, search and their like.",
+        ),
+    ],
+    "preset": Annotated[
+        str | None,
+        typer.Option(
+            metavar="smoke|laptop|paper",
+            help="How much to train: `smoke`, a few steps on made-up data; `laptop`, a fifth of "
+            "the trials and steps at small batch sizes; `paper`, all of the published study. Other "
+            "options override it.",
+            autocompletion=presets,
+        ),
+    ],
+}
+_OUT = Annotated[
+    Path,
     typer.Option(
-        metavar="B,B,…",
-        help="Global batch sizes; without it those of the published study.",
-        show_default=False,
+        metavar="DIR", help="The release folder to write; a sweep goes on in the one it began in."
     ),
 ]
+_AFTER: dict[str, Any] = {
+    "dry_run": Annotated[
+        bool, typer.Option("--dry-run", help="Print what would run and train nothing.")
+    ],
+    "list": Annotated[
+        bool,
+        typer.Option("--list", help="Print the workloads, their goals and published batch sizes."),
+    ],
+}
 
-Everything = Annotated[bool, typer.Option("--all", help="Train every workload.")]
 
-PlanFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--plan",
-        metavar="FILE",
-        help="Train what a TOML file says, instead of workloads and options that say what: its "
-        "release, its seed, data to replace, and tables [[sweep]] of workloads, each with "
-        "batch_sizes, trials, feasible, and steps or budget.",
-        show_default=False,
-    ),
-]
+def signature() -> inspect.Signature:
+    """The parameters of the command, by which Typer knows its options."""
+    parameters = [_parameter(name, option) for name, option in _BEFORE.items()]
+    for kind in (Sweep, Plan):
+        parameters += [_parameter(name, option) for name, option, _ in _described(kind)]
+    parameters.append(_parameter("out", _OUT, Path("runs")))
+    parameters += [_parameter(*described) for described in _described(SweepOptions)]
+    parameters += [_parameter(name, option) for name, option in _AFTER.items()]
+    return inspect.Signature(parameters)
 
-PresetName = Annotated[
-    str | None,
-    typer.Option(
-        metavar="smoke|laptop|paper",
-        help="How much to train: `smoke`, a few steps on made-up data; `laptop`, a fifth of the "
-        "trials and steps at small batch sizes; `paper`, all of the published study. Other options "
-        "come before what it says.",
-        autocompletion=presets,
-        show_default=False,
-    ),
-]
 
-Trials = Annotated[
-    int | None,
-    typer.Option(
-        min=TRIALS.least,
-        max=TRIALS.most,
-        metavar="N",
-        help="Train the trials 0 to N - 1 of each study; without it "
-        f"{DEFAULT_TRIALS}, or the preset's.",
-        show_default=False,
-    ),
-]
+def sweep_options(values: Values) -> SweepOptions:
+    """How to train, from the command line.
 
-Feasible = Annotated[
-    int | None,
-    typer.Option(
-        min=FEASIBLE.least,
-        max=FEASIBLE.most,
-        metavar="N",
-        help="Add trials until N of a study did not diverge, at most 5 N in all; without it 0, or "
-        "the preset's.",
-        show_default=False,
-    ),
-]
+    Raises:
+        UsageError: an option is wrong, or two clash.
+    """
+    options = _checked(_given(values, SweepOptions), SweepOptions)
+    if options.part is not None and options.on is not None:
+        raise UsageError(
+            "--slice shares a sweep between the tasks of a job array, and --on ray shares it "
+            "between a cluster's workers; give one of them"
+        )
+    return options
 
-Steps = Annotated[
-    int | None,
-    typer.Option(
-        min=STEPS.least,
-        max=STEPS.most,
-        metavar="N",
-        help="Steps of each trial; without it the workload's budget.",
-        show_default=False,
-    ),
-]
 
-Budget = Annotated[
-    float | None,
-    typer.Option(
-        min=BUDGET.least,
-        max=BUDGET.most,
-        metavar="X",
-        help="Multiplies the workload's budget of steps; without it 1, or the preset's.",
-        show_default=False,
-    ),
-]
+def plan_of(values: Values, release: str) -> Plan:
+    """What to train, from the command line or the plan file that it names.
 
-SearchName = Annotated[
-    Search | None,
-    typer.Option(
-        help="`fixed`, every trial trains to its end, as in the papers; `lockstep`, a study ends "
-        "when the first of its trials is past the goal; `window`, also search the whole space at "
-        "one batch size alone and near the last optimum at the others. Without it `fixed`.",
-        show_default=False,
-    ),
-]
+    Args:
+        values: the command's parameters.
+        release: the release that measurements belong to unless the options or the plan name one.
 
-Dropping = Annotated[
-    float | None,
-    typer.Option(
-        metavar="X",
-        help="Drop a trial whose best value after n steps is worse than the leader's after n / X; "
-        "4 is safe for fully connected networks, 8 for convolutional ones.",
-        show_default=False,
-    ),
-]
+    Raises:
+        UsageError: an option or the file is wrong, or two options clash.
+    """
+    from producers.workloads.registry import find_workloads
 
-Reaching = Annotated[
-    int | None,
-    typer.Option(
-        min=TRIALS.least,
-        max=TRIALS.most,
-        metavar="N",
-        help="End a study when N of its trials are past the goal; without it 1. More tell how "
-        "lucky the first was.",
-        show_default=False,
-    ),
-]
+    path, patterns = values["plan"], values["workload"] or []
+    of_plan, of_sweep = _given(values, Plan), _given(values, Sweep)
+    if path is not None:
+        others = [name for name in ("all", "preset") if values[name]]
+        given = [*patterns, *map(_flag, [*others, *of_sweep, *of_plan])]
+        if given:
+            raise UsageError(
+                f"--plan trains what {path} says and nothing else; leave out {given[0]}, or --plan"
+            )
+        return read_toml(path, Plan, "plan")
+    if values["all"] and patterns:
+        raise UsageError(f"--all trains every workload; leave out {' '.join(patterns)} or --all")
+    if not patterns and not values["all"]:
+        raise UsageError(
+            "name what to train, such as `dbtool produce mnist/fc_64_64_64/sgd`, or all with "
+            "--all; `dbtool produce --list` lists the workloads"
+        )
+    if "batch_sizes" in of_sweep:
+        of_sweep["batch_sizes"] = _numbers(of_sweep["batch_sizes"])
+    of_sweep["workloads"] = [workload.name for workload in find_workloads(patterns or ["*"])]
+    sweep = _checked(of_sweep, Sweep)
+    return _checked({"release": release, **of_plan, "sweep": (sweep,)}, Plan)
 
-WideTrials = Annotated[
-    int | None,
-    typer.Option(
-        min=TRIALS.least,
-        max=TRIALS.most,
-        metavar="N",
-        help="Trials of the study that searches the whole space; without it 50.",
-        show_default=False,
-    ),
-]
 
-WideAt = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        metavar="B",
-        help="The study at the batch size closest to B searches the whole space; without it 64.",
-        show_default=False,
-    ),
-]
+def _parameter(name: str, option: Any, default: Any = None) -> inspect.Parameter:
+    keyword_only = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, keyword_only, default=default, annotation=option)
 
-Replacements = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--replace",
-        metavar="SOURCE=NAME:FOLDER",
-        help="Train on what is in the folder, called NAME, instead of the data set SOURCE whose "
-        "format it has; workloads are then named replaced/NAME/…. May be given more than once.",
-        show_default=False,
-    ),
-]
 
-Goal = Annotated[
-    float | None,
-    typer.Option(
-        "--goal",
-        metavar="X",
-        help="The goal of workloads whose data is replaced; without it they have none.",
-        show_default=False,
-    ),
-]
+def _described(kind: type[msgspec.Struct]) -> Iterator[tuple[str, Any, Any]]:
+    """The fields of a configuration that are options: name, annotation for Typer, default."""
+    for field in msgspec.structs.fields(kind):
+        option = getattr(field.type, "__metadata__", (None,))[-1]
+        if isinstance(option, Option):
+            value = _without_none(msgspec.inspect.type_info(field.type))
+            given = typer.Option(
+                *filter(None, [option.flag]),
+                help=option.help,
+                metavar=option.metavar,
+                envvar=option.envvar,
+                show_default=bool(field.default),
+            )
+            yield field.name, Annotated[_python_type(value) | None, given], field.default or None
 
-Out = Annotated[
-    Path, typer.Option(metavar="DIR", help="Where the shards go, and where the sweep goes on.")
-]
 
-ReleaseName = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="The release that the measurements belong to; without it `local`, or the preset's.",
-        show_default=False,
-    ),
-]
+def _without_none(kind: Any) -> Any:
+    if isinstance(kind, Metadata):
+        return _without_none(kind.type)
+    if isinstance(kind, UnionType):
+        return _without_none(next(each for each in kind.types if not isinstance(each, NoneType)))
+    return kind
 
-Seed = Annotated[
-    int | None,
-    typer.Option(
-        min=0,
-        metavar="N",
-        help="Every random number of the sweep follows from it; without it 0.",
-        show_default=False,
-    ),
-]
 
-Block = Annotated[
-    int, typer.Option(min=1, metavar="N", help="Most trials that are trained together.")
-]
+def _python_type(kind: Any) -> Any:
+    """What Typer reads a value as."""
+    if isinstance(kind, LiteralType):
+        return Literal[kind.values]
+    if isinstance(kind, VarTupleType):
+        # Whole numbers come with commas between them, texts one by one.
+        return str if isinstance(_without_none(kind.item_type), IntType) else list[str]
+    simple: dict[Any, Any] = {IntType: int, FloatType: float, StrType: str, BoolType: bool}
+    return simple.get(type(kind)) or kind.cls
 
-SharedBatches = Annotated[
-    bool, typer.Option("--shared-batches", help="Give all trials of a study the same batches.")
-]
 
-Datasets = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR",
-        envvar="DBTOOL_DATASETS",
-        help="Look for data sets here first.",
-        show_default=False,
-    ),
-]
+def _given(values: Values, kind: type[msgspec.Struct]) -> dict[str, Any]:
+    found = {name: values[name] for name, _, _ in _described(kind)}
+    return {
+        name: value
+        for name, value in found.items()
+        if not (value is None or value is False or value == [])
+    }
 
-SliceOfSweep = Annotated[
-    str | None,
-    typer.Option(
-        "--slice",
-        metavar="I/N",
-        help="Train the I-th of N shares of the sweep, as the tasks of a job array do.",
-        show_default=False,
-    ),
-]
 
-On = Annotated[
-    Place | None,
-    typer.Option(
-        metavar="ray",
-        help="Train on the Ray cluster of RAY_ADDRESS, else on one of this machine alone.",
-        show_default=False,
-    ),
-]
+def _checked(values: dict[str, Any], kind: type[T]) -> T:
+    """The configuration of these values; what is wrong is named as an option."""
+    try:
+        return convert(values, kind)
+    except InvalidError as error:
+        names = "|".join(values)
+        sentence = re.sub(rf"^({names})\b", lambda name: _flag(name[0]), str(error))
+        raise UsageError(f"{sentence} (see `dbtool produce --help`)") from error
 
-CpusPerTask = Annotated[
-    int, typer.Option(min=1, metavar="N", help="CPU cores of a block's worker on a cluster.")
-]
 
-GpusPerTask = Annotated[
-    int, typer.Option(min=0, metavar="N", help="GPUs of a block's worker on a cluster.")
-]
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would run and train nothing.")]
 
-ListWorkloads = Annotated[
-    bool,
-    typer.Option("--list", help="Print the workloads, their goals and published batch sizes."),
-]
+def _numbers(text: str) -> list[int]:
+    try:
+        return list(dict.fromkeys(int(word) for word in text.split(",")))
+    except ValueError as error:
+        raise UsageError(
+            f"batch sizes {text!r} are not whole numbers with commas between them, "
+            "such as --batch-sizes 1,64,4096"
+        ) from error

@@ -7,14 +7,17 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from producers.sweep import SweepEvents, all_blocks, next_blocks
+from dbtool.cli.messages import tell
+from producers.sweep.run import SweepEvents
+from producers.sweep.tasks import all_blocks, held_index, next_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from dbtool.core.shards import Shard
+    from producers.configuration import SweepOptions
     from producers.plan import StudyPlan
-    from producers.sweep import SweepOptions
 
 
 @contextlib.contextmanager
@@ -27,7 +30,9 @@ def sweep_progress(
 
     planned = sum(
         sum(map(len, blocks)) * study.train_steps
-        for study, blocks in zip(studies, next_blocks(studies, out, options), strict=True)
+        for study, blocks in zip(
+            studies, next_blocks(studies, held_index(out), options), strict=True
+        )
     )
     console = Console(stderr=True)
     # Rich takes some variables of the environment for a terminal.
@@ -58,17 +63,17 @@ def sweep_progress(
             rate = done / (time.monotonic() - started)
             progress.update(task, advance=trial_steps, rate=rate)
 
-        def on_shard(path: Path, rows: int) -> None:
+        def on_shard(shard: Shard) -> None:
             nonlocal passed
             # Diverged trials left out some of the steps that were planned.
             passed += block_steps
             progress.update(task, completed=passed)
             if not on_terminal:
-                sys.stderr.write(f"wrote {path} ({rows:,} measurements)\n")
+                tell(f"wrote {out / shard.path} ({shard.rows:,} measurements)")
 
         yield SweepEvents(on_block=on_block, on_steps=on_steps, on_shard=on_shard)
     if not planned:
-        sys.stderr.write(f"nothing to train: {_why_nothing(studies, out, options)}\n")
+        tell(f"nothing to train: {_why_nothing(studies, out, options)}")
 
 
 def _why_nothing(studies: Sequence[StudyPlan], out: Path, options: SweepOptions) -> str:

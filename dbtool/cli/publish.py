@@ -1,133 +1,111 @@
 """The command that publishes a release as a folder for any static host."""
 
-import contextlib
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from dbtool.cli.options import Database
-from dbtool.cli.release_options import (
-    Citation,
-    EvaluationsOnly,
-    EveryLossUpTo,
-    Licence,
-    LossBits,
-    ThenOneIn,
-    Title,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import duckdb
-
 
 def command(
-    path: Annotated[
-        list[Path] | None,
+    folder: Annotated[
+        Path,
         typer.Argument(
-            metavar="[SHARDS...]",
-            help="Shards, or folders of them, to publish in place of a database.",
-            show_default=False,
+            metavar="FOLDER",
+            help="The release folder: what `dbtool produce`, `import` or `ingest` made.",
         ),
-    ] = None,
+    ],
     *,
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="The folder, which must not be there yet.")
-    ],
-    release: Annotated[
-        str | None,
+        Path | None,
         typer.Option(
-            metavar="NAME",
-            help="The release to publish; may be left out where there is one alone. Of shards: "
-            "the name that their release shall have.",
-            show_default=False,
+            metavar="DIR",
+            help="Copy the release into this new folder, and leave FOLDER as it is; without it "
+            "FOLDER itself is published.",
         ),
     ] = None,
-    db: Database = None,
-    title: Title = None,
-    licence: Licence = None,
-    citation: Citation = None,
-    loss_bits: LossBits = 23,
-    every_loss_up_to: EveryLossUpTo = 0,
-    then_one_in: ThenOneIn = 1,
-    evaluations_only: EvaluationsOnly = False,
+    release: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Another name for the release.")
+    ] = None,
+    title: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="One line on what the release is.")
+    ] = None,
+    licence: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPDX",
+            help="Licence of the measurements, such as CC-BY-4.0; needed unless the release has "
+            "one.",
+        ),
+    ] = None,
+    citation: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="BibTeX by which to cite the release, which `dbtool cite` prints.",
+        ),
+    ] = None,
+    loss_bits: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=23,
+            metavar="N",
+            help="Round losses of training batches to N bits of mantissa (23: as measured).",
+        ),
+    ] = 23,
+    every_loss_up_to: Annotated[
+        int,
+        typer.Option(min=0, metavar="STEP", help="Keep the loss of every step up to this one."),
+    ] = 0,
+    then_one_in: Annotated[
+        int,
+        typer.Option(min=1, metavar="N", help="After that, keep the losses of one step in N."),
+    ] = 1,
+    evaluations_only: Annotated[
+        bool,
+        typer.Option(
+            "--evaluations-only", help="After that, keep losses only where there is an evaluation."
+        ),
+    ] = False,
 ) -> None:
-    """Publish a release as a folder for any static host or object store.
+    """Make a release a folder for any static host or object store.
 
-    Parquet files with a manifest, checksums, a dataset card, a citation and Croissant metadata. The
-    same release gives the same bytes. Evaluations are kept whole; the batch losses of shards can be
-    thinned and rounded, which the manifest records.
+    Beside its shards and their hashes the folder has a dataset card, a citation, Croissant
+    metadata, and a script that gives plain DuckDB the views. Name, title, licence and citation stay
+    as the release has them unless they are given here. A copy can leave out some losses of training
+    batches, and round them, to be smaller; evaluations are always whole. The same release gives the
+    same bytes.
 
-    Example: dbtool publish --out my-release --release measured
+    Example: dbtool publish runs --out my-release --licence CC-BY-4.0
     """
-    from dbtool.cli.loading import loading_bar
-    from dbtool.cli.messages import counted
-    from dbtool.release.publish import Said, publish_release
-    from dbtool.release.publish.bibtex import read_bibtex
+    from dbtool.cli.bars import bar
+    from dbtool.cli.messages import counted, tell
+    from dbtool.release.publish import publish
+    from dbtool.release.publish.citation import read_bibtex
     from dbtool.release.reduction import Reduction
 
-    said = Said(title, licence, read_bibtex(citation) if citation else None)
     reduction = Reduction(
         every_loss_up_to=every_loss_up_to,
         then_one_in=None if evaluations_only else then_one_in,
         loss_bits=loss_bits,
     )
-    opened = _loaded(path, out, release, db) if path else _database(release, db)
-    with opened as (connection, name), loading_bar("publishing studies") as on_progress:
-        manifest = publish_release(
-            connection,
+    with bar("publishing shards") as on_progress:
+        manifest = publish(
+            folder,
             out,
-            release=name,
-            said=said,
+            release=release,
+            title=title,
+            licence=licence,
+            citation=read_bibtex(citation) if citation else None,
             reduction=reduction,
             on_progress=on_progress,
         )
     size = sum(file.bytes for file in manifest.files)
-    sys.stderr.write(
-        f"published {manifest.release} in {out}: "
-        f"{counted(manifest.rows('studies'), 'study', 'studies')}, "
-        f"{counted(manifest.rows('measurements'), 'measurement')}, {size / 1e6:.1f} MB, "
-        f"licence {manifest.licence}\n"
+    rows = sum(file.rows or 0 for file in manifest.shards)
+    tell(
+        f"published {manifest.release} in {out or folder}: "
+        f"{counted(len(manifest.shards), 'shard')}, {counted(rows, 'measurement')}, "
+        f"{size / 1e6:.1f} MB, licence {manifest.licence}"
     )
-
-
-@contextlib.contextmanager
-def _database(
-    release: str | None, db: Path | None
-) -> "Iterator[tuple[duckdb.DuckDBPyConnection, str]]":
-    """A database to publish from, and the name of the release."""
-    from dbtool.cli.database import reading
-    from dbtool.store.names import only_release
-
-    with reading(db) as connection:
-        yield connection, only_release(connection, release)
-
-
-@contextlib.contextmanager
-def _loaded(
-    paths: list[Path], out: Path, release: str | None, db: Path | None
-) -> "Iterator[tuple[duckdb.DuckDBPyConnection, str]]":
-    """A temporary database of what was named, and the name of its release.
-
-    Raises:
-        UsageError: a database was named too, or the shards are of several releases.
-    """
-    from dbtool.cli.database import answering
-    from dbtool.cli.loading import loading_bar
-    from dbtool.errors import UsageError
-    from dbtool.release.copies import refuse_copies
-    from dbtool.release.publish.shards import loaded
-
-    if db is not None:
-        raise UsageError("give shards or --db, not both: `dbtool ingest --db FILE` puts them there")
-    if release is not None and not (release.strip() and release.isprintable()):
-        raise UsageError(f"--release {release!r} is no name: give one such as mine")
-    refuse_copies(paths)
-    with contextlib.ExitStack() as stack:
-        with loading_bar("loading shards") as on_progress:
-            connection, name = stack.enter_context(loaded(paths, out, release, on_progress))
-        stack.enter_context(answering(connection))
-        yield connection, name

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dbtool.cli.release_options import Retries, Timeout
+from dbtool.cli.options import Retries, Timeout
 
 
 def command(
@@ -14,8 +14,7 @@ def command(
         str,
         typer.Argument(
             metavar="URL",
-            help="The release's folder on a server: http:// or https://.",
-            show_default=False,
+            help="The release's folder on a server, http:// or https://.",
         ),
     ],
     *,
@@ -23,32 +22,32 @@ def command(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="The folder to put it in; without it one named like the release, here.",
-            show_default=False,
+            help="The folder to write; without it one here that is named like the release.",
         ),
     ] = None,
     retries: Retries = 5,
     timeout: Timeout = 30.0,
 ) -> None:
-    """Take a whole published release from a server, and check it.
+    """Download a whole published release from a server, and check it.
 
-    What has come is kept, so a pull that was interrupted goes on when the same command is given
+    What has come is kept, so a download that was interrupted goes on when the same command is given
     again, and of a release that was published anew only the files that changed are fetched. Every
-    file's sha256 is that of the manifest. The folder is printed.
+    file is checked against its sha256. The folder is printed.
 
     Example: dbtool pull https://example.org/my-release --out my-release
     """
-    from dbtool.archive.download.watch import Patience
-    from dbtool.cli.fetch_progress import fetch_watch
-    from dbtool.cli.messages import counted
+    from dbtool.cli.fetch_progress import download_progress
+    from dbtool.cli.messages import counted, tell
+    from dbtool.core.download import RetryPolicy
     from dbtool.release.pull import pull
 
-    with fetch_watch() as watch:
-        pulled = pull(url, out, watch, Patience(retries=retries, timeout=timeout))
+    with download_progress() as (on_progress, on_retry):
+        policy = RetryPolicy(most=retries, timeout=timeout, on_retry=on_retry)
+        pulled = pull(url, out, policy, on_progress)
     came = f"{counted(pulled.files, 'file')} with {pulled.bytes / 1e6:,.1f} MB"
     done = f"fetched {came}" if pulled.files else "everything was there already"
-    sys.stderr.write(
-        f"{pulled.manifest.release}: {done}; load it with `dbtool ingest {pulled.folder}`, or read "
-        f"it where it is with `--db {pulled.folder}`\n"
+    tell(
+        f"{pulled.manifest.release}: {done}; read it with `--db {pulled.folder}`, or add it to "
+        f"your own with `dbtool ingest {pulled.folder}`"
     )
     sys.stdout.write(f"{pulled.folder}\n")

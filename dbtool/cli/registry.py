@@ -10,7 +10,7 @@ import typer
 import typer.main
 from typer.core import TyperGroup
 
-from dbtool.errors import unknown
+from dbtool.core.errors import unknown
 
 if TYPE_CHECKING:
     # Typer brings its own Click; an overriding method needs the names of its types.
@@ -34,27 +34,27 @@ class Entry:
 
 COMMANDS = {
     "fetch": Entry("fetch", "Download the published archive and check it."),
-    "import": Entry("import_", "Import an archive in the published format into the database."),
-    "produce": Entry("produce", "Train workloads and write their measurements as shards."),
-    "ingest": Entry(
-        "ingest", "Load shards, a published release, or runs of other tools, into the database."
+    "import": Entry(
+        "import_", "Import an archive in the published format into a release of yours."
     ),
-    "releases": Entry("browse", "List the releases the database holds.", "releases"),
+    "produce": Entry(
+        "produce", "Train workloads and write their measurements into a release folder."
+    ),
+    "ingest": Entry("ingest", "Add release folders, or runs of other tools, to your releases."),
+    "releases": Entry("browse", "List the releases with their sizes.", "releases"),
     "workloads": Entry("browse", "List the workloads with their goals and sizes.", "workloads"),
     "studies": Entry("browse", "List the studies: one batch size of one workload each.", "studies"),
     "trials": Entry("browse", "List the trials of a workload.", "trials"),
     "steps": Entry("steps", "Print the steps to result of a workload at each batch size."),
-    "sql": Entry("sql", "Run one SQL query over the database and print its rows."),
+    "sql": Entry("sql", "Run one SQL query and print its rows."),
     "plot": Entry("plot", "Draw figures, and write their points as CSV beside them."),
-    "verify": Entry("verify", "Check every byte of releases, shards and databases."),
-    "merge": Entry("merge", "Write shards as a release folder, one a study, with a manifest."),
-    "publish": Entry(
-        "publish", "Publish a release as a folder for any static host or object store."
-    ),
-    "pull": Entry("pull", "Take a whole published release from a server, and check it."),
-    "diff": Entry("diff", "Print in what two releases differ."),
-    "export": Entry("export", "Write measurements into files of any format."),
-    "cite": Entry("cite", "Print BibTeX entries for the releases the database holds."),
+    "verify": Entry("verify", "Check every byte of releases."),
+    "index": Entry("index", "Rebuild the index and the manifest of a release from its shards."),
+    "publish": Entry("publish", "Make a release a folder for any static host or object store."),
+    "pull": Entry("pull", "Download a whole published release from a server, and check it."),
+    "diff": Entry("diff", "Print how two releases differ, a row a difference."),
+    "export": Entry("export", "Write measurements into a file of another format."),
+    "cite": Entry("cite", "Print BibTeX entries for the releases."),
 }
 
 
@@ -80,7 +80,7 @@ class LazyGroup(TyperGroup):
     def resolve_command(
         self, ctx: Context, args: list[str]
     ) -> tuple[str | None, Command | None, list[str]]:
-        """The command that the words name, and the words after it.
+        """The command that the first argument names, and the arguments after it.
 
         Raises:
             UsageError: there is no such command.

@@ -1,6 +1,5 @@
-"""The command that checks what is stored."""
+"""The command that checks releases."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -9,43 +8,32 @@ import typer
 
 def command(
     path: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="PATH...",
-            help="Release folders, folders of shards, shards or databases.",
-            show_default=False,
-        ),
+        list[Path], typer.Argument(metavar="FOLDER", help="Release folders, or folders of them.")
     ],
 ) -> None:
-    """Check every byte of releases, shards and databases.
+    """Check every byte of releases.
 
-    Finds any flipped byte, truncated, missing or extra file, and in a database rows that are
-    missing, out of order or there twice, and says what mends it.
+    Finds any flipped byte, any truncated, missing or extra file, rows that contradict what their
+    shard says of itself, and an index that contradicts the shards; and tells what repairs it.
 
     Example: dbtool verify data
     """
-    from dbtool.cli.messages import counted
-    from dbtool.errors import DbtoolError
+    from dbtool.cli.bars import bar
+    from dbtool.cli.messages import counted, tell
+    from dbtool.core.errors import DbtoolError
     from dbtool.release.verify import verify
 
     problems = 0
     for each in path:
-        outcome = verify(each)
+        with bar("checking", "bytes") as on_progress:
+            outcome = verify(each, on_progress)
         for problem in outcome.problems:
-            sys.stderr.write(f"{problem}\n")
+            tell(str(problem))
         problems += len(outcome.problems)
-        sound = [
-            counted(count, name)
-            for count, name in (
-                (outcome.shards, "shard"),
-                (outcome.releases, "published release"),
-                (outcome.databases, "database"),
-            )
-            if count
-        ]
-        sys.stderr.write(
-            f"{each}: {' and '.join(sound) or 'nothing'} sound, "
-            f"{counted(outcome.measurements, 'measurement')}\n"
+        tell(
+            f"{each}: {counted(outcome.releases, 'release')} and "
+            f"{counted(outcome.shards, 'shard')} sound, "
+            f"{counted(outcome.measurements, 'measurement')}"
         )
     if problems:
         raise DbtoolError(f"{counted(problems, 'problem')} found (listed above)")

@@ -1,23 +1,81 @@
-"""Prints the settings of a workload that can be trained."""
+"""Prints the published workloads, and the settings of those that can be trained."""
 
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING, Any
 
-import duckdb
+import pyarrow as pa
 
+from dbtool.cli.database import reading
+from dbtool.cli.messages import tell
 from dbtool.cli.options import Format
-from dbtool.cli.output import print_rows, require_printable
-from dbtool.errors import unknown
-from dbtool.resources import query
-from producers.workloads.registry import WORKLOADS
-from producers.workloads.settings import settings
+from dbtool.cli.output import print_table
+from dbtool.core.errors import DbtoolError, unknown
+from dbtool.sources.archive.table import catalog
+from dbtool.store.questions import listed
+
+if TYPE_CHECKING:
+    from dbtool.sources.archive.table import CatalogWorkload
 
 _NESTED = (Format.JSON, Format.JSONL)
 
 
+def print_catalog(
+    db: str | None, release: str | None, output_format: Format, limit: int | None
+) -> None:
+    """Prints a row a published workload, with the releases that hold it.
+
+    Args:
+        db: the value of --db. Where neither it nor a release is given the catalog is printed
+            whether or not there is a release that can be read.
+        release: only the workloads that this release holds; None: all.
+        output_format: how rows are printed.
+        limit: at most so many rows; None: all.
+
+    Raises:
+        UsageError: the database or release named is not there, or the format is a binary one and
+            standard output a terminal.
+        DbtoolError: the database named cannot be read.
+    """
+    holding: dict[str, list[str]] | None = None
+    try:
+        with reading(db, release) as database:
+            holding = dict(database.result(listed("holding_releases")).rows())
+    except DbtoolError as error:
+        if db is not None or release is not None:
+            raise
+        tell(f"not known which releases hold the workloads: {error}")
+    rows = [
+        _catalog_row(workload, None if holding is None else holding.get(workload.workload, []))
+        for workload in sorted(catalog(), key=lambda each: each.workload)
+    ]
+    chosen = [row for row in rows if release is None or release in row["releases"]]
+    print_table(pa.Table.from_pylist(chosen), output_format, limit)
+
+
+def _catalog_row(workload: CatalogWorkload, releases: list[str] | None) -> dict[str, Any]:
+    studies = workload.studies
+    return {
+        "workload": workload.workload,
+        "metric": workload.metric,
+        "goal": workload.goal,
+        "maximize": workload.maximize,
+        "train_examples": workload.train_examples,
+        "batch_sizes": workload.batch_sizes,
+        "complete": sum(study.complete for study in studies),
+        "incomplete": sum(study.incomplete for study in studies),
+        "infeasible": sum(study.infeasible for study in studies),
+        "releases": releases,
+        "trial_limit": workload.trial_limit,
+        "goal_certainty": workload.goal_certainty,
+        "train_examples_certainty": workload.train_examples_certainty,
+        "notes": workload.notes,
+    }
+
+
 def print_settings(name: str, output_format: Format, limit: int | None) -> None:
-    """Prints a row a setting: its value, and whether it is stated, recalled or chosen.
+    """Prints a row a setting of a workload that can be trained, and how sure its value is.
 
     Args:
         name: of the workload.
@@ -28,18 +86,19 @@ def print_settings(name: str, output_format: Format, limit: int | None) -> None:
         UsageError: there is no such workload, or the format is a binary one and standard output a
             terminal.
     """
-    require_printable(output_format)
+    from producers.workloads.registry import WORKLOADS
+    from producers.workloads.settings import settings
+
     if name not in WORKLOADS:
         raise unknown("workload", name, WORKLOADS, "dbtool produce --list")
+    is_nested = output_format in _NESTED
     rows = [
         {
             "setting": each.name,
-            "value": each.value if output_format in _NESTED else each.text,
+            "value": json.dumps(each.value) if is_nested else each.text,
             "certainty": each.certainty,
         }
         for each in settings(WORKLOADS[name])
     ]
-    name_of_query = "settings_nested" if output_format in _NESTED else "settings"
-    with duckdb.connect() as connection:
-        values = {"rows": json.dumps(rows)}
-        print_rows(connection.execute(query(name_of_query), values), output_format, limit)
+    columns = "* REPLACE (value::JSON AS value)" if is_nested else "*"
+    print_table(pa.Table.from_pylist(rows), output_format, limit, columns)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
+import io
 from typing import TYPE_CHECKING
 
+import polars as pl
 from matplotlib import rc_context
+from polars import selectors
 
 from dbtool import __version__
-from dbtool.figures.look import Look
+from dbtool.core.files import write_whole
 from dbtool.figures.render import draw
-from dbtool.figures.style import DOTS_PER_INCH
+from dbtool.figures.style import DOTS_PER_INCH, RC
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from matplotlib.figure import Figure
 
     from dbtool.figures.points import Points
     from dbtool.figures.specs import FigureSpec
@@ -25,16 +29,16 @@ def write_figure(
     spec: FigureSpec,
     folder: Path,
     formats: Sequence[str],
-    look: Look | None = None,
+    width: float | None = None,
 ) -> list[Path]:
-    """Writes the points as CSV and the figure in each format; the same points give the same bytes.
+    """Writes the figure in each format and the points as CSV; the same points give the same bytes.
 
     Args:
         points: what the figure's query returned.
         spec: the figure.
         folder: where the files go; made where it is not there.
         formats: of specs.FORMATS.
-        look: the figure's width and style; None: as for print, as wide as suits it.
+        width: of the figure in inches; None: as wide as suits it.
 
     Returns:
         The files, the figure's first, the CSV last.
@@ -42,53 +46,73 @@ def write_figure(
     Raises:
         OSError: the folder cannot be written to.
     """
+    figure = draw(points, spec, width)
+    contents = {name: saved(figure, points, spec, name) for name in formats}
+    return _written(folder, spec, contents | {"csv": points.csv().encode()})
+
+
+def write_data(
+    points: Points, spec: FigureSpec, folder: Path, formats: Sequence[str]
+) -> list[Path]:
+    """Writes the points alone; the same points give the same bytes.
+
+    Args:
+        points: what the figure's query returned.
+        spec: the figure.
+        folder: where the files go; made where it is not there.
+        formats: of specs.DATA_FORMATS. In json, numbers that are not finite become null.
+
+    Raises:
+        OSError: the folder cannot be written to.
+    """
+    return _written(folder, spec, {name: _data(points, name) for name in formats})
+
+
+def _data(points: Points, name: str) -> bytes:
+    if name == "csv":
+        return points.csv().encode()
+    if name == "json":
+        # A decimal number would become text, and a count of DuckDB's may come as one.
+        return points.rows.cast({selectors.decimal(): pl.Float64}).write_json().encode()
+    file = io.BytesIO()
+    points.rows.write_parquet(file, compression="zstd")
+    return file.getvalue()
+
+
+def _written(folder: Path, spec: FigureSpec, contents: Mapping[str, bytes]) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
-    look = look or Look()
-    figure = draw(points, spec, look)
-    written = [folder / f"{spec.name}.{name}" for name in (*formats, "csv")]
-    # Beside their targets, because only a rename within one file system is atomic.
-    with tempfile.TemporaryDirectory(dir=folder, prefix=f".{spec.name}-") as scratch:
-        for name in formats:
-            with rc_context(look.rc()):
-                figure.savefig(
-                    Path(scratch, name),
-                    format=name,
-                    dpi=DOTS_PER_INCH,
-                    metadata=_metadata(points, spec, name),
-                )
-        Path(scratch, "csv").write_text(points.csv(), encoding="utf-8", newline="")
-        for path in written:
-            Path(scratch, path.suffix[1:]).replace(path)
-    return written
+    paths = [folder / f"{spec.name}.{name}" for name in contents]
+    for path, content in zip(paths, contents.values(), strict=True):
+        write_whole(path, content)
+    return paths
+
+
+def saved(figure: Figure, points: Points, spec: FigureSpec, name: str) -> bytes:
+    """A drawn figure as the bytes of a file of one of specs.FORMATS.
+
+    Args:
+        figure: that `draw` made.
+        points: what it was drawn from.
+        spec: the figure.
+        name: the format.
+    """
+    file = io.BytesIO()
+    with rc_context(RC):
+        figure.savefig(file, format=name, dpi=DOTS_PER_INCH, metadata=_metadata(points, spec, name))
+    return file.getvalue()
 
 
 def _metadata(points: Points, spec: FigureSpec, name: str) -> Mapping[str, str | list[str] | None]:
     """What a file of that format says about itself: query, release, rows, version, and no date."""
     maker = f"dbtool {__version__}"
+    title = {"Title": spec.title}
     facts = {"Release": points.release, "Rows": str(points.rows.height), "Version": maker}
+    keywords = [f"{key}: {value}" for key, value in facts.items()]
     if name == "png":
-        return {
-            "Title": spec.title,
-            "Description": spec.question,
-            "Source": spec.source,
-            "Software": maker,
-            "SQL": points.sql,
-            **facts,
-        }
-    listed = [f"{key}: {value}" for key, value in facts.items()]
+        about = {"Description": spec.question, "Source": spec.source, "Software": maker}
+        return title | about | facts | {"SQL": points.sql}
     if name == "pdf":
-        return {
-            "Title": spec.title,
-            "Subject": points.sql,
-            "Keywords": "; ".join(listed),
-            "Creator": maker,
-            "CreationDate": None,
-        }
-    return {
-        "Title": spec.title,
-        "Description": points.sql,
-        "Source": spec.source,
-        "Keywords": listed,
-        "Creator": maker,
-        "Date": None,
-    }
+        about = {"Subject": points.sql, "Keywords": "; ".join(keywords), "Creator": maker}
+        return title | about | {"CreationDate": None}
+    about = {"Description": points.sql, "Source": spec.source, "Creator": maker}
+    return title | about | {"Keywords": keywords, "Date": None}

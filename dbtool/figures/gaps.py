@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dbtool.errors import DbtoolError
+import polars as pl
+
+from dbtool.core.errors import DbtoolError
+from dbtool.core.resources import schema_folder
 from dbtool.figures.names import readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    import polars as pl
-
+    from dbtool.figures.points import Request
     from dbtool.figures.specs import FigureSpec
 
 FETCH = "`dbtool fetch` and `dbtool import batch_science_data.tar.bz2`"
@@ -50,24 +52,27 @@ def few_of(names: Sequence[str]) -> str:
 
 
 def what_fills(
-    workloads: Iterable[str], releases: Sequence[str], *, in_published: bool = True
+    workloads: Iterable[str],
+    releases: Sequence[str],
+    trainable: frozenset[str],
+    *,
+    in_published: bool = True,
 ) -> str:
     """The commands that bring data of these workloads, as the end of a sentence; "" if none do.
 
     Args:
         workloads: that the figure lacks.
         releases: that have been looked in; what they lack they will not bring.
+        trainable: the workloads that can be trained.
         in_published: whether the published release has what the figure is about.
     """
-    from dbtool.archive.table import published_studies
-    from producers.workloads.registry import WORKLOADS
-
     names = list(dict.fromkeys(workloads))
-    published = {study.workload for study in published_studies()}
+    catalog = schema_folder() / "catalog" / "published_workloads.csv"
+    published = set(pl.read_csv(catalog)["workload"])
     ways = []
     if in_published and PUBLISHED not in releases and published.intersection(names):
         ways.append(f"the published release ({FETCH})")
-    producible = [name for name in names if name in WORKLOADS]
+    producible = [name for name in names if name in trainable]
     commands = [f"`dbtool produce {name}`" for name in producible[:MOST_COMMANDS]]
     if commands:
         more = len(producible) - len(commands)
@@ -75,16 +80,8 @@ def what_fills(
     return " or ".join(ways)
 
 
-def looked_at(releases: Sequence[str], workloads: Sequence[str] | None) -> str:
-    """The workloads that a request names, or else the releases, in words."""
-    return f"release {', '.join(releases)}" if workloads is None else ", ".join(workloads)
-
-
 def no_data(
-    spec: FigureSpec,
-    releases: Sequence[str],
-    left_out: pl.DataFrame,
-    workloads: Sequence[str] | None,
+    spec: FigureSpec, releases: Sequence[str], left_out: pl.DataFrame, request: Request
 ) -> NoDataError:
     """The error for a figure without a single row: what would fill it.
 
@@ -92,21 +89,24 @@ def no_data(
         spec: the figure.
         releases: that were looked in.
         left_out: the rows that name the figure's curves.
-        workloads: those that the request names.
+        request: what the figure is drawn with.
     """
-    if spec.compares is not None and releases:
+    named = request.workloads
+    looked_at = f"release {', '.join(releases)}" if named is None else ", ".join(named)
+    if releases and spec.takes_only:
         return NoDataError(
-            f"of {looked_at(releases, workloads)} no two workloads with a goal differ in their "
-            f"{spec.compares} alone; see what there is with `dbtool workloads`"
+            f"{looked_at} has no workloads with a goal that {spec.takes_only}; "
+            "see what there is with `dbtool workloads`"
         )
-    if workloads is not None:
-        return NoDataError(f"no goal is known for {', '.join(workloads)}; give one with --goal")
-    held = looked_at(releases, None) if releases else "the database, which holds no release,"
-    if left_out.is_empty():
+    if named is not None:
+        return NoDataError(f"no goal is known for {looked_at}; give one with --goal")
+    held = looked_at if releases else "the database, which holds no release,"
+    missing = spec.workloads or left_out["workload"].drop_nulls()
+    if not len(missing):
         return NoDataError(
             f"{held} has no workload with a goal for {spec.name}; "
             "load shards with `dbtool ingest PATH` or train with `dbtool produce WORKLOAD`"
         )
-    filled = what_fills(left_out["workload"].drop_nulls(), releases, in_published=spec.in_published)
+    filled = what_fills(missing, releases, request.trainable, in_published=spec.in_published)
     way = f"{filled} would fill it" if filled else "no release or producer of dbtool has them"
     return NoDataError(f"{held} has no rows of {spec.name}; {way}")

@@ -4,73 +4,79 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dbtool.figures.kinds import RENDERERS, KeyEntry
+from dbtool.figures import marks
+from dbtool.figures.kinds import RENDERERS
+from dbtool.figures.marks import Mark
 from dbtool.figures.style import QUIET
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from matplotlib.figure import Figure
+
     from dbtool.figures.panels import Panel
 
 
-def needs_names(panel: Panel) -> bool:
-    """Whether the panel's title does not say which curves it shows."""
-    series = panel.series()
-    told = len(series) == 1 and _words(next(iter(series))) <= _words(panel.title)
-    return not told and RENDERERS[panel.kind].names_curves(panel)
+def names_of(panel: Panel) -> list[Mark]:
+    """The panel's series, each with a sample of how it looks; none where its title names them."""
+    renderer, series = RENDERERS[panel.kind], panel.series()
+    in_title = len(series) == 1 and _words(next(iter(series))) <= _words(panel.title)
+    if in_title or not renderer.names_curves(panel):
+        return []
+    return [
+        Mark(label, "", {"color": curve.colour, **renderer.sample(curve.name, 0)})
+        for label, curve in series.items()
+    ]
 
 
 def _words(text: str) -> set[str]:
     return set(text.casefold().replace(",", "").split())
 
 
-def names_of(panel: Panel) -> list[KeyEntry]:
-    """The panel's series, each with a sample of how it looks."""
-    renderer = RENDERERS[panel.kind]
-    return [
-        KeyEntry(label, "", {"color": curve.colour, **renderer.sample(curve.name, 0)})
-        for label, curve in panel.series().items()
-    ]
-
-
-def shared_names(panels: Sequence[Panel]) -> list[KeyEntry]:
-    """The series of all panels, where one legend can name them; else nothing.
+def shared_names(named: Sequence[Sequence[Mark]]) -> Sequence[Mark]:
+    """Of the names of all panels those that one legend can hold for all; else nothing.
 
     It can where each panel's series are among those of the panel with the most, in their colours.
     """
-    named = [panel for panel in panels if needs_names(panel)]
-    if len(named) < 2 or len(named) < len(panels):
-        return []
-    fullest = max(named, key=lambda panel: len(panel.series()))
-    colour_of = {label: curve.colour for label, curve in fullest.series().items()}
-    if len(colour_of) < 2:
-        return []
-    agree = all(
-        colour_of.get(label) == curve.colour
-        for panel in named
-        for label, curve in panel.series().items()
-    )
-    return names_of(fullest) if agree else []
+    fullest = max(named, key=len)
+    alike = all(names and all(mark in fullest for mark in names) for names in named)
+    return fullest if alike and len(named) > 1 and len(fullest) > 1 else []
 
 
-def releases_of(panels: Sequence[Panel]) -> list[KeyEntry]:
+def releases_of(panels: Sequence[Panel]) -> list[Mark]:
     """The releases, where there are several, each with its marker and line."""
-    names = {curve.place: curve.release for panel in panels for curve in panel.curves}
     if panels[0].releases < 2:
         return []
     renderer = RENDERERS[panels[0].kind]
     return [
-        KeyEntry(f"release {names[place]}", "", {"color": QUIET, **renderer.sample("", place)})
-        for place in sorted(names)
+        Mark(f"release {name}", "", {"color": QUIET, **renderer.sample("", index)})
+        for index, name in sorted(_releases(panels).items())
     ]
 
 
-def key_of(panels: Sequence[Panel]) -> list[KeyEntry]:
-    """The marks that occur in the figure, each once."""
-    kinds = dict.fromkeys(panel.kind for panel in panels)
-    entries = [
-        entry
-        for kind in kinds
-        for entry in RENDERERS[kind].key([panel for panel in panels if panel.kind == kind])
-    ]
-    return list({entry.text: entry for entry in entries}.values())
+def _releases(panels: Sequence[Panel]) -> dict[int, str]:
+    return {curve.release_index: curve.release for panel in panels for curve in panel.curves}
+
+
+def key_of(figure: Figure, panels: Sequence[Panel]) -> list[Mark]:
+    """The marks that are drawn in a figure, each once; stars differ by release."""
+    drawn = {
+        str(artist.get_label()).partition(":")[0]
+        for axes in figure.axes
+        for artist in axes.get_children()
+    }
+    releases = sorted(_releases(panels).items())
+    found = []
+    for name, mark in marks.KEY.items():
+        if name == "best" and name in drawn and len(releases) > 1:
+            found += [
+                Mark(
+                    f"{mark.text} ({release})",
+                    mark.shape,
+                    {**mark.look, "markerfacecolor": marks.star_face(index)},
+                )
+                for index, release in releases
+            ]
+        elif name in drawn:
+            found.append(mark)
+    return found

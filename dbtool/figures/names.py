@@ -3,50 +3,35 @@
 from __future__ import annotations
 
 import re
-from types import MappingProxyType
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+import msgspec
 
-_WORDS: Mapping[str, str] = MappingProxyType(
-    {
-        "simple_cnn_base": "Simple CNN",
-        "simple_cnn_narrow": "Simple CNN, narrow",
-        "simple_cnn_wide": "Simple CNN, wide",
-        "simple_cnn": "Simple CNN",
-        "resnet_8": "ResNet-8",
-        "resnet_50": "ResNet-50",
-        "vgg_11": "VGG-11",
-        "transformer_base": "Transformer",
-        "transformer_wide": "Transformer, wide",
-        "transformer_shallow": "Transformer, shallow",
-        "transformer_narrow_and_shallow": "Transformer, narrow shallow",
-        "transformer_tiny": "Transformer, tiny",
-        "lstm": "LSTM",
-        "sgd": "SGD",
-        "nesterov_momentum": "Nesterov momentum",
-        "adam": "Adam",
-        "adamw": "AdamW",
-        "rmsprop": "RMSProp",
-        "lars": "LARS",
-        "lamb": "LAMB",
-        "muon": "Muon",
-        "mnist": "MNIST",
-        "fashion_mnist": "Fashion MNIST",
-        "cifar_10": "CIFAR-10",
-        "imagenet": "ImageNet",
-        "imagenet_half_images": "ImageNet, half the images",
-        "imagenet_half_classes": "ImageNet, half the classes",
-        "open_images_v4": "Open Images",
-        "lm1b": "LM1B",
-        "common_crawl": "Common Crawl",
-        "brown": "the Brown corpus",
-    }
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Name(msgspec.Struct, frozen=True):
+    """What a name is called and drawn in; "" where nothing is fixed."""
+
+    called: str = ""
+    colour: str = ""
+
+
+_GROUPS = msgspec.toml.decode(
+    files("dbtool.figures").joinpath("names.toml").read_text(encoding="utf-8"),
+    type=dict[str, dict[str, Name]],
 )
-_OPTIMIZERS = frozenset(
-    {"sgd", "momentum", "nesterov_momentum", "adam", "adamw", "rmsprop", "lars", "lamb", "muon"}
-)
+NAMES = {name: known for group in _GROUPS.values() for name, known in group.items()}
+"""The names of names.toml."""
+
+_SPLITS = {"train": "training", "val": "validation", "test": "test", "batch": "batch"}
+_MEASURES = {
+    "cross_entropy_error": "cross entropy",
+    "classification_error": "error",
+    "average_precision": "average precision",
+}
 _PUNCTUATION = frozenset(",;:")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _SUBSET = re.compile(r"mnist_(\d+)")
@@ -72,26 +57,42 @@ def _readable_word(word: str) -> str:
         return f"FC {word.removeprefix('fc_').replace('_', '-')}"
     if subset := _SUBSET.fullmatch(word):
         return f"MNIST, {int(subset[1]):,} images"
-    return _WORDS.get(word, word)
+    split, _, measure = word.partition("_")
+    if split in _SPLITS and measure in _MEASURES:
+        return f"{_SPLITS[split]} {_MEASURES[measure]}"
+    return NAMES.get(word, Name()).called or word
 
 
 def _readable_path(path: str) -> str:
     """A workload, or a data set in its collection; a path that says more stays as it is."""
     *folders, name = path.split("/")
-    if name in _OPTIMIZERS and len(folders) in {2, 3}:
+    if name in _GROUPS["optimizers"] and len(folders) in {2, 3}:
         *collection, dataset, model = folders
         words = f"{_readable_word(model)} on {_readable_word(dataset)}, {_readable_word(name)}"
-        return words + _readable_collection(collection)
-    if len(folders) == 1 and (name in _WORDS or _SUBSET.fullmatch(name)):
-        return _readable_word(name) + _readable_collection(folders)
-    return path
+    elif len(folders) == 1 and (name in _GROUPS["data_sets"] or _SUBSET.fullmatch(name)):
+        collection, words = folders, _readable_word(name)
+    else:
+        return path
+    # The names of subsets say enough.
+    if not collection or collection[0].endswith("_subsets"):
+        return words
+    return f"{words} ({collection[0].replace('_', ' ')})"
 
 
-def _readable_collection(folders: Sequence[str]) -> str:
-    """What stands behind a data set in a collection; the names of subsets say enough."""
-    if not folders or folders[0].endswith("_subsets"):
-        return ""
-    return f" ({folders[0].replace('_', ' ')})"
+def goal_words(metric: str, goal: float, *, inclusive: bool) -> str:
+    """A goal as one says it.
+
+    Example:
+        >>> goal_words("val_classification_error", 0.01, inclusive=False)
+        'validation error < 0.01'
+    """
+    strict, equal = (">", "≥") if metric.endswith("average_precision") else ("<", "≤")
+    return f"{readable(metric)} {equal if inclusive else strict} {goal}"
+
+
+def sentence(words: str) -> str:
+    """The words with a capital letter first."""
+    return words[:1].upper() + words[1:]
 
 
 def form_a_sequence(names: Sequence[str]) -> bool:

@@ -1,13 +1,13 @@
-"""The points as what a renderer draws: panels of curves, in order, with their words and colours."""
+"""The points as what a renderer draws: panels of curves, in order, with labels and colours."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from dbtool.figures.names import readable
+from dbtool.figures.kinds import RENDERERS
+from dbtool.figures.names import goal_words, readable, sentence
 from dbtool.figures.style import colours
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from dbtool.figures.points import Points
-    from dbtool.figures.specs import FigureSpec, Kind
+    from dbtool.figures.specs import FigureSpec, Kind, Scale
 
 # Goals of more curves than this would be a paragraph over the panel.
 MOST_GOALS = 4
@@ -31,7 +31,7 @@ class Curve:
         label: how the series is called on paper.
         colour: of its line and markers; that of the series, in every release.
         release: where the points are from.
-        place: of the release among those drawn, from 0; line and markers go by it.
+        release_index: of the release among those drawn, from 0; line and markers go by it.
         rows: the points, with the columns of their kind.
     """
 
@@ -39,52 +39,69 @@ class Curve:
     label: str
     colour: str
     release: str
-    place: int
+    release_index: int
     rows: pl.DataFrame
 
     def column(self, name: str) -> list[Any]:
         """A column's values; all None where the query has no such column."""
         return self.rows[name].to_list() if name in self.rows.columns else [None] * self.rows.height
 
-    def flags(self, name: str) -> list[bool]:
-        """A column of booleans, False where it says nothing."""
-        return [bool(value) for value in self.column(name)]
+    def columns(self, *names: str) -> list[tuple[Any, ...]]:
+        """Several columns' values, a tuple a row."""
+        return list(zip(*map(self.column, names), strict=True))
+
+    def marked(self, flag: str) -> list[tuple[float, float]]:
+        """The points with a y where a column of booleans is true."""
+        rows = self.columns("x", "y", flag)
+        return [(x, y) for x, y, marked in rows if marked and y is not None]
 
     def fewer(self) -> list[bool]:
         """Whether each study has fewer trials than the figure asks for."""
         return [
             trials is not None and asked is not None and trials < asked
-            for trials, asked in zip(
-                self.column("trials"), self.column("asked_trials"), strict=True
-            )
+            for trials, asked in self.columns("trials", "asked_trials")
         ]
 
     def unreached(self) -> list[float]:
         """The x at which no trial reached the goal."""
-        return [x for x, y in zip(self.column("x"), self.column("steps"), strict=True) if y is None]
+        return [x for x, steps in self.columns("x", "steps") if steps is None]
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel: what it holds, its heading, a line below it, its words, and its curves.
+    """One panel: what it holds, its heading, a line below it, its labels, and its curves.
 
     Attributes:
         kind: which renderer draws it.
         title: the heading.
-        subtitle: the goal.
-        x_label: the words along the horizontal axis.
-        y_label: the words along the vertical axis.
+        goal: the goal, or those of the curves, in words; "" where there is none.
+        spec: the figure.
         curves: in the query's order.
         releases: how many releases the figure is drawn from.
     """
 
     kind: Kind
     title: str
-    subtitle: str
-    x_label: str
-    y_label: str
+    goal: str
+    spec: FigureSpec
     curves: Sequence[Curve]
     releases: int
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """Of the axes: the rows tell them, or else the figure or its kind."""
+        metric = readable(self.first("metric") or "")
+        x, y = (label.format(metric) for label in RENDERERS[self.kind].labels)
+        return (
+            sentence(self.first("x_label") or self.spec.x_label or x),
+            sentence(self.first("y_label") or self.spec.y_label or y),
+        )
+
+    @property
+    def scales(self) -> tuple[Scale, Scale]:
+        """Of the axes: the figure tells them, or else its kind."""
+        x, y = RENDERERS[self.kind].scales
+        return self.spec.x_scale or x, self.spec.y_scale or y
 
     def series(self) -> dict[str, Curve]:
         """One curve of each series, by the series' label."""
@@ -93,12 +110,13 @@ class Panel:
             found.setdefault(curve.label, curve)
         return found
 
-    def values(self, column: str) -> list[float]:
-        """Every number of a column, of all curves, that is finite."""
+    def values(self, *names: str) -> list[float]:
+        """Every number of some columns, of all curves, that is finite."""
         return [
             value
+            for name in names
             for curve in self.curves
-            for value in curve.column(column)
+            for value in curve.column(name)
             if value is not None and math.isfinite(value)
         ]
 
@@ -116,32 +134,34 @@ def panels_of(points: Points, spec: FigureSpec) -> list[Panel]:
             "panel_order", "series", "series_order"
         ).iter_rows():
             names.setdefault(panel, {})[series] = order
-    panels = []
-    for frame in points.rows.partition_by("panel_order", maintain_order=True):
-        colour_of = _colours(frame.item(0, "panel_order"), names)
-        curves = [
-            Curve(
-                name=part.item(0, "series"),
-                label=readable(part.item(0, "series")),
-                colour=colour_of[part.item(0, "series")],
-                release=part.item(0, "release"),
-                place=part.item(0, "release_order") - 1,
-                rows=part,
-            )
-            for part in frame.partition_by("series_order", "release_order", maintain_order=True)
-        ]
-        panels.append(
-            Panel(
-                kind=cast("Kind", frame.item(0, "kind")),
-                title=readable(frame.item(0, "panel")),
-                subtitle=_goals(curves),
-                x_label=_sentence(_word(frame, "x_label") or spec.x_label),
-                y_label=_sentence(_word(frame, "y_label") or spec.y_label),
-                curves=curves,
-                releases=len(points.releases),
-            )
+    return [
+        _panel(frame, spec, _colours(frame.item(0, "panel_order"), names), len(points.releases))
+        for frame in points.rows.partition_by("panel_order", maintain_order=True)
+    ]
+
+
+def _panel(
+    frame: pl.DataFrame, spec: FigureSpec, colour_of: Mapping[str, str], releases: int
+) -> Panel:
+    curves = [
+        Curve(
+            name=part.item(0, "series"),
+            label=readable(part.item(0, "series")),
+            colour=colour_of[part.item(0, "series")],
+            release=part.item(0, "release"),
+            release_index=part.item(0, "release_order") - 1,
+            rows=part,
         )
-    return panels
+        for part in frame.partition_by("series_order", "release_order", maintain_order=True)
+    ]
+    return Panel(
+        kind=frame.item(0, "kind"),
+        title=sentence(readable(frame.item(0, "panel"))),
+        goal=_goals(curves),
+        spec=spec,
+        curves=curves,
+        releases=releases,
+    )
 
 
 def _colours(panel: int, names: Mapping[int, Mapping[str, int]]) -> dict[str, str]:
@@ -151,40 +171,34 @@ def _colours(panel: int, names: Mapping[int, Mapping[str, int]]) -> dict[str, st
     another panel has all of its series and more, those of that panel hold.
 
     Args:
-        panel: its place.
-        names: by place, the series of every panel with their places.
+        panel: its number.
+        names: by number, the series of every panel with their numbers.
     """
     known = max((other for other in names.values() if names[panel].keys() <= other.keys()), key=len)
     return colours(sorted(known, key=lambda name: known[name]))
 
 
-def _word(frame: pl.DataFrame, column: str) -> str | None:
-    """The first value of an optional column of words."""
-    if column not in frame.columns:
-        return None
-    words = frame[column].drop_nulls()
-    return None if words.is_empty() else str(words.item(0))
-
-
-def _sentence(words: str) -> str:
-    """The words with a capital letter first."""
-    return words[:1].upper() + words[1:]
+def goal_of(row: Mapping[str, Any]) -> str:
+    """The goal of a row in words; "" where it has none."""
+    if row["goal"] is None:
+        return ""
+    metric = row.get("goal_metric") or row["metric"]
+    return goal_words(metric, row["goal"], inclusive=bool(row["goal_inclusive"]))
 
 
 def _goals(curves: Sequence[Curve]) -> str:
     """The panel's goal, or the goal of each curve where they differ."""
-    goals = {curve.label: curve.column("goal_text")[0] or "" for curve in curves}
-    texts = list(dict.fromkeys(goals.values()))
+    goals = {curve.label: goal_of(curve.rows.row(0, named=True)) for curve in curves}
+    texts = set(goals.values())
     if len(texts) == 1:
-        return texts[0]
-    if len(texts) <= MOST_GOALS and not any(_says(name, goal) for name, goal in goals.items()):
-        return "; ".join(f"{name}: {goal}" for name, goal in goals.items())
-    # The curves are named by their goals, so that only what they have in common is to be said.
-    columns = zip(*(text.split(" ") for text in texts), strict=False)
-    shared = [words[0] for words in itertools.takewhile(lambda w: len(set(w)) == 1, columns)]
-    return f"{' '.join(shared)} the goal" if shared else ""
+        return texts.pop()
+    if len(texts) <= MOST_GOALS and not any(_names(label, goal) for label, goal in goals.items()):
+        return "; ".join(f"{label}: {goal}" for label, goal in goals.items())
+    # The curves are named by their goals, so that only what they have in common is named.
+    shared = {text.rpartition(" ")[0] for text in texts}
+    return f"{shared.pop()} the goal" if len(shared) == 1 else ""
 
 
-def _says(name: str, goal: str) -> bool:
+def _names(label: str, goal: str) -> bool:
     """Whether a curve's name holds the number that its goal ends with."""
-    return goal.rsplit(" ", maxsplit=1)[-1] in name.split(" ")
+    return goal.rpartition(" ")[2] in label.split(" ")

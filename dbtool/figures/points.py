@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import polars as pl
 
-from dbtool.errors import UsageError
-from dbtool.figures.gaps import NoDataError, looked_at, no_data
+from dbtool.core.errors import UsageError
+from dbtool.figures.gaps import NoDataError, no_data
+from dbtool.store.questions import Question, listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dbtool.figures.specs import FigureSpec
+    from dbtool.store.database import Database
 
 __all__ = ["NoDataError", "Points", "Request", "as_points", "filled_query", "read_points"]
 
@@ -32,12 +33,14 @@ class Request:
         trials: the first trials of each study to use.
         goal: the goal of every curve, in place of the query's own.
         workloads: the workloads of the figures that take any.
+        trainable: the workloads that `dbtool produce` trains, for sentences about what is missing.
     """
 
     release: str | None = None
     trials: int | None = None
     goal: float | None = None
     workloads: tuple[str, ...] | None = None
+    trainable: frozenset[str] = frozenset()
 
     @property
     def releases(self) -> tuple[str, ...]:
@@ -52,17 +55,19 @@ class Points:
     Attributes:
         rows: a row a point, sorted by panel, series, release, x. Columns of every figure: panel,
             series, x, y (null where there is no point), panel_order, series_order, kind, release,
-            release_order, workload, metric, goal, goal_text, trials, asked_trials; a panel's kind
-            says which others there are.
+            release_order, workload, metric, goal, goal_inclusive, trials, asked_trials; a panel's
+            kind says which others there are.
         left_out: the rows of the curves that a release has no data of; x is null.
         releases: those the request names, or the one the rows are from; in their order.
         sql: the query with its parameters filled in; it runs as it is.
+        trainable: as in the request.
     """
 
     rows: pl.DataFrame
     left_out: pl.DataFrame
     releases: Sequence[str]
     sql: str
+    trainable: frozenset[str] = frozenset()
 
     @property
     def release(self) -> str:
@@ -75,80 +80,63 @@ class Points:
 
 
 def filled_query(spec: FigureSpec, request: Request) -> str:
-    """The figure's query with literals in place of its parameters, to read or to run elsewhere."""
-    values = _values(spec, request)
+    """The figure's query with literals in place of its parameters, to read or to run elsewhere.
 
-    def literal(found: re.Match[str]) -> str:
-        name = found[1]
-        return _literal(values[name]) if name in values else found[0]
+    Example:
+        >>> print(filled_query(find_figure("momenta"), Request(goal=0.03)).splitlines()[-2])
+        points AS (FROM steps_points('study_rows'))
+    """
+    values = {name: _literal(value) for name, value in _values(spec, request).items()}
+    text = spec.query_path.read_text(encoding="utf-8")
+    return _PARAMETER.sub(lambda found: values[found[1]], text)
 
-    return _PARAMETER.sub(literal, spec.query_path.read_text(encoding="utf-8"))
 
-
-def read_points(
-    connection: duckdb.DuckDBPyConnection, spec: FigureSpec, request: Request
-) -> Points:
+def read_points(db: Database, spec: FigureSpec, request: Request) -> Points:
     """Runs a figure's query.
 
     Raises:
         UsageError: the request names workloads and the figure has its own.
         NoDataError: the database holds no rows of the figure.
+        DbtoolError: a shard is damaged.
+
+    Example:
+        >>> read_points(db, find_figure("steps"), Request(goal=0.03)).rows["panel"].n_unique()
+        5
     """
-    text = spec.query_path.read_text(encoding="utf-8")
-    (statement,) = duckdb.extract_statements(text)
-    values = _values(spec, request)
-    frame = connection.execute(
-        text, {name: values[name] for name in statement.named_parameters}
-    ).pl()
-    points = as_points(frame, spec, request)
+    query = filled_query(spec, request)
+    points = as_points(db.result(Question(query, {}, measurements=True)).polars(), spec, request)
     if points.rows.is_empty():
-        held = connection.execute("SELECT release FROM releases").fetchall()
-        releases = request.releases or tuple(name for (name,) in held)
-        _check_metaparameter(connection, spec, releases, request.workloads)
-        raise no_data(spec, releases, points.left_out, request.workloads)
+        releases = request.releases or [name for name, *_ in db.result(listed("releases"))]
+        raise no_data(spec, releases, points.left_out, request)
     return points
 
 
-def _check_metaparameter(
-    connection: duckdb.DuckDBPyConnection,
-    spec: FigureSpec,
-    releases: Sequence[str],
-    workloads: Sequence[str] | None,
-) -> None:
-    """Says that the trials which were looked at lack what the figure is about.
+def count_panels(db: Database, spec: FigureSpec, request: Request) -> tuple[int, int]:
+    """How many panels a figure has data for, and how many it has in all.
 
-    Raises:
-        NoDataError: so it is.
+    The figure's own query tells, which without trials reads no measurements.
     """
-    if spec.metaparameter is None or not releases:
-        return
-    having = connection.execute(
-        "FROM trials WHERE list_contains($releases, release) "
-        "AND ($workloads IS NULL OR list_contains($workloads, workload)) "
-        "AND map_contains(metaparameters, $metaparameter) LIMIT 1",
-        {
-            "releases": list(releases),
-            "workloads": None if workloads is None else list(workloads),
-            "metaparameter": spec.metaparameter,
-        },
+    # What a trial measured only its measurements tell; for the rest it is enough that a study is
+    # there, which then leaves a row that counts 0 trials.
+    measured = spec.kind == "curves"
+    query = filled_query(spec, replace(request, trials=1 if measured else 0)).rstrip(";\n")
+    held = "x IS NOT NULL" if measured else "x IS NOT NULL OR trials IS NOT NULL"
+    counts = (
+        "SELECT count(*) FILTER (held), count(*) FROM ("  # noqa: S608 (a query of ours)
+        f"SELECT panel, bool_or({held}) AS held FROM (\n{query}) GROUP BY panel)"
     )
-    if having.fetchone() is None:
-        example = f" '{workloads[0]}'" if workloads else ""
-        raise NoDataError(
-            f"no trial of {looked_at(releases, workloads)} has a {spec.metaparameter}; "
-            f"see what they have with `dbtool trials{example}`"
-        )
+    [(filled, panels)] = db.result(Question(counts, {}, measurements=measured))
+    return filled, panels
 
 
 def as_points(frame: pl.DataFrame, spec: FigureSpec, request: Request) -> Points:
     """A query's rows as points: those to draw apart from those that name what is left out."""
-    for column, value in (("kind", spec.kind), ("release_order", 1)):
-        if column not in frame.columns:
-            frame = frame.with_columns(pl.lit(value).alias(column))
+    if "kind" not in frame.columns:
+        frame = frame.with_columns(kind=pl.lit(spec.kind))
     held = frame.filter(pl.col("x").is_not_null())
     releases = request.releases or tuple(held["release"].drop_nulls().unique(maintain_order=True))
     left_out = frame.filter(pl.col("x").is_null())
-    return Points(held, left_out, releases, filled_query(spec, request))
+    return Points(held, left_out, releases, filled_query(spec, request), request.trainable)
 
 
 def _values(spec: FigureSpec, request: Request) -> Mapping[str, Any]:
@@ -162,11 +150,12 @@ def _values(spec: FigureSpec, request: Request) -> Mapping[str, Any]:
             f"{spec.name} names its workloads itself; "
             f"draw any others with `dbtool plot steps --workload {request.workloads[0]}`"
         )
+    workloads = spec.workloads or request.workloads
     return {
         "release": request.release,
         "trials": request.trials,
         "goal": request.goal,
-        "workloads": None if request.workloads is None else list(request.workloads),
+        "workloads": None if workloads is None else list(workloads),
     }
 
 
@@ -175,7 +164,7 @@ def _literal(value: object) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, list):
-        return f"[{', '.join(_literal(item) for item in value)}]"
+        return f"[{', '.join(map(_literal, value))}]"
     if isinstance(value, str):
         escaped = value.replace("'", "''")
         return f"'{escaped}'"

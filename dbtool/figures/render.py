@@ -1,177 +1,216 @@
-"""From points to a Matplotlib figure: panels, their headings, legend, key and caption."""
+"""From points to a Matplotlib figure: panels, their headings, legend, key and caption.
+
+Matplotlib's constrained layout places the panels; how high the figure is, with what stands over and
+under them, follows from the number of lines.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from matplotlib import rc_context
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.transforms import Bbox
 
-from dbtool.figures.canvas import Canvas
-from dbtool.figures.caption import facts_and_gaps
-from dbtool.figures.geometry import spread
-from dbtool.figures.kinds import RENDERERS
-from dbtool.figures.layout import (
-    CAPTION_LINE,
-    HEAD_GAP,
-    KEY_GAP,
-    KEY_LINE,
-    NAME_LINE,
-    PANEL_TITLE_LINE,
-    SUBTITLE_LINE,
-    TITLE_GAP,
-    TITLE_LINE,
-    TOP,
-    Layout,
-    lay_out,
-    line_count,
+from dbtool.figures.blocks import (
+    Legend,
+    Text,
+    balanced_lines,
+    draw_stack,
+    height_of,
+    lines_of,
 )
+from dbtool.figures.caption import facts_and_gaps
+from dbtool.figures.kinds import RENDERERS
 from dbtool.figures.legend import key_of, names_of, releases_of, shared_names
-from dbtool.figures.look import Look, Pen
 from dbtool.figures.panels import panels_of
-from dbtool.figures.style import CAPTION, INK, LABEL, PANEL_TITLE, QUIET, SMALL, TITLE
+from dbtool.figures.scales import Size
+from dbtool.figures.style import CAPTION, DOTS_PER_INCH, INK, LABEL, PANEL_TITLE, RC, SMALL, TITLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
 
-    from dbtool.figures.kinds import KeyEntry
-    from dbtool.figures.layout import Box, Head
+    from dbtool.figures.blocks import Stack
+    from dbtool.figures.marks import Mark
     from dbtool.figures.panels import Panel
     from dbtool.figures.points import Points
     from dbtool.figures.specs import FigureSpec
 
-LABEL_DISTANCE = 0.14
-LABEL_INDENT = 0.12
-# From the axes to the words along the vertical one.
-Y_LABEL_DISTANCE = 0.42
+# Inches round the figure, and what stands beside and between axes at most, from which follows how
+# wide these are; constrained layout sees to it that nothing overlaps.
+EDGE = 0.1
+LEFT, GAP, Y_LABEL = 0.62, 0.46, 0.18
+# Panels narrower than this go below each other.
+NARROWEST_PANEL = 1.45
+# The widths that suit figures by their number of columns; that of one column is its kind's.
+WIDTHS = {2: 7.0, 3: 7.0, 4: 9.2}
+# What ticks and the label of an axis take, and what is between axes and their head.
+TICKS, X_LABEL, HEAD_GAP = 0.214, 0.178, 0.056
+# A label may be so many inches longer than its axis.
+Y_LABEL_OVERHANG = 0.35
+# Beyond so many panels Matplotlib takes longer to align labels than to draw the rest.
+MOST_ALIGNED = 12
+# Some devices draw letters a little wider than they are measured.
+TEXT_ROOM = 0.98
 
 
-def draw(points: Points, spec: FigureSpec, look: Look | None = None) -> Figure:
+def draw(points: Points, spec: FigureSpec, width: float | None = None) -> Figure:
     """The figure of the points; nothing is drawn that the points do not say.
 
     Args:
         points: what the figure's query returned.
         spec: the figure.
-        look: its width and style; None: as for print, as wide as suits it.
+        width: in inches; None: as wide as suits its panels.
     """
-    look = look or Look()
     panels = panels_of(points, spec)
-    names, key = shared_names(panels), key_of(panels)
-    legend = releases_of(panels) + names
-    shared, panels = _shared_subtitle(panels)
-    layout = lay_out(
-        panels,
-        spec.title,
-        shared,
-        spec.columns,
+    caption = facts_and_gaps(points, panels, spec)
+    goal, panels = _shared_goal(panels)
+    page = _page_of(panels, spec.columns, width)
+    names = [names_of(panel) for panel in panels]
+    shared = shared_names(names)
+    heads = _heads(page, spec.title, [[]] * len(panels) if shared else names)
+    room = TEXT_ROOM * (page.width - 2 * EDGE)
+    legend = Legend([*releases_of(panels), *shared], room)
+    over: Stack = [
+        Text(balanced_lines(spec.title, room, TITLE, "bold"), TITLE, INK, "bold"),
+        Text(lines_of(goal, room, LABEL), LABEL),
+        EDGE if legend.entries else 0.0,
         legend,
-        key,
-        facts_and_gaps(points, panels, spec),
-        look,
-        names_shared=bool(names),
-    )
-    scale = look.scale
-    with rc_context(look.rc()):
-        figure = Figure(figsize=(layout.width * scale, layout.height * scale))
-        canvas = Canvas(figure, layout.width, layout.height, scale)
-        _write_top(canvas, layout, legend)
-        for panel, box, head in zip(panels, layout.boxes, layout.heads, strict=True):
-            axes = figure.add_axes(canvas.rectangle(box))
-            pen = Pen(box.width, box.height, scale)
-            RENDERERS[panel.kind].draw(axes, panel, pen)
-            _label_axes(axes, box, pen)
-            if layout.end_labels:
-                _draw_end_labels(axes, panel, pen)
-            _write_head(canvas, panel, box, head)
-        _write_foot(canvas, layout, key)
+    ]
+    with rc_context(RC):
+        figure = Figure(dpi=DOTS_PER_INCH)
+        for index, head in enumerate(heads):
+            _draw_panel(figure, page, index, head)
+        if len(panels) <= MOST_ALIGNED:
+            figure.align_ylabels()
+        key = Legend(key_of(figure, panels), room)
+        lines = [line for part in caption for line in lines_of(part, room, CAPTION)]
+        under: Stack = [key, 0.7 * EDGE if key.entries else 0.0, Text(lines, CAPTION)]
+        above, below = height_of(over) + 2 * EDGE, height_of(under) + 2 * EDGE
+        height = above + _panels_height(page, heads) + below
+        figure.set_size_inches(page.width, height)
+        side = EDGE / 2 / page.width
+        layout = ConstrainedLayoutEngine(
+            rect=(side, below / height, 1 - 2 * side, 1 - (above + below) / height),
+            w_pad=EDGE / 2,
+            h_pad=EDGE,
+            wspace=0.04,
+            hspace=0.0,
+        )
+        layout.execute(figure)
+        for axes in figure.axes:
+            # The solver's last digits depend on what the process drew before.
+            axes.set_position(Bbox(axes.get_position().get_points().round(6)))
+        draw_stack(figure, figure, over, EDGE, EDGE - above)
+        draw_stack(figure, figure, under, EDGE, EDGE - height)
     return figure
 
 
-def _shared_subtitle(panels: Sequence[Panel]) -> tuple[str, list[Panel]]:
+@dataclass(frozen=True)
+class _Page:
+    """Panels in rows of so many columns, and the figure's width if one is given."""
+
+    panels: Sequence[Panel]
+    columns: int
+    given_width: float | None
+
+    @property
+    def rows(self) -> int:
+        return -(-len(self.panels) // self.columns)
+
+    @property
+    def width(self) -> float:
+        usual = WIDTHS.get(self.columns) or max(RENDERERS[p.kind].page for p in self.panels)
+        return self.given_width or usual
+
+    @cached_property
+    def differ_beside(self) -> bool:
+        """Whether two panels of a row have other labels of the vertical axis."""
+        firsts = (self.panels[n - n % self.columns] for n in range(len(self.panels)))
+        return any(a.labels[1] != b.labels[1] for a, b in zip(self.panels, firsts, strict=True))
+
+    @cached_property
+    def size(self) -> Size:
+        """Of the axes of a panel."""
+        gaps = (GAP + Y_LABEL * self.differ_beside) * (self.columns - 1)
+        width = (self.width - LEFT - EDGE - gaps) / self.columns
+        side_by_side = min(self.columns, 3) - 1
+        aspect = max(RENDERERS[panel.kind].aspects[side_by_side] for panel in self.panels)
+        return Size(width, aspect * width)
+
+    def has_y_label(self, index: int) -> bool:
+        """Whether a panel's vertical axis has a label: in the first column, or all."""
+        return self.differ_beside or index % self.columns == 0
+
+    def has_x_label(self, index: int) -> bool:
+        """Whether a panel's horizontal axis has a label: not where the one below has it."""
+        below = self.panels[index + self.columns :][:1]
+        return not below or below[0].labels[0] != self.panels[index].labels[0]
+
+
+def _page_of(panels: Sequence[Panel], most: int, width: float | None) -> _Page:
+    """Sets panels side by side, at most so many where the page is wide enough."""
+    columns = min(len(panels), most)
+    if most == 3 and len(panels) > 9:
+        columns = 4
+    if most == 3 and len(panels) == 4:
+        columns = 2
+    while columns > 1 and _Page(panels, columns, width).size.width < NARROWEST_PANEL:
+        columns -= 1
+    return _Page(panels, columns, width)
+
+
+def _heads(page: _Page, title: str, names: Sequence[Sequence[Mark]]) -> list[Stack]:
+    """What stands above the panels; what stands over all of them is not repeated."""
+    width = page.size.width
+    heads: list[Stack] = []
+    for panel, marks in zip(page.panels, names, strict=True):
+        own = "" if panel.title == title else panel.title
+        goal = "; ".join(filter(None, (panel.goal, RENDERERS[panel.kind].remark(panel))))
+        heads.append(
+            [
+                Text(balanced_lines(own, width, PANEL_TITLE, "bold"), PANEL_TITLE, INK, "bold"),
+                Text(lines_of(goal, width, SMALL), SMALL),
+                Legend(marks, width),
+                HEAD_GAP,
+            ]
+        )
+    return heads
+
+
+def _panels_height(page: _Page, heads: Sequence[Stack]) -> float:
+    """About how high all rows of panels are, in inches."""
+    above = [height_of(head) for head in heads]
+    below = [X_LABEL * page.has_x_label(index) for index in range(len(heads))]
+    heads_and_labels = sum(
+        max(part[start : start + page.columns])
+        for part in (above, below)
+        for start in range(0, len(heads), page.columns)
+    )
+    return page.rows * (page.size.height + 2.4 * EDGE + TICKS) + heads_and_labels
+
+
+def _draw_panel(figure: Figure, page: _Page, index: int, head: Stack) -> None:
+    panel = page.panels[index]
+    axes: Axes = figure.add_subplot(page.rows, page.columns, index + 1)
+    RENDERERS[panel.kind].draw(axes, panel, page.size)
+    x_label, y_label = panel.labels
+    if page.has_x_label(index):
+        axes.set_xlabel(x_label, fontsize=LABEL, labelpad=2.5)
+    if page.has_y_label(index):
+        lines = balanced_lines(y_label, page.size.height + Y_LABEL_OVERHANG, LABEL)
+        axes.set_ylabel("\n".join(lines), fontsize=LABEL, labelpad=2.5)
+    draw_stack(figure, axes, head, 0.0, 0.0)
+
+
+def _shared_goal(panels: Sequence[Panel]) -> tuple[str, list[Panel]]:
     """The goal that all panels have, and the panels without it; else "" and the panels."""
-    goals = {panel.subtitle for panel in panels}
+    goals = {panel.goal for panel in panels}
     if len(panels) == 1 or len(goals) > 1:
         return "", list(panels)
-    return goals.pop(), [replace(panel, subtitle="") for panel in panels]
-
-
-def _write_top(canvas: Canvas, layout: Layout, legend: Sequence[KeyEntry]) -> None:
-    """Writes the title and the legend that all panels share."""
-    top = layout.height - TOP
-    for line, text in enumerate(layout.title):
-        canvas.words(layout.left, top - TITLE_LINE * (line + 0.8), text, TITLE, INK, bold=True)
-    top -= TITLE_LINE * len(layout.title)
-    for line, text in enumerate(layout.subtitle):
-        canvas.words(layout.left, top - SUBTITLE_LINE * (line + 0.8), text, LABEL, QUIET)
-    top -= SUBTITLE_LINE * len(layout.subtitle) + TITLE_GAP / 2
-    for item, entry in zip(layout.legend, legend, strict=True):
-        canvas.row(item, layout.left, top, KEY_LINE, entry.look)
-
-
-def _write_foot(canvas: Canvas, layout: Layout, key: Sequence[KeyEntry]) -> None:
-    """Writes the key and the caption."""
-    for item, entry in zip(layout.key, key, strict=True):
-        canvas.row(item, layout.left, layout.key_top, KEY_LINE, entry.look)
-    first = layout.key_top - KEY_LINE * line_count(layout.key) - (KEY_GAP if layout.key else 0.0)
-    for line, text in enumerate(layout.caption):
-        canvas.words(layout.left, first - CAPTION_LINE * (line + 0.8), text, CAPTION, QUIET)
-
-
-def _write_head(canvas: Canvas, panel: Panel, box: Box, head: Head) -> None:
-    """Writes title, subtitle and the curves' names from the axes upwards."""
-    height = box.bottom + box.height + HEAD_GAP
-    top = height + NAME_LINE * line_count(head.names)
-    for item, entry in zip(head.names, names_of(panel), strict=False):
-        canvas.row(item, box.left, top, NAME_LINE, entry.look)
-    top += head.names_height - NAME_LINE * line_count(head.names)
-    for text in reversed(head.subtitle):
-        canvas.words(box.left, top, text, SMALL, QUIET)
-        top += SUBTITLE_LINE
-    for text in reversed(head.title):
-        canvas.words(box.left, top, text, PANEL_TITLE, INK, bold=True)
-        top += PANEL_TITLE_LINE
-
-
-def _label_axes(axes: Axes, box: Box, pen: Pen) -> None:
-    """Writes the words along the axes, of those that carry them."""
-    if box.x_label:
-        axes.set_xlabel(box.x_label, fontsize=pen.pt(LABEL), labelpad=pen.pt(2.5))
-    if box.y_label:
-        axes.set_ylabel(box.y_label, fontsize=pen.pt(LABEL))
-        axes.yaxis.set_label_coords(-Y_LABEL_DISTANCE / box.width, 0.5)
-
-
-def _draw_end_labels(axes: Axes, panel: Panel, pen: Pen) -> None:
-    """Names each curve beside its last point, right of the axes; labels keep a line's distance."""
-    to_axes = axes.transData + axes.transAxes.inverted()
-    ends = [
-        [(x, y) for x, y in zip(c.column("x"), c.column("y"), strict=True) if y][-1]
-        for c in panel.curves
-    ]
-    wanted = [float(to_axes.transform(end)[1]) * pen.height for end in ends]
-    places = spread(wanted, LABEL_DISTANCE)
-    lift = max(0.0, -min(places)) - max(0.0, max(places) - pen.height)
-    for curve, end, place in zip(panel.curves, ends, places, strict=True):
-        axes.annotate(
-            curve.label,
-            xy=end,
-            xytext=(1 + LABEL_INDENT / pen.width, (place + lift) / pen.height),
-            textcoords="axes fraction",
-            fontsize=pen.pt(LABEL),
-            color=INK,
-            ha="left",
-            va="center",
-            annotation_clip=False,
-            parse_math=False,
-            arrowprops={
-                "arrowstyle": "-",
-                "relpos": (0, 0.5),
-                "color": curve.colour,
-                "lw": pen.pt(0.9),
-                "shrinkA": pen.pt(2),
-                "shrinkB": pen.pt(4),
-            },
-        )
+    return goals.pop(), [replace(panel, goal="") for panel in panels]

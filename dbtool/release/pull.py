@@ -1,37 +1,34 @@
-"""Takes a whole published release from a server: resumed after any failure, each file whole."""
+"""Downloads a whole release from a server: resumed after any failure, each file whole."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dbtool.archive.download.digest import sha256_of, write_whole
-from dbtool.archive.download.fetch import fetch
-from dbtool.archive.download.source import Source, parse_address
-from dbtool.archive.download.watch import FETCHING, Patience, Watch
-from dbtool.errors import DbtoolError, UsageError
-from dbtool.locks import lock
-from dbtool.store.published.layout import MANIFEST, SUMS
-from dbtool.store.published.manifest import is_published, parse_published, read_published, sums
-from dbtool.store.remote.places import file_address, folder_address
-from dbtool.store.remote.web import WebPlace
+from dbtool.core.download import DOWNLOADING, Downloader
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.files import make_folder, write_whole
+from dbtool.core.http import without_secrets
+from dbtool.core.manifest import MANIFEST, SUMS, is_release, read_manifest
+from dbtool.core.writer import locked
+from dbtool.release.layout import sums
+from dbtool.store.remote import read_remote_manifest, release_url, remote_file
+from dbtool.store.soundness import fault
+from dbtool.store.sources import folder_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-    from dbtool.store.published.manifest import PublishedFile, PublishedManifest
+    from dbtool.core.download import RetryPolicy
+    from dbtool.core.manifest import Manifest, ReleaseFile
 
-_PATIENCE = Patience()
-_UNWATCHED = Watch()
-# What came of files that are not in their places yet.
+# Where files lie until all have come.
 _COMING = ".pulling"
-_NO_NAME = re.compile(r"[^\w.-]+")
+_OTHER = "choose another folder with --out"
 
 
 @dataclass(frozen=True)
@@ -46,184 +43,123 @@ class Pulled:
     """
 
     folder: Path
-    manifest: PublishedManifest
+    manifest: Manifest
     files: int
     bytes: int
 
 
 def pull(
-    url: str, out: Path | None = None, watch: Watch = _UNWATCHED, patience: Patience = _PATIENCE
+    url: str,
+    folder: Path | None = None,
+    retries: RetryPolicy | None = None,
+    on_progress: Callable[[str, int, int | None], None] = lambda _what, _done, _total: None,
 ) -> Pulled:
-    """Takes a release, or what a folder lacks of it.
+    """Downloads a release, or what a folder lacks of it.
 
-    Files come into a hidden folder and go to their places once all are there, so that an older
-    state of the release stays whole meanwhile. What a failure or a kill leaves is gone on with.
+    Files come into a hidden folder and take their names once all are there, the manifest last, so
+    that an older state of the release stays whole meanwhile. What a failure or a kill leaves is
+    gone on with.
 
     Args:
-        url: the release's folder, or its manifest.
-        out: the folder to put it in, which is made; None: one named like the release, here.
-        watch: whom to tell how far it is.
-        patience: how long the server is tried.
+        url: of the release folder, or of its manifest.
+        folder: where to put it; made where it is not there. None: one named like the release, here.
+        retries: how long the server is tried.
+        on_progress: called with DOWNLOADING, the bytes that came of all files and their sum.
 
     Raises:
         UsageError: the URL is malformed, or the folder holds something else.
         DbtoolError: the server does not give the release, the disk is too small or cannot be
-            written, or another process pulls into the folder.
+            written, or another process writes to the folder.
+
+    Example:
+        >>> pull("https://example.org/my-release/", Path("my-release")).files
+        17
     """
-    address = folder_address(url)
-    place = WebPlace(address, patience)
-    try:
-        text = place.manifest()
-    finally:
-        place.close()
-    manifest = parse_published(text, f"{place.name}{MANIFEST}")
-    named = _NO_NAME.sub("-", manifest.release).strip(".-") or "release"
-    folder = out if out is not None else Path(named)
-    before = _before(folder, manifest)
-    with _coming(folder) as coming:
-        missing = [file for file in manifest.files if not _is_there(folder, file)]
-        _fetch_all(address, coming, missing, watch, patience)
-        with _writing(folder):
+    url = release_url(url)
+    with Downloader(
+        retries,
+        other_path=_OTHER,
+        other_source="check that the URL is a release folder's, then run the same command again",
+    ) as downloader:
+        manifest, text = read_remote_manifest(downloader, url)
+        _check_paths(manifest, url)
+        folder = folder or Path(folder_name(manifest.release))
+        _check_folder(folder, manifest.release)
+        make_folder(folder / _COMING, _OTHER)
+        with locked(folder, 0.0, f"wait until it has ended, or {_OTHER}"):
+            missing = [file for file in manifest.files if fault(folder, file) is not None]
+            done, total = 0, sum(file.bytes for file in missing)
+
+            def of_all(what: str, of_file: int, _size: int | None) -> None:
+                if what == DOWNLOADING:
+                    on_progress(what, done + of_file, total)
+
             for file in missing:
-                _put(coming / _name(file), folder / file.path)
-            _remove_old(folder, before, manifest)
-            write_whole(folder / SUMS, sums(manifest).encode())
-            write_whole(folder / MANIFEST, text)
-    return Pulled(folder, manifest, len(missing), sum(file.bytes for file in missing))
+                downloader.download(remote_file(url, file), _came(folder, file), of_all)
+                done += file.bytes
+            _replace(folder, manifest, text, missing)
+    return Pulled(folder, manifest, len(missing), total)
 
 
-def _before(folder: Path, manifest: PublishedManifest) -> PublishedManifest | None:
-    """The state of the release that the folder holds; None where it holds none that is whole.
+def _replace(folder: Path, manifest: Manifest, text: bytes, came: Sequence[ReleaseFile]) -> None:
+    """Gives the files that came their names, the manifest last, and removes those of before."""
+    _remove_gone(folder)
+    if is_release(folder):
+        # Says what to remove, also after a kill.
+        write_whole(folder / _COMING / MANIFEST, (folder / MANIFEST).read_bytes())
+    for file in came:
+        (folder / file.path).parent.mkdir(parents=True, exist_ok=True)
+        _came(folder, file).replace(folder / file.path)
+    write_whole(folder / SUMS, sums(manifest).encode())
+    write_whole(folder / MANIFEST, text)
+    _remove_gone(folder)
+    shutil.rmtree(folder / _COMING, ignore_errors=True)
 
-    Raises:
-        UsageError: it holds something else.
-    """
-    if not folder.exists():
-        return None
-    if not folder.is_dir():
-        raise UsageError(f"{folder} is a file: choose another folder with --out")
-    found = None
+
+def _remove_gone(folder: Path) -> None:
+    """Removes the files of the state before that the release no longer has."""
     with contextlib.suppress(DbtoolError):
-        found = read_published(folder)
-    if found is not None and found.release != manifest.release:
-        raise UsageError(
-            f"{folder} holds another release, {found.release}: choose another folder with --out"
-        )
-    empty = not any(folder.iterdir())
-    if found is None and not empty and not (folder / _COMING).is_dir() and not is_published(folder):
-        raise UsageError(f"{folder} holds something else: choose another folder with --out")
-    return found
+        before, now = read_manifest(folder / _COMING), read_manifest(folder)
+        for path in {file.path for file in before.files} - {file.path for file in now.files}:
+            (folder / path).unlink(missing_ok=True)
 
 
-@contextlib.contextmanager
-def _coming(folder: Path) -> Iterator[Path]:
-    """The hidden folder, held for one process; it is removed once the block is through.
-
-    Raises:
-        DbtoolError: it cannot be made, or another process is at work there.
-    """
-    coming = folder / _COMING
-    with _writing(folder):
-        coming.mkdir(parents=True, exist_ok=True)
-        try:
-            descriptor = lock(coming, os.O_RDONLY | os.O_DIRECTORY)
-        except BlockingIOError as error:
+def _check_paths(manifest: Manifest, url: str) -> None:
+    """Refuses files that would lie where a release folder has others."""
+    for file in manifest.files:
+        if file.path.startswith(".") or file.path in {MANIFEST, SUMS}:
             raise DbtoolError(
-                f"another process pulls into {folder}: wait until it has ended"
-            ) from error
+                f"the manifest of {without_secrets(url)} lists {file.path}, which no release has: "
+                "tell whoever hosts it"
+            )
+
+
+def _check_folder(folder: Path, release: str) -> None:
+    """Refuses a folder in which something else is, or what was added to the release here."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file: {_OTHER}")
+    if not folder.exists() or (folder / _COMING).is_dir() or not any(folder.iterdir()):
+        return
+    if not is_release(folder):
+        raise UsageError(f"{folder} holds something else: {_OTHER}")
     try:
-        yield coming
-        shutil.rmtree(coming, ignore_errors=True)
-    finally:
-        os.close(descriptor)
-
-
-def _is_there(folder: Path, file: PublishedFile) -> bool:
-    """Whether a file is in its place and right."""
-    path = folder / file.path
+        held = read_manifest(folder)
+    except DbtoolError:
+        return  # it is damaged, and comes anew
+    if held.release != release:
+        raise UsageError(f"{folder} holds another release, {held.release}: {_OTHER}")
     try:
-        if not path.is_file() or path.stat().st_size != file.bytes:
-            return False
-        return sha256_of(path, lambda _done, _total: None) == file.sha256
-    except OSError:
-        return False
+        is_published = (folder / SUMS).read_text() == sums(held)
+    except (OSError, UnicodeDecodeError):
+        is_published = False
+    if not is_published:
+        raise UsageError(
+            f"{folder} holds the release {release} with what was added to it here, which would be "
+            f"lost: {_OTHER}"
+        )
 
 
-def _fetch_all(
-    address: str,
-    coming: Path,
-    missing: Sequence[PublishedFile],
-    watch: Watch,
-    patience: Patience,
-) -> None:
-    """Fetches files into the hidden folder.
-
-    Raises:
-        DbtoolError: that failed; what came is kept.
-    """
-    before, total = 0, sum(file.bytes for file in missing)
-    for file in missing:
-        places = (parse_address(file_address(address, file.path)),)
-        source = Source(file.path, file.sha256, places, file.bytes)
-        try:
-            fetch(source, coming / _name(file), _shifted(watch, before, total), patience)
-        except DbtoolError as error:
-            # Fetching is a command of its own, with options of its own.
-            told = str(error).replace("another place with --dest", "another folder with --out")
-            told = told.replace("try again later or name another address with --mirror", _AGAIN)
-            raise DbtoolError(told) from error
-        before += file.bytes
-
-
-_AGAIN = "give the same command again to go on"
-
-
-def _shifted(watch: Watch, before: int, total: int) -> Watch:
-    """A watch of one file that tells of all of them."""
-
-    def on_progress(what: str, done: int, _size: int | None) -> None:
-        if what == FETCHING:
-            watch.on_progress(what, before + done, total)
-
-    return Watch(on_progress, watch.on_retry)
-
-
-def _name(file: PublishedFile) -> str:
-    """The name of a file in the hidden folder, which no other file has, nor another state of it."""
-    return hashlib.sha256(f"{file.sha256} {file.path}".encode()).hexdigest()[:32]
-
-
-def _put(came: Path, path: Path) -> None:
-    """Gives a file its place.
-
-    Raises:
-        OSError: that failed.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    came.replace(path)
-
-
-def _remove_old(
-    folder: Path, before: PublishedManifest | None, manifest: PublishedManifest
-) -> None:
-    """Removes files that the older state of a release had and this one has not."""
-    now = {file.path for file in manifest.files}
-    for file in before.files if before is not None else ():
-        if file.path not in now:
-            (folder / file.path).unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    """Turns a failure to write into a sentence.
-
-    Raises:
-        DbtoolError: the block could not write.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise DbtoolError(
-            f"cannot write {folder}: {error.strerror}; what came is kept, mend that and give the "
-            "same command again to go on, or choose another folder with --out"
-        ) from error
+def _came(folder: Path, file: ReleaseFile) -> Path:
+    """Where a file lies until all have come, under a name that no other file has."""
+    name = hashlib.sha256(f"{file.sha256} {file.path}".encode()).hexdigest()
+    return folder / _COMING / name[:32]

@@ -1,1 +1,1 @@
-"""The store: one DuckDB file that holds every release's rows, loaded from shards."""
+"""The store: release folders open to read, and the questions that they answer."""

@@ -1,274 +1,362 @@
-"""One DuckDB file: make it, open it to read or to write, and say plainly why it does not open."""
+"""Releases that are open to read, and the questions that they answer."""
 
 from __future__ import annotations
 
 import contextlib
-import os
-import re
-import secrets
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import duckdb
 
-import dbtool
-from dbtool.errors import DbtoolError
-from dbtool.resources import schema_folder
+from dbtool.core.errors import DbtoolError, UsageError, first_sentence, unknown
+from dbtool.store import questions
+from dbtool.store.lazy import lazy_frame
+from dbtool.store.opening import FETCH_UP_TO, open_source
+from dbtool.store.questions import FIRST_TRIALS
+from dbtool.store.result import Result
+from dbtool.store.sources import named_source
+from dbtool.store.statements import end_queries, interruptible, one_query, require_text, table_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import os
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from types import TracebackType
 
-VIEWS_AND_MACROS = (
-    "views",
-    "macros",
-    "figure_macros",
-    "figure_best_macros",
-    "figure_list_macros",
-    "figure_trial_macros",
-    "figure_measurement_macros",
-    "comments",
-)
-"""The parts of schema/ that stand on the tables, in the order in which they are run."""
-_SCHEMA = ("tables", *VIEWS_AND_MACROS)
-# The folder beside a database in which a copy of it is loaded into; see `dbtool.store.loading`.
-LOADING = ".{}.loading"
-# Loading needs far less; the bound leaves room for the rest of the machine.
-_WRITER_MEMORY = "2GB"
-# Each checkpoint ends a row group early; by the default, 16 MB, a full import takes a tenth longer
-# and its file is 4 % larger. What was committed lies in the write-ahead log meanwhile.
-_CHECKPOINT_EVERY = "256MB"
-# Python objects must not pass for tables: a mistyped table name would find a variable of ours.
-SETTINGS: dict[str, str | bool | int | float | list[str]] = {
-    "python_enable_replacements": False,
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-    "allow_community_extensions": False,
-}
-"""What holds for every connection."""
-_READING = SETTINGS | {"enable_external_access": False, "temp_directory": ""}
-# A query that spilled to disk could be told to write elsewhere; `COPY … TO` the open database's own
-# path is let through by enable_external_access alone, and destroys it. A join with up to so many
-# rows (DuckDB's default is 50) filters the scan by their values: some figures take a third of the
-# time.
-LOCK = """
-SET dynamic_or_filter_threshold = 20000;
-SET enable_progress_bar = true;
-SET enable_progress_bar_print = false;
-SET disabled_filesystems = 'LocalFileSystem';
-SET lock_configuration = true;
-"""
-"""What is run on a connection before queries of any origin are."""
+    import polars as pl
+
+    from dbtool.store.opening import Opened
+    from dbtool.store.questions import Question
+
+CLOSED = "the database was closed: open it again with dbtool.open()"
 
 
-def schema_version() -> int:
-    """The version of the data model that this code writes and reads."""
-    return int((schema_folder() / "version.txt").read_text())
+class Database:
+    """Releases that are open to read; made by `dbtool.open`, closed by a `with` or `close`.
 
-
-def open_for_writing(path: Path) -> duckdb.DuckDBPyConnection:
-    """Opens a database for loading; makes the file with an empty data model where there is none.
-
-    The file appears whole or not at all, also when two processes make it at once.
-
-    Raises:
-        DbtoolError: it is no database of this schema version, in use, or cannot be opened.
+    Workloads are named by their names or by patterns as on the command line, in which `*`, `?` and
+    `[]` stand for other letters and `*` for slashes too; several are given as a list. Everything
+    that names rows is checked: what is not there raises a `UsageError` with the closest names that
+    are. Threads may share one.
     """
-    if not path.exists():
-        _make(path)
-    connection = _connect(path, read_only=False)
-    connection.execute("SET enable_progress_bar = false")
-    connection.execute(f"SET memory_limit = '{_WRITER_MEMORY}'")
-    connection.execute(f"SET checkpoint_threshold = '{_CHECKPOINT_EVERY}'")
-    return connection
+
+    def __init__(
+        self,
+        opened: Opened,
+        *,
+        release: str | None = None,
+        on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+    ) -> None:
+        """Takes over what was opened.
+
+        Args:
+            opened: from `open_source`; closed by `close`.
+            release: the release that questions are about unless they name another; None: all.
+            on_progress: called with bytes done and of all while shards are looked at, which happens
+                before the first question about measurements.
+
+        Raises:
+            UsageError: there is no such release.
+        """
+        self._opened = opened
+        self._on_progress = on_progress
+        self._release: str | None = None
+        self._release = questions.known_release(self, release)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        of = f", release={self._release!r}" if self._release else ""
+        return f"<dbtool.Database {self._opened.name}{of}>"
+
+    @property
+    def release(self) -> str | None:
+        """The release that questions are about unless they name another; None: all."""
+        return self._release
+
+    def close(self) -> None:
+        """Closes it; frames and results that were read stay."""
+        self._opened.close()
+
+    @contextlib.contextmanager
+    def cursor(self, *, measurements: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A DuckDB cursor of its own for the block, for what the methods here do not do.
+
+        It can only read. An error or Ctrl-C in the block ends what it runs.
+
+        Args:
+            measurements: whether its queries read measurements, whose files are then looked at.
+
+        Raises:
+            DbtoolError: a query failed, a shard is damaged, or the database was closed.
+            KeyboardInterrupt: the person pressed Ctrl-C while a query ran.
+        """
+        if measurements:
+            self._opened.begin_query(self._on_progress)
+        try:
+            with interruptible():
+                cursor = self._opened.cursor()
+                try:
+                    # EXPLAIN ANALYZE runs what it explains, which may be more than a query.
+                    cursor.execute("BEGIN TRANSACTION READ ONLY")
+                    yield cursor
+                finally:
+                    # What was not read to its end still runs in other threads; letting go of the
+                    # cursor would wait for it.
+                    cursor.interrupt()
+                    end_queries(cursor)
+        except duckdb.ConnectionException as error:
+            raise DbtoolError(CLOSED) from error
+        except duckdb.Error as error:
+            raise DbtoolError(first_sentence(error)) from error
+
+    def sql(self, text: str, /, **values: object) -> Result:
+        """The rows of one SQL query, which can only read these releases.
+
+        Args:
+            text: a SELECT over the views releases, workloads, studies, trials, measurements and
+                evaluations of all releases, with $NAME where a value belongs.
+            values: the values by their names.
+
+        Raises:
+            UsageError: the query has a $NAME that was given no value, or the other way round.
+            DbtoolError: it is not one query, or fails.
+            KeyboardInterrupt: the person pressed Ctrl-C; the database answers on.
+
+        Example:
+            >>> db.sql("SELECT max(steps) FROM trials WHERE batch_size >= $least", least=64).rows()
+            [(5107,)]
+        """
+        with self.cursor() as cursor:
+            statement = one_query(cursor, text)
+            check_values(statement.named_parameters, values)
+            return Result(table_of(cursor, statement, values))
+
+    def result(self, question: Question) -> Result:
+        """The rows of a question."""
+        with self.cursor(measurements=question.measurements) as cursor:
+            return Result(table_of(cursor, question.sql, question.values))
+
+    def releases(self) -> pl.DataFrame:
+        """The releases with their titles, licences and sizes, a row a release."""
+        return self.result(questions.listed("releases")).polars()
+
+    def workloads(self, *, release: str | None = None) -> pl.DataFrame:
+        """The workloads with their goals and sizes, a row a workload of a release.
+
+        Args:
+            release: of this release alone.
+
+        Raises:
+            UsageError: there is no such release.
+        """
+        known = questions.known_release(self, release)
+        return self.result(questions.listed("workloads", release=known)).polars()
+
+    def studies(
+        self, workload: str | Iterable[str] | None = None, *, release: str | None = None
+    ) -> pl.DataFrame:
+        """The studies, a row for each batch size of a workload.
+
+        Args:
+            workload: names or patterns; None: all.
+            release: of this release alone.
+
+        Raises:
+            UsageError: a name is not there.
+        """
+        return self.result(questions.studies(self, workload, release)).polars()
+
+    def trials(
+        self,
+        workload: str | Iterable[str] | None = None,
+        *,
+        batch_size: int | Iterable[int] | None = None,
+        release: str | None = None,
+    ) -> pl.DataFrame:
+        """The trials with their metaparameters and how they ended, a row a trial.
+
+        Args:
+            workload: names or patterns; None: all.
+            batch_size: of studies with these batch sizes alone.
+            release: of this release alone.
+
+        Raises:
+            UsageError: a name is not there.
+
+        Example:
+            >>> trials = db.trials("mnist/fc_64*", batch_size=64)
+            >>> sorted(set(trials["status"])), trials.height
+            (['COMPLETE', 'INFEASIBLE'], 112)
+        """
+        return self.result(questions.trials(self, workload, batch_size, release)).polars()
+
+    def measurements(
+        self,
+        workload: str | Iterable[str] | None = None,
+        *,
+        batch_size: int | Iterable[int] | None = None,
+        trial_id: int | Iterable[int] | None = None,
+        release: str | None = None,
+    ) -> pl.LazyFrame:
+        """The measurements as a lazy frame, a row for each step of a trial at which there are any.
+
+        Nothing is read before `collect`, and then the columns that are used alone, of the rows that
+        are named here; filters of the frame come after that. Rows come in no promised order.
+
+        Args:
+            workload: names or patterns; None: all.
+            batch_size: of studies with these batch sizes alone.
+            trial_id: of these trials of each study alone.
+            release: of this release alone.
+
+        Raises:
+            UsageError: a name is not there.
+
+        Example:
+            >>> curve = db.measurements("mnist/fc_64_64_64/sgd", batch_size=64, trial_id=3)
+            >>> curve = curve.select("step", "val_classification_error").drop_nulls()
+            >>> curve.sort("step").head(2).collect().rows()
+            [(0, 0.9014), (391, 0.9026)]
+        """
+        question = questions.measurements(self, workload, batch_size, trial_id, release)
+        return lazy_frame(self, question)
+
+    def steps_to_result(
+        self,
+        workload: str | Iterable[str],
+        *,
+        goal: float | None = None,
+        metric: str | None = None,
+        trials: int = FIRST_TRIALS,
+        batch_size: int | Iterable[int] | None = None,
+        release: str | None = None,
+    ) -> pl.DataFrame:
+        """The steps to result of workloads, a row a study.
+
+        The fewest steps any of the first trials of a study that count took to get strictly past the
+        goal, or to it where the workload's goal is inclusive; null where no trial did.
+
+        Args:
+            workload: names or patterns.
+            goal: the value to get past; None: each workload's own goal.
+            metric: the column that is to pass it; None: each workload's own metric.
+            trials: of each study, so many of the first trials count.
+            batch_size: of studies with these batch sizes alone.
+            release: of this release alone.
+
+        Raises:
+            UsageError: a name is not there, or a workload has no goal of its own for the metric.
+
+        Example:
+            >>> steps = db.steps_to_result("mnist/fc_64_64_64/sgd", batch_size=[16, 64, 256])
+            >>> steps.select("batch_size", "steps").rows()
+            [(16, 12504), (64, 2346), (256, 980)]
+        """
+        question = questions.steps_to_result(
+            self,
+            workload,
+            goal=goal,
+            metric=metric,
+            trials=trials,
+            batch_size=batch_size,
+            release=release,
+        )
+        return self.result(question).polars()
+
+    def best(
+        self,
+        workload: str | Iterable[str],
+        *,
+        metric: str | None = None,
+        most_steps: int | None = None,
+        most_examples: int | None = None,
+        trials: int = FIRST_TRIALS,
+        batch_size: int | Iterable[int] | None = None,
+        release: str | None = None,
+    ) -> pl.DataFrame:
+        """The best measurement of each study of workloads within a budget, a row a study.
+
+        Args:
+            workload: names or patterns.
+            metric: the column that counts; None: each workload's own metric. Lower is better, but
+                for average precisions.
+            most_steps: up to so many steps; studies whose trials train for fewer are left out.
+            most_examples: up to so many training examples, which are steps times the batch size;
+                studies whose trials see fewer are left out.
+            trials: of each study, so many of the first trials count.
+            batch_size: of studies with these batch sizes alone.
+            release: of this release alone.
+
+        Raises:
+            UsageError: a name is not there.
+        """
+        question = questions.best(
+            self,
+            workload,
+            metric=metric,
+            most_steps=most_steps,
+            most_examples=most_examples,
+            trials=trials,
+            batch_size=batch_size,
+            release=release,
+        )
+        return self.result(question).polars()
 
 
-def open_for_reading(path: Path) -> duckdb.DuckDBPyConnection:
-    """Opens a database for queries of any origin: they can neither change it nor touch any file.
-
-    A query that outgrows memory fails rather than spill to disk.
-
-    Raises:
-        DbtoolError: it is no database of this schema version, in use by a process that writes
-            to it, or cannot be opened.
-    """
-    connection = _connect(path, read_only=True)
-    # Connections of one process share the file's settings, so a second one finds them locked.
-    locked = connection.execute("SELECT current_setting('lock_configuration')").fetchone()
-    if locked == (False,):
-        connection.execute(LOCK)
-    return connection
-
-
-def writing_failed(
-    path: Path | str, error: Exception, command: str = "dbtool ingest"
-) -> DbtoolError:
-    """The error for rows that could not be stored, for instance because the disk is full.
+def open_database(
+    source: str | os.PathLike[str] | None = None,
+    *,
+    release: str | None = None,
+    option: str = "--db",
+    on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+    fetch_up_to: int = FETCH_UP_TO,
+) -> Database:
+    """Opens releases to read; see `dbtool.open`.
 
     Args:
-        path: the database.
-        error: what DuckDB or the system said.
-        command: what goes on where it stopped when it is given again.
+        source: a release folder, a folder of them, or the URL of one; None: as the command line.
+        release: the release that questions are about unless they name another; None: all.
+        option: what the person named the source with, for messages.
+        on_progress: see `Database`.
+        fetch_up_to: bytes of shards that a query may fetch from a server.
+
+    Raises:
+        UsageError: there is no such release.
+        DbtoolError: it cannot be opened.
     """
-    return DbtoolError(
-        f"writing to the database {path} failed ({_reason(error)}): what it held is unharmed; "
-        f"mend that and run the same `{command}` again, which goes on where it stopped"
-    )
-
-
-def file_of(connection: duckdb.DuckDBPyConnection) -> str:
-    """The database of a connection; of one that loads into a copy, what that is a copy of."""
-    found = connection.execute("SELECT path FROM duckdb_databases() WHERE NOT internal")
-    file = Path((found.fetchone() or ("",))[0])
-    is_copy = file.parent.name == LOADING.format(file.name)
-    return str(file.parent.with_name(file.name) if is_copy else file)
-
-
-@contextlib.contextmanager
-def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Commits what the block did, or nothing of it when it fails or is interrupted."""
-    connection.execute("BEGIN")
+    opened = open_source(named_source(source, option), fetch_up_to)
     try:
-        yield
-        connection.execute("COMMIT")
+        return Database(opened, release=release, on_progress=on_progress)
     except BaseException:
-        # After a failed write the connection is beyond use, and the file has not changed.
-        with contextlib.suppress(duckdb.Error):
-            connection.execute("ROLLBACK")
+        opened.close()
         raise
 
 
-def publish(made: Path, path: Path) -> None:
-    """Gives a finished database its name; where another process was first, its file stays.
+def check_values(
+    named: set[str], values: Mapping[str, object], remedy: str = "give it as {name}=VALUE"
+) -> None:
+    """Makes sure that a query's named values are those that are given.
 
     Args:
-        made: the finished file, on the same file system; it is gone afterwards.
-        path: the name it shall have.
-    """
-    try:
-        os.link(made, path)
-    except FileExistsError:
-        pass
-    except OSError:
-        # A file system without hard links: the last one to finish wins, with equal contents.
-        made.replace(path)
-        return
-    made.unlink()
-
-
-def _make(path: Path) -> None:
-    """Makes an empty database of the data model under another name, then gives it its own."""
-    made = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
-    try:
-        with duckdb.connect(str(made), config=SETTINGS) as connection:
-            # One transaction takes a third of the time of one a statement.
-            with transaction(connection):
-                for part in _SCHEMA:
-                    connection.execute((schema_folder() / f"{part}.sql").read_text())
-                connection.execute(
-                    "INSERT INTO stored.schema_version VALUES (?, ?)",
-                    [schema_version(), dbtool.__version__],
-                )
-            # Closing would write it too, but would not say so when that fails.
-            connection.execute("CHECKPOINT")
-        publish(made, path)
-    except (duckdb.Error, OSError) as error:
-        raise DbtoolError(f"cannot make the database {path}: {_reason(error)}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            made.unlink(missing_ok=True)
-            made.with_name(f"{made.name}.wal").unlink(missing_ok=True)
-
-
-def _connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
-    """A connection to an existing database whose schema version is this code's."""
-    if not path.is_file():
-        raise DbtoolError(_not_a_file(path))
-    try:
-        connection = duckdb.connect(
-            str(path), read_only=read_only, config=_READING if read_only else SETTINGS
-        )
-    except duckdb.Error as error:
-        raise DbtoolError(_why_closed(path, str(error))) from error
-    try:
-        _check_version(connection, path)
-    except DbtoolError:
-        connection.close()
-        raise
-    return connection
-
-
-def _check_version(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Refuses a database of another schema version, or of another program.
+        named: the names in the query.
+        values: by their names.
+        remedy: what to do about one that is missing, with {name} for it.
 
     Raises:
-        DbtoolError: it is one.
+        UsageError: one is missing, or is not in the query.
     """
-    try:
-        found = connection.execute("SELECT version FROM stored.schema_version").fetchall()
-    except (duckdb.CatalogException, duckdb.BinderException) as error:
-        raise DbtoolError(_of_another_program(path)) from error
-    except duckdb.Error as error:
-        raise DbtoolError(_why_closed(path, str(error))) from error
-    if len(found) != 1:
-        raise DbtoolError(_of_another_program(path))
-    version, ours = int(found[0][0]), schema_version()
-    if version > ours:
-        raise DbtoolError(
-            f"the database {path} has schema version {version} and this dbtool reads {ours}: "
-            "upgrade dbtool (`pip install -U dbtool`) or name another file with --db"
-        )
-    if version < ours:
-        raise DbtoolError(
-            f"the database {path} has schema version {version}, made by an older dbtool, and this "
-            f"one reads {ours}: load its shards into a new file with `dbtool ingest --db NEW PATH`"
-        )
-
-
-def _not_a_file(path: Path) -> str:
-    """Why a path that is no file cannot be opened."""
-    if path.is_dir():
-        return f"{path} is a folder and not a database: name a file with --db"
-    if path.exists():
-        return f"{path} is not a database: name another file with --db"
-    return f"there is no database {path}: make it with `dbtool ingest --db {path} PATH`"
-
-
-def _of_another_program(path: Path) -> str:
-    return (
-        f"{path} is a DuckDB database that dbtool did not make: name another file with --db, "
-        "which `dbtool ingest` makes"
-    )
-
-
-def _why_closed(path: Path, message: str) -> str:
-    """One sentence for an error of DuckDB's when a file was opened."""
-    if "Could not set lock" in message:
-        holder = re.search(r"PID (\d+)", message)
-        process = f"another process (PID {holder[1]})" if holder else "another process"
-        return f"the database {path} is in use by {process}: try again when that has ended"
-    if "different configuration" in message:
-        return f"the database {path} is already open in this process: close that connection first"
-    if "not a valid DuckDB database" in message:
-        return f"{path} is not a database: name another file with --db"
-    if "version number" in message:
-        return (
-            f"the database {path} was written by another version of DuckDB than this one "
-            f"({duckdb.__version__}): upgrade it with `pip install -U duckdb`"
-        )
-    if not os.access(path, os.R_OK):
-        return f"the database {path} cannot be read: its permissions do not allow it"
-    return (
-        f"the database {path} is damaged or cannot be read ({_short(message)}): "
-        "remove it and load its shards anew with `dbtool ingest`"
-    )
-
-
-def _reason(error: Exception) -> str:
-    """What the system or DuckDB says, on one line."""
-    return error.strerror or str(error) if isinstance(error, OSError) else _short(str(error))
-
-
-def _short(message: str) -> str:
-    """The first line of a message of DuckDB's without its kind and its links."""
-    line = message.strip().splitlines()[0] if message.strip() else "no reason given"
-    return re.sub(r"^[A-Z][\w ]*Error: ", "", line).split(" See also")[0].rstrip(".:")
+    for name in sorted(named - set(values)):
+        raise UsageError(f"the query needs a value for ${name}; {remedy.format(name=name)}")
+    for name, value in values.items():
+        if name not in named:
+            raise unknown("parameter", name, named, "dbtool sql --help")
+        if isinstance(value, str):
+            require_text(value, f"the value of ${name}")

@@ -1,111 +1,245 @@
-"""The questions that the command line and Python ask alike, with the names in them checked."""
+"""The questions that the command line and Python ask alike, with every name in them checked."""
 
 from __future__ import annotations
 
+import fnmatch
+import math
+import operator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from dbtool.errors import UsageError
-from dbtool.resources import query
-from dbtool.store.names import check_batch_sizes, check_metric, matching_workloads
+from dbtool.core.errors import UsageError, unknown
+from dbtool.core.resources import query
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     import duckdb
-    import pyarrow as pa
 
-# As many of each study's COMPLETE trials as the paper counts.
+    from dbtool.store.database import Database
+
+Patterns: TypeAlias = "str | Iterable[str] | None"
+Numbers: TypeAlias = "int | Iterable[int] | None"
+
 FIRST_TRIALS = 100
+"""As many of each study's trials as the paper counts."""
+_ALL = ("*",)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a question is about.
+@dataclass(frozen=True)
+class Question:
+    """A query with the values of its parameters.
 
     Attributes:
-        workloads: names, or patterns with *, ? and [] as in a shell.
-        release: the release they belong to; None: any.
-        batch_sizes: the studies; None: all.
-        metric: the column of the measurements that counts; None: each workload's own.
-        trials: of each study, so many of the first COMPLETE ones count.
+        sql: the query.
+        values: by the parameters' names.
+        measurements: whether it reads measurements, and not the index alone.
     """
 
-    workloads: Sequence[str]
-    release: str | None = None
-    batch_sizes: Sequence[int] | None = None
-    metric: str | None = None
-    trials: int = FIRST_TRIALS
-
-    def checked(self, connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
-        """The values of the queries' parameters.
-
-        Raises:
-            UsageError: a name is not there, or no trials are asked for.
-        """
-        if self.trials < 1:
-            raise UsageError(
-                f"of each study {self.trials} trials were asked for: ask for 1 or more"
-            )
-        names = matching_workloads(connection, self.workloads, self.release)
-        check_batch_sizes(connection, names, self.release, self.batch_sizes or [])
-        check_metric(connection, self.metric)
-        return {
-            "workloads": names,
-            "release": self.release,
-            "batch_sizes": None if self.batch_sizes is None else list(self.batch_sizes),
-            "metric": self.metric,
-            "trials": self.trials,
-        }
+    sql: str | duckdb.Statement
+    values: Mapping[str, Any]
+    measurements: bool = False
 
 
-def steps_to_result(
-    connection: duckdb.DuckDBPyConnection, asked: Asked, goal: float | None, mend: str
-) -> duckdb.DuckDBPyConnection:
-    """Runs queries/browse/steps.sql.
+def listed(name: str, **values: Any) -> Question:
+    """A query that reads the index alone.
 
     Args:
-        connection: the database, which then has the rows.
-        asked: what about.
-        goal: the value to get past; None: each workload's own.
-        mend: how to give a goal, such as "give one with `--goal X`".
-
-    Raises:
-        UsageError: a name is not there, or a workload has no goal of its own for the metric.
+        name: of the query.
+        values: of its parameters.
     """
-    values = asked.checked(connection)
-    chosen = {name: values[name] for name in ("workloads", "release")}
-    for name, own_metric, own_goal in connection.execute(query("goals"), chosen).fetchall():
-        if goal is None and (own_goal is None or asked.metric not in {None, own_metric}):
-            raise UsageError(
-                f"workload {name!r} has no goal of its own for {asked.metric or own_metric}; {mend}"
-            )
-    return connection.execute(query("steps"), values | {"goal": goal})
+    return Question(query(name), values)
 
 
-def best_measurements(
-    connection: duckdb.DuckDBPyConnection,
-    asked: Asked,
-    most_steps: int | None,
-    most_examples: int | None,
-) -> pa.Table:
-    """The rows of queries/browse/best.sql for each workload, in the order of asking.
-
-    Args:
-        connection: the database.
-        asked: what about.
-        most_steps: the budget in steps; None: no bound.
-        most_examples: the budget in examples, which are steps times batch size; None: no bound.
+def studies(db: Database, workload: Patterns, release: str | None) -> Question:
+    """The studies of workloads, a row each.
 
     Raises:
         UsageError: a name is not there.
     """
-    import pyarrow as pa
+    release = known_release(db, release)
+    names = workload_names(db, workload, release)
+    return Question(query("studies"), {"workloads": names, "release": release})
 
-    values = asked.checked(connection) | {"most_steps": most_steps, "most_examples": most_examples}
-    # A query a workload, which leaves the measurements of the others out early.
-    tables = [
-        connection.execute(query("best"), values | {"workload": name}).to_arrow_table()
-        for name in values.pop("workloads")
-    ]
-    return pa.concat_tables(tables)
+
+def trials(db: Database, workload: Patterns, batch_size: Numbers, release: str | None) -> Question:
+    """The trials of workloads, a row each.
+
+    Raises:
+        UsageError: a name is not there.
+    """
+    return Question(query("trials"), _chosen(db, workload, batch_size, release))
+
+
+def measurements(
+    db: Database, workload: Patterns, batch_size: Numbers, trial_id: Numbers, release: str | None
+) -> Question:
+    """The measurements of trials, a row each.
+
+    Raises:
+        UsageError: a name is not there.
+    """
+    chosen = _chosen(db, workload, batch_size, release)
+    wanted = _numbers(trial_id)
+    if wanted is not None:
+        held = {found for (found,) in db.result(listed("held_trials", **chosen))}
+        for trial in wanted:
+            if trial not in held:
+                near = sorted(held, key=lambda each: (abs(each - trial), each))[:3]
+                listing = f"dbtool trials {' '.join(chosen['workloads'][:1])}".rstrip()
+                raise unknown("trial", str(trial), map(str, near), listing)
+    if workload is None:
+        chosen["workloads"] = None
+    return Question(query("measurements"), chosen | {"trials": wanted}, measurements=True)
+
+
+def steps_to_result(
+    db: Database,
+    workload: Patterns,
+    *,
+    goal: float | None,
+    metric: str | None,
+    trials: int,
+    batch_size: Numbers,
+    release: str | None,
+) -> Question:
+    """The steps to result of workloads, a row a study.
+
+    Raises:
+        UsageError: a name is not there, or a workload has no goal of its own for the metric.
+    """
+    require_goal(goal)
+    chosen = _counted(db, workload, batch_size, metric, trials, release)
+    goals = listed("goals", workloads=chosen["workloads"], release=chosen["release"])
+    for name, own_metric, own_goal in db.result(goals):
+        if goal is None and (own_goal is None or metric not in {None, own_metric}):
+            raise UsageError(
+                f"workload {name!r} has no goal of its own for {metric or own_metric}; give one "
+                "(`--goal X`, or goal=X in Python)"
+            )
+    return Question(query("steps"), chosen | {"goal": goal}, measurements=True)
+
+
+def best(
+    db: Database,
+    workload: Patterns,
+    *,
+    metric: str | None,
+    most_steps: int | None,
+    most_examples: int | None,
+    trials: int,
+    batch_size: Numbers,
+    release: str | None,
+) -> Question:
+    """The best measurement of each study of workloads within a budget, a row a study.
+
+    Raises:
+        UsageError: a name is not there.
+    """
+    chosen = _counted(db, workload, batch_size, metric, trials, release)
+    budget = {"most_steps": most_steps, "most_examples": most_examples}
+    return Question(query("best"), chosen | budget, measurements=True)
+
+
+def known_release(db: Database, release: str | None) -> str | None:
+    """The release that is named, or else the database's own, which must be there; None: all.
+
+    Raises:
+        UsageError: it is not there.
+    """
+    release = release if release is not None else db.release
+    if release is not None:
+        held = [name for (name, *_) in db.result(listed("releases"))]
+        if release not in held:
+            raise unknown("release", release, held, "dbtool releases")
+    return release
+
+
+def workload_names(db: Database, patterns: Patterns, release: str | None = None) -> list[str]:
+    """The names of the workloads that words name, each once, in the words' order.
+
+    Args:
+        db: the database.
+        patterns: names, or patterns with *, ? and [] as in a shell; * also matches a slash. None:
+            all.
+        release: the release they belong to; None: any.
+
+    Raises:
+        UsageError: the release is not there, or a word names no workload.
+    """
+    release = known_release(db, release)
+    held = [name for (name,) in db.result(listed("held_workloads", release=release))]
+    chosen: dict[str, None] = {}
+    for pattern in _patterns(patterns):
+        found = [pattern] if pattern in held else fnmatch.filter(held, pattern)
+        if not found and pattern not in _ALL:
+            raise unknown("workload", pattern, held, "dbtool workloads")
+        chosen.update(dict.fromkeys(found))
+    return list(chosen)
+
+
+def require_goal(goal: float | None) -> None:
+    """Refuses a goal that nothing can get past.
+
+    Raises:
+        UsageError: it is not finite.
+    """
+    if goal is not None and not math.isfinite(goal):
+        raise UsageError(f"the goal {goal} is not a finite number, such as 0.03")
+
+
+def require_metric(db: Database, metric: str | None) -> None:
+    """Refuses a metric that no column holds.
+
+    Raises:
+        UsageError: it is such.
+    """
+    held = [name for (name,) in db.result(listed("held_metrics"))]
+    if metric is not None and metric not in held:
+        raise unknown("metric", metric, held, "dbtool sql 'DESCRIBE measurements'")
+
+
+def _chosen(
+    db: Database, workload: Patterns, batch_size: Numbers, release: str | None
+) -> dict[str, Any]:
+    """The studies that are named, which must be there."""
+    release = known_release(db, release)
+    names, sizes = workload_names(db, workload, release), _numbers(batch_size)
+    chosen = {"workloads": names, "release": release}
+    held = [size for (size,) in db.result(listed("held_batch_sizes", **chosen))]
+    for size in sizes or []:
+        if size not in held:
+            near = sorted(held, key=lambda each: abs(each - size))[:3]
+            listing = f"dbtool studies {' '.join(names[:1])}".rstrip()
+            raise unknown("batch size", str(size), map(str, near), listing)
+    return chosen | {"batch_sizes": sizes}
+
+
+def _counted(
+    db: Database,
+    workload: Patterns,
+    batch_size: Numbers,
+    metric: str | None,
+    trials: int,
+    release: str | None,
+) -> dict[str, Any]:
+    """A metric of the first trials of studies."""
+    if trials < 1:
+        raise UsageError(f"of each study {trials} trials would count: give 1 or more")
+    chosen = _chosen(db, workload, batch_size, release)
+    require_metric(db, metric)
+    return chosen | {"metric": metric, "trials": trials}
+
+
+def _patterns(given: Patterns) -> list[str]:
+    if given is None:
+        return list(_ALL)
+    return [given] if isinstance(given, str) else list(given)
+
+
+def _numbers(given: Numbers) -> list[int] | None:
+    if given is None:
+        return None
+    # Numbers of NumPy too.
+    return [*map(operator.index, given if isinstance(given, Iterable) else [given])]

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import re
-from typing import TYPE_CHECKING
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from dbtool.errors import DbtoolError
+from dbtool.core.errors import DbtoolError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
+    from duckdb.sqltypes import DuckDBPyType
 
+# DuckDB 1 keeps Python from running while its `sql` collects the rows of a query that has values,
+# for ever where the threads that read them wait for Python; DuckDB 2 copies what `execute` gives.
+_IS_1 = duckdb.__version__.startswith("1.")
+_ANALYZE = re.compile(r"\banaly[sz]e\b", re.IGNORECASE)
+# A table function, so that SELECT runs it; DuckDB 1 ends the process where it may not write.
+_LOGGING = re.compile(r"\benable_logging\b", re.IGNORECASE)
 _READING = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN})
+
+_SECONDS_BETWEEN_LOOKS = 0.1
 
 # An error that Python raised while DuckDB called it has its name in the message, and only there.
 _INTERRUPTED = re.compile(r"(?:^|: )KeyboardInterrupt(?:$|: )", re.MULTILINE)
@@ -32,6 +43,7 @@ def one_query(connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statem
         DbtoolError: it holds more statements or none, or one that does more than read.
         duckdb.Error: it is no SQL.
     """
+    require_text(text, "the query")
     statements = connection.extract_statements(text)
     if len(statements) != 1:
         raise DbtoolError(f"the query holds {len(statements)} statements; give exactly one SELECT")
@@ -41,10 +53,134 @@ def one_query(connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statem
             f"{statement.type.name} is not a query; `dbtool sql` runs SELECT and other statements "
             "that only read, and `dbtool ingest` adds rows"
         )
+    if statement.type == duckdb.StatementType.EXPLAIN and _ANALYZE.search(text):
+        raise DbtoolError(
+            "EXPLAIN ANALYZE runs what it explains, which may write; ask for EXPLAIN alone"
+        )
+    if _LOGGING.search(text):
+        raise DbtoolError("enable_logging writes files, and a query only reads; leave it out")
     return statement
 
 
-def settle(connection: duckdb.DuckDBPyConnection) -> None:
+def sql_text(value: str) -> str:
+    """A text as SQL writes it.
+
+    Example:
+        >>> sql_text("it's")
+        "'it''s'"
+    """
+    return "'" + value.replace("'", "''") + "'"
+
+
+def require_text(text: str, what: str) -> None:
+    """Refuses half of a surrogate pair, which stands for a byte that was no text.
+
+    Raises:
+        UsageError: there is one.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{what} is not UTF-8 text") from error
+
+
+def table_of(
+    cursor: duckdb.DuckDBPyConnection,
+    query: str | duckdb.Statement,
+    values: Mapping[str, object],
+) -> pa.Table:
+    """The rows of a query.
+
+    Args:
+        cursor: what runs it.
+        query: one statement.
+        values: of its parameters.
+
+    Raises:
+        duckdb.Error: it fails.
+    """
+
+    def run() -> pa.Table:
+        if _IS_1:
+            return cursor.execute(query, dict(values)).to_arrow_table()
+        return cursor.sql(query, params=dict(values) or None).to_arrow_table()
+
+    with ThreadPoolExecutor(1) as thread:
+        return _result(cursor, thread.submit(run))
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The rows of a query as they come.
+
+    Attributes:
+        schema: the columns.
+        types: DuckDB's types of the columns.
+        batches: the rows.
+    """
+
+    schema: pa.Schema
+    types: Sequence[DuckDBPyType]
+    batches: Iterator[pa.RecordBatch]
+
+
+@contextlib.contextmanager
+def streamed(
+    cursor: duckdb.DuckDBPyConnection,
+    query: str | duckdb.Statement,
+    values: Mapping[str, object],
+    rows: int,
+) -> Iterator[Stream]:
+    """The rows of a query in batches, while the block lasts.
+
+    A reader that outlives its connection, as the traceback of an error can make it, has DuckDB wait
+    for ever when the same file is opened again (https://github.com/duckdb/duckdb/issues/25965).
+
+    Args:
+        cursor: what runs it.
+        query: one statement.
+        values: of its parameters.
+        rows: of a batch, at most.
+
+    Raises:
+        duckdb.Error: it fails, maybe after some rows.
+    """
+
+    def begin() -> tuple[pa.RecordBatchReader, Sequence[DuckDBPyType]]:
+        if _IS_1:
+            cursor.execute(query, dict(values))
+            types = [column[1] for column in cursor.description or []]
+            return cursor.to_arrow_reader(rows), types
+        relation = cursor.sql(query, params=dict(values) or None)
+        return relation.to_arrow_reader(rows), relation.types
+
+    with ThreadPoolExecutor(1) as thread:
+        reader, types = _result(cursor, thread.submit(begin))
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            while (batch := _result(cursor, thread.submit(next, reader, None))) is not None:
+                yield batch
+
+        try:
+            yield Stream(reader.schema, types, batches())
+        finally:
+            reader.close()
+
+
+def _result(cursor: duckdb.DuckDBPyConnection, future: Future[Any]) -> Any:
+    """What a thread makes, unless the person presses Ctrl-C before."""
+    # Python notices Ctrl-C while it waits for another thread, and not while it waits for rows.
+    try:
+        # The system may hand the signal to another thread, which does not wake this one.
+        while not wait([future], _SECONDS_BETWEEN_LOOKS).done:
+            pass
+    except KeyboardInterrupt:
+        cursor.interrupt()
+        raise
+    return future.result()
+
+
+def end_queries(connection: duckdb.DuckDBPyConnection) -> None:
     """Ends what a connection or a cursor still runs, so that it can be let go of.
 
     Let go of before, it would wait for its threads and keep Python from running meanwhile; those
@@ -52,27 +188,6 @@ def settle(connection: duckdb.DuckDBPyConnection) -> None:
     """
     with contextlib.suppress(duckdb.Error, RuntimeError):
         connection.execute("SELECT 1").fetchall()
-
-
-@contextlib.contextmanager
-def batches(connection: duckdb.DuckDBPyConnection, rows: int) -> Iterator[pa.RecordBatchReader]:
-    """The rows of what a connection or a cursor ran last, in batches, while the block lasts.
-
-    A reader that outlives its connection, as the traceback of an error can make it, has DuckDB wait
-    for ever when the same file is opened again (https://github.com/duckdb/duckdb/issues/25965).
-
-    Args:
-        connection: what ran it.
-        rows: of a batch, at most.
-
-    Raises:
-        duckdb.Error: there is nothing to read.
-    """
-    reader = connection.to_arrow_reader(rows)
-    try:
-        yield reader
-    finally:
-        reader.close()
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from dbtool.errors import DbtoolError, UsageError
+from dbtool.core.errors import DbtoolError, UsageError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -58,19 +58,19 @@ class Order:
     train: npt.NDArray[np.int64]
 
     def first(self, source: str, train_examples: int | None) -> npt.NDArray[np.int64]:
-        """The examples to train on: all, or the first so many.
+        """The examples to train on: all, or the first so many."""
+        return self.train[: checked_count(source, train_examples, len(self.train))]
 
-        Raises:
-            UsageError: there are not so many.
-        """
-        available = len(self.train)
-        count = available if train_examples is None else train_examples
-        if not 1 <= count <= available:
-            raise UsageError(
-                f"{source} has from 1 to {available:,} examples to train on,"
-                f" not {count:,}; give train_examples in that range"
-            )
-        return self.train[:count]
+
+def checked_count(source: str, train_examples: int | None, available: int) -> int:
+    """How many examples are trained on: so many, which must be there; None for all."""
+    count = available if train_examples is None else train_examples
+    if not 1 <= count <= available:
+        raise UsageError(
+            f"{source} has from 1 to {available:,} examples to train on, not {count:,}; give"
+            " train_examples in that range"
+        )
+    return count
 
 
 def split_order(source: str, official: int, held_out: HeldOut, known: int) -> Order:

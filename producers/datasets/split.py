@@ -5,16 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
+from dbtool.core.errors import DbtoolError
+
 if TYPE_CHECKING:
-    import numpy as np
+    from pathlib import Path
+
     import numpy.typing as npt
 
-    from producers.datasets.forms import Form
+    from producers.datasets.forms import Form, ImageForm
+    from producers.datasets.permutation import Order
+    from producers.datasets.registry import Request
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Split:
-    """Examples of one purpose, in read-only arrays.
+    """Examples of one purpose, in arrays.
 
     Attributes:
         inputs: images, uint8 [n, height, width] or [n, height, width, channels], 0 is black; or
@@ -32,6 +39,12 @@ class Split:
     def first(self, count: int) -> Split:
         """The first examples."""
         return Split(self.inputs[:count], self.targets[:count])
+
+    def read_only(self) -> Split:
+        """The same examples, in arrays that nobody can change."""
+        self.inputs.setflags(write=False)
+        self.targets.setflags(write=False)
+        return self
 
 
 class ExampleSource(Protocol):
@@ -77,3 +90,56 @@ class Dataset:
     validation: Examples
     test: Examples
     file_hashes: dict[str, str]
+
+
+def in_memory(
+    request: Request,
+    form: ImageForm,
+    official: Split,
+    test: Split,
+    order: Order,
+    file_hashes: dict[str, str],
+) -> Dataset:
+    """A data set of images that memory holds, scaled bilinearly where they have another size.
+
+    Args:
+        request: what is asked for.
+        form: that of the examples, with the number of classes that were found.
+        official: the official training examples.
+        test: the others.
+        order: which of the training examples are held out, and the order of the rest.
+        file_hashes: as of `Dataset`.
+    """
+    train = order.first(request.source, request.train_examples)
+    return Dataset(
+        name=request.source,
+        form=form,
+        train=_taken(official, train, form),
+        validation=_taken(official, order.held_out, form),
+        test=_taken(test, np.arange(len(test)), form),
+        file_hashes=file_hashes,
+    )
+
+
+def _taken(split: Split, numbers: npt.NDArray[np.int64], form: ImageForm) -> Split:
+    """Some images and their targets, copied to read-only arrays."""
+    images = split.inputs[numbers]
+    size = (form.height, form.width)
+    if images.shape[1:3] != size:
+        from PIL import Image
+
+        inputs = np.empty((len(images), *form.input_shape), np.uint8)
+        for image, scaled in zip(images, inputs, strict=True):
+            resized = Image.fromarray(image).resize(size[::-1], Image.Resampling.BILINEAR)
+            scaled[...] = np.asarray(resized)
+        images = inputs
+    return Split(images, split.targets[numbers]).read_only()
+
+
+def check_labels(path: Path, labels: npt.NDArray[Any], classes: int) -> None:
+    """Refuses the labels of a file when one is of no class."""
+    if labels.max(initial=0) >= classes:
+        raise DbtoolError(
+            f"{path} holds the label {labels.max()}, outside 0 to {classes - 1}; replace the file"
+            " by one of the same data set"
+        )

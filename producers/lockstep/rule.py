@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dbtool.errors import UsageError
-from producers.limits import DROPPING
+from dbtool.core.errors import UsageError
 from producers.workloads.definition import EvaluationRule
 
 if TYPE_CHECKING:
@@ -36,9 +35,6 @@ class LockstepRule:
             lucky the first was.
         dropping: a trial is dropped when its best value after x steps is worse than the leader's
             after x / dropping steps; None to drop nobody.
-
-    Raises:
-        UsageError: dropping is out of range.
     """
 
     window: bool = True
@@ -46,13 +42,6 @@ class LockstepRule:
     wide_at: int = 64
     reaching: int = 1
     dropping: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.dropping is not None and not DROPPING.least < self.dropping <= DROPPING.most:
-            raise UsageError(
-                f"dropping is {self.dropping:g}; give it a number above {DROPPING.least} up to "
-                f"{DROPPING.most:,}, such as 4"
-            )
 
     def neighbours(self, batch_sizes: Sequence[int]) -> dict[int, int | None]:
         """The batch sizes in the order of their search, each with the one it starts from.
@@ -121,13 +110,13 @@ def refuse_lockstep(workload: Workload) -> None:
     Raises:
         UsageError: the workload's learning rate changes over the budget, or it has no goal.
     """
-    mend = "search it with --search fixed"
+    remedy = "search it with --search fixed"
     if workload.schedule != "constant":
         raise UsageError(
             f"{workload.name} decays its learning rate over its budget of steps, so that how fast "
-            f"a trial is depends on how long it will train, and none can be stopped early; {mend}"
+            f"a trial is depends on how long it will train, and none can be stopped early; {remedy}"
         )
     if workload.goal is None:
         raise UsageError(
-            f"{workload.name} has no goal to stop its trials at; give one with --goal, or {mend}"
+            f"{workload.name} has no goal to stop its trials at; give one with --goal, or {remedy}"
         )

@@ -122,14 +122,12 @@ class Windows:
         return EFFECTIVE_RATE if self.effective else _RATE
 
     def _coordinates(self, values: Mapping[str, float]) -> dict[str, float]:
-        """The values in which windows are cut."""
         found = dict(values)
         if self.effective:
             found[EFFECTIVE_RATE] = found[_RATE] / (1 - found[_MOMENTUM])
         return found
 
     def _limits(self) -> SearchSpace:
-        """The whole space in the coordinates in which windows are cut."""
         if not self.effective:
             return dict(self.space)
         rates, momenta = _range_of(self.space, _RATE), _range_of(self.space, _MOMENTUM)
@@ -151,11 +149,7 @@ def together(first: SearchSpace, second: SearchSpace) -> SearchSpace:
 
 
 def _range_of(space: SearchSpace, name: str) -> Range:
-    """A metaparameter that has a range.
-
-    Raises:
-        TypeError: it has none, so that there is no window of it.
-    """
+    """A metaparameter that has a range."""
     found = space[name]
     if not isinstance(found, Range):
         raise TypeError(f"{name} has no range to cut a window from: {found}")
@@ -170,7 +164,6 @@ def _around(centre: float, decades: float, limits: Range) -> Range:
 
 
 def _within(limits: Range, low: float, high: float) -> Range:
-    """The part of a range between two values, each moved into it."""
     low, high = (min(max(value, limits.minimum), limits.maximum) for value in (low, high))
     return replace(limits, minimum=low, maximum=high)
 

@@ -1,9 +1,10 @@
-"""Convolution that is quick on every platform.
+"""Convolution and pooling that are quick on every platform.
 
 XLA's own convolution is best on a GPU or TPU. On a CPU it is quick only in the form of its forward
 pass: inside a compiled loop, the gradients that JAX derives from it fall back to code that is many
 times slower. So on a CPU gradients are written out, as convolutions of that form
-(benchmarks/convolution.py compares them with XLA's and with a matrix product).
+(benchmarks/convolution.py compares them with XLA's and with a matrix product). Nor does XLA
+differentiate a maximum over moving windows or one of strided slices quickly there.
 """
 
 from __future__ import annotations
@@ -89,16 +90,20 @@ def conv_general_dilated(
         raise NotImplementedError(
             "convolution with dilation or groups of features is not written as matrix products"
         )
-    rows, columns = window_strides
-    shapes = inputs.shape[1:3], kernel.shape[:2]
+    size = kernel.shape[:2]
     pads = (
-        jax.lax.padtype_to_pads(*shapes, (rows, columns), padding)
+        jax.lax.padtype_to_pads(inputs.shape[1:3], size, window_strides, padding)
         if isinstance(padding, str)
         else padding
     )
+    centred = all(side % 2 for side in size) and pads == _centring(*size)
+    at_every_position = centred and set(window_strides) == {1} and size != (1, 1)
 
     def on_a_cpu(inputs: jax.Array, kernel: jax.Array) -> jax.Array:
-        return _on_a_cpu(inputs, kernel, (rows, columns), pads)
+        if at_every_position:
+            convolved: jax.Array = centred_convolution(inputs, kernel)
+            return convolved
+        return over_whole_windows(inputs, kernel, window_strides, pads)
 
     def native(inputs: jax.Array, kernel: jax.Array) -> jax.Array:
         return jax.lax.conv_general_dilated(inputs, kernel, window_strides, padding, **options)
@@ -107,25 +112,10 @@ def conv_general_dilated(
     return result
 
 
-def _on_a_cpu(
-    inputs: jax.Array,
-    kernel: jax.Array,
-    strides: tuple[int, int],
-    padding: Sequence[tuple[int, int]],
-) -> jax.Array:
-    """The convolution by the quickest way that computes it on a CPU."""
-    rows, columns = kernel.shape[:2]
-    centred = rows % 2 == columns % 2 == 1 and padding == _centring(rows, columns)
-    if centred and strides == (1, 1) and rows * columns > 1:
-        convolved: jax.Array = centred_convolution(inputs, kernel)
-        return convolved
-    return over_whole_windows(inputs, kernel, strides, padding)
-
-
 def over_whole_windows(
     inputs: jax.Array,
     kernel: jax.Array,
-    strides: tuple[int, int] = (1, 1),
+    strides: Sequence[int] = (1, 1),
     padding: Sequence[tuple[int, int]] | None = None,
 ) -> jax.Array:
     """One product over the flattened window of every position, at any strides and padding.
@@ -141,41 +131,25 @@ def over_whole_windows(
         [batch, new height, new width, features].
     """
     rows, columns, _, features = kernel.shape
-    around = _centring(rows, columns) if padding is None else padding
-    patches = _whole_windows(inputs, rows, columns, strides, around)
-    products = patches.reshape(-1, patches.shape[-1]) @ kernel.reshape(-1, features)
-    return products.reshape(*patches.shape[:3], features)
-
-
-def _whole_windows(
-    images: jax.Array,
-    rows: int,
-    columns: int,
-    strides: tuple[int, int],
-    padding: Sequence[tuple[int, int]],
-) -> jax.Array:
-    """The flattened window of every position: [batch, new height, new width, window]."""
     down, right = strides
-    padded = _padded(images, padding)
+    around = _centring(rows, columns) if padding is None else padding
+    padded = jnp.pad(inputs, ((0, 0), *around, (0, 0)))
     height, width = padded.shape[1] - rows + 1, padded.shape[2] - columns + 1
     windows = [
         padded[:, row : row + height : down, column : column + width : right]
         for row in range(rows)
         for column in range(columns)
     ]
-    return jnp.concatenate(windows, axis=-1)
+    patches = jnp.concatenate(windows, axis=-1)
+    products = patches.reshape(-1, patches.shape[-1]) @ kernel.reshape(-1, features)
+    return products.reshape(*patches.shape[:3], features)
 
 
 @jax.custom_vjp
 def centred_convolution(inputs: jax.Array, kernel: jax.Array) -> jax.Array:
     """XLA's convolution at every position, with gradients that are quick in a compiled loop too.
 
-    Args:
-        inputs: [batch, height, width, channels].
-        kernel: [kernel height, kernel width, channels, features], its sides odd.
-
-    Returns:
-        [batch, height, width, features].
+    Of inputs [batch, height, width, channels] and a kernel of odd sides.
     """
     around = _centring(*kernel.shape[:2])
     return jax.lax.conv_general_dilated(inputs, kernel, (1, 1), around, dimension_numbers=_LAYOUT)
@@ -230,6 +204,51 @@ def _centring(rows: int, columns: int) -> list[tuple[int, int]]:
     return [(rows // 2, rows // 2), (columns // 2, columns // 2)]
 
 
-def _padded(images: jax.Array, padding: Sequence[tuple[int, int]]) -> jax.Array:
-    """Images with zeros before and after along height and width."""
-    return jnp.pad(images, ((0, 0), *padding, (0, 0)))
+@jax.custom_vjp
+def max_pool_2x2(images: jax.Array) -> jax.Array:
+    """The largest of every 2x2 square; an odd last row or column is left out.
+
+    The gradient goes to the largest, to the first of them where several are.
+    """
+    first, second, third, fourth = _corners(images)
+    return jnp.maximum(jnp.maximum(first, second), jnp.maximum(third, fourth))
+
+
+def _pool_forward(images: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
+    pooled = max_pool_2x2(images)
+    return pooled, (images, pooled)
+
+
+def _pool_backward(saved: tuple[jax.Array, jax.Array], gradient: jax.Array) -> tuple[jax.Array]:
+    images, pooled = saved
+    zero = jnp.zeros_like(gradient)
+    free = jnp.ones(gradient.shape, jnp.bool)
+    shares = []
+    for corner in _corners(images):
+        largest = free & (corner == pooled)
+        shares.append(jnp.where(largest, gradient, zero))
+        free &= ~largest
+    upper, lower = jnp.stack(shares[:2], axis=3), jnp.stack(shares[2:], axis=3)
+    batch, height, width, channels = gradient.shape
+    squares = jnp.stack([upper, lower], axis=2).reshape(batch, 2 * height, 2 * width, channels)
+    odd = [(0, whole - even) for whole, even in zip(images.shape, squares.shape, strict=True)]
+    return (jnp.pad(squares, odd),)
+
+
+max_pool_2x2.defvjp(_pool_forward, _pool_backward)
+
+
+def mean_pool_2x2(images: jax.Array) -> jax.Array:
+    """The mean of every 2x2 square; an odd last row or column makes squares of what there is."""
+    batch, height, width, channels = images.shape
+    # What is there twice counts as once.
+    edges = ((0, 0), (0, height % 2), (0, width % 2), (0, 0))
+    even = jnp.pad(images, edges, mode="edge")
+    squares = even.reshape(batch, (height + 1) // 2, 2, (width + 1) // 2, 2, channels)
+    return squares.mean((2, 4))
+
+
+def _corners(images: jax.Array) -> list[jax.Array]:
+    """The four images of half the height and width that hold one corner of every square."""
+    height, width = (side // 2 * 2 for side in images.shape[1:3])
+    return [images[:, row:height:2, column:width:2] for row in (0, 1) for column in (0, 1)]

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from jax.typing import DTypeLike
 
+    from producers.datasets.forms import ImageForm
+
 
 class FullyConnected(nnx.Module):
     """ReLU layers followed by a linear layer, one logit a class.
@@ -20,32 +22,22 @@ class FullyConnected(nnx.Module):
     Weights start LeCun normal, biases at zero (chosen).
 
     Args:
-        inputs: values an image has when flattened.
+        images: what they look like.
         widths: width of each hidden layer.
-        classes: number of logits.
-        dtype: of the computation; weights are float32.
-        rngs: source of the initial weights.
     """
 
     def __init__(
-        self, inputs: int, widths: Sequence[int], classes: int, *, dtype: DTypeLike, rngs: nnx.Rngs
+        self, images: ImageForm, widths: Sequence[int], *, dtype: DTypeLike, rngs: nnx.Rngs
     ) -> None:
-        sizes = [inputs, *widths, classes]
+        inputs = images.height * images.width * images.channels
+        sizes = [inputs, *widths, images.classes]
         self.layers = nnx.List(
             nnx.Linear(fan_in, fan_out, dtype=dtype, rngs=rngs)
             for fan_in, fan_out in itertools.pairwise(sizes)
         )
 
     def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
-        """Logits of a batch.
-
-        Args:
-            images: float32 [batch, height, width, channels].
-            train: whether this is a step of training.
-
-        Returns:
-            float32 [batch, classes].
-        """
+        """Logits [batch, classes] of images, float32 [batch, height, width, channels]."""
         del train  # it makes no difference to this model
         activations = images.reshape(images.shape[0], -1)
         *hidden, last = self.layers

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from dbtool.errors import UsageError
+from dbtool.core.errors import UsageError
 
 if TYPE_CHECKING:
     from jax.typing import DTypeLike
@@ -56,18 +56,10 @@ class GhostBatchNorm(nnx.Module):
         self.variance = nnx.BatchStat(jnp.ones(channels, jnp.float32))
 
     def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
-        """The normalised images.
+        """The normalised images, [batch, height, width, channels], in the type of the computation.
 
-        Args:
-            images: [batch, height, width, channels].
-            train: whether to normalise by each ghost batch and to update the running averages,
-                instead of normalising by these.
-
-        Returns:
-            Of the same shape, in the type of the computation.
-
-        Raises:
-            UsageError: the batch of a training step is not divided into ghost batches.
+        A step of training normalises by each ghost batch and updates the running averages; an
+        evaluation normalises by these.
         """
         if not train:
             return self._normalised(images, self.mean[...], self.variance[...])
@@ -84,7 +76,6 @@ class GhostBatchNorm(nnx.Module):
         return self._normalised(ghosts, mean, variance).reshape(images.shape)
 
     def _ghost_batches(self, batch: int) -> int:
-        """How many ghost batches a batch holds."""
         if batch <= self.ghost_batch:
             return 1
         if batch % self.ghost_batch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import jax
@@ -15,54 +15,34 @@ if TYPE_CHECKING:
     Carry = tuple[jax.Array, jax.Array]
 
 
-@dataclass(frozen=True, slots=True)
-class LSTMSizes:
-    """The sizes of the recurrent language model.
-
-    Attributes:
-        embedding: width of a token's embedding.
-        cells: of the memory.
-        projected: width of what the memory returns, to itself and to the logits.
-    """
-
-    embedding: int
-    cells: int
-    projected: int
-
-
 class LSTMLanguageModel(nnx.Module):
     """Embedding, a projected LSTM over the text, and logits by weights of their own.
 
     Args:
         vocabulary: number of different tokens, and of logits.
-        sizes: of the layers.
-        dtype: of the computation; weights are float32.
-        rngs: source of the initial weights.
+        embedding: width of a token's embedding.
+        cells: of the memory.
+        projected: width of what the memory returns, to itself and to the logits.
     """
 
     def __init__(
-        self, vocabulary: int, sizes: LSTMSizes, *, dtype: DTypeLike, rngs: nnx.Rngs
+        self,
+        vocabulary: int,
+        embedding: int,
+        cells: int,
+        projected: int,
+        *,
+        dtype: DTypeLike,
+        rngs: nnx.Rngs,
     ) -> None:
         self.dtype = dtype
-        self.embedding = nnx.Embed(
-            vocabulary,
-            sizes.embedding,
-            embedding_init=nnx.initializers.normal(1.0),
-            rngs=rngs,
-        )
-        self.memory = ProjectedLSTM(sizes, dtype=dtype, rngs=rngs)
-        self.logits = nnx.Linear(sizes.projected, vocabulary, dtype=dtype, rngs=rngs)
+        initial = nnx.initializers.normal(1.0)
+        self.embedding = nnx.Embed(vocabulary, embedding, embedding_init=initial, rngs=rngs)
+        self.memory = ProjectedLSTM(embedding, cells, projected, dtype=dtype, rngs=rngs)
+        self.logits = nnx.Linear(projected, vocabulary, dtype=dtype, rngs=rngs)
 
     def __call__(self, tokens: jax.Array, *, train: bool) -> jax.Array:
-        """Logits of a batch; every text starts with an empty memory.
-
-        Args:
-            tokens: int32 [batch, length], those before each target.
-            train: whether this is a step of training.
-
-        Returns:
-            [batch, length, vocabulary].
-        """
+        """Logits [batch, length, vocabulary]; every text starts with an empty memory."""
         del train  # it makes no difference to this model
         # Looked up in float32, so that the gradients of frequent tokens add up in float32.
         embedded = self.embedding(tokens).astype(self.dtype)
@@ -78,32 +58,24 @@ class ProjectedLSTM(nnx.Module):
     biases start at zero.
 
     Args:
-        sizes: of the inputs, the memory and the outputs.
-        dtype: of the computation; weights are float32.
-        rngs: source of the initial weights.
+        inputs: width of an input.
+        cells: of the memory.
+        outputs: width of an output.
     """
 
-    def __init__(self, sizes: LSTMSizes, *, dtype: DTypeLike, rngs: nnx.Rngs) -> None:
-        self.sizes = sizes
+    def __init__(
+        self, inputs: int, cells: int, outputs: int, *, dtype: DTypeLike, rngs: nnx.Rngs
+    ) -> None:
+        self.cells = cells
+        self.outputs = outputs
         self.dtype = dtype
-        gates = 4 * sizes.cells
-        self.of_inputs = nnx.Linear(
-            sizes.embedding, gates, bias_init=_keeping, dtype=dtype, rngs=rngs
-        )
-        self.of_outputs = nnx.Linear(sizes.projected, gates, use_bias=False, dtype=dtype, rngs=rngs)
-        self.projection = nnx.Linear(
-            sizes.cells, sizes.projected, use_bias=False, dtype=dtype, rngs=rngs
-        )
+        layer = partial(nnx.Linear, dtype=dtype, rngs=rngs)
+        self.of_inputs = layer(inputs, 4 * cells, bias_init=_keeping)
+        self.of_outputs = layer(outputs, 4 * cells, use_bias=False)
+        self.projection = layer(cells, outputs, use_bias=False)
 
     def __call__(self, inputs: jax.Array) -> jax.Array:
-        """The outputs after each input.
-
-        Args:
-            inputs: [batch, length, embedding].
-
-        Returns:
-            [batch, length, projected].
-        """
+        """The outputs after each input, [batch, length, outputs], of [batch, length, inputs]."""
 
         def advance(carry: Carry, of_inputs: jax.Array) -> tuple[Carry, jax.Array]:
             memory, outputs = carry
@@ -114,8 +86,8 @@ class ProjectedLSTM(nnx.Module):
             return (memory, outputs), outputs
 
         batch = inputs.shape[0]
-        empty = jnp.zeros((batch, self.sizes.cells), jnp.float32)
-        silent = jnp.zeros((batch, self.sizes.projected), self.dtype)
+        empty = jnp.zeros((batch, self.cells), jnp.float32)
+        silent = jnp.zeros((batch, self.outputs), self.dtype)
         # One product for all inputs, since they do not wait for the memory.
         of_inputs = self.of_inputs(inputs).swapaxes(0, 1)
         _, outputs = jax.lax.scan(advance, (empty, silent), of_inputs)

@@ -1,12 +1,14 @@
-"""Finds a model by its name: the one place that a new model is added to."""
+"""Every model by its name: what sets it apart, and how it is built; a new model is added here."""
 
 from __future__ import annotations
 
+import importlib
 import re
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from dbtool.errors import unknown
-from producers.models.definition import ModelDefinition, images_for, texts_for
+from dbtool.core.errors import UsageError, unknown
+from producers.datasets.forms import Form, ImageForm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -14,7 +16,33 @@ if TYPE_CHECKING:
     from flax import nnx
     from jax.typing import DTypeLike
 
-    from producers.datasets.forms import Form
+    Build = Callable[[Form, DTypeLike, nnx.Rngs], nnx.Module]
+
+_LISTING = "dbtool produce --list"
+
+
+@dataclass(frozen=True)
+class ModelDefinition:
+    """A model as a workload names it.
+
+    Attributes:
+        name: such as fc_64_64_64 or simple_cnn_base.
+        settings: what sets the model apart, for the record: setting to value.
+        certainty: setting to stated, recalled or chosen.
+        evaluation_batch: examples evaluated at a time; sets the memory that evaluation takes,
+            and suits the cache of a CPU core.
+        build: makes the module for examples of a form, computing in a floating-point type with
+            weights in float32; imports flax only when called. The module is called with float32
+            images [batch, height, width, channels] or int32 tokens [batch, length] and `train`,
+            and returns logits. Raises UsageError for a form that the model does not take.
+    """
+
+    name: str
+    settings: dict[str, object]
+    certainty: dict[str, str]
+    evaluation_batch: int
+    build: Build
+
 
 # Widths of the two convolutions and of the dense layer, and how sure these are.
 _SIMPLE_CNN: dict[str, tuple[tuple[int, int], int | None, str]] = {
@@ -25,7 +53,7 @@ _SIMPLE_CNN: dict[str, tuple[tuple[int, int], int | None, str]] = {
     "simple_cnn": ((32, 64), None, "stated"),
 }
 
-# Layers, width, hidden width and heads, and how sure these are.
+# Layers, width, width inside the feed-forward layers and heads, and how sure these are.
 _TRANSFORMERS = {
     "transformer_base": ((6, 512, 2048, 8), "recalled"),
     "transformer_wide": ((6, 1024, 4096, 16), "chosen"),
@@ -37,51 +65,29 @@ _TRANSFORMERS = {
 
 
 def model_definition(name: str) -> ModelDefinition:
-    """The model of that name.
-
-    Raises:
-        UsageError: when there is none.
-    """
+    """The model of that name."""
     if re.fullmatch(r"fc(_[1-9][0-9]*)+", name):
         return _fully_connected(name, tuple(int(width) for width in name.split("_")[1:]))
     if name not in _MODELS:
-        raise unknown("model", name, ["fc_64_64_64", *_MODELS], "dbtool produce --list")
+        raise unknown("model", name, ["fc_64_64_64", *_MODELS], _LISTING)
     return _MODELS[name]
 
 
 def _fully_connected(name: str, widths: tuple[int, ...]) -> ModelDefinition:
-    def build(form: Form, dtype: DTypeLike, rngs: nnx.Rngs) -> nnx.Module:
-        from producers.models.fully_connected import FullyConnected
-
-        images = images_for(name, form)
-        inputs = images.height * images.width * images.channels
-        return FullyConnected(inputs, widths, images.classes, dtype=dtype, rngs=rngs)
-
-    return ModelDefinition(
-        name,
-        settings={"widths": list(widths), "activation": "relu", "initial_weights": "LeCun normal"},
-        certainty={"widths": "stated", "activation": "stated", "initial_weights": "chosen"},
-        evaluation_batch=500,
-        build=build,
-    )
+    stated = {"widths": list(widths), "activation": "relu"}
+    build = _of_images(name, 1, "fully_connected.FullyConnected", widths=widths)
+    return _definition(name, 500, build, stated=stated, chosen={"initial_weights": "LeCun normal"})
 
 
 def _simple_cnn(
     name: str, channels: tuple[int, int], dense: int | None, certainty: str
 ) -> ModelDefinition:
-    padding: Literal["SAME", "VALID"] = "VALID" if dense is None else "SAME"
+    padding = "VALID" if dense is None else "SAME"
     # The smallest that leave a pixel after both convolutions and pools.
     smallest = 16 if dense is None else 4
-
-    def build(form: Form, dtype: DTypeLike, rngs: nnx.Rngs) -> nnx.Module:
-        from producers.models.simple_cnn import SimpleCNN
-
-        images = images_for(name, form, smallest)
-        size = images.height, images.width, images.channels
-        layers = channels, dense, images.classes
-        return SimpleCNN(*size, *layers, padding=padding, dtype=dtype, rngs=rngs)
-
-    sized: dict[str, object] = {
+    sizes = {"channels": channels, "dense": dense, "padding": padding}
+    build = _of_images(name, smallest, "simple_cnn.SimpleCNN", **sizes)
+    sized = {
         "channels": list(channels),
         "kernel": 5,
         "pooling": "max 2x2",
@@ -97,13 +103,6 @@ def _simple_cnn(
 
 def _resnet_8() -> ModelDefinition:
     blocks = (16, 32, 64)
-
-    def build(form: Form, dtype: DTypeLike, rngs: nnx.Rngs) -> nnx.Module:
-        from producers.models.resnet_8 import ResNet8
-
-        images = images_for("resnet_8", form, smallest=4)
-        return ResNet8(images.channels, 16, blocks, images.classes, dtype=dtype, rngs=rngs)
-
     recalled = {
         "convolutions": 7,
         "kernel": 3,
@@ -120,19 +119,12 @@ def _resnet_8() -> ModelDefinition:
         "biases": True,
         "initial_weights": "LeCun normal",
     }
+    build = _of_images("resnet_8", 4, "resnet_8.ResNet8", channels=16, blocks=blocks)
     return _definition("resnet_8", 50, build, recalled=recalled, chosen=chosen)
 
 
 def _resnet_50() -> ModelDefinition:
     blocks = (3, 4, 6, 3)
-
-    def build(form: Form, dtype: DTypeLike, rngs: nnx.Rngs) -> nnx.Module:
-        from producers.models.resnet_50 import BottleneckResNet
-
-        images = images_for("resnet_50", form, smallest=32)
-        size = images.channels, 64, blocks, images.classes
-        return BottleneckResNet(*size, dtype=dtype, rngs=rngs)
-
     recalled = {
         "blocks": list(blocks),
         "block": "bottleneck",
@@ -149,20 +141,13 @@ def _resnet_50() -> ModelDefinition:
         "epsilon": 1e-5,
         "initial_weights": "He normal; LeCun normal for logits",
     }
+    build = _of_images("resnet_50", 32, "resnet_50.BottleneckResNet", channels=64, blocks=blocks)
     return _definition("resnet_50", 128, build, recalled=recalled, chosen=chosen)
 
 
 def _vgg_11() -> ModelDefinition:
     stages = ((64,), (128,), (256, 256), (512, 512), (512, 512))
     dense = (4096, 4096)
-
-    def build(form: Form, dtype: DTypeLike, rngs: nnx.Rngs) -> nnx.Module:
-        from producers.models.vgg import VGG
-
-        images = images_for("vgg_11", form, smallest=32)
-        size = images.height, images.width, images.channels
-        return VGG(*size, stages, dense, images.classes, dtype=dtype, rngs=rngs)
-
     recalled = {
         "configuration": "A",
         "stages": [list(stage) for stage in stages],
@@ -177,19 +162,13 @@ def _vgg_11() -> ModelDefinition:
         "dense_inputs": "the last 7x7 positions; fewer for images under 224x224",
         "initial_weights": "He normal; LeCun normal for logits",
     }
+    build = _of_images("vgg_11", 32, "vgg.VGG", stages=stages, dense=dense)
     return _definition("vgg_11", 128, build, recalled=recalled, chosen=chosen)
 
 
 def _transformer(name: str, sizes: tuple[int, int, int, int], certainty: str) -> ModelDefinition:
-    def build(form: Form, dtype: DTypeLike, rngs: nnx.Rngs) -> nnx.Module:
-        from producers.models.transformer import Transformer, TransformerSizes
-
-        texts = texts_for(name, form)
-        return Transformer(texts.vocabulary, TransformerSizes(*sizes), dtype=dtype, rngs=rngs)
-
-    names = ("layers", "width", "hidden", "heads")
-    sized: dict[str, object] = dict(zip(names, sizes, strict=True))
-    chosen: dict[str, object] = {
+    sized = dict(zip(("layers", "width", "hidden", "heads"), sizes, strict=True))
+    chosen = {
         "normalisation": "of layers, before each and after the last",
         "positions": "sinusoidal",
         "activation": "relu",
@@ -197,10 +176,11 @@ def _transformer(name: str, sizes: tuple[int, int, int, int], certainty: str) ->
         "dropout": "none",
         "initial_weights": "LeCun normal; embedding normal with variance 1 / width",
     }
-    recalled: dict[str, object] = {
+    recalled = {
         "decoder_only": True,
         "logits": "by a matrix of their own, without biases",
     }
+    build = _of_texts(name, "transformer.Transformer", **sized)
     if certainty == "recalled":
         return _definition(name, 32, build, recalled=sized | recalled, chosen=chosen)
     return _definition(name, 32, build, recalled=recalled, chosen=sized | chosen)
@@ -208,13 +188,6 @@ def _transformer(name: str, sizes: tuple[int, int, int, int], certainty: str) ->
 
 def _lstm() -> ModelDefinition:
     sizes = {"embedding": 512, "cells": 2048, "projected": 512}
-
-    def build(form: Form, dtype: DTypeLike, rngs: nnx.Rngs) -> nnx.Module:
-        from producers.models.lstm import LSTMLanguageModel, LSTMSizes
-
-        texts = texts_for("lstm", form)
-        return LSTMLanguageModel(texts.vocabulary, LSTMSizes(**sizes), dtype=dtype, rngs=rngs)
-
     chosen = sizes | {
         "layers": 1,
         "projection": "recurs, and leads to the logits",
@@ -223,14 +196,55 @@ def _lstm() -> ModelDefinition:
         "dropout": "none",
         "initial_weights": "LeCun normal; embedding normal with variance 1",
     }
+    build = _of_texts("lstm", "lstm.LSTMLanguageModel", **sizes)
     return _definition("lstm", 32, build, chosen=chosen)
 
 
+def _of_images(name: str, smallest: int, path: str, **sizes: object) -> Build:
+    """Builds a model of images whose sides have so many pixels at least."""
+
+    def build(form: Form, dtype: DTypeLike, rngs: nnx.Rngs) -> nnx.Module:
+        if not isinstance(form, ImageForm):
+            raise UsageError(
+                f"the model {name} takes images, and the data set holds texts; choose a workload "
+                f"whose model is a Transformer or lstm (list them with `{_LISTING}`)"
+            )
+        if min(form.height, form.width) < smallest:
+            raise UsageError(
+                f"the model {name} takes images of at least {smallest}x{smallest} pixels, and "
+                f"those of the data set have {form.height}x{form.width}; choose larger images or "
+                f"another workload (list them with `{_LISTING}`)"
+            )
+        return _class(path)(form, **sizes, dtype=dtype, rngs=rngs)
+
+    return build
+
+
+def _of_texts(name: str, path: str, **sizes: object) -> Build:
+    """Builds a model of texts."""
+
+    def build(form: Form, dtype: DTypeLike, rngs: nnx.Rngs) -> nnx.Module:
+        if isinstance(form, ImageForm):
+            raise UsageError(
+                f"the model {name} takes texts, and the data set holds images; choose a workload "
+                f"whose model takes images (list them with `{_LISTING}`)"
+            )
+        return _class(path)(form.vocabulary, **sizes, dtype=dtype, rngs=rngs)
+
+    return build
+
+
+def _class(path: str) -> Callable[..., nnx.Module]:
+    """The class of a model, imported when it is built: its settings can be read without flax."""
+    module, _, name = path.partition(".")
+    found: Callable[..., nnx.Module] = getattr(
+        importlib.import_module(f"producers.models.{module}"), name
+    )
+    return found
+
+
 def _definition(
-    name: str,
-    evaluation_batch: int,
-    build: Callable[[Form, DTypeLike, nnx.Rngs], nnx.Module],
-    **settings: Mapping[str, object],
+    name: str, evaluation_batch: int, build: Build, **settings: Mapping[str, object]
 ) -> ModelDefinition:
     """A model whose settings are given by how sure they are."""
     certainty = {setting: sure for sure, group in settings.items() for setting in group}

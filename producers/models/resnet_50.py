@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from jax.typing import DTypeLike
 
+    from producers.datasets.forms import ImageForm
+
 EXPANSION = 4
 """Channels that a block returns for each that its 3x3 convolution has."""
 
@@ -31,27 +33,23 @@ class BottleneckResNet(nnx.Module):
     Convolutions have no bias.
 
     Args:
-        image_channels: of the images.
+        images: what they look like.
         channels: of the first convolution, and of the 3x3 convolutions of the first stage; every
             further stage has twice those of the one before.
         blocks: how many each stage has.
-        classes: number of logits.
-        dtype: of the computation; weights are float32.
-        rngs: source of the initial weights.
     """
 
     def __init__(
         self,
-        image_channels: int,
+        images: ImageForm,
         channels: int,
         blocks: Sequence[int],
-        classes: int,
         *,
         dtype: DTypeLike,
         rngs: nnx.Rngs,
     ) -> None:
         self.first = convolution(
-            image_channels, channels, 7, stride=2, use_bias=False, dtype=dtype, rngs=rngs
+            images.channels, channels, 7, stride=2, use_bias=False, dtype=dtype, rngs=rngs
         )
         self.blocks = nnx.List[_Bottleneck]()
         before = channels
@@ -62,18 +60,10 @@ class BottleneckResNet(nnx.Module):
                 self.blocks.append(_Bottleneck(before, inner, stride, dtype=dtype, rngs=rngs))
                 before = inner * EXPANSION
         self.last_norm = GhostBatchNorm(before, dtype=dtype)
-        self.logits = nnx.Linear(before, classes, dtype=dtype, rngs=rngs)
+        self.logits = nnx.Linear(before, images.classes, dtype=dtype, rngs=rngs)
 
     def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
-        """Logits of a batch.
-
-        Args:
-            images: float32 [batch, height, width, channels].
-            train: whether this is a step of training; it updates the running averages.
-
-        Returns:
-            [batch, classes].
-        """
+        """Logits [batch, classes] of images, float32 [batch, height, width, channels]."""
         activations = self.first(images)
         activations = nnx.max_pool(activations, (3, 3), strides=(2, 2), padding=((1, 1), (1, 1)))
         for block in self.blocks:

@@ -13,13 +13,14 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from producers.models.convolution import conv_general_dilated
-from producers.models.pooling import mean_pool_2x2
+from producers.models.convolution import conv_general_dilated, mean_pool_2x2
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jax.typing import DTypeLike
+
+    from producers.datasets.forms import ImageForm
 
 
 class ResNet8(nnx.Module):
@@ -30,42 +31,30 @@ class ResNet8(nnx.Module):
     biases at zero.
 
     Args:
-        image_channels: of the images.
+        images: what they look like.
         channels: of the first convolution.
         blocks: channels of each block.
-        classes: number of logits.
-        dtype: of the computation; weights are float32.
-        rngs: source of the initial weights.
     """
 
     def __init__(
         self,
-        image_channels: int,
+        images: ImageForm,
         channels: int,
         blocks: Sequence[int],
-        classes: int,
         *,
         dtype: DTypeLike,
         rngs: nnx.Rngs,
     ) -> None:
-        self.first = _convolution(image_channels, channels, dtype=dtype, rngs=rngs)
+        self.first = _convolution(images.channels, channels, dtype=dtype, rngs=rngs)
         widths = [channels, *blocks]
         self.blocks = nnx.List(
             _Block(before, after, 1 if index == 0 else 2, dtype=dtype, rngs=rngs)
             for index, (before, after) in enumerate(zip(widths, blocks, strict=False))
         )
-        self.logits = nnx.Linear(widths[-1], classes, dtype=dtype, rngs=rngs)
+        self.logits = nnx.Linear(widths[-1], images.classes, dtype=dtype, rngs=rngs)
 
     def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
-        """Logits of a batch.
-
-        Args:
-            images: float32 [batch, height, width, channels].
-            train: whether this is a step of training.
-
-        Returns:
-            [batch, classes].
-        """
+        """Logits [batch, classes] of images, float32 [batch, height, width, channels]."""
         del train  # it makes no difference to this model
         activations = self.first(images)
         for block in self.blocks:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Literal
 import jax
 from flax import nnx
 
-from producers.models.convolution import conv_general_dilated
-from producers.models.pooling import max_pool_2x2
+from producers.models.convolution import conv_general_dilated, max_pool_2x2
 
 if TYPE_CHECKING:
     from jax.typing import DTypeLike
+
+    from producers.datasets.forms import ImageForm
 
     Padding = Literal["SAME", "VALID"]
 
@@ -25,27 +26,19 @@ class SimpleCNN(nnx.Module):
     Weights start LeCun normal, biases at zero.
 
     Args:
-        height: of the images.
-        width: of the images.
-        image_channels: of the images.
+        images: what they look like.
         channels: output channels of the two convolutions.
         dense: width of the dense layer; None for none.
-        classes: number of logits.
         padding: SAME for zeros around the image that keep its size, VALID for none.
-        dtype: of the computation; weights are float32.
-        rngs: source of the initial weights.
     """
 
     def __init__(
         self,
-        height: int,
-        width: int,
-        image_channels: int,
+        images: ImageForm,
         channels: tuple[int, int],
         dense: int | None,
-        classes: int,
-        *,
         padding: Padding,
+        *,
         dtype: DTypeLike,
         rngs: nnx.Rngs,
     ) -> None:
@@ -58,22 +51,15 @@ class SimpleCNN(nnx.Module):
             conv_general_dilated=conv_general_dilated,
             rngs=rngs,
         )
-        self.first = layer(image_channels, first)
+        self.first = layer(images.channels, first)
         self.second = layer(first, second)
-        last = _pooled_twice(height, padding) * _pooled_twice(width, padding) * second
+        sides = _pooled_twice(images.height, padding), _pooled_twice(images.width, padding)
+        last = sides[0] * sides[1] * second
         self.dense = None if dense is None else nnx.Linear(last, dense, dtype=dtype, rngs=rngs)
-        self.logits = nnx.Linear(dense or last, classes, dtype=dtype, rngs=rngs)
+        self.logits = nnx.Linear(dense or last, images.classes, dtype=dtype, rngs=rngs)
 
     def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
-        """Logits of a batch.
-
-        Args:
-            images: float32 [batch, height, width, channels].
-            train: whether this is a step of training.
-
-        Returns:
-            float32 [batch, classes].
-        """
+        """Logits [batch, classes] of images, float32 [batch, height, width, channels]."""
         del train  # it makes no difference to this model
         activations = images
         # The largest of a square is the same before ReLU as after it, and ReLU then has less to do.
@@ -87,6 +73,5 @@ class SimpleCNN(nnx.Module):
 
 
 def _pooled_twice(side: int, padding: Padding) -> int:
-    """The side of an image after both convolutions and max-pools."""
     lost = _KERNEL - 1 if padding == "VALID" else 0
     return ((side - lost) // 2 - lost) // 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import jax
@@ -13,23 +12,6 @@ if TYPE_CHECKING:
     from jax.typing import DTypeLike
 
 
-@dataclass(frozen=True, slots=True)
-class TransformerSizes:
-    """The sizes of a Transformer.
-
-    Attributes:
-        layers: pairs of attention and feed-forward layer.
-        width: of the embedding and of what layers return, even.
-        hidden: width inside the feed-forward layers.
-        heads: of the attention; they share the width.
-    """
-
-    layers: int
-    width: int
-    hidden: int
-    heads: int
-
-
 class Transformer(nnx.Module):
     """Embedding and sinusoidal positions, layers normalised before, logits by weights of their own.
 
@@ -38,36 +20,35 @@ class Transformer(nnx.Module):
 
     Args:
         vocabulary: number of different tokens, and of logits.
-        sizes: of the layers.
-        dtype: of the computation; weights are float32.
-        rngs: source of the initial weights.
+        layers: pairs of attention and feed-forward layer.
+        width: of the embedding and of what layers return, even.
+        hidden: width inside the feed-forward layers.
+        heads: of the attention; they share the width.
     """
 
     def __init__(
-        self, vocabulary: int, sizes: TransformerSizes, *, dtype: DTypeLike, rngs: nnx.Rngs
+        self,
+        vocabulary: int,
+        layers: int,
+        width: int,
+        hidden: int,
+        heads: int,
+        *,
+        dtype: DTypeLike,
+        rngs: nnx.Rngs,
     ) -> None:
         self.dtype = dtype
         # Of a variance of one after its scaling by the root of the width.
-        self.embedding = nnx.Embed(
-            vocabulary,
-            sizes.width,
-            embedding_init=nnx.initializers.normal(sizes.width**-0.5),
-            rngs=rngs,
+        initial = nnx.initializers.normal(width**-0.5)
+        self.embedding = nnx.Embed(vocabulary, width, embedding_init=initial, rngs=rngs)
+        self.layers = nnx.List(
+            _Layer(width, hidden, heads, dtype=dtype, rngs=rngs) for _ in range(layers)
         )
-        self.layers = nnx.List(_Layer(sizes, dtype=dtype, rngs=rngs) for _ in range(sizes.layers))
-        self.norm = nnx.LayerNorm(sizes.width, dtype=dtype, rngs=rngs)
-        self.logits = nnx.Linear(sizes.width, vocabulary, use_bias=False, dtype=dtype, rngs=rngs)
+        self.norm = nnx.LayerNorm(width, dtype=dtype, rngs=rngs)
+        self.logits = nnx.Linear(width, vocabulary, use_bias=False, dtype=dtype, rngs=rngs)
 
     def __call__(self, tokens: jax.Array, *, train: bool) -> jax.Array:
-        """Logits of a batch.
-
-        Args:
-            tokens: int32 [batch, length], those before each target.
-            train: whether this is a step of training.
-
-        Returns:
-            [batch, length, vocabulary].
-        """
+        """Logits [batch, length, vocabulary] of the tokens before each target."""
         del train  # it makes no difference to this model
         length, width = tokens.shape[1], self.embedding.features
         # Looked up in float32, so that the gradients of frequent tokens add up in float32.
@@ -82,11 +63,12 @@ class Transformer(nnx.Module):
 class _Layer(nnx.Module):
     """Causal attention, then a feed-forward layer; each is added to its inputs."""
 
-    def __init__(self, sizes: TransformerSizes, *, dtype: DTypeLike, rngs: nnx.Rngs) -> None:
-        width, hidden = sizes.width, sizes.hidden
+    def __init__(
+        self, width: int, hidden: int, heads: int, *, dtype: DTypeLike, rngs: nnx.Rngs
+    ) -> None:
         self.attention_norm = nnx.LayerNorm(width, dtype=dtype, rngs=rngs)
         self.attention = nnx.MultiHeadAttention(
-            sizes.heads, width, use_bias=False, decode=False, dtype=dtype, rngs=rngs
+            heads, width, use_bias=False, decode=False, dtype=dtype, rngs=rngs
         )
         self.feed_forward_norm = nnx.LayerNorm(width, dtype=dtype, rngs=rngs)
         self.widen = nnx.Linear(width, hidden, dtype=dtype, rngs=rngs)
@@ -100,12 +82,7 @@ class _Layer(nnx.Module):
 
 
 def sinusoidal_positions(length: int, width: int) -> np.ndarray:
-    """Sines and cosines that tell positions apart (Vaswani et al., 2017, section 3.5).
-
-    Returns:
-        float32 [length, width]: sines of the position divided by 10000 ** (2i / width) at 2i, their
-        cosines at 2i + 1.
-    """
+    """Sines and cosines in turn, of ever longer waves, float32 [length, width]."""
     angles = np.arange(length)[:, None] / 10_000 ** (np.arange(0, width, 2) / width)
     pairs = np.stack([np.sin(angles), np.cos(angles)], axis=-1)
     return pairs.reshape(length, width).astype(np.float32)

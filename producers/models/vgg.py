@@ -8,43 +8,36 @@ from typing import TYPE_CHECKING
 import jax
 from flax import nnx
 
-from producers.models.convolution import convolution
-from producers.models.pooling import max_pool_2x2
+from producers.models.convolution import convolution, max_pool_2x2
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jax.typing import DTypeLike
 
+    from producers.datasets.forms import ImageForm
+
 
 class VGG(nnx.Module):
     """Stages of 3x3 convolutions, each followed by a max-pool; dense layers; all ReLU, then logits.
 
     Args:
-        height: of the images.
-        width: of the images.
-        image_channels: of the images.
+        images: what they look like.
         stages: output channels of the convolutions of each stage.
         dense: width of each dense layer.
-        classes: number of logits.
-        dtype: of the computation; weights are float32.
-        rngs: source of the initial weights.
     """
 
     def __init__(
         self,
-        height: int,
-        width: int,
-        image_channels: int,
+        images: ImageForm,
         stages: Sequence[Sequence[int]],
         dense: Sequence[int],
-        classes: int,
         *,
         dtype: DTypeLike,
         rngs: nnx.Rngs,
     ) -> None:
         self.stages = nnx.List[nnx.List[nnx.Conv]]()
-        before = image_channels
+        before = images.channels
         for stage in stages:
             channels = itertools.pairwise([before, *stage])
             self.stages.append(
@@ -52,23 +45,15 @@ class VGG(nnx.Module):
             )
             before = stage[-1]
         shrunk = 2 ** len(stages)
-        sizes = [height // shrunk * (width // shrunk) * before, *dense]
+        sizes = [images.height // shrunk * (images.width // shrunk) * before, *dense]
         self.dense = nnx.List(
             nnx.Linear(*pair, kernel_init=nnx.initializers.he_normal(), dtype=dtype, rngs=rngs)
             for pair in itertools.pairwise(sizes)
         )
-        self.logits = nnx.Linear(sizes[-1], classes, dtype=dtype, rngs=rngs)
+        self.logits = nnx.Linear(sizes[-1], images.classes, dtype=dtype, rngs=rngs)
 
     def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
-        """Logits of a batch.
-
-        Args:
-            images: float32 [batch, height, width, channels].
-            train: whether this is a step of training.
-
-        Returns:
-            [batch, classes].
-        """
+        """Logits [batch, classes] of images, float32 [batch, height, width, channels]."""
         del train  # it makes no difference to this model
         activations = images
         for stage in self.stages:

@@ -3,55 +3,40 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import logging
 import os
 import socket
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dbtool.errors import DbtoolError
-from producers.shards import receive_shard
-from producers.sweep.ray_task import Job, train_block_of, versions
-from producers.sweep.run import whole_sweep
+import msgspec
+
+from dbtool.core.errors import DbtoolError
+from dbtool.core.resources import DISTRIBUTION
+from producers.sweep.ray_task import train_block_of, versions
+from producers.sweep.run import sweep_writer
 from producers.sweep.tasks import next_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from producers.configuration import SweepOptions
     from producers.plan import StudyPlan
-    from producers.sweep.ray_task import FinishedShard
     from producers.sweep.run import SweepEvents
-    from producers.sweep.tasks import SweepOptions
 
 # How often a block is trained anew when its worker or its node dies.
 _MAX_RETRIES = 3
 # Seconds that a cluster may take to answer at all.
 _PATIENCE = 10.0
-
-
-@dataclass(frozen=True)
-class TaskResources:
-    """What one block of trials takes on a node: CPU cores and GPUs."""
-
-    cpus: int
-    gpus: int
-
-    def fit(self, node: dict[str, Any]) -> bool:
-        """Whether a node, as Ray describes it, has as much."""
-        there = node["Resources"]
-        enough = there.get("CPU", 0) >= self.cpus and there.get("GPU", 0) >= self.gpus
-        return bool(node["Alive"] and enough)
+# Seconds after which what was trained is listed, while other blocks are.
+_AT_A_TIME = 5.0
 
 
 def run_on_ray(
-    studies: Sequence[StudyPlan],
-    out: Path,
-    options: SweepOptions,
-    events: SweepEvents,
-    resources: TaskResources,
+    studies: Sequence[StudyPlan], out: Path, options: SweepOptions, events: SweepEvents
 ) -> None:
-    """Trains what is missing of the studies on a cluster and writes shards below a folder.
+    """Trains what is missing of the studies on a cluster and adds it to a release folder.
 
     The cluster is that of RAY_ADDRESS, else one of this machine alone, which starts and ends with
     the sweep.
@@ -61,23 +46,22 @@ def run_on_ray(
             its nodes is large enough, its nodes have other versions, or workers die repeatedly.
     """
     studies, options = _from_anywhere(studies, options)
-    with whole_sweep(studies, out):
-        blocks = next_blocks(studies, out, options)
+    with sweep_writer(studies, out, options) as writer:
+        blocks = next_blocks(studies, writer.index, options)
         if not any(blocks):
             return
         with _cluster() as ray:
-            _refuse_small_nodes(ray.nodes(), resources)
-            cluster = _Cluster(ray, options, resources)
+            refuse_small_nodes(ray.nodes(), options)
+            cluster = _Cluster(ray, options)
             for study, left in zip(studies, blocks, strict=True):
                 cluster.submit(study, left)
             while cluster.waiting:
-                study, trial_ids, shard = cluster.next_shard()
+                study, trial_ids, (shard, rows) = cluster.next_shard(writer.list_when_due)
                 events.on_block(study, trial_ids)
-                events.on_steps(shard.rows - len(trial_ids))
-                path = receive_shard(study.folder(out), shard.name, shard.content)
-                events.on_shard(path, shard.rows)
+                events.on_steps(rows - len(trial_ids))
+                events.on_shard(writer.receive(shard))
                 if not cluster.trains(study):
-                    cluster.submit(study, next_blocks([study], out, options)[0])
+                    cluster.submit(study, next_blocks([study], writer.index, options)[0])
 
 
 def _from_anywhere(
@@ -88,60 +72,50 @@ def _from_anywhere(
     def whole(path: Path | None) -> Path | None:
         return None if path is None else path.absolute()
 
-    training = replace(options.training, vocabulary=whole(options.training.vocabulary))
+    datasets, vocabulary = whole(options.datasets), whole(options.vocabulary)
     return (
-        [replace(study, replacement=whole(study.replacement)) for study in studies],
-        replace(options, datasets=whole(options.datasets), training=training),
+        [dataclasses.replace(study, replacement=whole(study.replacement)) for study in studies],
+        msgspec.structs.replace(options, datasets=datasets, vocabulary=vocabulary),
     )
 
 
 class _Cluster:
-    """The blocks that a cluster trains."""
-
-    def __init__(self, ray: Any, options: SweepOptions, resources: TaskResources) -> None:
+    def __init__(self, ray: Any, options: SweepOptions) -> None:
         self._ray = ray
         self._options = options
-        self._resources = resources
         self._versions = versions()
         self._train = ray.remote(train_block_of).options(
             name="train_block_of",
-            num_cpus=resources.cpus,
-            num_gpus=resources.gpus,
+            num_cpus=options.cpus_per_task,
+            num_gpus=options.gpus_per_task,
             max_retries=_MAX_RETRIES,
         )
         self.waiting: dict[Any, tuple[StudyPlan, tuple[int, ...]]] = {}
 
     def submit(self, study: StudyPlan, blocks: Sequence[tuple[int, ...]]) -> None:
-        """Hands blocks of a study to the cluster."""
         for trial_ids in blocks:
-            job = Job(
-                study,
-                trial_ids,
-                self._options,
-                self._resources.cpus,
-                self._resources.gpus,
-                self._versions,
-            )
-            self.waiting[self._train.remote(job)] = (study, trial_ids)
+            job = self._train.remote(study, trial_ids, self._options, self._versions)
+            self.waiting[job] = (study, trial_ids)
 
     def trains(self, study: StudyPlan) -> bool:
-        """Whether blocks of a study are not finished yet."""
         return any(waiting is study for waiting, _ in self.waiting.values())
 
-    def next_shard(self) -> tuple[StudyPlan, tuple[int, ...], FinishedShard]:
-        """Waits for any block; it no longer counts as waiting.
-
-        Raises:
-            DbtoolError: when the block could not be trained.
-        """
-        (done,), _ = self._ray.wait(list(self.waiting), num_returns=1)
+    def next_shard(
+        self, meanwhile: Callable[[], None]
+    ) -> tuple[StudyPlan, tuple[int, ...], tuple[bytes, int]]:
+        done = None
+        while done is None:
+            ready, _ = self._ray.wait(list(self.waiting), num_returns=1, timeout=_AT_A_TIME)
+            done = next(iter(ready), None)
+            meanwhile()
         study, trial_ids = self.waiting.pop(done)
-        return study, trial_ids, self._fetched(done, f"{study.name}, trials {_range(trial_ids)}")
+        block = f"{study.name}, trials {trial_ids[0]} to {trial_ids[-1]}"
+        return study, trial_ids, self._fetched(done, block)
 
-    def _fetched(self, done: Any, block: str) -> FinishedShard:
+    def _fetched(self, done: Any, block: str) -> tuple[bytes, int]:
         errors = self._ray.exceptions
         try:
-            shard: FinishedShard = self._ray.get(done)
+            shard: tuple[bytes, int] = self._ray.get(done)
         except errors.RayTaskError as error:
             if isinstance(error.cause, DbtoolError):
                 raise error.cause from None
@@ -167,19 +141,20 @@ def _cluster() -> Iterator[Any]:
         import ray
     except ImportError as error:
         raise DbtoolError(
-            "Ray is not installed; install it with `pip install 'dbtool[cluster]'`"
+            f"Ray is not installed; install it with `pip install '{DISTRIBUTION}[cluster]'`"
         ) from error
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     address = os.environ.get("RAY_ADDRESS")
     try:
         if address:
-            _knock(address)
+            _connect(address)
             ray.init(address=address, **quiet)
         else:
             # Nothing is reported to Ray's makers unless the person asks for it.
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
             ray.init(address="local", include_dashboard=False, **quiet)
-    except (OSError, ValueError, RuntimeError) as error:
+    # Ray raises what it likes, such as a bare Exception where a node is slow to start.
+    except Exception as error:
         reason = str(error).strip().splitlines()[0].rstrip(".")
         raise DbtoolError(
             f"cannot use the Ray cluster at RAY_ADDRESS={address or ''} ({reason}); start one "
@@ -191,21 +166,25 @@ def _cluster() -> Iterator[Any]:
         ray.shutdown()
 
 
-def _knock(address: str) -> None:
+def _connect(address: str) -> None:
     """Raises OSError when nothing listens at an address; Ray itself would try for minutes."""
     host, _, port = address.rpartition("://")[2].rpartition(":")
     if host and port.isdecimal():
         socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
 
 
-def _refuse_small_nodes(nodes: Sequence[dict[str, Any]], resources: TaskResources) -> None:
-    """Raises DbtoolError when a block would wait for ever."""
-    if not any(resources.fit(node) for node in nodes):
-        raise DbtoolError(
-            f"no node of the Ray cluster has {resources.cpus} CPUs and {resources.gpus} GPUs; "
-            "ask for less with --cpus-per-task or --gpus-per-task, or add such a node"
-        )
+def refuse_small_nodes(nodes: Sequence[dict[str, Any]], options: SweepOptions) -> None:
+    """Refuses nodes, as Ray describes them, of which none has what a block takes.
 
-
-def _range(trial_ids: Sequence[int]) -> str:
-    return f"{trial_ids[0]} to {trial_ids[-1]}"
+    Raises:
+        DbtoolError: a block would wait for ever.
+    """
+    cpus, gpus = options.cpus_per_task, options.gpus_per_task
+    for node in nodes:
+        has = node["Resources"]
+        if node["Alive"] and has.get("CPU", 0) >= cpus and has.get("GPU", 0) >= gpus:
+            return
+    raise DbtoolError(
+        f"no node of the Ray cluster has {cpus} CPUs and {gpus} GPUs; ask for less with "
+        "--cpus-per-task or --gpus-per-task, or add such a node"
+    )

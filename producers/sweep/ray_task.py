@@ -9,49 +9,19 @@ import importlib.metadata
 import os
 import platform
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import dbtool
-from dbtool.errors import DbtoolError
+from dbtool.core.errors import DbtoolError
+from dbtool.core.shards import write_shard
 
 if TYPE_CHECKING:
+    from producers.configuration import SweepOptions
     from producers.plan import StudyPlan
     from producers.sweep.session import StudySession
-    from producers.sweep.tasks import SweepOptions
 
 _SAME_EVERYWHERE = ("jax", "jaxlib", "flax", "optax", "numpy", "pyarrow")
-
-
-@dataclass(frozen=True)
-class Job:
-    """A block of trials, and what its worker needs.
-
-    Attributes:
-        study: the study of the block.
-        trial_ids: the block.
-        options: of the sweep.
-        cpus: cores that the worker may use.
-        gpus: GPUs that the worker may use.
-        versions: of the libraries where the sweep was started.
-    """
-
-    study: StudyPlan
-    trial_ids: tuple[int, ...]
-    options: SweepOptions
-    cpus: int
-    gpus: int
-    versions: dict[str, str]
-
-
-@dataclass(frozen=True)
-class FinishedShard:
-    """A shard on its way to the process that started the sweep: its file and number of rows."""
-
-    name: str
-    content: bytes
-    rows: int
 
 
 def versions() -> dict[str, str]:
@@ -60,44 +30,54 @@ def versions() -> dict[str, str]:
     return {"dbtool": dbtool.__version__, **found}
 
 
-def train_block_of(job: Job) -> FinishedShard:
-    """Trains a block.
+def train_block_of(
+    study: StudyPlan,
+    trial_ids: tuple[int, ...],
+    options: SweepOptions,
+    expected_versions: dict[str, str],
+) -> tuple[bytes, int]:
+    """Trains a block of trials.
+
+    Args:
+        study: of the block.
+        trial_ids: the block.
+        options: of the sweep.
+        expected_versions: of the libraries where the sweep was started.
+
+    Returns:
+        The shard's file, and its rows.
 
     Raises:
         DbtoolError: when this node has other versions of the libraries, or training fails.
     """
-    _refuse_other_versions(job.versions)
-    _limit_devices(job)
-    session = _LAST_STUDY.session(job.study, job.options)
+    _refuse_other_versions(expected_versions)
+    _limit_devices(options)
+    from producers.training.hosts import is_first
+
+    session = _session_of(study, options)
     with tempfile.TemporaryDirectory(prefix="dbtool-") as folder:
-        block = session.train(job.trial_ids, Path(folder), lambda _: None)
-        if block.shard is None:
+        block = session.train(study.trials(trial_ids), lambda _: None)
+        if not is_first():
             raise DbtoolError(
                 f"the Ray node {platform.node()} trains as one of several hosts; "
                 "start its workers without the settings of jax.distributed"
             )
-        return FinishedShard(block.shard.name, block.shard.read_bytes(), block.rows)
+        shard = write_shard(Path(folder), block.footer, block.tables)
+        return (Path(folder) / shard.path).read_bytes(), shard.rows
 
 
-class _LastStudy:
-    """Keeps what the blocks of a study share, since a worker trains one block after another."""
+def _session_of(study: StudyPlan, options: SweepOptions) -> StudySession:
+    """What the blocks of a study share, kept since a worker trains one block after another."""
+    from producers.sweep.session import StudySession
 
-    def __init__(self) -> None:
-        self._key: tuple[StudyPlan, SweepOptions] | None = None
-        self._session: StudySession | None = None
-
-    def session(self, study: StudyPlan, options: SweepOptions) -> StudySession:
-        from producers.sweep.session import StudySession
-
-        if self._session is None or self._key != (study, options):
-            # The data of the study before must not lie in memory beside those of the next.
-            self._session = None
-            self._session = StudySession(study, options)
-            self._key = (study, options)
-        return self._session
+    if (study, options) not in _LAST_SESSION:
+        # The data of the study before must not lie in memory beside those of the next.
+        _LAST_SESSION.clear()
+        _LAST_SESSION[study, options] = StudySession(study, options)
+    return _LAST_SESSION[study, options]
 
 
-_LAST_STUDY = _LastStudy()
+_LAST_SESSION: dict[tuple[StudyPlan, SweepOptions], StudySession] = {}
 
 
 def _refuse_other_versions(expected: dict[str, str]) -> None:
@@ -109,16 +89,16 @@ def _refuse_other_versions(expected: dict[str, str]) -> None:
             )
 
 
-def _limit_devices(job: Job) -> None:
+def _limit_devices(options: SweepOptions) -> None:
     """Keeps JAX to the cores and GPUs of the task; Ray limits the GPUs only where it gives some."""
     # XLA starts so many threads; has to be there before JAX looks for devices.
-    os.environ["NPROC"] = str(job.cpus)
-    if not job.gpus:
+    os.environ["NPROC"] = str(options.cpus_per_task)
+    if not options.gpus_per_task:
         os.environ.setdefault("JAX_PLATFORMS", "cpu")
     import jax
 
     try:
-        jax.config.update("jax_num_cpu_devices", job.cpus)
+        jax.config.update("jax_num_cpu_devices", options.cpus_per_task)
     except RuntimeError:
         # An earlier task of this worker, which had the same cores, set it.
         return

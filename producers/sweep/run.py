@@ -1,27 +1,31 @@
 """Runs a sweep, or a slice of it, in this process: trains what is missing and writes shards.
 
-What is done is what lies on disk as shards, so that a sweep that was stopped, however, goes on
-where it stopped when the same command is given again.
+What is done is what the folder lists as a release, so that a sweep that was stopped, however, goes
+on where it stopped when the same command is given again.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from producers.lock import only_slice, only_writer
-from producers.shards import TEMPORARY_PREFIX, place_shard
-from producers.sweep.tasks import ROUNDS_FOLDER, next_blocks, partition, shards_in
+from dbtool.core.index import Index
+from dbtool.core.manifest import About
+from dbtool.core.writer import ReleaseWriter
+from producers.plan import WORK
+from producers.sweep.locks import only_writer
+from producers.sweep.tasks import ROUNDS_FOLDER, next_blocks, partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
+    from dbtool.core.shards import Shard
+    from producers.configuration import SweepOptions
     from producers.plan import StudyPlan
-    from producers.sweep.slices import Slice
-    from producers.sweep.tasks import SweepOptions
 
 
 @dataclass(frozen=True)
@@ -30,125 +34,100 @@ class SweepEvents:
 
     on_block: Callable[[StudyPlan, Sequence[int]], None]
     on_steps: Callable[[int], None]
-    on_shard: Callable[[Path, int], None]
+    on_shard: Callable[[Shard], None]
 
 
 def run_sweep(
     studies: Sequence[StudyPlan], out: Path, options: SweepOptions, events: SweepEvents
 ) -> None:
-    """Trains what is missing of the studies and writes shards below a folder.
+    """Trains what is missing of the studies and adds it to a release folder.
 
     Raises:
-        DbtoolError: when another sweep writes there, a data set is missing, the disk is full, or
-            the folder holds shards of another definition.
+        DbtoolError: another sweep writes there, a data set is missing, the disk is full, or the
+            folder holds studies of another definition.
     """
-    with _writable(studies, out, options) as staging:
-        following = _agreed_blocks(studies, out, options)
-        for study, blocks in zip(studies, following, strict=True):
-            if blocks and study.search is not None:
-                _search_in_lockstep(study, out, options, events)
-            elif blocks:
-                _train_blocks(study, blocks, out, staging, options, events)
-
-
-def _train_blocks(
-    study: StudyPlan,
-    blocks: list[tuple[int, ...]],
-    out: Path,
-    staging: Path,
-    options: SweepOptions,
-    events: SweepEvents,
-) -> None:
-    """Trains the blocks of a study, and those that are added to reach its feasible trials."""
-    # This imports JAX, which a sweep that another process trains does without.
-    from producers.sweep.session import StudySession
-
-    session = StudySession(study, options)
-    left, folder = blocks, study.folder(out)
-    while left:
-        for trial_ids in left:
-            events.on_block(study, trial_ids)
-            block = session.train(trial_ids, staging, events.on_steps, folder)
-            if block.shard is not None:
-                path = block.shard
-                if staging != out:
-                    path = place_shard(path, folder)
-                events.on_shard(path, block.rows)
-        # A slice has its blocks, whatever came of them.
-        left = [] if options.part else _agreed_blocks([study], out, options)[0]
-
-
-def _search_in_lockstep(
-    study: StudyPlan, out: Path, options: SweepOptions, events: SweepEvents
-) -> None:
-    """Searches a study until its best trial is found."""
-    import pyarrow.parquet as pq
-
-    from producers.sweep.rounds import LockstepSearch
-    from producers.sweep.session import StudySession
-
-    search = LockstepSearch(study, out)
-    session = StudySession(study, options)
-    shard = search.run(session, lambda ids: events.on_block(study, ids), events.on_steps)
-    if shard is not None:
-        events.on_shard(shard, pq.read_metadata(shard).num_rows)
-
-
-def _agreed_blocks(
-    studies: Sequence[StudyPlan], out: Path, options: SweepOptions
-) -> list[list[tuple[int, ...]]]:
-    """The blocks to train next, as the first process finds them."""
-    from producers.training.hosts import from_first
-
-    blocks = from_first(lambda: next_blocks(studies, out, options))
-    return [[tuple(block) for block in of_study] for of_study in blocks]
-
-
-@contextlib.contextmanager
-def whole_sweep(studies: Sequence[StudyPlan], out: Path) -> Iterator[Path]:
-    """Holds the folder for the only sweep there, clear of what killed ones left unfinished."""
-    with only_writer(out):
-        for left in out.glob(f"{TEMPORARY_PREFIX}*"):
-            _remove_staging(left)
-        for study in studies:
-            _clear(study.folder(out))
-        yield out
-
-
-def _clear(folder: Path) -> None:
-    """Removes what a killed sweep left in a study's folder and no later one goes on with."""
-    for file in folder.glob(f"{TEMPORARY_PREFIX}*"):
-        file.unlink()
-    if shards_in(folder):
-        shutil.rmtree(folder / ROUNDS_FOLDER, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _writable(studies: Sequence[StudyPlan], out: Path, options: SweepOptions) -> Iterator[Path]:
-    """The folder that shards are written below, for a whole sweep or for a slice."""
     from producers.training.hosts import is_first
 
-    if not is_first():
-        yield out
-        return
-    if options.part is None:
-        with whole_sweep(studies, out):
-            yield out
-        return
-    with only_slice(out, options.part, partition(studies, options)):
-        staging = out / staging_name(options.part)
-        _remove_staging(staging)
-        try:
-            yield staging
-        finally:
-            _remove_staging(staging)
+    writing = sweep_writer(studies, out, options) if is_first() else contextlib.nullcontext()
+    with writing as writer:
+        run = _Run(out, writer, options, events)
+        for study, blocks in zip(studies, run.next_blocks(studies), strict=True):
+            if blocks:
+                run.train(study, blocks)
 
 
-def staging_name(part: Slice) -> str:
-    """The folder of a slice's unfinished shards, which other slices leave alone."""
-    return f"{TEMPORARY_PREFIX}{part.number}-of-{part.count}"
+@contextlib.contextmanager
+def sweep_writer(
+    studies: Sequence[StudyPlan], out: Path, options: SweepOptions
+) -> Iterator[ReleaseWriter]:
+    """Adds to a release folder what the process trains, as the only one that may.
+
+    Raises:
+        DbtoolError: another sweep writes there, or the folder is of another release.
+    """
+    part = options.part
+    letters = "" if part is None else partition(studies, options)
+    about = About(release=studies[0].release)
+    with only_writer(out, part, letters), ReleaseWriter(out, about) as writer:
+        for study in studies:
+            if study.key in writer.index.studies:
+                shutil.rmtree(study.work_folder(out) / ROUNDS_FOLDER, ignore_errors=True)
+        yield writer
+        if part is None:
+            _remove_empty_folders(out / WORK)
 
 
-def _remove_staging(folder: Path) -> None:
-    if folder.is_dir() and not folder.is_symlink():
-        shutil.rmtree(folder)
+@dataclass(frozen=True)
+class _Run:
+    """A sweep that is running; all processes but the first have no writer."""
+
+    out: Path
+    writer: ReleaseWriter | None
+    options: SweepOptions
+    events: SweepEvents
+
+    @property
+    def index(self) -> Index:
+        return Index() if self.writer is None else self.writer.index
+
+    def next_blocks(self, studies: Sequence[StudyPlan]) -> list[list[tuple[int, ...]]]:
+        from producers.training.hosts import from_first
+
+        blocks = from_first(lambda: next_blocks(studies, self.index, self.options))
+        return [[tuple(block) for block in of_study] for of_study in blocks]
+
+    def train(self, study: StudyPlan, blocks: list[tuple[int, ...]]) -> None:
+        # These import JAX, which a sweep that another process trains does without.
+        from producers.sweep.rounds import LockstepSearch
+        from producers.sweep.session import StudySession
+
+        search = None if study.search is None else LockstepSearch(study, self.out, self.index)
+        session = StudySession(study, self.options)
+        if search is not None:
+            footer, tables = search.run(session, self.events.on_block, self.on_steps)
+            if self.writer is not None:
+                self.events.on_shard(self.writer.write(footer, tables))
+                search.done()
+            return
+        while blocks:
+            for trial_ids in blocks:
+                self.events.on_block(study, trial_ids)
+                trials = study.trials(trial_ids)
+                block = session.train(trials, self.on_steps, study.work_folder(self.out))
+                if self.writer is not None:
+                    self.events.on_shard(self.writer.write(block.footer, block.tables))
+                block.done()
+            # A slice has its blocks, whatever came of them.
+            blocks = [] if self.options.slice else self.next_blocks([study])[0]
+
+    def on_steps(self, trial_steps: int) -> None:
+        """Lists what was written before, so that readers see it while the next block trains."""
+        self.events.on_steps(trial_steps)
+        if self.writer is not None:
+            self.writer.list_when_due()
+
+
+def _remove_empty_folders(top: Path) -> None:
+    for folder, _, _ in os.walk(top, topdown=False):
+        with contextlib.suppress(OSError):
+            Path(folder).rmdir()

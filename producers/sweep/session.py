@@ -1,54 +1,63 @@
-"""Trains the blocks of one study and writes their shards."""
+"""Trains the blocks of one study."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
+import msgspec
 import numpy as np
 
-from dbtool.errors import DbtoolError
+from dbtool.core.errors import DbtoolError
+from dbtool.core.footer import Footer, Trial
 from producers.datasets import Split
-from producers.datasets.load import load_dataset
+from producers.datasets.registry import load_dataset
 from producers.devices import lanes, provenance
 from producers.models.registry import model_definition
-from producers.shards import write_shard
 from producers.training.block import BlockProgram
 from producers.training.checkpoints import Checkpoints
 from producers.training.hosts import is_first
-from producers.training.measures import MEASURES
 from producers.training.mesh import device_mesh
 from producers.training.run import Splits, train_block
 from producers.training.step import trainer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    import pyarrow as pa
+
+    from producers.configuration import SweepOptions
     from producers.datasets import Dataset, Examples, ExampleSource
     from producers.datasets.forms import Form
     from producers.plan import StudyPlan
-    from producers.sweep.tasks import SweepOptions
     from producers.training.block import SplitArrays
-    from producers.training.records import BlockRecord
+    from producers.training.block_record import BlockRecord
     from producers.training.run import BlockTrials
     from producers.training.stopping import FirstToGoal
 
 
 @dataclass(frozen=True)
-class FinishedBlock:
-    """A block that has been trained.
+class TrainedBlock:
+    """Trials that were trained together.
 
     Attributes:
-        shard: its shard; None on the processes of a sweep over several hosts that do not write.
-        rows: how many measurements it holds.
+        footer: what a shard of them says of itself.
+        tables: their rows.
+        checkpoints: of the block, which `done` removes.
     """
 
-    shard: Path | None
-    rows: int
+    footer: Footer
+    tables: Iterator[pa.Table]
+    checkpoints: Checkpoints | None
+
+    def done(self) -> None:
+        """Removes the checkpoints, once the rows are written."""
+        if self.checkpoints is not None and is_first():
+            self.checkpoints.remove()
 
 
 class StudySession:
@@ -63,88 +72,51 @@ class StudySession:
             train_examples=workload.train_limit,
             folder=study.replacement,
             datasets_dir=options.datasets,
-            vocabulary=options.training.vocabulary,
+            vocabulary=options.vocabulary,
             held_out=workload.held_out,
         )
         self._study = study
-        self._options = options.training
-        self._measures = [MEASURES[name] for name in options.training.measures]
+        self._options = options
         self._program = _block_program(
             (workload.model, workload.optimizer, workload.schedule, data.form, workload.dtype),
-            options.training.devices_a_trial,
-            options.training.micro_batch,
+            options.devices_per_trial,
+            options.micro_batch,
             study.shared_batches,
         )
         self._splits = self._placed(data)
 
     def train(
         self,
-        trial_ids: Sequence[int],
-        out: Path,
-        on_steps: Callable[[int], None],
-        checkpoints: Path | None = None,
-    ) -> FinishedBlock:
-        """Trains a block to its end and writes its shard below a folder.
-
-        Args:
-            trial_ids: the block.
-            out: the shard goes into the study's folder below it.
-            on_steps: told of trial-steps as they are done.
-            checkpoints: a folder for checkpoints, where the block goes on if there is one of it;
-                None for none.
-        """
-        study, trials = self._study, self._study.trials(trial_ids)
-        evaluations = study.workload.evaluation.schedule(study.train_steps, study.batch_size)
-        saved = self._checkpoints(checkpoints, [list(trial_ids)])
-        record = self._trained(trials, evaluations, on_steps, saved)
-        shard = None
-        if is_first():
-            folder = study.folder(out)
-            shard = self._write(folder, study.description(), trials, record)
-        if saved is not None and is_first():
-            saved.remove()
-        return FinishedBlock(shard, sum(record.steps(i) + 1 for i in range(len(trial_ids))))
-
-    def train_round(
-        self,
         trials: BlockTrials,
-        evaluations: dict[int, bool],
-        rule: FirstToGoal,
-        folder: Path,
         on_steps: Callable[[int], None],
-    ) -> None:
-        """Trains a round of a search in lockstep and writes its rows as a shard into a folder.
-
-        Args:
-            trials: of the round.
-            evaluations: their steps in order, each with whether every split is evaluated.
-            rule: when trials stop.
-            folder: for the shard, and for checkpoints while it trains.
-            on_steps: told of trial-steps as they are done.
-        """
-        saved = self._checkpoints(folder, [list(trials.trial_ids), max(evaluations)])
-        record = self._trained(trials, evaluations, on_steps, saved, rule)
-        if is_first():
-            self._write(folder, self._study.description(), trials, record)
-        if saved is not None and is_first():
-            saved.remove()
-
-    def _trained(
-        self,
-        trials: BlockTrials,
-        evaluations: dict[int, bool],
-        on_steps: Callable[[int], None],
-        checkpoints: Checkpoints | None,
+        folder: Path | None = None,
+        evaluations: dict[int, bool] | None = None,
         rule: FirstToGoal | None = None,
-    ) -> BlockRecord:
-        """Trains trials together and returns what was measured.
+    ) -> TrainedBlock:
+        """Trains a block of trials to its end.
+
+        Args:
+            trials: of the block.
+            on_steps: told of trial-steps as they are done.
+            folder: for checkpoints, where the block goes on if there is one of it; None for none.
+            evaluations: steps in order, each with whether every split is evaluated; None for those
+                of the workload.
+            rule: when trials stop; None to train them to their end.
 
         Raises:
-            DbtoolError: when the devices' memory does not hold them.
+            DbtoolError: the devices' memory does not hold them.
         """
-        study = self._study
+        study, options = self._study, self._options
+        checkpoints = None
+        if folder is not None:
+            identity = [msgspec.to_builtins(study.study()), list(trials.trial_ids)]
+            identity += [max(evaluations)] if evaluations else []
+            identity += [study.shared_batches, list(options.measure)]
+            checkpoints = Checkpoints(folder, identity, 60 * options.checkpoint_minutes)
+        if evaluations is None:
+            evaluations = study.workload.evaluation.schedule(study.train_steps, study.batch_size)
         with _memory_to_train(study, len(trials.trial_ids)):
-            return train_block(
+            record = train_block(
                 self._program,
                 self._splits,
                 trials,
@@ -153,44 +125,13 @@ class StudySession:
                 sparsity=study.workload.sparsity,
                 prune_biases=study.workload.pruning == "snip_with_biases",
                 augmentation=study.workload.augmentation,
-                measures=self._measures,
+                measures=options.measure,
                 rule=rule,
                 checkpoints=checkpoints,
                 on_steps=on_steps,
             )
-
-    def _checkpoints(self, folder: Path | None, block: list[Any]) -> Checkpoints | None:
-        """Where a block saves itself to, in a folder."""
-        if folder is None:
-            return None
-        study = self._study
-        identity = [study.description(), *block, study.shared_batches, list(self._options.measures)]
-        return Checkpoints(folder, identity, 60 * self._options.checkpoint_minutes)
-
-    def _write(
-        self, folder: Path, description: Mapping[str, Any], trials: BlockTrials, record: BlockRecord
-    ) -> Path:
-        """Writes the shard of trials that were trained together."""
-        return write_shard(
-            folder,
-            study=description,
-            trials=[
-                {
-                    "trial_id": trial_id,
-                    "status": record.status(index),
-                    "steps": record.steps(index),
-                    "metaparameters": trials.metaparameters[index],
-                    "seed": trials.seeds[index],
-                }
-                for index, trial_id in enumerate(trials.trial_ids)
-            ],
-            producer=provenance(
-                "shared" if self._study.shared_batches else "own",
-                self._program.devices_a_trial,
-                self._program.batch_shape(self._study.batch_size)[1],
-            ),
-            tables=record.tables(list(trials.trial_ids)),
-        )
+        tables = record.tables(list(trials.trial_ids))
+        return TrainedBlock(footer_of(study, trials, record, self._program), tables, checkpoints)
 
     def _placed(self, data: Dataset) -> Splits:
         """The splits on the devices, as far as memory holds them."""
@@ -200,7 +141,11 @@ class StudySession:
             return program.put(examples) if isinstance(examples, Split) else examples
 
         subset = _first(data.train, self._study.workload.evaluation.training_subset)
-        measured = program.put(_read(subset)) if self._measures else None
+        measured = None
+        if self._options.measure:
+            numbers = np.arange(len(subset), dtype=np.int64)
+            read = subset if isinstance(subset, Split) else subset.read(numbers, None)
+            measured = program.put(read)
         return Splits(
             training=placed(data.train),
             training_subset=placed(subset),
@@ -208,6 +153,30 @@ class StudySession:
             test=placed(data.test),
             measured=measured,
         )
+
+
+def footer_of(
+    study: StudyPlan, trials: BlockTrials, record: BlockRecord, program: BlockProgram
+) -> Footer:
+    """What a shard says of itself that holds trials of a study, trained together by a program."""
+    return Footer(
+        study=study.study(),
+        trials=tuple(
+            Trial(
+                trial_id=trial_id,
+                status=record.status(index),
+                steps=record.steps(index),
+                metaparameters=dict(trials.metaparameters[index]),
+                seed=trials.seeds[index],
+            )
+            for index, trial_id in enumerate(trials.trial_ids)
+        ),
+        producer=provenance(
+            "shared" if study.shared_batches else "own",
+            program.devices_a_trial,
+            program.batch_shape(study.batch_size)[1],
+        ),
+    )
 
 
 # The studies of a sweep mostly differ in batch size or sparsity, so that what one has compiled
@@ -232,8 +201,6 @@ def _block_program(
 
 @dataclass(frozen=True)
 class _FirstExamples:
-    """The first examples of a source."""
-
     source: ExampleSource
     count: int
 
@@ -249,13 +216,6 @@ def _first(examples: Examples, count: int) -> Examples:
     return examples.first(count) if isinstance(examples, Split) else _FirstExamples(examples, count)
 
 
-def _read(examples: Examples) -> Split:
-    """The examples in memory."""
-    if isinstance(examples, Split):
-        return examples
-    return examples.read(np.arange(len(examples), dtype=np.int64), None)
-
-
 @contextlib.contextmanager
 def _memory_to_train(study: StudyPlan, trials: int) -> Iterator[None]:
     """Says in one sentence that a block does not fit into the devices' memory."""
@@ -266,12 +226,12 @@ def _memory_to_train(study: StudyPlan, trials: int) -> Iterator[None]:
         told = ("RESOURCE_EXHAUSTED" in str(error), "Out of memory" in str(error))
         if not (isinstance(error, MemoryError) or any(told)):
             raise
-        mend = (
+        remedy = (
             "fewer trials together with --block"
             if trials > 1
             else "fewer examples at a time with --micro-batch"
         )
         raise DbtoolError(
             f"{study.name} with {trials} trials together needs more memory than there is; "
-            f"train {mend}"
+            f"train {remedy}"
         ) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from dbtool.errors import UsageError
+from dbtool.core.errors import UsageError
 
 _WRITTEN = re.compile(r"(\d{1,9})/(\d{1,9})", re.ASCII)
 

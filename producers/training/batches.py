@@ -15,6 +15,12 @@ from producers.seeds import BATCHES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from producers.training.block import BlockProgram
+
+# Bounds the memory of the examples' numbers that are drawn ahead of a compiled call.
+_DRAWN_AHEAD = 16_000_000
+_MOST_STEPS_A_CALL = 1_024
+
 
 class BatchStream:
     """The batch order of one trial.
@@ -33,14 +39,11 @@ class BatchStream:
         self._order = np.empty(0, np.int32)
 
     def take(self, first_step: int, steps: int) -> np.ndarray:
-        """The examples of some consecutive steps.
+        """The numbers of the examples of some consecutive steps, int32 [steps, batch_size].
 
         Args:
             first_step: updates made before the first of these steps.
             steps: how many.
-
-        Returns:
-            int32 [steps, batch_size], numbers of training examples.
         """
         position = first_step * self._batch_size
         end = position + steps * self._batch_size
@@ -53,7 +56,6 @@ class BatchStream:
         return np.concatenate(pieces).reshape(steps, self._batch_size)
 
     def _permutation(self, epoch: int) -> np.ndarray:
-        """The order of an epoch, which follows from the seed and the epoch alone."""
         if epoch != self._epoch:
             bits = np.random.Philox(np.random.SeedSequence([self._seed, BATCHES, epoch]))
             order = np.arange(self._examples, dtype=np.int32)
@@ -62,17 +64,48 @@ class BatchStream:
         return self._order
 
 
-def take_all(
-    streams: Sequence[BatchStream | None], first_step: int, steps: int, into: np.ndarray
-) -> None:
-    """Fills the examples of some consecutive steps of several trials.
+class IndexDraw:
+    """Draws the numbers of training examples that the devices hold.
 
     Args:
-        streams: one a trial; None leaves that trial's numbers as they are.
-        first_step: updates made before the first of these steps.
-        steps: how many.
-        into: int32 [trials, at least steps, batch_size].
+        program: says how batches are laid out.
+        seeds: of the trials' batch orders; of one where all trials share their batches.
+        examples: size of the training set.
+        batch_size: examples a step.
     """
-    for row, stream in zip(into, streams, strict=True):
-        if stream is not None:
-            row[:steps] = stream.take(first_step, steps)
+
+    def __init__(
+        self, program: BlockProgram, seeds: Sequence[int], examples: int, batch_size: int
+    ) -> None:
+        self._shared = program.shared_batches
+        self._batch_size = batch_size
+        self._shape = program.batch_shape(batch_size)
+        self._streams = [BatchStream(seed, examples, batch_size) for seed in seeds]
+
+    def capacity(self, slots: int) -> int:
+        """Most steps of a call on so many slots."""
+        streams = 1 if self._shared else slots
+        return max(1, min(_MOST_STEPS_A_CALL, _DRAWN_AHEAD // (streams * self._batch_size)))
+
+    def __call__(
+        self, trials: np.ndarray, alive: np.ndarray, first_step: int, steps: int
+    ) -> np.ndarray:
+        """The batches of some consecutive steps, as `BlockProgram.advance` takes them.
+
+        Args:
+            trials: int [slots], the trial of each slot.
+            alive: bool [slots]; others get zeros.
+            first_step: updates made before the first of these steps.
+            steps: at most the capacity.
+
+        Returns:
+            int32 [slots, capacity, micro-batches, micro-batch]; shared ones lack the first axis.
+        """
+        capacity = self.capacity(len(trials))
+        drawn = [0] if self._shared else trials
+        examples = np.zeros((len(drawn), capacity, self._batch_size), np.int32)
+        for row, trial, living in zip(examples, drawn, alive, strict=False):
+            if living or self._shared:
+                row[:steps] = self._streams[trial].take(first_step, steps)
+        batches = examples.reshape(len(drawn), capacity, *self._shape)
+        return batches[0] if self._shared else batches

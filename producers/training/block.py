@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -21,17 +21,17 @@ import jax.numpy as jnp
 from jax.sharding import NamedSharding, PartitionSpec
 
 from producers.training.groups import of_each, of_each_if_any
+from producers.training.measures import MEASURES
 from producers.training.mesh import DATA, EVERYWHERE, TRIAL, TRIALS, put
 from producers.training.pruning import connection_sensitivity, masks
 from producers.training.step import TrialState, pruned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     import numpy as np
 
     from producers.datasets import Split
-    from producers.training.measures import Measure
     from producers.training.step import Trainer
 
     Metaparameters = Mapping[str, jax.Array]
@@ -51,7 +51,7 @@ class SplitArrays:
 class BlockProgram:
     """Trains and evaluates blocks of trials of one workload.
 
-    Every array of a block has its trials as first axis; `places` tells how many there have to be.
+    Every array of a block has its trials as first axis; `slots` tells how many there have to be.
 
     Args:
         trainer: the pure functions of one trial.
@@ -80,35 +80,39 @@ class BlockProgram:
         self.evaluation_batch = evaluation_batch
         self._micro_batch = micro_batch
         self._by_trial = NamedSharding(mesh, TRIALS)
-        self._start = self._compiled(jax.vmap(trainer.start), TRIALS)
+        self._start: Callable[..., TrialState] = self._compiled(jax.vmap(trainer.start), TRIALS)
         batches = EVERYWHERE if shared_batches else TRIALS
-        self._advance = self._compiled(
+        self._advance: Callable[..., tuple[TrialState, jax.Array]] = self._compiled(
             self._advance_device,
             *(TRIALS, TRIALS, TRIALS, batches, EVERYWHERE, EVERYWHERE),
             donate=0,
         )
-        self._kept = jax.jit(
-            lambda states, places: jax.tree.map(lambda array: array[places], states),
+        self._kept: Callable[..., TrialState] = jax.jit(
+            lambda states, slots: jax.tree.map(lambda array: array[slots], states),
             out_shardings=self._by_trial,
         )
-        self._measure: dict[tuple[str, ...], Callable[..., Any]] = {}
-        self._evaluate = self._compiled(self._evaluate_device, TRIALS, TRIALS, EVERYWHERE)
+        self._measure = cache(
+            lambda names: self._compiled(
+                partial(self._measure_device, names), TRIALS, TRIALS, TRIALS, EVERYWHERE
+            )
+        )
+        self._evaluate: Callable[..., dict[str, jax.Array]] = self._compiled(
+            self._evaluate_device, TRIALS, TRIALS, EVERYWHERE
+        )
         self._sensitivity = self._compiled(self._sensitivity_device, TRIALS, EVERYWHERE)
 
     @property
     def devices_a_trial(self) -> int:
         """How many devices share each batch."""
-        devices: int = self.mesh.shape[DATA]
-        return devices
+        return int(self.mesh.shape[DATA])
 
     @property
     def devices_of_trials(self) -> int:
         """Among how many devices, or groups of them, the trials are divided."""
-        devices: int = self.mesh.shape[TRIAL]
-        return devices
+        return int(self.mesh.shape[TRIAL])
 
-    def places(self, trials: int) -> int:
-        """How many places a block needs to hold so many trials, evenly on devices and groups."""
+    def slots(self, trials: int) -> int:
+        """How many slots a block needs to hold so many trials, evenly on devices and groups."""
         devices = self.devices_of_trials
         share = -(-trials // devices)
         return devices * (share if share <= self._lanes else -(-share // self._lanes) * self._lanes)
@@ -128,14 +132,9 @@ class BlockProgram:
             put(split.inputs, self.mesh, EVERYWHERE), put(split.targets, self.mesh, EVERYWHERE)
         )
 
-    def put_trials(self, array: np.ndarray) -> jax.Array | np.ndarray:
-        """An array with a row a place, for a compiled call."""
-        return put(array, self.mesh, TRIALS) if self.mesh.is_multi_process else array
-
     def start(self, seeds: np.ndarray) -> TrialState:
         """The states before the first step, from the trials' seeds (uint32 [trials])."""
-        states: TrialState = self._start(self.put_trials(seeds))
-        return states
+        return self._start(self._put_trials(seeds))
 
     def advance(
         self,
@@ -162,14 +161,11 @@ class BlockProgram:
             The new states, and the batch losses, float32 [trials, capacity]. They are valid for
             the first `steps` steps of a trial that was alive, up to the first that is not finite.
         """
-        on_devices = jax.tree.map(self.put_trials, (dict(metaparameters), alive))
+        on_devices = jax.tree.map(self._put_trials, (dict(metaparameters), alive))
         if training is not None and self.mesh.is_multi_process:
             batches = put(batches, self.mesh, EVERYWHERE if self.shared_batches else TRIALS)
         arrays = None if training is None else (training.inputs, training.targets)
-        result: tuple[TrialState, jax.Array] = self._advance(
-            states, *on_devices, batches, steps, arrays
-        )
-        return result
+        return self._advance(states, *on_devices, batches, steps, arrays)
 
     def evaluate(
         self, states: TrialState, alive: np.ndarray, split: SplitArrays
@@ -180,16 +176,15 @@ class BlockProgram:
             Name to [trials, ...], as the objective's metrics take them; zeros for a group without a
             trial alive.
         """
-        totals: dict[str, jax.Array] = self._evaluate(
+        return self._evaluate(
             (states.parameters, states.statistics),
-            self.put_trials(alive),
+            self._put_trials(alive),
             (split.inputs, split.targets),
         )
-        return totals
 
-    def abstract_states(self, places: int, *, pruned: bool) -> TrialState:
-        """The shapes, types and places of the states of so many trials, to restore them into."""
-        states = jax.eval_shape(self._start, jax.ShapeDtypeStruct((places,), jnp.uint32))
+    def abstract_states(self, slots: int, *, pruned: bool) -> TrialState:
+        """The shapes, types and devices of the states of so many trials, to restore them into."""
+        states = jax.eval_shape(self._start, jax.ShapeDtypeStruct((slots,), jnp.uint32))
         if pruned:
             masks = jax.tree.map(
                 lambda weights: jax.ShapeDtypeStruct(weights.shape, jnp.bool), states.parameters
@@ -200,10 +195,9 @@ class BlockProgram:
         )
         return on_devices
 
-    def kept(self, states: TrialState, places: np.ndarray) -> TrialState:
-        """The states of some places alone, int [new places]."""
-        new: TrialState = self._kept(states, places)
-        return new
+    def kept(self, states: TrialState, slots: np.ndarray) -> TrialState:
+        """The states of some slots alone, int [new slots]."""
+        return self._kept(states, slots)
 
     def prune(
         self, states: TrialState, sparsity: float, training: SplitArrays, *, biases: bool = False
@@ -224,23 +218,21 @@ class BlockProgram:
         metaparameters: Mapping[str, np.ndarray],
         alive: np.ndarray,
         examples: SplitArrays,
-        measures: Sequence[Measure],
+        measures: tuple[str, ...],
     ) -> dict[str, jax.Array]:
-        """Optional measurements of the trials that are alive.
+        """The measurements of those names in `MEASURES`, of the trials that are alive.
 
         Returns:
             Metric to float32 [trials]; not a number for a group without a trial alive.
         """
-        key = tuple(measure.name for measure in measures)
-        if key not in self._measure:
-            self._measure[key] = self._compiled(
-                partial(self._measure_device, measures), TRIALS, TRIALS, TRIALS, EVERYWHERE
-            )
-        on_devices = jax.tree.map(self.put_trials, (dict(metaparameters), alive))
-        metrics: dict[str, jax.Array] = self._measure[key](
+        on_devices = jax.tree.map(self._put_trials, (dict(metaparameters), alive))
+        metrics: dict[str, jax.Array] = self._measure(measures)(
             states, *on_devices, (examples.inputs, examples.targets)
         )
         return metrics
+
+    def _put_trials(self, array: np.ndarray) -> jax.Array | np.ndarray:
+        return put(array, self.mesh, TRIALS) if self.mesh.is_multi_process else array
 
     def _compiled(
         self, function: Callable[..., Any], *specs: PartitionSpec, donate: int | None = None
@@ -261,15 +253,13 @@ class BlockProgram:
         )
 
     def _over_groups(self, function: Callable[..., Any], *arrays: Any) -> Any:
-        """Maps a function over the groups of a device's trials, one group after the other."""
-        places = jax.tree.leaves(arrays)[0].shape[0]
-        lanes = min(self._lanes, places)
+        slots = jax.tree.leaves(arrays)[0].shape[0]
+        lanes = min(self._lanes, slots)
         grouped = jax.tree.map(lambda a: a.reshape(-1, lanes, *a.shape[1:]), arrays)
         results = jax.lax.map(lambda group: function(*group), grouped)
         return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), results)
 
     def _shared_among_devices(self, examples: jax.Array, axis: int) -> jax.Array:
-        """Examples along an axis, divided among the devices that share a batch."""
         if self.devices_a_trial == 1 or examples.shape[axis] % self.devices_a_trial:
             return examples
         spec = PartitionSpec(*[None] * axis, DATA)
@@ -292,7 +282,6 @@ class BlockProgram:
         def advance_group(
             states: TrialState, metaparameters: Metaparameters, alive: jax.Array, batches: Any
         ) -> tuple[TrialState, jax.Array]:
-            """Trains one group until all its steps are done or none of its trials is alive."""
             capacity = jax.tree.leaves(batches)[0].shape[steps_axis]
             losses = jnp.full((alive.shape[0], capacity), jnp.nan, jnp.float32)
 
@@ -327,7 +316,6 @@ class BlockProgram:
         metaparameters: Metaparameters,
         batch: Any,
     ) -> tuple[TrialState, jax.Array]:
-        """One step of one trial, from its batch as micro-batches."""
         divide = partial(self._shared_among_devices, axis=1)
         batch = jax.tree.map(divide, batch)
         if training is not None:
@@ -358,7 +346,7 @@ class BlockProgram:
 
     def _measure_device(
         self,
-        measures: Sequence[Measure],
+        measures: tuple[str, ...],
         states: TrialState,
         metaparameters: Metaparameters,
         alive: jax.Array,
@@ -371,14 +359,13 @@ class BlockProgram:
 
         def measure(state: TrialState, metaparameters: Metaparameters) -> dict[str, jax.Array]:
             found: dict[str, jax.Array] = {}
-            for each in measures:
-                found |= each.function(self.trainer, state, metaparameters, *slices)
+            for name in measures:
+                found |= MEASURES[name](self.trainer, state, metaparameters, slices)
             return found
 
         return self._over_groups(of_each_if_any(measure, jnp.nan), alive, states, metaparameters)
 
     def _sum_over(self, split: Any, function: Callable[..., Any]) -> Any:
-        """Sums what a function of inputs and targets returns over the slices of a split."""
         examples, *shape = split[0].shape
         # Fewer of those that are longer than in training, so that they take as much memory.
         trained_on = math.prod(self.trainer.form.input_shape)

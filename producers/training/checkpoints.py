@@ -22,12 +22,11 @@ import jax
 import numpy as np
 import orbax.checkpoint as ocp
 
-from dbtool.errors import DbtoolError
+from dbtool.core.errors import DbtoolError
+from dbtool.core.files import sha256_of, write_whole
+from producers.training.block_record import BlockRecord
 from producers.training.hosts import from_first, is_first
-from producers.training.mesh import same_on_every_process
-from producers.training.progress import Progress
-from producers.training.records import BlockRecord
-from producers.training.slots import Slots
+from producers.training.progress import Progress, Slots
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,7 +64,7 @@ class Checkpoints:
             pruned: whether the trials' networks are pruned.
 
         Raises:
-            DbtoolError: when a file of the checkpoint is damaged or gone.
+            DbtoolError: a file of the checkpoint is damaged or gone.
         """
         step = from_first(self._latest)
         if step is None:
@@ -73,7 +72,7 @@ class Checkpoints:
         with self._manager() as manager:
             host = manager.restore(step, args=_Items(host=ocp.args.StandardRestore())).host
             record = BlockRecord.from_arrays(host["record"])
-            slots = Slots(trials, program.places)
+            slots = Slots(trials, program.slots)
             slots.trial, slots.alive = host["trial"], host["alive"].astype(bool)
             abstract = program.abstract_states(len(slots.trial), pruned=pruned)
             leaves, form = jax.tree.flatten(abstract)
@@ -92,8 +91,7 @@ class Checkpoints:
         Raises:
             DbtoolError: when one of several processes cannot save.
         """
-        due = time.monotonic() - self._last >= self._every_seconds
-        if not same_on_every_process(due):
+        if not from_first(lambda: time.monotonic() - self._last >= self._every_seconds):
             return
         try:
             self.save(progress)
@@ -101,7 +99,7 @@ class Checkpoints:
             sentence = f"cannot save a checkpoint in {self._folder} ({_one_line(error)})"
             if jax.process_count() > 1:
                 # The others wait for this process.
-                raise DbtoolError(f"{sentence}; mend that and repeat the command") from error
+                raise DbtoolError(f"{sentence}; make room and repeat the command") from error
             warnings.warn(f"{sentence}; training goes on without it", RuntimeWarning, stacklevel=2)
             self._last = time.monotonic()
 
@@ -136,7 +134,6 @@ class Checkpoints:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _latest(self) -> int | None:
-        """The step of the last checkpoint that is whole."""
         steps = [int(path.stem) for path in self._folder.glob(f"*{_DIGEST}")]
         if not steps:
             return None
@@ -157,11 +154,8 @@ class Checkpoints:
         )
 
     def _complete(self, step: int) -> None:
-        """Lets the checkpoint of a step count, and removes the others."""
         digest = self._digest_file(step)
-        unfinished = digest.with_suffix(".tmp")
-        unfinished.write_text(_digest(self._folder / str(step)) + "\n")
-        unfinished.replace(digest)
+        write_whole(digest, f"{_digest(self._folder / str(step))}\n".encode())
         for path in self._folder.glob(f"*{_DIGEST}"):
             if path != digest:
                 path.unlink()
@@ -187,27 +181,19 @@ _Items = ocp.args.Composite
 
 
 def _numbered(leaves: list[Any]) -> dict[str, Any]:
-    """The arrays of the states by their place in the tree, whose form the workload gives."""
+    """The arrays of the states by their order in the tree, whose form the workload gives."""
     return {f"{number:04}": leaf for number, leaf in enumerate(leaves)}
 
 
 def _digest(folder: Path) -> str:
-    """The sha256 of a folder's files and their names, in hexadecimal.
-
-    Raises:
-        OSError: the folder or a file of it cannot be read.
-    """
     digest = hashlib.sha256()
     for name in sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*")):
         path = folder / name
         if path.is_file():
-            with path.open("rb") as file:
-                content = hashlib.file_digest(file, "sha256").hexdigest()
-            digest.update(f"{content}  {name}\n".encode())
+            digest.update(f"{sha256_of(path)}  {name}\n".encode())
     return digest.hexdigest()
 
 
 def _one_line(error: Exception) -> str:
-    """The end of what the error says, where TensorStore names the cause."""
-    words = " ".join(re.sub(r"\[tensorstore_spec='.*'\]", "", str(error)).split())
-    return words if len(words) <= _MOST_OF_AN_ERROR else f"...{words[-_MOST_OF_AN_ERROR:]}"
+    message = " ".join(re.sub(r"\[tensorstore_spec='.*'\]", "", str(error)).split())
+    return message if len(message) <= _MOST_OF_AN_ERROR else f"...{message[-_MOST_OF_AN_ERROR:]}"

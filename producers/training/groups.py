@@ -19,8 +19,7 @@ def of_each(function: Callable[..., Any], axes: int | tuple[int | None, ...] = 0
 
     Args:
         function: takes arrays, or trees of them, of one trial.
-        axes: which axis of each argument has the trials, None for what they share, as `jax.vmap`
-            takes it; the first argument must have one.
+        axes: as `jax.vmap` takes it: which axis of each argument has the trials; the first must.
     """
 
     def of_group(*arguments: Any) -> Any:

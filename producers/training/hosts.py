@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from dbtool.errors import DbtoolError
+from dbtool.core.errors import DbtoolError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,10 +23,7 @@ def is_first() -> bool:
 
 
 def from_first(find: Callable[[], Any]) -> Any:
-    """What a function returns on the first process, on all of them.
-
-    Args:
-        find: called on the first process alone; returns what JSON can hold, lists for tuples.
+    """What a function returns on the first process, on all of them; JSON has to hold it.
 
     Raises:
         DbtoolError: on every process, when it is raised on the first.

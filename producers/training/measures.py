@@ -1,97 +1,160 @@
-"""Measurements that a workload may ask for beside the metrics of its splits.
+"""Measurements that a sweep may ask for beside the metrics of its splits.
 
-This is the one place that a new one is added to. They are taken at the evaluation steps that
-evaluate every split, on the first training examples, with the training loss, and stored under
-their metrics' names in `other_metrics`.
+They are taken at the evaluation steps that evaluate every split, on the first training examples,
+with the training loss, and stored under their metrics' names in `other_metrics`. A new one is added
+here: a pure function of one trial, to be vmapped over trials, from
+
+- the trainer, the trial's state and its metaparameters,
+- training examples: inputs [slices, examples, ...] and targets likewise, of which one slice at a
+  time passes through the model, in training mode
+
+to float32 scalars by metric. The trial's running statistics stay as they are.
+
+The gradient noise scale's two moments (McCandlish et al., 2018): with G the true gradient and Sigma
+the covariance of one example's gradient, the expected squared norm of a batch's mean gradient is
+|G|^2 + tr(Sigma) / B. Two batch sizes, b < B, give unbiased estimates of both (appendix A.1):
+
+    |G|^2     = (B |G_B|^2 - b |G_b|^2) / (B - b)
+    tr(Sigma) = (|G_b|^2 - |G_B|^2) / (1 / b - 1 / B)
+
+The large batch is here that of all slices, and |G_b|^2 the mean over the slices. The simple noise
+scale is tr(Sigma) / |G|^2 (equation 2.9); since a ratio of averages is less biased than an average
+of ratios, the two moments are kept, to be averaged before one is divided by the other.
+
+The Lipschitz constant of the gradient along training (Lee et al., 2021): between an iterate w and
+the next, w + u, it is estimated as
+
+    max over f of ||grad L(w + f u) - grad L(w)|| / (f ||u||),   f = 0.1, 0.2, ..., 0.9
+
+with the gradient over many training examples: the most that the gradient changes on the way, for
+the length of that way. The formula and the fractions are stated by the authors' public program,
+which takes the whole training set.
+
+It sees the curvature along the step alone. The most that the gradient changes for a small step in
+any direction is the largest |eigenvalue| of the Hessian, found by power iteration with products of
+the Hessian and a vector (chosen: the paper has no such measure).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jax
+import jax.numpy as jnp
 import optax
 
-from producers.training.lipschitz import (
-    gradient_lipschitz_constant,
-    hessian_times,
-    largest_eigenvalue,
-)
-from producers.training.noise_scale import gradient_moments
+from dbtool.core.errors import UsageError
 from producers.training.pruning import masked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from producers.training.step import Trainer, TrialState
 
     Metaparameters = Mapping[str, jax.Array]
     Examples = tuple[jax.Array, jax.Array]
-    Function = Callable[
-        [Trainer, TrialState, Metaparameters, jax.Array, jax.Array], dict[str, jax.Array]
-    ]
+    Metrics = dict[str, jax.Array]
 
-
-@dataclass(frozen=True)
-class Measure:
-    """A measurement of one trial, to be vmapped over trials.
-
-    Attributes:
-        name: as a workload names it.
-        metrics: the names of what it returns, as `other_metrics` keeps them.
-        function: from the trainer, a trial's state and metaparameters, and training examples,
-            inputs [slices, examples, ...] and targets likewise, to float32 scalars by metric. One
-            slice at a time passes through the model, in training mode; the trial's running
-            statistics stay as they are. It is pure.
-    """
-
-    name: str
-    metrics: tuple[str, ...]
-    function: Function
+FRACTIONS = tuple(tenths / 10 for tenths in range(1, 10))
+# Two eigenvalues that differ by a tenth are then apart by 0.9^40 = 0.015 in the Rayleigh quotient.
+POWER_ITERATIONS = 20
 
 
 def _gradient_noise_scale(
-    trainer: Trainer,
-    state: TrialState,
-    metaparameters: Metaparameters,
-    inputs: jax.Array,
-    targets: jax.Array,
-) -> dict[str, jax.Array]:
+    trainer: Trainer, state: TrialState, metaparameters: Metaparameters, slices: Examples
+) -> Metrics:
     def gradient(examples: Examples) -> Any:
         return masked(trainer.gradient(state, metaparameters, *examples).gradients, state.masks)
 
-    return gradient_moments(gradient, (inputs, targets), inputs.shape[1])._asdict()
+    return gradient_moments(gradient, slices, slices[0].shape[1])
+
+
+def gradient_moments(gradient: Callable[[Any], Any], slices: Any, examples_a_slice: int) -> Metrics:
+    """The moments from the gradients of equal slices, of which one at a time is held.
+
+    Args:
+        gradient: from a slice, the gradient of its mean loss, a pytree.
+        slices: a pytree of arrays [slices, ...], at least two.
+        examples_a_slice: b, the examples that each gradient is the mean of.
+
+    Returns:
+        Estimates of gradient_squared_norm, |G|^2, and gradient_covariance_trace, tr(Sigma), float32
+        scalars; either may come out below zero.
+
+    Raises:
+        UsageError: there are fewer than two slices.
+    """
+    count = jax.tree.leaves(slices)[0].shape[0]
+    if count < 2:
+        raise UsageError(
+            "the noise scale of gradients needs at least two slices of "
+            f"{examples_a_slice} training examples; leave out --measure gradient_noise_scale"
+        )
+
+    def add_slice(sums: tuple[Any, jax.Array], one: Any) -> tuple[tuple[Any, jax.Array], None]:
+        total, squares = sums
+        found = gradient(one)
+        return (optax.tree.add(total, found), squares + optax.tree.norm(found, squared=True)), None
+
+    like = jax.eval_shape(gradient, jax.tree.map(lambda array: array[0], slices))
+    zeros = jax.tree.map(lambda array: jnp.zeros(array.shape, array.dtype), like)
+    (total, squares), _ = jax.lax.scan(add_slice, (zeros, jnp.zeros((), jnp.float32)), slices)
+    small, large = examples_a_slice, count * examples_a_slice
+    of_small, of_large = squares / count, optax.tree.norm(total, squared=True) / count**2
+    return {
+        "gradient_squared_norm": (large * of_large - small * of_small) / (large - small),
+        "gradient_covariance_trace": (of_small - of_large) / (1 / small - 1 / large),
+    }
 
 
 def _gradient_lipschitz_constant(
-    trainer: Trainer,
-    state: TrialState,
-    metaparameters: Metaparameters,
-    inputs: jax.Array,
-    targets: jax.Array,
-) -> dict[str, jax.Array]:
+    trainer: Trainer, state: TrialState, metaparameters: Metaparameters, slices: Examples
+) -> Metrics:
     """On the way of the step that the gradient of these examples would make next (chosen)."""
 
     def gradient(parameters: Any) -> Any:
         moved = state._replace(parameters=parameters)
-        found = trainer.accumulated_gradient(moved, metaparameters, inputs, targets)
+        found = trainer.accumulated_gradient(moved, metaparameters, *slices)
         return masked(found.gradients, state.masks)
 
-    here = trainer.accumulated_gradient(state, metaparameters, inputs, targets)
+    here = trainer.accumulated_gradient(state, metaparameters, *slices)
     after = trainer.update(state, metaparameters, here).parameters
     update = optax.tree.sub(after, state.parameters)
     constant = gradient_lipschitz_constant(gradient, state.parameters, update)
     return {"gradient_lipschitz_constant": constant}
 
 
+def gradient_lipschitz_constant(
+    gradient: Callable[[Any], Any],
+    parameters: Any,
+    update: Any,
+    fractions: Sequence[float] = FRACTIONS,
+) -> jax.Array:
+    """The greatest change of the gradient on the way of one step, for each unit of that way.
+
+    Args:
+        gradient: from parameters, the gradient of the loss, pytrees of float32 arrays.
+        parameters: w.
+        update: u: the next iterate less this one.
+        fractions: of the way, each above 0.
+
+    Returns:
+        float32 scalar; NaN when nothing moves.
+    """
+    here = gradient(parameters)
+    length = optax.tree.norm(update)
+
+    def at(fraction: jax.Array) -> Any:
+        there = gradient(optax.tree.add_scale(parameters, fraction, update))
+        return optax.tree.norm(optax.tree.sub(there, here)) / (fraction * length)
+
+    # One fraction after the other: a gradient takes as much memory as the training step.
+    return jnp.max(jax.lax.map(at, jnp.asarray(fractions, jnp.float32)))
+
+
 def _largest_hessian_eigenvalue(
-    trainer: Trainer,
-    state: TrialState,
-    metaparameters: Metaparameters,
-    inputs: jax.Array,
-    targets: jax.Array,
-) -> dict[str, jax.Array]:
+    trainer: Trainer, state: TrialState, metaparameters: Metaparameters, slices: Examples
+) -> Metrics:
     """Within the weights that are not pruned, from the same random direction at every step."""
 
     def times(direction: Any) -> Any:
@@ -104,31 +167,52 @@ def _largest_hessian_eigenvalue(
             return optax.tree.add(total, product), None
 
         zeros = optax.tree.zeros_like(direction)
-        total, _ = jax.lax.scan(add_slice, zeros, (inputs, targets))
-        return masked(optax.tree.scale(1 / inputs.shape[0], total), state.masks)
+        total, _ = jax.lax.scan(add_slice, zeros, slices)
+        return masked(optax.tree.scale(1 / slices[0].shape[0], total), state.masks)
 
     start = optax.tree.random_like(jax.random.key(0), state.parameters)
     eigenvalue = largest_eigenvalue(times, masked(start, state.masks))
     return {"largest_hessian_eigenvalue": eigenvalue}
 
 
-MEASURES = {
-    measure.name: measure
-    for measure in (
-        Measure(
-            "gradient_noise_scale",
-            ("gradient_squared_norm", "gradient_covariance_trace"),
-            _gradient_noise_scale,
-        ),
-        Measure(
-            "gradient_lipschitz_constant",
-            ("gradient_lipschitz_constant",),
-            _gradient_lipschitz_constant,
-        ),
-        Measure(
-            "largest_hessian_eigenvalue",
-            ("largest_hessian_eigenvalue",),
-            _largest_hessian_eigenvalue,
-        ),
-    )
+def hessian_times(gradient: Callable[[Any], Any], parameters: Any, direction: Any) -> Any:
+    """The Hessian's product with a direction, at about the cost of three gradients."""
+    # Backwards twice, since a custom derivative need not have a forward mode.
+    return jax.grad(lambda at: optax.tree.vdot(gradient(at), direction))(parameters)
+
+
+def largest_eigenvalue(
+    times: Callable[[Any], Any], start: Any, iterations: int = POWER_ITERATIONS
+) -> jax.Array:
+    """The eigenvalue of the largest magnitude of a symmetric matrix, by power iteration.
+
+    Args:
+        times: the matrix's product with a vector, pytrees of float32 arrays.
+        start: a vector that is not orthogonal to the eigenvector.
+        iterations: products, at least one.
+
+    Returns:
+        float32 scalar, the Rayleigh quotient of the last vector that was multiplied: it has the
+        eigenvalue's sign once iterations suffice, and never a larger magnitude, up to rounding.
+    """
+
+    def unit(direction: Any) -> Any:
+        """The direction at length 1; zeros stay."""
+        norm = optax.tree.norm(direction)
+        return optax.tree.scale(1 / jnp.where(norm > 0, norm, 1), direction)
+
+    def one_more(_: jax.Array, carry: tuple[Any, jax.Array]) -> tuple[Any, jax.Array]:
+        vector, _eigenvalue = carry
+        product = times(vector)
+        return unit(product), optax.tree.vdot(vector, product)
+
+    carry = unit(start), jnp.zeros((), jnp.float32)
+    eigenvalue: jax.Array = jax.lax.fori_loop(0, iterations, one_more, carry)[1]
+    return eigenvalue
+
+
+MEASURES: dict[str, Callable[[Trainer, TrialState, Metaparameters, Examples], Metrics]] = {
+    "gradient_noise_scale": _gradient_noise_scale,
+    "gradient_lipschitz_constant": _gradient_lipschitz_constant,
+    "largest_hessian_eigenvalue": _largest_hessian_eigenvalue,
 }

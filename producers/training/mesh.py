@@ -14,7 +14,7 @@ import jax
 import numpy as np
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
-from dbtool.errors import UsageError
+from dbtool.core.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,11 +32,11 @@ _FETCHER = ThreadPoolExecutor(max_workers=1)
 def device_mesh(
     devices: Sequence[jax.Device] | None = None, *, devices_a_trial: int = 1
 ) -> jax.sharding.Mesh:
-    """The mesh over some devices.
+    """The mesh over some devices, those of all processes unless given.
 
     Args:
-        devices: those of all processes unless given.
-        devices_a_trial: how many devices share each batch.
+        devices: the devices.
+        devices_a_trial: how many of them share each batch.
 
     Raises:
         UsageError: the devices cannot be divided so.
@@ -58,15 +58,6 @@ def put(array: np.ndarray, mesh: jax.sharding.Mesh, spec: PartitionSpec) -> jax.
         return jax.make_array_from_callback(array.shape, sharding, lambda part: array[part])
     placed: jax.Array = jax.device_put(array, sharding)
     return placed
-
-
-def same_on_every_process(value: int) -> int:
-    """What the first process says, on every process; a collective call where there are several."""
-    if jax.process_count() == 1:
-        return value
-    from jax.experimental import multihost_utils
-
-    return int(multihost_utils.broadcast_one_to_all(np.int64(value)))
 
 
 def on_host(array: jax.Array) -> np.ndarray:

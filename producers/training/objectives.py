@@ -1,5 +1,8 @@
 """What training minimises and evaluations measure, for each form of examples.
 
+A loss is summed over a batch and comes with what to divide it by. Logits are float32, targets as
+`producers.datasets.Split` has them, metaparameters float32 scalars by name.
+
 An evaluation adds up totals over slices of a split; the metrics follow from the sums, so that they
 depend neither on the slices nor on the devices that shared them.
 """
@@ -7,7 +10,7 @@ depend neither on the slices nor on the devices that shared them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -25,30 +28,6 @@ if TYPE_CHECKING:
     Totals = dict[str, jax.Array]
 
 _SCORE_BINS = 4096
-
-
-class Objective(Protocol):
-    """A loss and the metrics beside it."""
-
-    def loss(
-        self, logits: jax.Array, targets: jax.Array, metaparameters: Metaparameters
-    ) -> tuple[jax.Array, jax.Array]:
-        """The loss that training minimises, summed over a batch, and what to divide it by.
-
-        Args:
-            logits: float32, as the model returns them.
-            targets: as `producers.datasets.Split` has them.
-            metaparameters: float32 scalars by name.
-        """
-        ...
-
-    def totals(self, logits: jax.Array, targets: jax.Array) -> Totals:
-        """What the metrics of a split follow from, as sums over some of its examples."""
-        ...
-
-    def metrics(self, totals: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The metrics, float64 [trials], from the sums of each trial, [trials, ...]."""
-        ...
 
 
 def objective_for(form: Form) -> Objective:
@@ -176,19 +155,12 @@ class NextToken:
 
 
 def cross_entropy(logits: jax.Array, targets: jax.Array) -> jax.Array:
-    """Cross entropy of each class or token, in nats.
+    """Cross entropy in nats, float32 [...], of logits [..., classes] and integers [...]."""
+    integers = targets.astype(jnp.int32)
+    return jnp.asarray(optax.losses.softmax_cross_entropy_with_integer_labels(logits, integers))
 
-    Args:
-        logits: float32 [..., classes].
-        targets: integers [...].
 
-    Returns:
-        float32 [...].
-    """
-    losses: jax.Array = optax.losses.softmax_cross_entropy_with_integer_labels(
-        logits, targets.astype(jnp.int32)
-    )
-    return losses
+Objective = Classification | MultiLabel | NextToken
 
 
 def _ratio(total: np.ndarray, count: np.ndarray) -> np.ndarray:

@@ -34,8 +34,7 @@ the value and epsilon on one of the logarithm, as Choi et al. (2019) search them
 Shampoo and SOAP are left out: optax 0.2.8 has neither, and the packages that have them for JAX
 are no longer kept up.
 
-This is the one place that a new optimizer is added to. It imports optax when a rule is made, so
-that what a workload searches can be read without JAX.
+A new optimizer is added here.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dbtool.errors import unknown
+from dbtool.core.errors import unknown
 from producers.search import Range
 from producers.training.weight_matrices import names, weight_matrices
 
@@ -91,71 +90,39 @@ class OptimizerDefinition:
         return tuple(name for name, _ in self.search_space if name != LEARNING_RATE)
 
 
-def _sgd(_: Metaparameters) -> optax.GradientTransformation:
-    import optax
-
-    return optax.identity()
+def _momentum(m: Metaparameters, *, nesterov: bool = False) -> optax.GradientTransformation:
+    return _optax().trace(m["momentum"], nesterov=nesterov)
 
 
-def _momentum(
-    metaparameters: Metaparameters, *, nesterov: bool = False
-) -> optax.GradientTransformation:
-    import optax
-
-    return optax.trace(metaparameters["momentum"], nesterov=nesterov)
+def _adam(m: Metaparameters) -> optax.GradientTransformation:
+    return _optax().scale_by_adam(m["beta1"], m["beta2"], m["epsilon"])
 
 
-def _adam(metaparameters: Metaparameters) -> optax.GradientTransformation:
-    import optax
-
-    return optax.scale_by_adam(
-        metaparameters["beta1"], metaparameters["beta2"], metaparameters["epsilon"]
-    )
+def _weight_decay(m: Metaparameters) -> optax.GradientTransformation:
+    return _optax().add_decayed_weights(m["weight_decay"], weight_matrices)
 
 
-def _weight_decay(metaparameters: Metaparameters) -> optax.GradientTransformation:
-    import optax
-
-    return optax.add_decayed_weights(metaparameters["weight_decay"], weight_matrices)
+def _adamw(m: Metaparameters) -> optax.GradientTransformation:
+    return _optax().chain(_adam(m), _weight_decay(m))
 
 
-def _adamw(metaparameters: Metaparameters) -> optax.GradientTransformation:
-    import optax
-
-    return optax.chain(_adam(metaparameters), _weight_decay(metaparameters))
-
-
-def _rmsprop(metaparameters: Metaparameters) -> optax.GradientTransformation:
-    import optax
-
+def _rmsprop(m: Metaparameters) -> optax.GradientTransformation:
     # From 1, as in TensorFlow: momentum is then the limit of rho to 1.
-    scale = optax.scale_by_rms(
-        metaparameters["rho"], metaparameters["epsilon"], initial_scale=1.0, eps_in_sqrt=True
-    )
-    return optax.chain(scale, _momentum(metaparameters))
+    scale = _optax().scale_by_rms(m["rho"], m["epsilon"], initial_scale=1.0, eps_in_sqrt=True)
+    return _optax().chain(scale, _momentum(m))
 
 
-def _lars(metaparameters: Metaparameters) -> optax.GradientTransformation:
-    import optax
-
-    ratio = optax.scale_by_trust_ratio(trust_coefficient=_LARS_TRUST_COEFFICIENT)
-    return optax.chain(
-        _weight_decay(metaparameters),
-        optax.masked(ratio, weight_matrices),
-        _momentum(metaparameters),
-    )
+def _lars(m: Metaparameters) -> optax.GradientTransformation:
+    ratio = _optax().scale_by_trust_ratio(trust_coefficient=_LARS_TRUST_COEFFICIENT)
+    return _optax().chain(_weight_decay(m), _optax().masked(ratio, weight_matrices), _momentum(m))
 
 
-def _lamb(metaparameters: Metaparameters) -> optax.GradientTransformation:
-    import optax
-
-    return optax.chain(
-        _adamw(metaparameters), optax.masked(optax.scale_by_trust_ratio(), weight_matrices)
-    )
+def _lamb(m: Metaparameters) -> optax.GradientTransformation:
+    ratio = _optax().scale_by_trust_ratio()
+    return _optax().chain(_adamw(m), _optax().masked(ratio, weight_matrices))
 
 
-def _muon(metaparameters: Metaparameters) -> optax.GradientTransformation:
-    import optax
+def _muon(m: Metaparameters) -> optax.GradientTransformation:
     from optax import contrib
 
     def dimensions(parameters: Any) -> Any:
@@ -174,12 +141,19 @@ def _muon(metaparameters: Metaparameters) -> optax.GradientTransformation:
 
     rule = contrib.muon(
         1.0,
-        beta=metaparameters["momentum"],
+        beta=m["momentum"],
         muon_weight_dimension_numbers=dimensions,
         consistent_rms=_MUON_RMS,
     )
     # optax's rule ends with the minus of the step.
-    return optax.chain(rule, optax.scale(-1.0), _weight_decay(metaparameters))
+    return _optax().chain(rule, _optax().scale(-1.0), _weight_decay(m))
+
+
+def _optax() -> Any:
+    """Optax, imported when a rule is made: what a workload searches can be read without JAX."""
+    import optax
+
+    return optax
 
 
 _PAPER_LEARNING_RATE = (LEARNING_RATE, Range(1e-4, 10.0, "LOG_SCALE"))
@@ -198,7 +172,7 @@ _WEIGHT_DECAY = ("weight_decay", Range(1e-4, 1.0, "LOG_SCALE"))
 OPTIMIZERS = {
     definition.name: definition
     for definition in (
-        OptimizerDefinition("sgd", (_PAPER_LEARNING_RATE,), _sgd),
+        OptimizerDefinition("sgd", (_PAPER_LEARNING_RATE,), lambda _: _optax().identity()),
         OptimizerDefinition(
             "momentum", (_PAPER_LEARNING_RATE, _PAPER_MOMENTUM), _momentum, sums_up=True
         ),
@@ -246,11 +220,7 @@ OPTIMIZERS = {
 
 
 def optimizer_definition(name: str) -> OptimizerDefinition:
-    """The optimizer of that name.
-
-    Raises:
-        UsageError: when there is none.
-    """
+    """The optimizer of that name."""
     if name not in OPTIMIZERS:
         raise unknown("optimizer", name, OPTIMIZERS, "dbtool produce --list")
     return OPTIMIZERS[name]

@@ -23,22 +23,12 @@ from producers.training.weight_matrices import weight_matrices
 
 
 def connection_sensitivity(parameters: Any, gradients: Any) -> Any:
-    """|w * dL/dw| of every parameter.
-
-    Args:
-        parameters: a pytree of float32 arrays.
-        gradients: of the mean loss in the same form, or any positive multiple of it.
-    """
+    """|w * dL/dw| of every parameter; of gradients of any positive multiple of the mean loss."""
     return jax.tree.map(lambda weight, gradient: jnp.abs(weight * gradient), parameters, gradients)
 
 
 def prunable_weights(parameters: Any, *, biases: bool = False) -> int:
-    """How many weights may be pruned.
-
-    Args:
-        parameters: a pytree of arrays, or of their shapes.
-        biases: whether biases, and whatever else is no weight matrix, are prunable.
-    """
+    """How many weights may be pruned, biases among them or not; of arrays or their shapes."""
     arrays = jax.tree.leaves(parameters)
     prunable = _prunable(parameters, biases=biases)
     return sum(array.size for array, counts in zip(arrays, prunable, strict=True) if counts)
@@ -62,14 +52,8 @@ def masks(parameters: Any, sensitivity: Any, sparsity: float, *, biases: bool = 
         biases: whether biases, and whatever else is no weight matrix, are prunable.
 
     Returns:
-        Bool arrays in the form of the parameters, False where a weight is pruned: the masks of a
-        `TrialState`.
-
-    Raises:
-        ValueError: when the sparsity is not from 0 to 1.
+        The masks of a `TrialState`: bool arrays, False where a weight is pruned.
     """
-    if not 0 <= sparsity <= 1:
-        raise ValueError(f"a sparsity is from 0 to 1, got {sparsity}")
     prunable = _prunable(parameters, biases=biases)
     arrays, form = jax.tree.flatten(sensitivity)
     ranked = [array for array, counts in zip(arrays, prunable, strict=True) if counts]
@@ -123,6 +107,5 @@ def _highest(arrays: list[jax.Array], count: int) -> list[jax.Array]:
 
 
 def _running_count(flags: jax.Array) -> jax.Array:
-    """How many flags are set up to each one, itself included, in the array's order."""
     counts: jax.Array = jnp.cumsum(flags.ravel(), dtype=jnp.int32).reshape(flags.shape)
     return counts

@@ -7,22 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from producers.training.batches import IndexDraw
 from producers.training.block import SplitArrays
-from producers.training.draw import IndexDraw
+from producers.training.block_record import BlockRecord
 from producers.training.mesh import on_host
-from producers.training.progress import Progress
-from producers.training.records import BlockRecord
-from producers.training.slots import Slots
+from producers.training.progress import Progress, Slots
 from producers.training.stream import StreamedDraw, streamed_slices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from producers.datasets import ExampleSource
     from producers.training.block import BlockProgram
     from producers.training.checkpoints import Checkpoints
-    from producers.training.draw import Draw
-    from producers.training.measures import Measure
     from producers.training.step import TrialState
     from producers.training.stopping import FirstToGoal
 
@@ -77,10 +74,10 @@ class BlockTrials:
         """The seeds of the batch orders: one a trial, or the one that all share."""
         return self.seeds if self.shared_seed is None else [self.shared_seed]
 
-    def arrays(self, places: np.ndarray) -> dict[str, np.ndarray]:
-        """The metaparameters of the trials of some places: name to float32 [places]."""
+    def arrays(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
+        """The metaparameters of some of the trials: name to float32 [trials]."""
         return {
-            name: np.array([self.metaparameters[trial][name] for trial in places], np.float32)
+            name: np.array([self.metaparameters[trial][name] for trial in numbers], np.float32)
             for name in self.metaparameters[0]
         }
 
@@ -95,7 +92,7 @@ def train_block(
     sparsity: float = 0.0,
     prune_biases: bool = False,
     augmentation: bool = False,
-    measures: Sequence[Measure] = (),
+    measures: tuple[str, ...] = (),
     rule: FirstToGoal | None = None,
     checkpoints: Checkpoints | None = None,
     on_steps: Callable[[int], None] = lambda _: None,
@@ -114,7 +111,7 @@ def train_block(
         sparsity: share of the weights that are pruned before the first step.
         prune_biases: whether biases are among them.
         augmentation: whether images that are read when needed are cropped and flipped at random.
-        measures: what is measured besides, whenever every split is evaluated.
+        measures: names of what is measured besides, whenever every split is evaluated.
         rule: tells whom to evaluate when, and when to stop; None to train all to the end.
         checkpoints: where to go on from, and to save to now and then.
         on_steps: told of trial-steps as they are done.
@@ -122,118 +119,44 @@ def train_block(
     Returns:
         Every measurement of the block.
     """
-    progress = None
-    if checkpoints:
-        count = len(trials.trial_ids)
-        progress = checkpoints.restored(program, count, pruned=sparsity > 0)
-    progress = progress or _begun(program, splits, trials, sparsity, prune_biases)
-    slots, record = progress.slots, progress.record
+    count = len(trials.trial_ids)
+    restored = checkpoints.restored(program, count, pruned=sparsity > 0) if checkpoints else None
+    progress = restored or _begun(program, splits, trials, sparsity, prune_biases)
+    run = _Run(program, splits, trials, progress)
+    slots = progress.slots
+    draw: IndexDraw | StreamedDraw
+    if isinstance(splits.training, SplitArrays):
+        draw = IndexDraw(program, trials.batch_seeds, len(splits.training), batch_size)
+    else:
+        draw = StreamedDraw(
+            program,
+            splits.training,
+            trials.batch_seeds,
+            batch_size=batch_size,
+            augmentation=augmentation,
+            targets=list(evaluations),
+            first_step=progress.step,
+        )
     if rule is not None:
-        _repeat(rule, record)
-    draw = _draw(
-        program,
-        splits.training,
-        trials,
-        batch_size=batch_size,
-        augmentation=augmentation,
-        targets=list(evaluations),
-        first_step=progress.step,
-    )
+        run.repeat(rule)
     for target, every_split in list(evaluations.items())[progress.evaluations :]:
         while progress.step < target and slots.alive.any():
             steps = min(draw.capacity(len(slots.trial)), target - progress.step)
-            _advance(program, splits.training, trials, draw, progress, steps)
+            run.advance(draw, steps)
             on_steps(steps * int(slots.alive.sum()))
             if checkpoints:
                 checkpoints.save_when_due(progress)
         if not slots.alive.any():
             break
-        _evaluate(program, splits.evaluated(every_split), progress, rule)
+        run.evaluate(splits.evaluated(every_split), rule)
         if rule is not None and rule.ended:
-            _evaluate(program, splits.evaluated(every_split=True), progress, None)
+            run.evaluate(splits.evaluated(every_split=True), None)
             break
         if every_split and measures and slots.alive.any():
-            _measure(program, splits, trials, progress, measures)
+            run.measure(measures)
         progress.evaluations += 1
-        _rearrange(program, progress)
-    return record
-
-
-def _repeat(rule: FirstToGoal, record: BlockRecord) -> None:
-    """Tells a rule what a block that goes on had measured before."""
-    trials, steps, values = record.values(rule.metric)
-    for step in np.unique(steps):
-        now = steps == step
-        rule.observe(int(step), trials[now], values[now])
-
-
-def _evaluate(
-    program: BlockProgram,
-    splits: Mapping[str, PlacedExamples],
-    progress: Progress,
-    rule: FirstToGoal | None,
-) -> None:
-    """Evaluates the trials that are due, all without a rule; drops those that it gives up."""
-    slots, record = progress.slots, progress.record
-    due = slots.alive
-    if rule is not None:
-        due = slots.alive & rule.due(progress.step)[slots.trial]
-    if not due.any():
-        return
-    for split, examples in splits.items():
-        metrics = evaluated(program, progress.states, due, examples)
-        columns = {f"{split}_{name}": values for name, values in metrics.items()}
-        slots.stop(record.add_evaluation(slots.trial, due, progress.step, columns))
-        if rule is not None and rule.metric in columns:
-            dropped = rule.observe(progress.step, slots.trial[due], columns[rule.metric][due])
-            record.drop(dropped)
-            slots.stop(dropped)
-        due = due & slots.alive
-
-
-def _rearrange(program: BlockProgram, progress: Progress) -> None:
-    """Leaves out places that are not trained, and gives every device an even share of the rest."""
-    slots, devices = progress.slots, program.devices_of_trials
-    if slots.wasteful():
-        progress.states = program.kept(progress.states, slots.compact())
-    elif slots.alive.any() and slots.uneven(devices):
-        progress.states = program.kept(progress.states, slots.even(devices))
-
-
-def evaluated(
-    program: BlockProgram, states: TrialState, alive: np.ndarray, examples: PlacedExamples
-) -> dict[str, np.ndarray]:
-    """The metrics of a split: name, without the split's, to float64 [places]."""
-    if isinstance(examples, SplitArrays):
-        totals = program.evaluate(states, alive, examples)
-        return program.trainer.objective.metrics(
-            {name: on_host(total) for name, total in totals.items()}
-        )
-    size = program.evaluation_batch * _SLICES_TOGETHER
-    sums: dict[str, Any] = {}
-    for inputs, targets in streamed_slices(program, examples, program.trainer.form, size):
-        totals = program.evaluate(states, alive, SplitArrays(inputs, targets))
-        for name, total in totals.items():
-            sums[name] = sums.get(name, 0) + on_host(total)
-    return program.trainer.objective.metrics(sums)
-
-
-def _measure(
-    program: BlockProgram,
-    splits: Splits,
-    trials: BlockTrials,
-    progress: Progress,
-    measures: Sequence[Measure],
-) -> None:
-    """Takes optional measurements and records them."""
-    slots = progress.slots
-    if splits.measured is None:
-        raise ValueError("measurements need the splits' measured examples")
-    metrics = program.measure(
-        progress.states, trials.arrays(slots.trial), slots.alive, splits.measured, measures
-    )
-    columns = {name: on_host(values).astype(np.float64) for name, values in metrics.items()}
-    progress.record.add_evaluation(slots.trial, slots.alive, progress.step, columns)
+        run.rearrange()
+    return progress.record
 
 
 def _begun(
@@ -243,9 +166,8 @@ def _begun(
     sparsity: float,
     prune_biases: bool,
 ) -> Progress:
-    """A block before its first step."""
     count = len(trials.trial_ids)
-    slots = Slots(count, program.places)
+    slots = Slots(count, program.slots)
     states = program.start(np.asarray(trials.seeds, np.uint32)[slots.trial])
     if sparsity:
         if not isinstance(splits.training, SplitArrays):
@@ -254,51 +176,87 @@ def _begun(
     return Progress(states, slots, BlockRecord(count))
 
 
-def _draw(
-    program: BlockProgram,
-    training: PlacedExamples,
-    trials: BlockTrials,
-    *,
-    batch_size: int,
-    augmentation: bool,
-    targets: Sequence[int],
-    first_step: int,
-) -> Draw:
-    """What gives the calls their batches."""
-    if isinstance(training, SplitArrays):
-        return IndexDraw(program, trials.batch_seeds, len(training), batch_size)
-    return StreamedDraw(
-        program,
-        training,
-        program.trainer.form,
-        trials.batch_seeds,
-        batch_size=batch_size,
-        augmentation=augmentation,
-        targets=targets,
-        first_step=first_step,
-    )
+@dataclass(frozen=True)
+class _Run:
+    """A block in training."""
+
+    program: BlockProgram
+    splits: Splits
+    trials: BlockTrials
+    progress: Progress
+
+    def repeat(self, rule: FirstToGoal) -> None:
+        """Tells a rule what a block that goes on had measured before."""
+        trials, steps, values = self.progress.record.values(rule.metric)
+        for step in np.unique(steps):
+            now = steps == step
+            rule.observe(int(step), trials[now], values[now])
+
+    def advance(self, draw: IndexDraw | StreamedDraw, steps: int) -> None:
+        progress, slots, training = self.progress, self.progress.slots, self.splits.training
+        progress.states, losses = self.program.advance(
+            progress.states,
+            self.trials.arrays(slots.trial),
+            slots.alive,
+            draw(slots.trial, slots.alive, progress.step, steps),
+            steps,
+            training if isinstance(training, SplitArrays) else None,
+        )
+        found = on_host(losses)[:, :steps]
+        slots.stop(progress.record.add_losses(slots.trial, slots.alive, progress.step, found))
+        progress.step += steps
+
+    def evaluate(self, splits: Mapping[str, PlacedExamples], rule: FirstToGoal | None) -> None:
+        """Evaluates the trials that are due, all without a rule; drops those that it gives up."""
+        step, slots, record = self.progress.step, self.progress.slots, self.progress.record
+        due = slots.alive
+        if rule is not None:
+            due = slots.alive & rule.due(step)[slots.trial]
+        if not due.any():
+            return
+        for split, examples in splits.items():
+            metrics = evaluated(self.program, self.progress.states, due, examples)
+            columns = {f"{split}_{name}": values for name, values in metrics.items()}
+            slots.stop(record.add_evaluation(slots.trial, due, step, columns))
+            if rule is not None and rule.metric in columns:
+                dropped = rule.observe(step, slots.trial[due], columns[rule.metric][due])
+                record.drop(dropped)
+                slots.stop(dropped)
+            due = due & slots.alive
+
+    def measure(self, measures: tuple[str, ...]) -> None:
+        progress, slots = self.progress, self.progress.slots
+        if self.splits.measured is None:
+            raise ValueError("measurements need the splits' measured examples")
+        metaparameters = self.trials.arrays(slots.trial)
+        metrics = self.program.measure(
+            progress.states, metaparameters, slots.alive, self.splits.measured, measures
+        )
+        columns = {name: on_host(values).astype(np.float64) for name, values in metrics.items()}
+        progress.record.add_evaluation(slots.trial, slots.alive, progress.step, columns)
+
+    def rearrange(self) -> None:
+        """Leaves out slots that are not trained, and gives every device an even share."""
+        progress, slots = self.progress, self.progress.slots
+        devices = self.program.devices_of_trials
+        if slots.wasteful():
+            progress.states = self.program.kept(progress.states, slots.compact())
+        elif slots.alive.any() and slots.uneven(devices):
+            progress.states = self.program.kept(progress.states, slots.even(devices))
 
 
-def _advance(
-    program: BlockProgram,
-    training: PlacedExamples,
-    trials: BlockTrials,
-    draw: Draw,
-    progress: Progress,
-    steps: int,
-) -> None:
-    """Trains for the steps of one call and records the losses."""
-    slots = progress.slots
-    progress.states, losses = program.advance(
-        progress.states,
-        trials.arrays(slots.trial),
-        slots.alive,
-        draw(slots.trial, slots.alive, progress.step, steps),
-        steps,
-        training if isinstance(training, SplitArrays) else None,
-    )
-    ended = progress.record.add_losses(
-        slots.trial, slots.alive, progress.step, on_host(losses)[:, :steps]
-    )
-    slots.stop(ended)
-    progress.step += steps
+def evaluated(
+    program: BlockProgram, states: TrialState, alive: np.ndarray, examples: PlacedExamples
+) -> dict[str, np.ndarray]:
+    """The metrics of a split: name, without the split's, to float64 [slots]."""
+    slices: Iterable[SplitArrays]
+    if isinstance(examples, SplitArrays):
+        slices = [examples]
+    else:
+        size = program.evaluation_batch * _SLICES_TOGETHER
+        slices = (SplitArrays(*part) for part in streamed_slices(program, examples, size))
+    sums: dict[str, Any] = {}
+    for part in slices:
+        for name, total in program.evaluate(states, alive, part).items():
+            sums[name] = sums.get(name, 0) + on_host(total)
+    return program.trainer.objective.metrics(sums)

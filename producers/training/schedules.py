@@ -1,7 +1,7 @@
 """Learning-rate schedules: from metaparameters and the number of updates made, the learning rate.
 
-(Shallue et al., 2018, appendix on learning rate schedules.) This is the one place that a new
-schedule is added to.
+(Shallue et al., 2018, appendix on learning rate schedules.) A new
+schedule is added here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 
-from dbtool.errors import unknown
+from dbtool.core.errors import unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,12 +21,7 @@ if TYPE_CHECKING:
 
 
 def constant(metaparameters: Mapping[str, jax.Array], step: jax.Array) -> jax.Array:
-    """The metaparameter learning_rate, at every step.
-
-    Args:
-        metaparameters: float32 scalars by name.
-        step: int32 scalar, updates made so far.
-    """
+    """The metaparameter learning_rate, whatever the updates made so far."""
     del step
     return metaparameters["learning_rate"]
 
@@ -35,10 +30,6 @@ def linear_decay(metaparameters: Mapping[str, jax.Array], step: jax.Array) -> ja
     """From learning_rate straight down to learning_rate * end_learning_rate_factor.
 
     The end is reached after learning_rate_decay_steps updates and kept from then on.
-
-    Args:
-        metaparameters: float32 scalars by name.
-        step: int32 scalar, updates made so far.
     """
     progress = jnp.minimum(step / metaparameters["learning_rate_decay_steps"], 1.0)
     factor = 1.0 - (1.0 - metaparameters["end_learning_rate_factor"]) * progress
@@ -49,11 +40,7 @@ SCHEDULES: dict[str, Schedule] = {"constant": constant, "linear_decay": linear_d
 
 
 def schedule_named(name: str) -> Schedule:
-    """The schedule of that name.
-
-    Raises:
-        UsageError: when there is none.
-    """
+    """The schedule of that name."""
     if name not in SCHEDULES:
         raise unknown("learning-rate schedule", name, SCHEDULES, "dbtool produce --list")
     return SCHEDULES[name]

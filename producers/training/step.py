@@ -89,11 +89,7 @@ class Trainer:
         return nnx.graphdef(nnx.eval_shape(lambda: self.new_model(nnx.Rngs(0))))
 
     def start(self, seed: jax.Array) -> TrialState:
-        """The state before the first step.
-
-        Args:
-            seed: uint32 scalar, the trial's seed.
-        """
+        """The state before the first step, from the trial's seed, a uint32 scalar."""
         model = self.new_model(nnx.Rngs(jax.random.key(seed)))
         parameters, statistics = _split(model)
         # The state's form does not depend on the metaparameters' values.
@@ -108,16 +104,13 @@ class Trainer:
         inputs: jax.Array,
         targets: jax.Array,
     ) -> tuple[TrialState, jax.Array]:
-        """One update from one batch.
+        """One update from one batch: the next state, and the mean loss before it (float32, nats).
 
         Args:
             state: the trial's state.
             metaparameters: float32 scalars by name.
             inputs: of a batch, as `producers.datasets.Split` has them.
             targets: likewise.
-
-        Returns:
-            The next state, and the batch's mean loss before the update (float32, nats).
         """
         gradient = self.gradient(state, metaparameters, inputs, targets)
         return self.update(state, metaparameters, gradient), gradient.loss
@@ -154,8 +147,8 @@ class Trainer:
         layer's new average is linear in the batch's, and every micro-batch starts from the same.
 
         Args:
-            state: the trial's state.
-            metaparameters: float32 scalars by name.
+            state: as of `step`.
+            metaparameters: likewise.
             inputs: [micro-batches, micro-batch, ...].
             targets: likewise.
         """
@@ -201,16 +194,7 @@ class Trainer:
         )
 
     def logits(self, parameters: Any, statistics: Any, inputs: jax.Array) -> jax.Array:
-        """The model's logits at evaluation.
-
-        Args:
-            parameters: the model's weights.
-            statistics: its running statistics.
-            inputs: of a batch, as `producers.datasets.Split` has them.
-
-        Returns:
-            float32 [batch, classes] or [batch, length, vocabulary].
-        """
+        """The logits at evaluation, float32 [batch, classes] or [batch, length, vocabulary]."""
         return self._apply(parameters, statistics, inputs, train=False)[0]
 
     def evaluation_totals(
@@ -247,18 +231,11 @@ def trainer(
     form: Form = GREY_28,
     dtype: DTypeLike = jnp.float32,
 ) -> Trainer:
-    """The pure functions of a workload.
-
-    Args:
-        model: its name.
-        optimizer: its name.
-        schedule: of the learning rate, its name.
-        form: of the examples.
-        dtype: what the model computes in; weights and losses are float32.
+    """The pure functions of a workload, whose model computes in dtype with weights in float32.
 
     Raises:
-        UsageError: when there is no model, optimizer or schedule of that name, or the model does
-            not take such examples.
+        UsageError: there is no model, optimizer or schedule of that name, or the model takes no
+            such examples.
     """
     definition = model_definition(model)
     return Trainer(
@@ -271,7 +248,6 @@ def trainer(
 
 
 def _split(model: nnx.Module) -> tuple[Any, Any]:
-    """The model's parameters, and the rest of its state."""
     parameters, rest = nnx.state(model, nnx.Param, ...)
     return parameters, rest
 

@@ -107,12 +107,9 @@ class FirstToGoal:
     def observe(
         self, step: int, trials: npt.NDArray[np.int64], values: npt.NDArray[np.float64]
     ) -> npt.NDArray[np.int64]:
-        """Takes in what was measured after a step; returns the trials that are dropped.
+        """Takes in the metric of the trials that were evaluated after a step, int and float64 [n].
 
-        Args:
-            step: updates made; no less than at the call before.
-            trials: int [n], those that were evaluated.
-            values: float64 [n], of the metric.
+        Steps never decrease from call to call. Returns the trials that are dropped.
         """
         costs = self._goal.cost(values)
         self._best[trials] = np.minimum(self._best[trials], costs)

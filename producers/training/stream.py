@@ -10,10 +10,8 @@ import functools
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import grain
 import jax
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
@@ -39,43 +37,19 @@ _Read = TypeVar("_Read")
 _READERS = ThreadPoolExecutor(max_workers=os.cpu_count(), thread_name_prefix="examples")
 
 
-@dataclass(frozen=True)
-class Call:
-    """Some consecutive steps that the devices take in one call."""
+def calls(targets: Sequence[int], capacity: int, first_step: int) -> list[tuple[int, int]]:
+    """The calls that lead from a step to each of the given ones in turn.
 
-    first_step: int
-    steps: int
-
-
-def calls(targets: Sequence[int], capacity: int, first_step: int) -> list[Call]:
-    """The calls that lead from a step to each of the given ones in turn."""
-    found: list[Call] = []
+    Returns:
+        Their first steps, and how many consecutive steps the devices take in each.
+    """
+    found = []
     step = first_step
     for target in targets:
         while step < target:
-            found.append(Call(step, min(capacity, target - step)))
-            step += found[-1].steps
+            found.append((step, min(capacity, target - step)))
+            step += found[-1][1]
     return found
-
-
-@dataclass(frozen=True)
-class _Augmented:
-    """What the crops and flips of some examples follow from, whichever process reads them.
-
-    Attributes:
-        seed: of the trial's batch order.
-        steps: int [n], the updates before each example's step.
-        positions: int [n], the example's place in its batch.
-    """
-
-    seed: int
-    steps: np.ndarray
-    positions: np.ndarray
-
-    def generator(self, number: int) -> np.random.Generator:
-        """The random numbers of one of the examples."""
-        parts = [self.seed, AUGMENTATION, self.steps[number], self.positions[number]]
-        return np.random.default_rng(parts)
 
 
 class StreamedDraw:
@@ -84,7 +58,6 @@ class StreamedDraw:
     Args:
         program: says how batches are laid out, and which devices take what.
         source: the training examples.
-        form: what they look like.
         seeds: of the trials' batch orders; of one where all trials share their batches.
         batch_size: examples a step.
         augmentation: whether images are cropped and flipped at random.
@@ -99,7 +72,6 @@ class StreamedDraw:
         self,
         program: BlockProgram,
         source: ExampleSource,
-        form: Form,
         seeds: Sequence[int],
         *,
         batch_size: int,
@@ -110,32 +82,31 @@ class StreamedDraw:
         self.waited = 0.0
         self._program = program
         self._source = source
-        self._form = form
         self._seeds = seeds
         self._batch_size = batch_size
         self._augmentation = augmentation
         self._streams = [BatchStream(seed, len(source), batch_size) for seed in seeds]
         self._shape = program.batch_shape(batch_size)
-        bytes_a_step = len(seeds) * batch_size * _bytes_an_example(form)
+        bytes_a_step = len(seeds) * batch_size * _bytes_an_example(program.trainer.form)
         self._capacity = max(1, min(_MOST_STEPS_A_CALL, _BYTES_A_CALL // bytes_a_step))
-        # Trials start in the order of the places, which are filled up with the last one.
-        first = np.minimum(np.arange(program.places(len(seeds))), len(seeds) - 1)
-        self._wanted = frozenset(self._places_here(first, np.ones(len(first), bool)).values())
+        # Trials start in the order of the slots, which are filled up with the last one.
+        first = np.minimum(np.arange(program.slots(len(seeds))), len(seeds) - 1)
+        self._wanted = frozenset(self._slots_here(first, np.ones(len(first), bool)).values())
         self._calls = _ahead(self._read, calls(targets, self._capacity, first_step))
 
-    def capacity(self, places: int) -> int:
-        """Most steps of a call, on any number of places."""
-        del places
+    def capacity(self, slots: int) -> int:
+        """Most steps of a call, on any number of slots."""
+        del slots
         return self._capacity
 
     def __call__(self, trials: np.ndarray, alive: np.ndarray, first_step: int, steps: int) -> Any:
         """Inputs and targets on the devices, as `BlockProgram.advance` takes them."""
         started = time.perf_counter()
         call, read = next(self._calls)
-        if call != Call(first_step, steps):
-            raise ValueError(f"{steps} steps from {first_step} were asked for, and {call} was read")
-        places = self._places_here(trials, alive)
-        wanted = frozenset(places.values())
+        if call != (first_step, steps):
+            raise ValueError(f"the call {(first_step, steps)} is due, and {call} was read")
+        slots = self._slots_here(trials, alive)
+        wanted = frozenset(slots.values())
         for trial in wanted - read.keys():
             # The block has shrunk and moved this trial to this process. The thread that reads
             # ahead may be using the trial's own stream.
@@ -144,49 +115,52 @@ class StreamedDraw:
         # Those that have ended need not be read for later calls.
         self._wanted = wanted
         count = 1 if self._program.shared_batches else len(trials)
-        of_places = [read[places[place]] if place in places else None for place in range(count)]
+        of_slots = [read[slots[slot]] if slot in slots else None for slot in range(count)]
         self.waited += time.perf_counter() - started
-        return self._on_devices(of_places, "inputs"), self._on_devices(of_places, "targets")
+        return self._on_devices(of_slots, "inputs"), self._on_devices(of_slots, "targets")
 
-    def _places_here(self, trials: np.ndarray, alive: np.ndarray) -> dict[int, int]:
-        """The trial of each place that is alive and on a device of this process.
+    def _slots_here(self, trials: np.ndarray, alive: np.ndarray) -> dict[int, int]:
+        """The trial of each slot that is alive and on a device of this process.
 
-        Where trials share their batches, the only place is that of the batches.
+        Where trials share their batches, the only slot is that of the batches.
         """
         if self._program.shared_batches:
             return {0: 0}
         sharding = NamedSharding(self._program.mesh, PartitionSpec(TRIAL))
         parts = sharding.addressable_devices_indices_map((len(trials),)).values()
-        here = {place for part in parts if part for place in range(len(trials))[part[0]]}
-        return {place: int(trials[place]) for place in sorted(here) if alive[place]}
+        here = {slot for part in parts if part for slot in range(len(trials))[part[0]]}
+        return {slot: int(trials[slot]) for slot in sorted(here) if alive[slot]}
 
-    def _read(self, call: Call) -> dict[int, Split]:
+    def _read(self, call: tuple[int, int]) -> dict[int, Split]:
         """The examples of each trial for a call: those that this process takes."""
         wanted = sorted(self._wanted)
         return {trial: self._read_trial(trial, self._streams[trial], call) for trial in wanted}
 
-    def _read_trial(self, trial: int, stream: BatchStream, call: Call) -> Split:
+    def _read_trial(self, trial: int, stream: BatchStream, call: tuple[int, int]) -> Split:
         """[steps, micro-batches, this process's part of a micro-batch, ...]."""
-        batches = stream.take(call.first_step, call.steps)
-        steps, positions = (np.asarray(a) for a in np.indices(batches.shape, dtype=np.int64))
+        first_step, count = call
+        batches = stream.take(first_step, count)
+        shape = (count, *self._shape)
         part = self._part_of_micro_batches()
-        shape = (call.steps, *self._shape)
         taken = batches.reshape(shape)[:, :, part]
-        augmented = None
-        if self._augmentation:
-            augmented = _Augmented(
-                self._seeds[trial],
-                steps.reshape(shape)[:, :, part].ravel() + call.first_step,
-                positions.reshape(shape)[:, :, part].ravel(),
-            )
-        read = _read_all(self._source, taken.ravel(), augmented)
+        # The step and the number in its batch of each example that this process takes.
+        steps, numbers = (
+            np.asarray(each).reshape(shape)[:, :, part].ravel()
+            for each in np.indices(batches.shape, dtype=np.int64)
+        )
+
+        def generator(index: int) -> np.random.Generator:
+            """What an example's crop and flip follow from, whichever process reads it."""
+            parts = [self._seeds[trial], AUGMENTATION, first_step + steps[index], numbers[index]]
+            return np.random.default_rng(parts)
+
+        read = _read_all(self._source, taken.ravel(), generator if self._augmentation else None)
         return Split(
             read.inputs.reshape(*taken.shape, *read.inputs.shape[1:]),
             read.targets.reshape(*taken.shape, *read.targets.shape[1:]),
         )
 
     def _part_of_micro_batches(self) -> slice:
-        """Which examples of a micro-batch the devices of this process take."""
         micro_batch = self._shape[1]
         sharding = NamedSharding(self._program.mesh, PartitionSpec(self._data_axis()))
         return _extent(sharding, micro_batch)
@@ -196,20 +170,20 @@ class StreamedDraw:
         return None if self._shape[1] % self._program.devices_a_trial else DATA
 
     def _on_devices(self, read: Sequence[Split | None], part: str) -> jax.Array:
-        """One array of a call from the examples of each place, zeros where there are none."""
+        """One array of a call from the examples of each slot, zeros where there are none."""
         some = next((getattr(split, part)[0, 0] for split in read if split is not None), None)
         like = getattr(self._like, part) if some is None else some
         part_here = self._part_of_micro_batches()
         micro_batches, micro_batch = self._shape
-        steps_of_places = (len(read), self._capacity, micro_batches)
+        steps_of_slots = (len(read), self._capacity, micro_batches)
         here = part_here.stop - part_here.start
-        local = np.zeros((*steps_of_places, here, *like.shape[1:]), like.dtype)
+        local = np.zeros((*steps_of_slots, here, *like.shape[1:]), like.dtype)
         for row, split in zip(local, read, strict=True):
             if split is not None:
                 of_trial = getattr(split, part)
                 row[: len(of_trial)] = of_trial
         axes: tuple[str | None, ...] = (TRIAL, None, None, self._data_axis())
-        shape = (*steps_of_places, micro_batch, *like.shape[1:])
+        shape = (*steps_of_slots, micro_batch, *like.shape[1:])
         if self._program.shared_batches:
             local, axes, shape = local[0], axes[1:], shape[1:]
         sharding = NamedSharding(self._program.mesh, PartitionSpec(*axes))
@@ -222,18 +196,18 @@ class StreamedDraw:
 
 
 def streamed_slices(
-    program: BlockProgram, source: ExampleSource, form: Form, size: int
+    program: BlockProgram, source: ExampleSource, size: int
 ) -> Iterator[tuple[jax.Array, jax.Array]]:
     """The examples of a split in their order, some at a time, on every device.
 
     Args:
         program: says which devices.
         source: the examples.
-        form: what they look like.
         size: examples that are evaluated at a time; as many of these as memory allows are read
             together.
     """
-    many = max(1, _BYTES_A_CALL // (size * _bytes_an_example(form.evaluated))) * size
+    form = program.trainer.form.evaluated
+    many = max(1, _BYTES_A_CALL // (size * _bytes_an_example(form))) * size
     starts = list(range(0, len(source), many))
     whole = functools.partial(_whole_slice, program.mesh)
 
@@ -251,21 +225,13 @@ def streamed_slices(
 def _share_of_process(mesh: jax.sharding.Mesh, count: int) -> slice:
     """Which of some examples this process reads for all; the last share may end beyond them.
 
-    No share is empty, so that every process knows the examples' shape.
+    No share is empty, so that every process knows the examples' shape: where they are too few for
+    that, each process reads all.
     """
-    rows = rows_a_device(count, mesh.size) if mesh.is_multi_process else None
-    if rows is None:
+    rows = -(-count // mesh.size)
+    if not mesh.is_multi_process or rows * (mesh.size - 1) >= count:
         return slice(0, count)
     return _extent(NamedSharding(mesh, PartitionSpec((TRIAL, DATA))), rows * mesh.size)
-
-
-def rows_a_device(count: int, devices: int) -> int | None:
-    """How many examples each device takes where equally many leave none of them without.
-
-    None where they are too few for that.
-    """
-    rows = -(-count // devices)
-    return rows if rows * (devices - 1) < count else None
 
 
 def _whole_slice(mesh: jax.sharding.Mesh, local: np.ndarray, here: slice, count: int) -> jax.Array:
@@ -292,20 +258,25 @@ def _ahead(
     read: Callable[[_Wanted], _Read], wanted: Sequence[_Wanted]
 ) -> Iterator[tuple[_Wanted, _Read]]:
     """What a function returns for each of some things, in order, computed ahead in a thread."""
+    # Takes a second to import, which training on data in memory need not wait for.
+    import grain
+
     options = grain.ReadOptions(num_threads=1, prefetch_buffer_size=_CALLS_AHEAD)
     ahead = grain.MapDataset.range(len(wanted)).map(lambda number: read(wanted[number]))
     return zip(wanted, ahead.to_iter_dataset(options), strict=True)
 
 
-def _read_all(source: ExampleSource, examples: np.ndarray, augmented: _Augmented | None) -> Split:
-    """Reads examples, int [n] their numbers, in several threads."""
-
+def _read_all(
+    source: ExampleSource,
+    examples: np.ndarray,
+    generator: Callable[[int], np.random.Generator] | None,
+) -> Split:
     def read(start: int) -> list[Split]:
         numbers = examples[start : start + _EXAMPLES_A_PIECE]
-        if augmented is None:
+        if generator is None:
             return [source.read(numbers, None)]
         return [
-            source.read(examples[number : number + 1], augmented.generator(number))
+            source.read(examples[number : number + 1], generator(number))
             for number in range(start, start + len(numbers))
         ]
 
@@ -336,15 +307,7 @@ def _from_this_process(
     axis: int = 0,
     first: int = 0,
 ) -> jax.Array:
-    """The whole array, of which this process holds a part.
-
-    Args:
-        sharding: says which device takes what.
-        local: the part.
-        shape: of the whole.
-        axis: along which the part is one.
-        first: where on this axis the part begins.
-    """
+    """The whole array, of which this process holds a part."""
 
     def of_device(index: tuple[slice, ...] | None) -> np.ndarray:
         start, stop, _ = (index or ())[axis].indices(shape[axis])

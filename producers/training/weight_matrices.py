@@ -16,11 +16,8 @@ _VECTORS = frozenset({"bias", "scale"})
 def weight_matrices(parameters: Any, *, embeddings: bool = True) -> Any:
     """Bools in the form of the parameters: True for kernels of any number of axes above one.
 
-    Biases and the scales of normalisation are not, however many axes they have.
-
-    Args:
-        parameters: a pytree of arrays, or of their shapes.
-        embeddings: whether embedding tables count.
+    Biases and the scales of normalisation are not, however many axes they have; embedding tables
+    count if wanted.
     """
     from jax.tree_util import tree_map_with_path
 

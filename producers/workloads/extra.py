@@ -24,20 +24,17 @@ _ALL_CHOSEN = (
 
 
 def _fully_connected(optimizer: str, dataset: str = "mnist", goal: float = 0.03) -> Workload:
-    """The network of 128-128-128 on MNIST or Fashion MNIST, trained and measured as by SGD."""
     dense = mnist_workload("fc_128_128_128", optimizer, goal, ALL, _CHOSEN, dataset)
     return replace(dense, paper=None)
 
 
 def _pruned(sparsity: float) -> Workload:
-    """The same network with SGD, pruned as in the sparsity study."""
     certainty = _CHOSEN | {"pruning": "chosen", "sparsity": "chosen"}
     dense = replace(_fully_connected("sgd"), certainty=tuple(certainty.items()))
     return pruned(dense, sparsity, "snip")
 
 
 def _brown(optimizer: str) -> Workload:
-    """A small transformer on the sentences of the Brown corpus."""
     return Workload(
         collection=None,
         dataset="brown",

@@ -46,7 +46,6 @@ _CHOSEN_GOAL = CERTAINTY | {"goal": "chosen"}
 
 
 def _rules(model: str) -> tuple[StepBudget, EvaluationRule]:
-    """How long trials of a model train, and when they are evaluated."""
     if model == "fc_64_64_64":
         return _NARROW_BUDGET, _NARROW_EVALUATION
     if model.startswith("fc_"):
@@ -86,7 +85,6 @@ def mnist_workload(
 
 
 def _subset(examples: int) -> Workload:
-    """Simple CNN on the first examples of MNIST."""
     sizes = (*(size for size in POWERS if size < examples), examples)
     stated = CERTAINTY | {"train_examples": "stated"}
     return replace(

@@ -8,19 +8,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dbtool.errors import UsageError, unknown
+from dbtool.core.errors import UsageError, unknown
+from producers.configuration import DEFAULT_TRIALS
 from producers.datasets.forms import ImageForm
-from producers.limits import DEFAULT_TRIALS
-from producers.workloads.replace import Replacement, replace_data
+from producers.workloads.replace import Replacement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from producers.datasets.forms import Form
     from producers.workloads.definition import Workload
-
-    Chosen = Mapping[str, tuple[Workload, Path | None]]
-
 
 # As many examples as made-up data has for validation and for testing.
 _MADE_UP_HELD_OUT = 8
@@ -28,15 +25,10 @@ _MADE_UP_HELD_OUT = 8
 
 @dataclass(frozen=True)
 class Preset:
-    """How much of each workload to train.
+    """How much of each workload to train, where neither options nor a plan say it.
 
     Attributes:
-        name: as the user writes it.
         about: what it is for, in a few words.
-        trials: of each study, at least.
-        feasible: trials are added until this many are not INFEASIBLE.
-        budget: multiplies the workload's budget of steps.
-        steps: of each trial; None for the budget.
         largest_batches: the first letters of a model's name to the largest of the published batch
             sizes that is trained, the first that fits counting; empty for all of them.
         batch_size: the only one; None for the published ones.
@@ -104,11 +96,7 @@ PRESETS = {
 
 
 def find_preset(name: str | None) -> Preset:
-    """The preset of that name; of no name, the options' own defaults.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """The preset of that name; of no name, the options' own defaults."""
     if name is None:
         return NO_PRESET
     if name not in PRESETS:
@@ -117,36 +105,27 @@ def find_preset(name: str | None) -> Preset:
 
 
 @contextlib.contextmanager
-def chosen_data(
-    workloads: Sequence[Workload],
+def preset_data(
     preset: Preset,
+    workloads: Sequence[Workload],
     replacements: Sequence[Replacement],
-    *,
-    goal: float | None,
     vocabulary: Path | None = None,
-) -> Iterator[Chosen]:
-    """The workloads by their names, each with the folder that stands in for its data set.
+) -> Iterator[tuple[Sequence[Workload], Sequence[Replacement]]]:
+    """The workloads and the folders that stand in for their data sets, as a preset wants them.
 
-    The folder is None for workloads on their own data. Made-up data is there until the end of the
-    block.
+    Data that it makes up is there while the block runs.
 
     Args:
+        preset: whether workloads train on made-up data, in small forms.
         workloads: what is to be trained.
-        preset: whether on made-up data.
         replacements: folders given by hand.
-        goal: of workloads whose data set is replaced.
-        vocabulary: a text data set's subword vocabulary; None to have one trained.
+        vocabulary: likewise.
 
     Raises:
-        UsageError: options clash, or a replacement does not fit the workloads.
-        DbtoolError: a folder cannot be read as the data set that it stands in for.
+        UsageError: something is given by hand beside made-up data.
     """
-    if goal is not None and not replacements:
-        raise UsageError(
-            "--goal is for data that --replace names: registered workloads have goals of their own"
-        )
     if not preset.made_up:
-        yield replace_data(workloads, replacements, goal=goal, vocabulary=vocabulary)
+        yield workloads, replacements
         return
     for given, option in ((replacements, "--replace"), (vocabulary, "--vocabulary")):
         if given:
@@ -158,7 +137,7 @@ def chosen_data(
         for source in dict.fromkeys(workload.source for workload in workloads):
             made_up.append(Replacement(source, f"made_up_{source}", Path(folder) / source))
             write_made_up(source, made_up[-1].folder)
-        yield replace_data([_small(workload) for workload in workloads], made_up, goal=None)
+        yield [_small(workload) for workload in workloads], made_up
 
 
 @contextlib.contextmanager
@@ -178,13 +157,11 @@ def quick_compilation() -> Iterator[None]:
 
 
 def _small(workload: Workload) -> Workload:
-    """The workload with examples that little data has, and as few to evaluate."""
     evaluation = replace(workload.evaluation, training_subset=_MADE_UP_HELD_OUT)
     return replace(workload, form=_small_form(workload.form), evaluation=evaluation)
 
 
 def _small_form(form: Form) -> Form:
-    """Small images, or short texts of few different tokens."""
     if isinstance(form, ImageForm):
         return replace(form, height=min(form.height, 32), width=min(form.width, 32))
     return replace(form, vocabulary=300, length=16, evaluation_length=None)

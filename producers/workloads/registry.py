@@ -8,7 +8,7 @@ from __future__ import annotations
 import fnmatch
 from typing import TYPE_CHECKING
 
-from dbtool.errors import unknown
+from dbtool.core.errors import unknown
 from producers.workloads.extra import EXTRA_WORKLOADS
 from producers.workloads.images import IMAGE_WORKLOADS
 from producers.workloads.mnist import MNIST_WORKLOADS

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dbtool.errors import UsageError, closest, unknown
+from dbtool.core.errors import UsageError, closest, unknown
 from producers.datasets.forms import TextForm
 from producers.workloads.registry import WORKLOADS
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from producers.datasets.forms import Form
-    from producers.datasets.permutation import HeldOut
     from producers.datasets.split import Dataset
     from producers.workloads.definition import Workload
 
@@ -46,12 +45,12 @@ def parse_replacement(text: str, base: Path = Path()) -> Replacement:
     """The replacement that `SOURCE=NAME:FOLDER` stands for.
 
     Args:
-        text: the words.
+        text: as written in a plan or an option.
         base: where a relative folder is seen from.
 
     Raises:
-        UsageError: the text is no such words, the source is no data set, the name is that of one or
-            has other characters, or the folder does not exist.
+        UsageError: the text is not of that form, the source is no data set, the name is that of one
+            or has other characters, or the folder does not exist.
     """
     source, equals, rest = text.partition("=")
     name, colon, folder = rest.partition(":")
@@ -94,11 +93,12 @@ def replaced(
         goal: of the workload's metric; None for none, since that of other data means nothing here.
         data_sha256: of the data.
     """
-    count = max(1, train_examples * workload.train_examples // _whole(workload))
+    whole = _whole_examples(workload)
+    count = max(1, train_examples * workload.train_examples // whole)
     dataset = name
     if workload.subset is not None:
         dataset = f"{name}_{workload.subset}"
-    elif workload.train_examples < _whole(workload) or workload.collection == "mnist_subsets":
+    elif workload.train_examples < whole or workload.collection == "mnist_subsets":
         dataset = f"{name}_{count}"
     certainty = dict(workload.certainty) | dict.fromkeys(
         ("batch_sizes", "form", "goal", "train_examples"), "chosen"
@@ -118,14 +118,12 @@ def replaced(
     )
 
 
-def _whole(workload: Workload) -> int:
-    """Training examples of the data set, or the named part of it, that a workload takes from."""
-
-    def what(each: Workload) -> tuple[object, ...]:
+def _whole_examples(workload: Workload) -> int:
+    def data(each: Workload) -> tuple[object, ...]:
         return each.source, each.subset, each.held_out
 
     known = [workload, *WORKLOADS.values()]
-    return max(each.train_examples for each in known if what(each) == what(workload))
+    return max(each.train_examples for each in known if data(each) == data(workload))
 
 
 def _fitting(workload: Workload, count: int) -> tuple[int, ...]:
@@ -142,7 +140,7 @@ def replace_data(
     goal: float | None,
     vocabulary: Path | None = None,
 ) -> dict[str, tuple[Workload, Path | None]]:
-    """Puts the folders in the place of the data sets; reads them to know their sizes.
+    """Has folders stand in for data sets; reads them to know their sizes.
 
     Args:
         workloads: what is to be trained.
@@ -159,7 +157,7 @@ def replace_data(
         DbtoolError: a folder cannot be read as the data set that it stands in for.
     """
     by_source = _by_source(workloads, replacements)
-    loaded: dict[tuple[str, str | None, Form, HeldOut], Dataset] = {}
+    loaded: dict[tuple[object, ...], Dataset] = {}
     found: dict[str, tuple[Workload, Path | None]] = {}
     for workload in workloads:
         replacement = by_source.get(workload.source)
@@ -170,9 +168,9 @@ def replace_data(
         if kind not in loaded:
             loaded[kind] = _load(workload, replacement, vocabulary)
         data = loaded[kind]
-        changed = replaced(
-            workload, replacement.name, data.form, len(data.train), goal, _sha256(data.file_hashes)
-        )
+        hashes = "".join(f"{name}={each}\n" for name, each in sorted(data.file_hashes.items()))
+        sha256 = hashlib.sha256(hashes.encode()).hexdigest()
+        changed = replaced(workload, replacement.name, data.form, len(data.train), goal, sha256)
         if changed.name in found:
             raise UsageError(
                 f"{replacement.folder} holds too few examples to tell {workload.name} from another "
@@ -185,11 +183,6 @@ def replace_data(
 def _by_source(
     workloads: Sequence[Workload], replacements: Sequence[Replacement]
 ) -> Mapping[str, Replacement]:
-    """The replacement of each data set.
-
-    Raises:
-        UsageError: one has two, or belongs to none of the workloads.
-    """
     by_source: dict[str, Replacement] = {}
     sources = {workload.source for workload in workloads}
     for each in replacements:
@@ -206,7 +199,7 @@ def _by_source(
 
 
 def _load(workload: Workload, replacement: Replacement, vocabulary: Path | None) -> Dataset:
-    from producers.datasets.load import load_dataset
+    from producers.datasets.registry import load_dataset
 
     form = workload.form
     if vocabulary is not None and isinstance(form, TextForm):
@@ -221,8 +214,3 @@ def _load(workload: Workload, replacement: Replacement, vocabulary: Path | None)
         vocabulary=vocabulary,
         held_out=workload.held_out,
     )
-
-
-def _sha256(file_hashes: Mapping[str, str]) -> str:
-    text = "".join(f"{name}={each}\n" for name, each in sorted(file_hashes.items()))
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -14,44 +14,16 @@ if TYPE_CHECKING:
     from producers.workloads.definition import Workload
 
 # In the order that a person asks for them.
-_SETTINGS = (
-    *(
-        "paper",
-        "collection",
-        "dataset",
-        "source",
-        "replaces",
-        "data_sha256",
-        "subset",
-        "train_examples",
-        "held_out",
-        "form",
-    ),
-    *(
-        "augmentation",
-        "model",
-        "dtype",
-        "sparsity",
-        "pruning",
-        "optimizer",
-        "schedule",
-        "search_space",
-        "sobol",
-    ),
-    *("metric", "goal", "goal_inclusive", "maximize", "budget", "evaluation", "batch_sizes"),
-)
-# The workload's name, its paper or the data set itself says them.
-_NAMED = frozenset(_SETTINGS) - {
-    "train_examples",
-    "held_out",
-    "augmentation",
-    "dtype",
-    "schedule",
-    "search_space",
-    "sobol",
+_SETTINGS = (  # noqa: SIM905 (a list would take a line a word)
+    "paper collection dataset source replaces data_sha256 subset train_examples held_out form "
+    "augmentation model dtype sparsity pruning optimizer schedule search_space sobol "
+    "metric goal goal_inclusive maximize budget evaluation batch_sizes"
+).split()
+# The workload's name, its paper or the data set itself says all but these.
+_NOT_NAMED = {
+    *("train_examples", "held_out", "augmentation", "dtype", "schedule", "search_space", "sobol"),
+    *("form: mean", "form: deviation", "form: by_image"),
 }
-# Of the form neither of them says these.
-_NOT_NAMED = {"form: mean", "form: deviation", "form: by_image"}
 # The loaders of all others say themselves what they hold out.
 _HOLDING_OUT = {"mnist", "fashion_mnist", "cifar_10"}
 _BY_NAME = {BATCH_SIZE_STUDY: "stated", SPARSITY_STUDY: "stated", None: "chosen"}
@@ -79,28 +51,24 @@ class Setting:
 
 def settings(workload: Workload) -> list[Setting]:
     """Every setting of a workload, those of its model among them."""
-    graded = dict(workload.certainty)
-    # The number is the paper's, which ones are not known.
-    graded.setdefault("held_out: examples", "recalled")
     model = model_definition(workload.model)
     of_model = {f"model: {name}": grade for name, grade in model.certainty.items()}
-    graded = of_model | graded
-    found = [
-        Setting(name, value, _certainty(name, graded, _BY_NAME[workload.paper]))
-        for whole in _SETTINGS
-        if whole != "held_out" or workload.source in _HOLDING_OUT
-        for name, value in _parts(whole, getattr(workload, whole))
-    ]
-    place = [each.name for each in found].index("model") + 1
-    found[place:place] = [
-        Setting(f"model: {name}", value, graded.get(f"model: {name}", "chosen"))
-        for name, value in model.settings.items()
-    ]
+    # The number of examples held out is the paper's, which ones are not known.
+    graded = of_model | {"held_out: examples": "recalled"} | dict(workload.certainty)
+    found: list[Setting] = []
+    for whole in _SETTINGS:
+        if whole != "held_out" or workload.source in _HOLDING_OUT:
+            for name, value in _parts(whole, getattr(workload, whole)):
+                grade = _certainty(name, graded, _BY_NAME[workload.paper])
+                found.append(Setting(name, value, grade))
+        if whole == "model":
+            for name, value in model.settings.items():
+                grade = graded.get(f"model: {name}", "chosen")
+                found.append(Setting(f"model: {name}", value, grade))
     return [Setting("workload", workload.name, found[0].certainty), *found]
 
 
 def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """The settings that a setting consists of, by their names."""
     if name == "search_space":
         yield from ((f"{name}: {each}", range_.to_json()) for each, range_ in value)
     elif is_dataclass(value) and not isinstance(value, type):
@@ -113,30 +81,29 @@ def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 def _certainty(name: str, graded: Mapping[str, str], by_name: str) -> str:
     """How sure a setting is: as it is graded, or the whole that it is part of, or by its name."""
     whole = name.partition(": ")[0]
-    named = whole in _NAMED and name not in _NOT_NAMED
+    named = not {whole, name} & _NOT_NAMED
     return graded.get(name) or graded.get(whole) or (by_name if named else "chosen")
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, dict):
-        return _range(value)
-    if isinstance(value, list | tuple):
-        # Commas stand between them, not in them.
-        return ", ".join(_text(each).replace(",", "") for each in value)
-    if value is None or isinstance(value, bool):
-        return {None: "none", True: "yes", False: "no"}[value]
-    if isinstance(value, int | float):
-        return f"{value:,}" if isinstance(value, int) else f"{value:g}"
-    return str(value)
-
-
-def _range(value: dict[str, Any]) -> str:
-    """The range of a metaparameter; other objects as their parts."""
     match value:
         case {"min_value": low, "max_value": high, "scale": scale}:
-            return f"{_text(low)} to {_text(high)}, {scale.lower().replace('_', ' ')}"
+            text = f"{_text(low)} to {_text(high)}, {scale.lower().replace('_', ' ')}"
         case {"min_share": low, "max_share": high}:
-            return f"{low:.0%} to {high:.0%} of the trial's steps, linear scale"
+            text = f"{low:.0%} to {high:.0%} of the trial's steps, linear scale"
         case {"feasible_points": values}:
-            return " or ".join(_text(each) for each in values)
-    return ", ".join(f"{key} {_text(each)}" for key, each in value.items())
+            text = " or ".join(_text(each) for each in values)
+        case dict():
+            text = ", ".join(f"{key} {_text(each)}" for key, each in value.items())
+        case list() | tuple():
+            # Commas stand between them, not in them.
+            text = ", ".join(_text(each).replace(",", "") for each in value)
+        case None | bool():
+            text = {None: "none", True: "yes", False: "no"}[value]
+        case int():
+            text = f"{value:,}"
+        case float():
+            text = f"{value:g}"
+        case _:
+            text = str(value)
+    return text

@@ -66,7 +66,6 @@ _COMMANDS = {("mnist", "sgd"), ("cifar_10", "nesterov_momentum")}
 
 
 def _dense(workload: Workload, goal: float, train_steps: int) -> Workload:
-    """A workload of the other paper in the protocol of this one."""
     dataset = workload.dataset
     sure = "stated" if (dataset, workload.optimizer) in _COMMANDS else "recalled"
     certainty = _CERTAINTY | dict.fromkeys(("budget", "goal", "schedule"), sure)
@@ -103,13 +102,7 @@ def _mnist(dataset: str, optimizer: str, goal: float) -> Workload:
 def pruned(
     workload: Workload, sparsity: float, pruning: Literal["snip", "snip_with_biases"]
 ) -> Workload:
-    """A workload whose network is pruned once by SNIP before training.
-
-    Args:
-        workload: the same with the dense network.
-        sparsity: the share of weights that is removed.
-        pruning: whether biases are among them.
-    """
+    """The same workload, a share of whose weights is removed once by SNIP before training."""
     return replace(
         workload, collection=f"sparsity_{sparsity:.0%}"[:-1], sparsity=sparsity, pruning=pruning
     )

@@ -35,7 +35,6 @@ _COMMON_CRAWL_CERTAINTY = CERTAINTY | {
 def _lm1b(
     model: str, optimizer: str, goal: float, batch_sizes: tuple[int, ...] = powers(16, 32_768)
 ) -> Workload:
-    """A language model on LM1B in the paper's protocol."""
     return Workload(
         collection=None,
         dataset="lm1b",

@@ -10,32 +10,19 @@ WITH budgets(epochs) AS (
     VALUES (1), (2), (5), (10), (20), (50)
 ),
 asked AS (
-    SELECT study_id, release, workload, batch_size, metric, maximize, epochs, epochs * train_examples AS most_examples
-    FROM asked_studies(NULL, NULL, NULL, NULL)
-    JOIN workloads USING (release, workload, metric)
+    SELECT
+        release,
+        workload,
+        batch_size,
+        metric,
+        epochs,
+        100 AS asked_trials,
+        NULL::BIGINT AS most_steps,
+        epochs * train_examples AS most_examples
+    FROM workloads
+    JOIN studies USING (release, workload)
     CROSS JOIN budgets
     WHERE train_steps * batch_size >= epochs * train_examples
-),
--- Every finite value is past the goal here.
-taken AS MATERIALIZED (
-    SELECT study_id, trial_id, metric, if(maximize, '-infinity', 'infinity')::DOUBLE AS goal
-    FROM first_trials(100)
-    JOIN (SELECT DISTINCT study_id, metric, maximize FROM asked) USING (study_id)
-),
-counts AS (
-    SELECT study_id, count(*) AS feasible_trials FROM taken GROUP BY study_id
-),
-best AS (
-    SELECT
-        study_id,
-        epochs,
-        arg_min(
-            {'value': value, 'step': step, 'trial_id': trial_id}, (if(maximize, -value, value), step, trial_id)
-        ) AS first
-    FROM improving_values('taken')
-    JOIN asked USING (study_id, metric)
-    WHERE past AND step * batch_size <= most_examples
-    GROUP BY study_id, epochs
 )
 SELECT
     release,
@@ -43,15 +30,12 @@ SELECT
     batch_size,
     epochs,
     metric,
-    first.value AS value,
-    first.step AS step,
-    first.trial_id AS trial_id,
+    value,
+    step,
+    trial_id,
     learning_rate,
     momentum,
-    feasible_trials
-FROM asked
-JOIN best USING (study_id, epochs)
-JOIN counts USING (study_id)
-JOIN trials USING (release, workload, batch_size)
-WHERE trials.trial_id = first.trial_id
+    trials AS feasible_trials
+FROM study_best('asked')
+WHERE value IS NOT NULL
 ORDER BY release, workload, batch_size, epochs;

@@ -7,30 +7,10 @@
 WITH settings(points) AS (
     VALUES (20)
 ),
-best AS (
-    SELECT found.release, found.workload, batch_size, found.metric, steps, trial_id, train_examples, points
-    FROM steps_to_result(NULL, NULL, NULL, NULL, 100) AS found
-    CROSS JOIN settings
-    JOIN workloads USING (release, workload)
+best AS MATERIALIZED (
+    SELECT release, workload, batch_size, metric, steps, trial_id AS best_trial
+    FROM steps_to_result(NULL, NULL, NULL, NULL, 100)
     WHERE steps IS NOT NULL
-),
-taken AS MATERIALIZED (
-    SELECT asked.study_id, best.trial_id, best.metric, NULL::DOUBLE AS goal
-    FROM best
-    JOIN asked_studies(NULL, NULL, NULL, NULL) AS asked USING (release, workload, batch_size)
-),
-evaluations AS (
-    SELECT
-        release,
-        workload,
-        batch_size,
-        trial_id,
-        step,
-        value,
-        row_number() OVER (PARTITION BY study_id ORDER BY step DESC) - 1 AS from_the_last,
-        count(*) OVER (PARTITION BY study_id) AS evaluations
-    FROM metric_values('taken')
-    JOIN asked_studies(NULL, NULL, NULL, NULL) USING (study_id)
 )
 SELECT
     release,
@@ -43,7 +23,12 @@ SELECT
     metric,
     value,
     step = steps AS at_goal
-FROM evaluations
-JOIN best USING (release, workload, batch_size, trial_id)
-WHERE from_the_last % ceil(evaluations / points)::BIGINT = 0 OR step = steps
+FROM evaluations_of('best')
+JOIN (SELECT release, workload, train_examples FROM workloads) USING (release, workload)
+CROSS JOIN settings
+WHERE trial_id = best_trial AND value IS NOT NULL
+WINDOW whole AS (PARTITION BY release, workload, batch_size)
+QUALIFY step = steps
+    OR (row_number() OVER (PARTITION BY release, workload, batch_size ORDER BY step DESC) - 1)
+        % ceil(count(*) OVER whole / points)::BIGINT = 0
 ORDER BY release, workload, batch_size, step;

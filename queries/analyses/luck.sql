@@ -7,60 +7,46 @@
 --
 -- Change 100 below.
 WITH asked AS (
-    SELECT study_id, release, workload, batch_size, metric, strict_goal AS goal
-    FROM asked_studies(NULL, NULL, NULL, NULL)
+    SELECT release, workload, batch_size, metric, goal, goal_inclusive, NULL AS asked_trials
+    FROM workloads
+    JOIN studies USING (release, workload)
 ),
-taken AS MATERIALIZED (
-    SELECT study_id, trial_id, metric, goal
-    FROM first_trials(100)
-    JOIN asked USING (study_id)
-),
-reached AS (
+reached AS MATERIALIZED (
     SELECT
-        study_id,
+        release,
+        workload,
+        batch_size,
         trial_id,
-        step,
-        row_number() OVER (PARTITION BY study_id ORDER BY step, trial_id) AS place
-    FROM first_past_goal('taken')
+        metric,
+        steps,
+        count(ordinal) OVER study AS feasible_trials,
+        row_number() OVER (study ORDER BY steps NULLS LAST, trial_id) AS rank
+    FROM trial_steps('asked')
+    WHERE ordinal <= 100
+    WINDOW study AS (PARTITION BY release, workload, batch_size)
 ),
-best_trials AS MATERIALIZED (
-    SELECT taken.*
-    FROM taken
-    JOIN reached USING (study_id, trial_id)
-    WHERE place = 1
-),
-evaluations AS (
-    SELECT study_id, max(evaluated.step) AS not_at
-    FROM metric_values('best_trials') AS evaluated
-    JOIN reached USING (study_id, trial_id)
-    WHERE evaluated.step < reached.step
-    GROUP BY study_id
-),
-places AS (
-    SELECT
-        study_id,
-        count(*) AS reached_trials,
-        min(step) AS steps,
-        min(step) FILTER (place = 2) AS second,
-        min(step) FILTER (place = 5) AS fifth
+best AS MATERIALIZED (
+    SELECT release, workload, batch_size, trial_id AS best_trial, metric, steps
     FROM reached
-    GROUP BY study_id
+    WHERE rank = 1 AND steps IS NOT NULL
 ),
-counts AS (
-    SELECT study_id, count(*) AS feasible_trials FROM taken GROUP BY study_id
+before AS (
+    SELECT release, workload, batch_size, max(step) AS not_at
+    FROM evaluations_of('best')
+    WHERE trial_id = best_trial AND step < steps AND value IS NOT NULL
+    GROUP BY ALL
 )
 SELECT
     release,
     workload,
     batch_size,
-    steps,
-    not_at,
-    round(second / steps, 2) AS runner_up,
-    round(places.fifth / steps, 2) AS fifth,
-    coalesce(reached_trials, 0) AS reached_trials,
-    feasible_trials
-FROM asked
-JOIN counts USING (study_id)
-LEFT JOIN places USING (study_id)
-LEFT JOIN evaluations USING (study_id)
+    min(steps) AS steps,
+    any_value(not_at) AS not_at,
+    round(min(steps) FILTER (rank = 2) / min(steps), 2) AS runner_up,
+    round(min(steps) FILTER (rank = 5) / min(steps), 2) AS fifth,
+    count(steps) AS reached_trials,
+    any_value(feasible_trials) AS feasible_trials
+FROM reached
+LEFT JOIN before USING (release, workload, batch_size)
+GROUP BY release, workload, batch_size
 ORDER BY release, workload, batch_size;

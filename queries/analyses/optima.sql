@@ -1,7 +1,7 @@
 -- The best of each study's first 100 trials at its workload's own goal, and where its metaparameters lie in the search
 -- space: a row a study and metaparameter.
 --
--- place runs from 0 at the lower border of the range to 1 at the upper one, on the scale that the search drew from. An
+-- position runs from 0 at the lower border of the range to 1 at the upper one, on the scale that the search drew from. An
 -- optimum within 0.05 of a border (at_border) shows a search space that may be too narrow.
 WITH best AS (
     SELECT release, workload, batch_size, goal, steps, trial_id, trials, metaparameters, search_space
@@ -15,26 +15,17 @@ ranges AS (
         search_space -> metaparameter AS range
     FROM best
 ),
-values_in_ranges AS (
+placed AS (
     SELECT
         *,
         metaparameters[metaparameter] AS value,
         (range ->> 'min_value')::DOUBLE AS low,
         (range ->> 'max_value')::DOUBLE AS high,
-        range ->> 'scale' AS scale
+        range ->> 'scale' AS scale,
+        position_in_range(metaparameters[metaparameter], range) AS position
     FROM ranges
     -- A fixed value is no range.
     WHERE (range ->> 'min_value')::DOUBLE < (range ->> 'max_value')::DOUBLE
-),
-placed AS (
-    SELECT
-        *,
-        CASE scale
-            WHEN 'LOG_SCALE' THEN ln(value / low) / ln(high / low)
-            WHEN 'REVERSE_LOG_SCALE' THEN ln((1 - low) / (1 - value)) / ln((1 - low) / (1 - high))
-            ELSE (value - low) / (high - low)
-        END AS place
-    FROM values_in_ranges
 )
 SELECT
     release,
@@ -49,7 +40,7 @@ SELECT
     low,
     high,
     scale,
-    round(place, 3) AS place,
-    least(place, 1 - place) < 0.05 AS at_border
+    round(position, 3) AS position,
+    least(position, 1 - position) < 0.05 AS at_border
 FROM placed
 ORDER BY release, workload, batch_size, metaparameter;

@@ -4,14 +4,19 @@
 -- search space does. lowest and highest are the learning rates between which those lie, decades how wide that is on a
 -- logarithmic scale, and inside_share the share of the trials drawn between them that reach the goal: far below 1, other
 -- metaparameters or chance decide too. The search space of a study bounds all of this.
-WITH ended AS (
+WITH asked AS (
+    SELECT release, workload, batch_size, metric, goal, goal_inclusive, NULL AS asked_trials
+    FROM workloads
+    JOIN studies USING (release, workload)
+),
+ended AS (
     SELECT
         release,
         workload,
         batch_size,
-        outcome = 'goal achieved' AS reached,
-        metaparameters['learning_rate'] AS learning_rate
-    FROM trial_outcomes(NULL, NULL, NULL, NULL, NULL)
+        steps IS NOT NULL AS reached,
+        learning_rate
+    FROM trial_steps('asked')
 ),
 ranges AS (
     SELECT

@@ -10,9 +10,9 @@ WITH numbers(drawn) AS (
     VALUES (1), (2), (5), (10), (20), (50), (100)
 ),
 asked AS (
-    SELECT *
-    FROM trial_outcomes(NULL, NULL, NULL, NULL, NULL)
-    WHERE outcome <> 'infeasible'
+    SELECT release, workload, batch_size, metric, goal, goal_inclusive, NULL AS asked_trials
+    FROM workloads
+    JOIN studies USING (release, workload)
 ),
 ranked AS (
     SELECT
@@ -20,19 +20,20 @@ ranked AS (
         workload,
         batch_size,
         steps,
-        row_number() OVER (PARTITION BY release, workload, batch_size ORDER BY steps NULLS LAST, trial_id) AS place,
+        row_number() OVER (PARTITION BY release, workload, batch_size ORDER BY steps NULLS LAST, trial_id) AS rank,
         count(*) OVER (PARTITION BY release, workload, batch_size) AS trials
-    FROM asked
+    FROM trial_steps('asked')
+    WHERE ordinal IS NOT NULL
 ),
 chances AS (
     SELECT
         *,
         -- That at least one of the best so many is among those drawn.
         if(
-            trials - place < drawn,
+            trials - rank < drawn,
             1,
             1 - exp(
-                lgamma(trials - place + 1) - lgamma(trials - place - drawn + 1)
+                lgamma(trials - rank + 1) - lgamma(trials - rank - drawn + 1)
                 - lgamma(trials + 1) + lgamma(trials - drawn + 1)
             )
         ) AS chance

@@ -1,4 +1,23 @@
--- The best measurement of each study of a workload within a budget.
+-- The best measurement within a budget of each study of the named workloads, in their order. Studies that did not train for as
+-- much as the budget, or ended at their goal, are left out.
+WITH asked AS (
+    SELECT
+        release,
+        workload,
+        batch_size,
+        coalesce($metric, metric) AS metric,
+        $trials AS asked_trials,
+        $most_steps::BIGINT AS most_steps,
+        $most_examples::BIGINT AS most_examples
+    FROM workloads
+    JOIN studies USING (release, workload)
+    WHERE list_contains($workloads, workload)
+        AND ($release IS NULL OR release = $release)
+        AND ($batch_sizes IS NULL OR list_contains($batch_sizes, batch_size))
+        AND train_steps >= coalesce($most_steps, 0)
+        AND train_steps * batch_size >= coalesce($most_examples, 0)
+        AND NOT (stopped AND $most_steps IS NULL AND $most_examples IS NULL)
+)
 SELECT
     release,
     workload,
@@ -6,11 +25,9 @@ SELECT
     value,
     step,
     trial_id,
-    metaparameters['learning_rate'] AS learning_rate,
-    metaparameters['momentum'] AS momentum,
+    learning_rate,
+    momentum,
     trials,
     metric
-FROM best_measurements($release, $workload, $metric, $most_steps, $most_examples, $trials)
-JOIN stored.release USING (release)
-WHERE $batch_sizes IS NULL OR list_contains($batch_sizes, batch_size)
-ORDER BY release_id, batch_size;
+FROM study_best('asked')
+ORDER BY list_position($workloads, workload), release, batch_size;

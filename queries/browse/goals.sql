@@ -1,6 +1,5 @@
--- The metric and goal of each workload asked for, in the order of asking.
+-- The metric and goal of each named workload, in their order.
 SELECT workload, metric, goal
-FROM stored.workload
-JOIN stored.release USING (release_id)
+FROM workloads
 WHERE list_contains($workloads, workload) AND ($release IS NULL OR release = $release)
-ORDER BY list_position($workloads, workload), release_id;
+ORDER BY list_position($workloads, workload), release;

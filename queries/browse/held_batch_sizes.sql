@@ -1,6 +1,4 @@
 SELECT DISTINCT batch_size
-FROM stored.study
-JOIN stored.workload USING (workload_id)
-JOIN stored.release USING (release_id)
+FROM studies
 WHERE list_contains($workloads, workload) AND ($release IS NULL OR release = $release)
 ORDER BY batch_size;

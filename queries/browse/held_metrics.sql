@@ -1,4 +1,4 @@
 SELECT column_name
 FROM duckdb_columns()
-WHERE table_name = 'measurements' AND data_type IN ('DOUBLE', 'FLOAT')
+WHERE schema_name = 'main' AND table_name = 'measurements' AND data_type IN ('DOUBLE', 'FLOAT')
 ORDER BY column_index;

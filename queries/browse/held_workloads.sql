@@ -1,5 +1,4 @@
 SELECT DISTINCT workload
-FROM stored.workload
-JOIN stored.release USING (release_id)
+FROM workloads
 WHERE $release IS NULL OR release = $release
 ORDER BY workload;

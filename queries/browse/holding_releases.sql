@@ -1,5 +1,4 @@
 -- Which releases hold rows of each workload.
-SELECT workload, list(release ORDER BY release_id) AS releases
-FROM stored.workload
-JOIN stored.release USING (release_id)
+SELECT workload, list(release ORDER BY release) AS releases
+FROM workloads
 GROUP BY workload;

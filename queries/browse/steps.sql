@@ -1,25 +1,35 @@
--- Steps to result of each workload asked for, in the order of asking.
+-- Steps to result of each study of the named workloads, in their order.
 WITH asked AS (
-    SELECT release_id, release, workload
-    FROM stored.workload
-    JOIN stored.release USING (release_id)
-    WHERE list_contains($workloads, workload) AND ($release IS NULL OR release = $release)
+    SELECT
+        release,
+        workload,
+        batch_size,
+        coalesce($metric, metric) AS metric,
+        coalesce($goal, goal)::DOUBLE AS goal,
+        goal_inclusive,
+        $trials AS asked_trials,
+        CASE WHEN stopped THEN train_steps END AS stopped_at
+    FROM workloads
+    JOIN studies USING (release, workload)
+    WHERE list_contains($workloads, workload)
+        AND ($release IS NULL OR release = $release)
+        AND ($batch_sizes IS NULL OR list_contains($batch_sizes, batch_size))
+),
+trial_rows AS (
+    FROM trial_steps('asked')
 )
 SELECT
-    found.release,
-    found.workload,
+    release,
+    workload,
     batch_size,
     steps,
     trial_id,
     value,
-    metaparameters['learning_rate'] AS learning_rate,
-    metaparameters['momentum'] AS momentum,
+    learning_rate,
+    momentum,
     trials,
     goal,
     metric,
     stopped_at
-FROM asked,
-    -- A call a workload, which leaves the measurements of the others out early.
-    LATERAL (SELECT * FROM steps_to_result(asked.release, asked.workload, $metric, $goal, $trials)) AS found
-WHERE $batch_sizes IS NULL OR list_contains($batch_sizes, batch_size)
-ORDER BY list_position($workloads, found.workload), release_id, batch_size;
+FROM study_steps('trial_rows')
+ORDER BY list_position($workloads, workload), release, batch_size;

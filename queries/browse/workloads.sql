@@ -1,4 +1,4 @@
-SELECT *
+SELECT * EXCLUDE (definition)
 FROM workloads
 WHERE $release IS NULL OR release = $release
 ORDER BY release, workload;

@@ -7,10 +7,11 @@ Of the budgets below those are drawn that at least two studies reach, the seven 
 */
 WITH chosen AS (
     -- No goal is needed here, so that any number stands for one.
-    SELECT panel_order, panel, workload, metric, max(train_examples) AS train_examples
-    FROM named_or_largest($release::VARCHAR, $workloads::VARCHAR[], 0)
-    JOIN workloads USING (workload, metric)
-    JOIN figure_releases($release::VARCHAR, $workloads::VARCHAR[]) USING (release)
+    SELECT workload_order, title, workload, metric, max(train_examples) AS train_examples
+    FROM any_workloads($release::VARCHAR, $workloads::VARCHAR[], 0)
+    JOIN (SELECT release, workload, train_examples FROM workloads) USING (workload)
+    WHERE ($workloads::VARCHAR[] IS NOT NULL OR is_largest)
+    AND list_contains(drawn_releases($release::VARCHAR, $workloads::VARCHAR[]), release)
     GROUP BY ALL
 ),
 budgets(budget) AS (
@@ -33,20 +34,20 @@ reached AS (
     SELECT limits.*
     FROM limits
     JOIN studies USING (workload)
-    JOIN figure_releases($release::VARCHAR, $workloads::VARCHAR[]) USING (release)
-    WHERE train_steps >= most_steps OR train_steps >= most_examples / batch_size
+    WHERE list_contains(drawn_releases($release::VARCHAR, $workloads::VARCHAR[]), release)
+    AND train_steps >= coalesce(most_steps, most_examples / batch_size)
     GROUP BY ALL
     HAVING count(*) > 1
 ),
 largest AS (
     SELECT *
     FROM reached
-    QUALIFY row_number() OVER (PARTITION BY panel_order, unit ORDER BY budget DESC) <= 7
+    QUALIFY row_number() OVER (PARTITION BY workload, unit ORDER BY budget DESC) <= 7
 ),
 curves AS (
     SELECT
-        2 * panel_order - if(unit = 'steps', 1, 0) AS panel_order,
-        concat(coalesce(panel, workload), ', budgets of ', unit) AS panel,
+        2 * dense_rank() OVER (ORDER BY workload_order) - if(unit = 'steps', 1, 0) AS panel_order,
+        concat(if((SELECT count(*) FROM chosen) > 1, title, workload), ', budgets of ', unit) AS panel,
         row_number() OVER (PARTITION BY workload, unit ORDER BY budget) AS series_order,
         CASE
             WHEN unit = 'epochs' THEN format('{:g} {}', budget::DOUBLE, if(budget = 1, 'epoch', 'epochs'))
@@ -58,8 +59,9 @@ curves AS (
         metric,
         most_steps,
         most_examples,
-        100 AS trials
+        100 AS asked_trials
     FROM largest
-)
-SELECT *, concat('Best ', lower(metric_label(metric))) AS y_label
-FROM best_points('curves', $release::VARCHAR, $trials::BIGINT);
+),
+asked AS (FROM drawn('curves', $release::VARCHAR, NULL, $trials::BIGINT)),
+study_rows AS (FROM study_best('asked'))
+FROM best_points('study_rows');

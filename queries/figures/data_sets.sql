@@ -9,10 +9,7 @@ without goal is left out. The parameter trials replaces the 100 below, release n
 commas.
 */
 WITH held AS (
-    FROM workload_curves($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE, true)
-    JOIN (
-        SELECT DISTINCT workload, collection, dataset, model, coalesce(sparsity, 0) AS sparsity FROM workloads
-    ) USING (workload)
+    FROM any_workloads($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)
     WHERE collection IS NULL OR collection NOT LIKE '%\_subsets' ESCAPE '\'
     QUALIFY row_number() OVER (
         PARTITION BY dataset, model, optimizer, sparsity ORDER BY collection NULLS FIRST, workload
@@ -20,18 +17,21 @@ WITH held AS (
 ),
 curves AS (
     SELECT
-        min(panel_order) OVER same AS panel_order,
+        min(workload_order) OVER alike AS panel_order,
         concat(model, ' with ', optimizer, if(sparsity > 0, format(', {:.0f} % sparse', 100 * sparsity), '')) AS panel,
-        row_number() OVER (same ORDER BY panel_order) AS series_order,
-        if(sparsity > 0, dataset, concat_ws('/', collection, dataset)) AS series,
+        row_number() OVER (alike ORDER BY workload_order) AS series_order,
+        if(sparsity > 0, dataset, data) AS series,
         workload,
         metric,
         goal,
-        goal_text,
-        100 AS trials
+        goal_inclusive,
+        100 AS asked_trials
     FROM held
-    WINDOW same AS (PARTITION BY model, optimizer, sparsity)
-    QUALIFY count(*) OVER same > 1
-)
-SELECT *
-FROM normalised_points('curves', $release::VARCHAR, NULL, $trials::BIGINT);
+    WINDOW alike AS (PARTITION BY model, optimizer, sparsity)
+    QUALIFY count(*) OVER alike > 1
+),
+asked AS (FROM drawn('curves', $release::VARCHAR, NULL, $trials::BIGINT)),
+trial_rows AS (FROM trial_steps('asked')),
+study_rows AS (FROM study_steps('trial_rows')),
+points AS (FROM steps_points('study_rows'))
+FROM normalised('points');

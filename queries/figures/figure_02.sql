@@ -4,7 +4,7 @@ Three workloads, one curve a goal; y is the fewest steps to get strictly past it
 Change a goal or a number of trials below; the parameter trials replaces the latter, the parameter goal leaves one curve
 a panel for that goal, release names the release, or several joined by commas.
 */
-WITH goals(panel_order, panel, series_order, workload, metric, goal, trials) AS (
+WITH goals(panel_order, panel, series_order, workload, metric, goal, asked_trials) AS (
     VALUES
         (1, 'Simple CNN on MNIST', 1, 'mnist/simple_cnn_base/nesterov_momentum', 'val_classification_error', 0.008, 100),
         (1, 'Simple CNN on MNIST', 2, 'mnist/simple_cnn_base/nesterov_momentum', 'val_classification_error', 0.01, 100),
@@ -26,6 +26,9 @@ curves AS (
     SELECT *, concat('goal ', coalesce($goal::DOUBLE, goal::DOUBLE)) AS series
     FROM goals
     WHERE $goal::DOUBLE IS NULL OR series_order = 1
-)
+),
+asked AS (FROM drawn('curves', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT)),
+trial_rows AS (FROM trial_steps('asked')),
+study_rows AS (FROM study_steps('trial_rows'))
 SELECT * REPLACE (NULL::DOUBLE AS perfect)
-FROM steps_points('curves', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT);
+FROM steps_points('study_rows');

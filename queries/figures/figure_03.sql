@@ -5,7 +5,7 @@ or where more of the panel's curves reached the goal at another one, at that, of
 Change a goal or a number of trials below; the parameters goal and trials replace them all, release names the release,
 or several joined by commas.
 */
-WITH curves(panel_order, panel, series_order, series, workload, metric, goal, trials, normalise_at) AS (
+WITH curves(panel_order, panel, series_order, series, workload, metric, goal, asked_trials, normalise_at) AS (
     VALUES
         (1, 'Fully connected and CNN on MNIST', 1, 'fc_1024_1024_1024', 'mnist/fc_1024_1024_1024/sgd', 'val_classification_error', 0.03, 100, 1),
         (1, 'Fully connected and CNN on MNIST', 2, 'simple_cnn_base', 'mnist/simple_cnn_base/sgd', 'val_classification_error', 0.03, 100, 1),
@@ -26,6 +26,9 @@ WITH curves(panel_order, panel, series_order, series, workload, metric, goal, tr
         (6, 'Transformer sizes on LM1B', 2, 'transformer_base', 'lm1b/transformer_base/nesterov_momentum', 'val_cross_entropy_error', 4.2, 100, 16),
         (6, 'Transformer sizes on LM1B', 3, 'transformer_shallow', 'lm1b/transformer_shallow/nesterov_momentum', 'val_cross_entropy_error', 4.2, 100, 16),
         (6, 'Transformer sizes on LM1B', 4, 'transformer_narrow_and_shallow', 'lm1b/transformer_narrow_and_shallow/nesterov_momentum', 'val_cross_entropy_error', 4.2, 100, 16)
-)
-SELECT *
-FROM normalised_points('curves', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT);
+),
+asked AS (FROM drawn('curves', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT)),
+trial_rows AS (FROM trial_steps('asked')),
+study_rows AS (FROM study_steps('trial_rows')),
+points AS (FROM steps_points('study_rows'))
+FROM normalised('points');

@@ -6,7 +6,7 @@ is the one that the authors used here.
 Change a goal or a number of trials below; the parameters goal and trials replace them all, release names the release,
 or several joined by commas.
 */
-WITH curves(panel_order, panel, series_order, series, workload, metric, goal, trials) AS (
+WITH curves(panel_order, panel, series_order, series, workload, metric, goal, asked_trials) AS (
     VALUES
         (1, 'Simple CNN on MNIST', 1, 'simple_cnn_base', 'mnist/simple_cnn_base/nesterov_momentum', 'val_classification_error', 0.01, 100),
         (2, 'Simple CNN on Fashion MNIST', 1, 'simple_cnn_base', 'fashion_mnist/simple_cnn_base/nesterov_momentum', 'val_classification_error', 0.3, 100),
@@ -17,6 +17,9 @@ WITH curves(panel_order, panel, series_order, series, workload, metric, goal, tr
         (7, 'Transformer on Common Crawl', 1, 'transformer_base', 'common_crawl/transformer_base/nesterov_momentum', 'val_cross_entropy_error', 3.9, 50),
         (8, 'VGG-11 on ImageNet', 1, 'vgg_11', 'imagenet/vgg_11/nesterov_momentum', 'val_classification_error', 0.35, 100),
         (9, 'LSTM on LM1B', 1, 'lstm', 'lm1b/lstm/nesterov_momentum', 'val_cross_entropy_error', 3.9, 50)
-)
-SELECT *
-FROM metaparameter_points('curves', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT, 'effective_learning_rate');
+),
+asked AS (FROM drawn('curves', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT)),
+trial_rows AS (FROM trial_steps('asked')),
+study_rows AS (FROM study_steps('trial_rows')),
+points AS (FROM steps_points('study_rows'))
+FROM optimal('points', 'effective_learning_rate');

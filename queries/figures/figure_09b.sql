@@ -25,6 +25,10 @@ panels AS (
     CROSS JOIN (
         VALUES (512), (1024), (2048), (4096), (8192), (16384)
     ) AS batch_sizes(batch_size)
-)
-SELECT *
-FROM scatter_points('panels', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT);
+),
+asked AS (FROM drawn('panels', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT)),
+trial_rows AS (FROM trial_steps('asked')),
+outcome_rows AS (FROM outcomes('trial_rows'))
+-- The axes are those of the paper.
+SELECT *, 10 ** (-4.5) AS x_from, 10 ** (-0.5) AS x_to, 1e-6 AS y_from, 10.0 AS y_to
+FROM scattered('outcome_rows');

@@ -17,6 +17,10 @@ models(panel_order, panel, workload) AS (
 ),
 panels AS (
     SELECT * FROM models CROSS JOIN setting
-)
-SELECT *
-FROM scatter_points('panels', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT);
+),
+asked AS (FROM drawn('panels', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT)),
+trial_rows AS (FROM trial_steps('asked')),
+outcome_rows AS (FROM outcomes('trial_rows'))
+-- The axes are those of the paper.
+SELECT *, 1e-4 AS x_from, 1e-1 AS x_to, 1e-4 AS y_from, 1e-1 AS y_to
+FROM scattered('outcome_rows');

@@ -12,60 +12,31 @@ WITH rows_of_panels(row_order, name, workload, metric, train_examples, budgets) 
         (3, 'Narrow and shallow Transformer on LM1B', 'lm1b/transformer_narrow_and_shallow/nesterov_momentum', 'val_cross_entropy_error', 30301028, 'text'),
         (4, 'Transformer on LM1B', 'lm1b/transformer_base/nesterov_momentum', 'val_cross_entropy_error', 30301028, 'text')
 ),
-budgets(budgets, unit, series_order, budget) AS (
+budgets(budgets, unit, numbers) AS (
     VALUES
-        ('images', 'steps', 1, 5000),
-        ('images', 'steps', 2, 10000),
-        ('images', 'steps', 3, 20000),
-        ('images', 'steps', 4, 50000),
-        ('images', 'steps', 5, 100000),
-        ('images', 'steps', 6, 200000),
-        ('images', 'steps', 7, 500000),
-        ('images', 'steps', 8, 1000000),
-        ('images', 'steps', 9, 2000000),
-        ('images', 'steps', 10, 5000000),
-        ('images', 'epochs', 1, 10),
-        ('images', 'epochs', 2, 20),
-        ('images', 'epochs', 3, 50),
-        ('images', 'epochs', 4, 100),
-        ('images', 'epochs', 5, 200),
-        ('images', 'epochs', 6, 500),
-        ('images', 'epochs', 7, 1000),
-        ('images', 'epochs', 8, 2000),
-        ('images', 'epochs', 9, 5000),
-        ('images', 'epochs', 10, 10000),
-        ('text', 'steps', 1, 10000),
-        ('text', 'steps', 2, 20000),
-        ('text', 'steps', 3, 50000),
-        ('text', 'steps', 4, 100000),
-        ('text', 'steps', 5, 200000),
-        ('text', 'steps', 6, 500000),
-        ('text', 'steps', 7, 1000000),
-        ('text', 'epochs', 1, 0.2),
-        ('text', 'epochs', 2, 0.5),
-        ('text', 'epochs', 3, 1),
-        ('text', 'epochs', 4, 2),
-        ('text', 'epochs', 5, 5),
-        ('text', 'epochs', 6, 10),
-        ('text', 'epochs', 7, 20)
+        ('images', 'steps', [5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 2e6, 5e6]),
+        ('images', 'epochs', [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000]),
+        ('text', 'steps', [1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6]),
+        ('text', 'epochs', [0.2, 0.5, 1, 2, 5, 10, 20])
 ),
 curves AS (
     SELECT
         2 * row_order - if(unit = 'steps', 1, 0) AS panel_order,
         concat(name, ', budgets of ', unit) AS panel,
-        series_order,
+        generate_subscripts(numbers, 1) AS series_order,
+        unnest(numbers) AS budget,
         CASE
-            WHEN unit = 'epochs' THEN format('{:,g} {}', budget::DOUBLE, if(budget = 1, 'epoch', 'epochs'))
-            WHEN budget >= 1_000_000 THEN format('{:g}M steps', budget / 1_000_000)
-            ELSE format('{:g}k steps', budget / 1_000)
+            WHEN unit = 'epochs' THEN format('{:,g} {}', budget, if(budget = 1, 'epoch', 'epochs'))
+            WHEN budget >= 1e6 THEN format('{:g}M steps', budget / 1e6)
+            ELSE format('{:g}k steps', budget / 1e3)
         END AS series,
         workload,
         metric,
         if(unit = 'steps', budget::BIGINT, NULL) AS most_steps,
-        if(unit = 'epochs', (budget * train_examples)::DOUBLE, NULL) AS most_examples,
-        100 AS trials
+        if(unit = 'epochs', budget * train_examples, NULL) AS most_examples
     FROM rows_of_panels
     JOIN budgets USING (budgets)
-)
-SELECT *, concat('Best validation ', if(metric = 'val_classification_error', 'error', 'cross entropy')) AS y_label
-FROM best_points('curves', $release::VARCHAR, $trials::BIGINT);
+),
+asked AS (FROM drawn('curves', $release::VARCHAR, NULL, $trials::BIGINT)),
+study_rows AS (FROM study_best('asked'))
+FROM best_points('study_rows');

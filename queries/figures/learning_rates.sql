@@ -5,8 +5,20 @@ parameter goal is given; a workload without goal is left out. The parameter tria
 the release, or several joined by commas.
 */
 WITH curves AS (
-    SELECT *, 100 AS trials
-    FROM workload_curves($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE, true)
-)
-SELECT *
-FROM metaparameter_points('curves', $release::VARCHAR, NULL, $trials::BIGINT, 'learning_rate');
+    SELECT
+        workload_order AS panel_order,
+        title AS panel,
+        1 AS series_order,
+        model AS series,
+        workload,
+        metric,
+        goal,
+        goal_inclusive,
+        100 AS asked_trials
+    FROM any_workloads($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)
+),
+asked AS (FROM drawn('curves', $release::VARCHAR, NULL, $trials::BIGINT)),
+trial_rows AS (FROM trial_steps('asked')),
+study_rows AS (FROM study_steps('trial_rows')),
+points AS (FROM steps_points('study_rows'))
+FROM optimal('points', 'learning_rate');

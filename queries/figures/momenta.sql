@@ -5,9 +5,21 @@ own goal unless the parameter goal is given; a workload without goal is left out
 below, release names the release, or several joined by commas.
 */
 WITH curves AS (
-    SELECT *, 100 AS trials
-    FROM workload_curves($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE, true)
+    SELECT
+        workload_order AS panel_order,
+        title AS panel,
+        1 AS series_order,
+        model AS series,
+        workload,
+        metric,
+        goal,
+        goal_inclusive,
+        100 AS asked_trials
+    FROM any_workloads($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)
     SEMI JOIN (FROM trials WHERE momentum IS NOT NULL) USING (workload)
-)
-SELECT *
-FROM metaparameter_points('curves', $release::VARCHAR, NULL, $trials::BIGINT, 'momentum');
+),
+asked AS (FROM drawn('curves', $release::VARCHAR, NULL, $trials::BIGINT)),
+trial_rows AS (FROM trial_steps('asked')),
+study_rows AS (FROM study_steps('trial_rows')),
+points AS (FROM steps_points('study_rows'))
+FROM optimal('points', 'momentum');

@@ -5,7 +5,7 @@ strictly past the goal first. linear and square_root are the two rules through t
 Change a goal or a number of trials below; the parameters goal and trials replace them all, release names the release,
 or several joined by commas.
 */
-WITH curves(panel_order, panel, series_order, series, workload, metric, goal, trials) AS (
+WITH curves(panel_order, panel, series_order, series, workload, metric, goal, asked_trials) AS (
     VALUES
         (1, 'Simple CNN on MNIST, SGD', 1, 'simple_cnn_base', 'mnist/simple_cnn_base/sgd', 'val_classification_error', 0.01, 100),
         (2, 'Simple CNN on MNIST, momentum', 1, 'simple_cnn_base', 'mnist/simple_cnn_base/momentum', 'val_classification_error', 0.01, 100),
@@ -42,6 +42,9 @@ WITH curves(panel_order, panel, series_order, series, workload, metric, goal, tr
         (33, 'Shallow Transformer on LM1B, Nesterov momentum', 1, 'transformer_shallow', 'lm1b/transformer_shallow/nesterov_momentum', 'val_cross_entropy_error', 3.9, 100),
         (34, 'Wide Transformer on LM1B, Nesterov momentum', 1, 'transformer_wide', 'lm1b/transformer_wide/nesterov_momentum', 'val_cross_entropy_error', 4.2, 100),
         (35, 'Transformer on Common Crawl, Nesterov momentum', 1, 'transformer_base', 'common_crawl/transformer_base/nesterov_momentum', 'val_cross_entropy_error', 3.9, 50)
-)
-SELECT *
-FROM metaparameter_points('curves', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT, 'learning_rate');
+),
+asked AS (FROM drawn('curves', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT)),
+trial_rows AS (FROM trial_steps('asked')),
+study_rows AS (FROM study_steps('trial_rows')),
+points AS (FROM steps_points('study_rows'))
+FROM optimal('points', 'learning_rate');

@@ -5,26 +5,24 @@ The parameter workloads holds their names; NULL: every workload of the release. 
 parameter goal is given; a workload without goal is left out. The parameter trials replaces the 100 below, release names
 the release, or several joined by commas.
 */
-WITH held AS (
-    FROM workload_curves($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE, true)
-    JOIN (SELECT DISTINCT workload, collection, dataset, model FROM workloads) USING (workload)
-),
-curves AS (
+WITH curves AS (
     SELECT
-        min(panel_order) OVER same AS panel_order,
-        concat(model, ' on ', concat_ws('/', collection, dataset)) AS panel,
+        min(workload_order) OVER alike AS panel_order,
+        concat(model, ' on ', data) AS panel,
         row_number() OVER (
-            same ORDER BY list_position(['sgd', 'momentum', 'nesterov_momentum'], optimizer) NULLS LAST, optimizer
+            alike ORDER BY list_position(['sgd', 'momentum', 'nesterov_momentum'], optimizer) NULLS LAST, optimizer
         ) AS series_order,
         optimizer AS series,
         workload,
         metric,
         goal,
-        goal_text,
-        100 AS trials
-    FROM held
-    WINDOW same AS (PARTITION BY collection, dataset, model, metric, goal)
-    QUALIFY count(*) OVER same > 1
-)
-SELECT *
-FROM steps_points('curves', $release::VARCHAR, NULL, $trials::BIGINT);
+        goal_inclusive,
+        100 AS asked_trials
+    FROM any_workloads($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)
+    WINDOW alike AS (PARTITION BY data, model, metric, goal)
+    QUALIFY count(*) OVER alike > 1
+),
+asked AS (FROM drawn('curves', $release::VARCHAR, NULL, $trials::BIGINT)),
+trial_rows AS (FROM trial_steps('asked')),
+study_rows AS (FROM study_steps('trial_rows'))
+FROM steps_points('study_rows');

@@ -8,9 +8,13 @@ The parameter workloads holds names of workloads; NULL: the one with the most tr
 momentum. Each has its own goal unless the parameter goal is given; a workload without goal is left out. The parameter
 trials replaces the 100 below, release names the release, or several joined by commas.
 */
-WITH curves AS (
+WITH chosen AS (
+    FROM any_workloads($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)
+    WHERE $workloads::VARCHAR[] IS NOT NULL OR is_largest
+),
+curves AS (
     SELECT
-        panel_order,
+        row_number() OVER (ORDER BY workload_order) AS panel_order,
         title AS panel,
         1 AS series_order,
         workload AS series,
@@ -18,9 +22,43 @@ WITH curves AS (
         near_batch_size(256, $release::VARCHAR, [workload]) AS batch_size,
         metric,
         goal,
-        goal_text,
-        100 AS trials
-    FROM named_or_largest($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)
-)
-SELECT *
-FROM reading_points('curves', $release::VARCHAR, NULL, $trials::BIGINT);
+        goal_inclusive,
+        100 AS asked_trials
+    FROM chosen
+),
+asked AS (FROM drawn('curves', $release::VARCHAR, NULL, $trials::BIGINT)),
+trial_rows AS (FROM trial_steps('asked')),
+followed AS MATERIALIZED (
+    SELECT
+        *,
+        count(trial_id) OVER study AS trials,
+        steps IS NOT NULL AND row_number() OVER (study ORDER BY steps, trial_id) = 1 AS best,
+        CASE WHEN best THEN steps END AS kept
+    FROM trial_rows
+    WHERE ordinal <= asked_trials OR trial_id IS NULL
+    WINDOW study AS (PARTITION BY panel_order, release_order)
+),
+measured AS (FROM thinned('followed', 200))
+SELECT
+    concat(panel, format(', batch size {:,}', batch_size)) AS panel,
+    coalesce('Trial ' || trial_id, workload) AS series,
+    step AS x,
+    measured.value AS y,
+    panel_order,
+    coalesce(trial_id, 0) AS series_order,
+    release,
+    release_order,
+    workload,
+    batch_size,
+    metric,
+    goal,
+    goal_inclusive,
+    CASE WHEN is_held THEN trials END AS trials,
+    asked_trials,
+    trial_id,
+    steps,
+    best,
+    coalesce(step = kept, false) AS read_off
+FROM followed
+LEFT JOIN measured USING (release, workload, batch_size, trial_id, metric)
+ORDER BY panel_order, series_order, release_order, x;

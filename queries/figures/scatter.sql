@@ -8,24 +8,30 @@ budget: change the most_steps below. The parameter trials takes the first so man
 release names the release, or several joined by commas.
 */
 WITH chosen AS (
-    SELECT * FROM named_or_largest($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)
+    FROM any_workloads($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)
+    WHERE $workloads::VARCHAR[] IS NOT NULL OR is_largest
+),
+sizes AS (
+    SELECT DISTINCT workload, batch_size
+    FROM studies
+    WHERE list_contains(drawn_releases($release::VARCHAR, $workloads::VARCHAR[]), release)
 ),
 panels AS (
     SELECT
-        row_number() OVER (ORDER BY panel_order, batch_size) AS panel_order,
-        concat_ws(', ', panel, concat(if(panel IS NULL, 'B', 'b'), 'atch size ', format('{:,}', batch_size))) AS panel,
+        row_number() OVER (ORDER BY workload_order, batch_size) AS panel_order,
+        concat(
+            if((SELECT count(*) FROM chosen) > 1, concat(title, ', batch size '), 'Batch size '), format('{:,}', batch_size)
+        ) AS panel,
         workload,
         batch_size,
         metric,
         goal,
-        goal_text,
+        goal_inclusive,
         NULL::BIGINT AS most_steps
     FROM chosen
-    JOIN (
-        SELECT DISTINCT workload, batch_size
-        FROM studies
-        JOIN figure_releases($release::VARCHAR, $workloads::VARCHAR[]) USING (release)
-    ) USING (workload)
-)
-SELECT *
-FROM scatter_points('panels', $release::VARCHAR, NULL, $trials::BIGINT);
+    JOIN sizes USING (workload)
+),
+asked AS (FROM drawn('panels', $release::VARCHAR, NULL, $trials::BIGINT)),
+trial_rows AS (FROM trial_steps('asked')),
+outcome_rows AS (FROM outcomes('trial_rows'))
+FROM scattered('outcome_rows');

@@ -21,25 +21,24 @@ without_data(panel, workload, metric) AS (
 ),
 trained AS (
     SELECT
-        release_id,
+        release,
         workload,
         metric,
         concat(model, ' on ', dataset, if(sparsity > 0, format(', {:g} % sparse', 100 * sparsity), ''), ' with ', optimizer) AS panel,
         collection,
         coalesce(
-            replace(replace(definition->>'schedule', '_decay', ''), '_', ' '),
+            replace(replace(any_value(definition)->>'schedule', '_decay', ''), '_', ' '),
             if(bool_or(json_exists(search_space, 'learning_rate_decay_steps')), 'linear', 'constant')
         ) AS series
-    FROM stored.workload
-    JOIN stored.release USING (release_id)
-    JOIN stored.study USING (workload_id)
-    WHERE $release::VARCHAR IS NULL OR release IN (SELECT release FROM figure_releases($release::VARCHAR, NULL))
-    GROUP BY release_id, workload_id, workload, metric, model, dataset, sparsity, optimizer, collection, definition
+    FROM workloads
+    JOIN studies USING (release, workload)
+    WHERE $release::VARCHAR IS NULL OR list_contains(drawn_releases($release::VARCHAR, NULL), release)
+    GROUP BY release, workload, metric, model, dataset, sparsity, optimizer, collection
 ),
 paired AS (
     SELECT *
     FROM trained
-    WINDOW alike AS (PARTITION BY release_id, panel, metric)
+    WINDOW alike AS (PARTITION BY release, panel, metric)
     QUALIFY min(series) OVER alike <> max(series) OVER alike
 ),
 compared AS (
@@ -56,19 +55,20 @@ curves AS (
         series,
         workload,
         metric,
-        100 AS trials
+        100 AS asked_trials
     FROM compared
     LEFT JOIN schedules USING (series)
-)
+),
+asked AS (FROM drawn('curves', $release::VARCHAR, NULL, $trials::BIGINT)),
+study_rows AS (FROM study_best('asked'))
 SELECT *
-FROM best_points('curves', $release::VARCHAR, $trials::BIGINT)
+FROM best_points('study_rows')
 UNION ALL BY NAME
 SELECT
     panel,
     series,
     1 AS panel_order,
     series_order,
-    'best' AS kind,
     release,
     workload,
     metric,
@@ -76,6 +76,9 @@ SELECT
     release_order
 FROM without_data
 CROSS JOIN schedules
-CROSS JOIN figure_releases($release::VARCHAR, (SELECT list(workload) FROM without_data))
+CROSS JOIN (
+    SELECT unnest(names) AS release, generate_subscripts(names, 1) AS release_order
+    FROM (SELECT drawn_releases($release::VARCHAR, (SELECT list(workload) FROM without_data)) AS names)
+)
 WHERE NOT EXISTS (FROM compared)
 ORDER BY panel_order, series_order, release_order, x;

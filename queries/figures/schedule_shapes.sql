@@ -42,21 +42,16 @@ SELECT
     curves[series_order].y AS y,
     1 AS panel_order,
     series_order,
-    'curves' AS kind,
     NULL::VARCHAR AS release,
     NULL::VARCHAR AS workload,
     NULL::VARCHAR AS metric,
     NULL::DOUBLE AS goal,
-    NULL::VARCHAR AS goal_text,
+    NULL::BOOLEAN AS goal_inclusive,
     NULL::BIGINT AS trials,
     NULL::BIGINT AS asked_trials,
     1 AS release_order,
     NULL::INTEGER AS trial_id,
-    false AS read_off,
-    'Step / steps of the decay' AS x_label,
-    'Learning rate / initial learning rate' AS y_label,
-    'linear' AS x_scale,
-    'linear' AS y_scale
+    false AS read_off
 FROM schedules
 CROSS JOIN generate_series(1, 6) AS curve_number(series_order)
 ORDER BY panel_order, series_order, x;

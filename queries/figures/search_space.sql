@@ -10,36 +10,43 @@ trials takes the first so many trials of each study instead of all, release name
 commas.
 */
 WITH chosen AS (
-    SELECT * FROM named_or_largest($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)
+    FROM any_workloads($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)
+    WHERE $workloads::VARCHAR[] IS NOT NULL OR is_largest
+),
+searched AS (
+    SELECT workload, search_space, unnest(json_keys(search_space)) AS metaparameter
+    FROM studies
+    WHERE list_contains(drawn_releases($release::VARCHAR, $workloads::VARCHAR[]), release)
 ),
 metaparameters AS (
     SELECT
         workload,
         metaparameter,
         count(DISTINCT search_space->metaparameter->>'max_value') > 1
-            AND NOT bool_or(search_space->metaparameter->>'scale' LIKE '%LOG%') AS relative
-    FROM (
-        SELECT workload, search_space, unnest(json_keys(search_space)) AS metaparameter
-        FROM studies
-        JOIN figure_releases($release::VARCHAR, $workloads::VARCHAR[]) USING (release)
-        WHERE workload IN (SELECT workload FROM chosen)
-    )
-    GROUP BY workload, metaparameter
+            AND NOT bool_or((search_space->metaparameter->>'scale') LIKE '%LOG%') AS relative
+    FROM searched
+    GROUP BY ALL
 ),
 panels AS (
     SELECT
         row_number() OVER (
-            ORDER BY panel_order, metaparameter <> 'learning_rate', metaparameter <> 'momentum', metaparameter
+            ORDER BY workload_order, metaparameter <> 'learning_rate', metaparameter <> 'momentum', metaparameter
         ) AS panel_order,
-        concat_ws(': ', panel, upper(metaparameter[1]) || replace(metaparameter[2:], '_', ' ')) AS panel,
+        concat(
+            if((SELECT count(*) FROM chosen) > 1, concat(title, ': '), ''),
+            upper(metaparameter[1]),
+            replace(metaparameter[2:], '_', ' ')
+        ) AS panel,
         workload,
         metric,
         goal,
-        goal_text,
+        goal_inclusive,
         metaparameter,
         coalesce(relative, false) AS relative
     FROM chosen
     JOIN metaparameters USING (workload)
-)
-SELECT *
-FROM grid_points('panels', $release::VARCHAR, NULL, $trials::BIGINT);
+),
+asked AS (FROM drawn('panels', $release::VARCHAR, NULL, $trials::BIGINT)),
+trial_rows AS (FROM trial_steps('asked')),
+outcome_rows AS (FROM outcomes('trial_rows'))
+FROM gridded('outcome_rows');

@@ -24,6 +24,8 @@ metaparameters(panel_order, panel, metaparameter, relative) AS (
 ),
 panels AS (
     SELECT * FROM metaparameters CROSS JOIN setting
-)
-SELECT *
-FROM grid_points('panels', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT);
+),
+asked AS (FROM drawn('panels', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT)),
+trial_rows AS (FROM trial_steps('asked')),
+outcome_rows AS (FROM outcomes('trial_rows'))
+FROM gridded('outcome_rows');

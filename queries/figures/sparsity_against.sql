@@ -6,7 +6,7 @@ The goal is reached at it, not only past it. Goals are as stated for MNIST and f
 for the others; the fully connected network is an addition to the study. Change a goal or a number of trials below; the
 parameters goal and trials replace them all, release names the release, or several joined by commas.
 */
-WITH networks(panel_order, panel, dataset, model, optimizer, metric, goal, trials) AS (
+WITH networks(panel_order, panel, dataset, model, optimizer, metric, goal, asked_trials) AS (
     VALUES
         (1, 'Simple CNN on MNIST, SGD', 'mnist', 'simple_cnn', 'sgd', 'val_classification_error', 0.02, 100),
         (2, 'Simple CNN on MNIST, momentum', 'mnist', 'simple_cnn', 'momentum', 'val_classification_error', 0.02, 100),
@@ -22,46 +22,38 @@ WITH networks(panel_order, panel, dataset, model, optimizer, metric, goal, trial
 sparsities(series_order, series, sparsity) AS (
     VALUES (1, 'dense', 0.0), (2, '50 % sparse', 0.5), (3, '70 % sparse', 0.7), (4, '90 % sparse', 0.9)
 ),
-batch_sizes(series_order, batch_size) AS (
+batch_sizes(batch_order, batch_size) AS (
     VALUES (1, 16), (2, 64), (3, 256), (4, 1024), (5, 4096)
 ),
 curves AS (
-    SELECT * FROM sparse_curves('networks', 'sparsities', $goal::DOUBLE)
-),
-points AS (
-    SELECT points.*, 100 * sparsity::DOUBLE AS percent
-    FROM steps_points('curves', $release::VARCHAR, NULL, $trials::BIGINT) AS points
-    JOIN sparsities USING (series_order)
-),
-lines AS (
-    SELECT DISTINCT ON (panel_order, release_order, batch_size)
-        panel_order, panel, release_order, release, workload, metric, goal, goal_text, asked_trials, batch_sizes.*
-    FROM points
+    SELECT *
+    FROM sparse_curves('networks', 'sparsities')
     CROSS JOIN batch_sizes
-    ORDER BY points.series_order
-)
+),
+asked AS (FROM drawn('curves', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT)),
+trial_rows AS (FROM trial_steps('asked')),
+study_rows AS (FROM study_steps('trial_rows'))
 SELECT
-    lines.panel,
+    panel,
     format('batch size {:,}', batch_size) AS series,
-    percent AS x,
-    y,
+    CASE WHEN is_held AND NOT (stopped AND steps IS NULL) THEN 100 * sparsity::DOUBLE END AS x,
+    steps AS y,
     panel_order,
-    lines.series_order,
-    'against' AS kind,
-    lines.release,
-    coalesce(points.workload, lines.workload) AS workload,
-    lines.metric,
-    lines.goal,
-    lines.goal_text,
-    trials,
-    lines.asked_trials,
+    batch_order AS series_order,
+    release,
     release_order,
+    workload,
+    batch_size,
+    metric,
+    goal,
+    goal_inclusive,
+    trials,
+    asked_trials,
     steps,
     trial_id,
     learning_rate,
-    momentum,
-    batch_size
-FROM lines
-LEFT JOIN (SELECT * EXCLUDE (panel_order, release_order), panel_order AS own_panel, release_order AS own_release FROM points) AS points
-    ON own_panel = panel_order AND own_release = release_order AND points.x = batch_size
-ORDER BY panel_order, series_order, release_order, percent;
+    momentum
+FROM study_rows
+WINDOW curve AS (PARTITION BY panel_order, batch_order, release_order)
+QUALIFY x IS NOT NULL OR count(x) OVER curve = 0 AND row_number() OVER (curve ORDER BY sparsity) = 1
+ORDER BY panel_order, series_order, release_order, x;

@@ -7,7 +7,7 @@ The goal is reached at it, not only past it. Goals are as stated for MNIST and f
 for the others; the fully connected network is an addition to the study. Change a goal or a number of trials below; the
 parameters goal and trials replace them all, release names the release, or several joined by commas.
 */
-WITH networks(panel_order, panel, dataset, model, optimizer, metric, goal, trials) AS (
+WITH networks(panel_order, panel, dataset, model, optimizer, metric, goal, asked_trials) AS (
     VALUES
         (1, 'Simple CNN on MNIST, SGD', 'mnist', 'simple_cnn', 'sgd', 'val_classification_error', 0.02, 100),
         (2, 'Simple CNN on MNIST, momentum', 'mnist', 'simple_cnn', 'momentum', 'val_classification_error', 0.02, 100),
@@ -23,8 +23,9 @@ WITH networks(panel_order, panel, dataset, model, optimizer, metric, goal, trial
 sparsities(series_order, series, sparsity) AS (
     VALUES (1, 'dense', 0.0), (2, '50 % sparse', 0.5), (3, '70 % sparse', 0.7), (4, '90 % sparse', 0.9)
 ),
-curves AS (
-    SELECT * FROM sparse_curves('networks', 'sparsities', $goal::DOUBLE)
-)
-SELECT *
-FROM normalised_points('curves', $release::VARCHAR, NULL, $trials::BIGINT);
+curves AS (FROM sparse_curves('networks', 'sparsities')),
+asked AS (FROM drawn('curves', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT)),
+trial_rows AS (FROM trial_steps('asked')),
+study_rows AS (FROM study_steps('trial_rows')),
+points AS (FROM steps_points('study_rows'))
+FROM normalised('points');

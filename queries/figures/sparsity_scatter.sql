@@ -16,33 +16,18 @@ WITH networks AS (
         'momentum' AS optimizer,
         'val_classification_error' AS metric,
         0.02 AS goal,
-        256 AS wanted_batch_size,
-        40_000 AS most_steps,
-        NULL::BIGINT AS trials
+        40_000 AS most_steps
 ),
 sparsities(series_order, series, sparsity) AS (
     VALUES (1, 'Dense', 0.0), (2, '50 % sparse', 0.5), (3, '70 % sparse', 0.7), (4, '90 % sparse', 0.9)
 ),
-curves AS (
-    SELECT * FROM sparse_curves('networks', 'sparsities', $goal::DOUBLE)
-),
+curves AS (FROM sparse_curves('networks', 'sparsities')),
 panels AS (
-    SELECT
-        series_order AS panel_order,
-        concat(series, ', batch size ' || format('{:,}', batch_size)) AS panel,
-        workload,
-        metric,
-        goal,
-        goal_text,
-        batch_size,
-        most_steps
+    SELECT * REPLACE (series_order AS panel_order, concat(series, format(', batch size {:,}', batch_size)) AS panel)
     FROM curves
-    CROSS JOIN (
-        SELECT
-            near_batch_size(wanted_batch_size, $release::VARCHAR, (SELECT list(workload) FROM curves)) AS batch_size,
-            most_steps
-        FROM networks
-    )
-)
-SELECT *
-FROM scatter_points('panels', $release::VARCHAR, NULL, $trials::BIGINT);
+    CROSS JOIN (SELECT near_batch_size(256, $release::VARCHAR, (SELECT list(workload) FROM curves)) AS batch_size)
+),
+asked AS (FROM drawn('panels', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT)),
+trial_rows AS (FROM trial_steps('asked')),
+outcome_rows AS (FROM outcomes('trial_rows'))
+FROM scattered('outcome_rows');

@@ -4,7 +4,7 @@ Figure 1 with another split: nine workloads, one a panel; y is the fewest steps 
 Change a goal or a number of trials below; the parameters goal and trials replace them all, release names the release,
 or several joined by commas.
 */
-WITH curves(panel_order, panel, series_order, series, workload, metric, goal, trials) AS (
+WITH curves(panel_order, panel, series_order, series, workload, metric, goal, asked_trials) AS (
     VALUES
         (1, 'Simple CNN on MNIST', 1, 'simple_cnn_base', 'mnist/simple_cnn_base/nesterov_momentum', 'test_classification_error', 0.01, 100),
         (2, 'Simple CNN on Fashion MNIST', 1, 'simple_cnn_base', 'fashion_mnist/simple_cnn_base/nesterov_momentum', 'test_classification_error', 0.1, 100),
@@ -15,6 +15,8 @@ WITH curves(panel_order, panel, series_order, series, workload, metric, goal, tr
         (7, 'Transformer on Common Crawl', 1, 'transformer_base', 'common_crawl/transformer_base/nesterov_momentum', 'test_cross_entropy_error', 3.9, 50),
         (8, 'VGG-11 on ImageNet', 1, 'vgg_11', 'imagenet/vgg_11/nesterov_momentum', 'test_classification_error', 0.35, 100),
         (9, 'LSTM on LM1B', 1, 'lstm', 'lm1b/lstm/nesterov_momentum', 'test_cross_entropy_error', 3.9, 50)
-)
-SELECT *
-FROM steps_points('curves', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT);
+),
+asked AS (FROM drawn('curves', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT)),
+trial_rows AS (FROM trial_steps('asked')),
+study_rows AS (FROM study_steps('trial_rows'))
+FROM steps_points('study_rows');

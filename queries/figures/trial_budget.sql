@@ -25,15 +25,17 @@ curves AS (
     SELECT DISTINCT
         panel_order,
         panel,
-        least(number, coalesce($trials::BIGINT, number)) AS trials,
-        trials AS series_order,
-        if(trials = 1, 'first trial', concat('first ', trials, ' trials')) AS series,
+        least(number, coalesce($trials::BIGINT, number)) AS asked_trials,
+        asked_trials AS series_order,
+        if(asked_trials = 1, 'first trial', concat('first ', asked_trials, ' trials')) AS series,
         workload,
         metric,
         goal
     FROM workloads_of_figure_1
     CROSS JOIN numbers
     WHERE number <= most_trials
-)
-SELECT *
-FROM steps_points('curves', $release::VARCHAR, $goal::DOUBLE, NULL);
+),
+asked AS (FROM drawn('curves', $release::VARCHAR, $goal::DOUBLE, NULL)),
+trial_rows AS (FROM trial_steps('asked')),
+study_rows AS (FROM study_steps('trial_rows'))
+FROM steps_points('study_rows');

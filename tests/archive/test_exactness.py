@@ -7,21 +7,22 @@ missing metrics, a maximised metric, the same data set, model and optimizer in t
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from replica import plan_study, write_archive
-from support import rules
 
-from dbtool.store.database import open_for_reading
+import dbtool
+from tests.replica import plan_study, write_archive
+from tests.support import rules
+from tests.support.archives import imported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-    import duckdb
+    from dbtool.store.database import Database
+    from tests.replica import Truth
 
 CNN = "mnist/simple_cnn_base/nesterov_momentum"
 RESNET = "imagenet/resnet_50/nesterov_momentum"
@@ -53,24 +54,29 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> list[rules.StudyFrames]
 
 
 @pytest.fixture(scope="module")
-def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    folder = tmp_path_factory.mktemp("imported")
-    write_archive(folder / "replica.tar", studies=PLANS, seed=5, layout="tar", order="interleaved")
-    subprocess.run(
-        [sys.executable, "-m", "dbtool", "import", folder / "replica.tar", "--db", folder / "db"],
-        check=True,
-        capture_output=True,
-    )
-    with open_for_reading(folder / "db") as opened:
+def archive(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Truth]:
+    path = tmp_path_factory.mktemp("imported") / "replica.tar"
+    truth = write_archive(path, studies=PLANS, seed=5, layout="tar", order="interleaved")
+    return path, truth
+
+
+@pytest.fixture(scope="module")
+def db(archive: tuple[Path, Truth]) -> Iterator[Database]:
+    path, _ = archive
+    assert not imported(path, path.parent / "db").malformed
+    with dbtool.open(path.parent / "db") as opened:
         yield opened
+
+
+def test_planted_steps_to_result(archive: tuple[Path, Truth], db: Database) -> None:
+    _, truth = archive
+    found = db.steps_to_result("*").select("workload", "batch_size", "steps").rows()
+    expected = [(each.workload, each.batch_size, each.steps_to_result) for each in truth.studies]
+    assert sorted(found) == sorted(expected)
 
 
 def metrics_of(study: rules.StudyFrames) -> tuple[str, ...]:
     return METRICS.get(study.workload, ("val/classification_error", "val/cross_entropy_error"))
-
-
-def column(metric: str) -> str:
-    return metric.replace("/", "_")
 
 
 def maximised(metric: str) -> bool:
@@ -83,15 +89,10 @@ def goals_of(study: rules.StudyFrames, metric: str) -> list[str]:
         return ["0.5"]
     texts = [text for text in study.measurements[metric] if isinstance(text, str) and text]
     values = sorted({Decimal(text) for text in texts if Decimal(text).is_finite()})
-    return [str(values[place]) for place in range(0, len(values), len(values) // 12 + 1)] + [
+    return [str(values[index]) for index in range(0, len(values), len(values) // 5 + 1)] + [
         "0",
         "9",
     ]
-
-
-def rows(connection: duckdb.DuckDBPyConnection, query: str, *values: Any) -> list[tuple[Any, ...]]:
-    found: list[tuple[Any, ...]] = connection.execute(query, values).fetchall()
-    return found
 
 
 def questions(studies: list[rules.StudyFrames]) -> Iterator[tuple[rules.StudyFrames, str]]:
@@ -100,108 +101,47 @@ def questions(studies: list[rules.StudyFrames]) -> Iterator[tuple[rules.StudyFra
             yield study, metric
 
 
+def chosen(study: rules.StudyFrames, metric: str) -> dict[str, Any]:
+    """What both questions about a study have in common."""
+    return {
+        "workload": study.workload,
+        "batch_size": study.study["batch_size"],
+        "metric": metric.replace("/", "_"),
+    }
+
+
 @pytest.mark.parametrize("first", [3, pytest.param(100, marks=pytest.mark.slow)])
-def test_steps_to_result(
-    first: int, studies: list[rules.StudyFrames], connection: duckdb.DuckDBPyConnection
-) -> None:
-    query = (
-        "SELECT steps, trial_id FROM steps_to_result('published', ?, ?, ?, ?) WHERE batch_size = ?"
-    )
+def test_steps_to_result(first: int, studies: list[rules.StudyFrames], db: Database) -> None:
     reached = 0
     for study, metric in questions(studies):
         for goal in goals_of(study, metric):
             expected = rules.steps_to_result(
                 study, metric, goal, maximize=maximised(metric), first=first
             )
-            asked = (study.workload, column(metric), float(goal), first, study.study["batch_size"])
-            assert rows(connection, query, *asked) == [expected or (None, None)], (asked, goal)
+            found = db.steps_to_result(**chosen(study, metric), goal=float(goal), trials=first)
             reached += expected is not None
-    assert reached > 50
+            assert found.select("steps", "trial_id").rows() == [expected or (None, None)], (
+                study.workload,
+                metric,
+                goal,
+            )
+    assert reached > 20
 
 
 @pytest.mark.slow
-def test_best_measurement_within_budgets(
-    studies: list[rules.StudyFrames], connection: duckdb.DuckDBPyConnection
-) -> None:
-    query = "SELECT value FROM best_measurements('published', ?, ?, ?, ?, ?) WHERE batch_size = ?"
+def test_best_measurement_within_budgets(studies: list[rules.StudyFrames], db: Database) -> None:
     for study, metric in questions(studies):
         longest, batch_size = int(study.measurements["step"].max()), study.study["batch_size"]
-        budgets: list[tuple[int | None, int | None]] = [(None, None)]
-        budgets += [(longest // part, None) for part in (1, 2, 3, 10, 1_000)]
-        budgets += [(None, longest * batch_size // part) for part in (1, 2, 3, 10, 1_000)]
-        for most_steps, most_examples in budgets:
+        budgets: list[dict[str, Any]] = [{}]
+        budgets += [{"most_steps": longest // part} for part in (1, 2, 3, 10, 1_000)]
+        budgets += [
+            {"most_examples": longest * batch_size // part} for part in (1, 2, 3, 10, 1_000)
+        ]
+        for budget in budgets:
             best = rules.best_measurement(
-                study,
-                metric,
-                maximize=maximised(metric),
-                first=20,
-                most_steps=most_steps,
-                most_examples=most_examples,
+                study, metric, maximize=maximised(metric), first=20, **budget
             )
-            counts = rules.counts_towards(study, most_steps=most_steps, most_examples=most_examples)
-            asked = (study.workload, column(metric), most_steps, most_examples, 20, batch_size)
-            found = rows(connection, query, *asked)
-            assert found == ([(None if best is None else float(best),)] if counts else []), asked
-
-
-def test_groups_of_label_smoothing(
-    studies: list[rules.StudyFrames], connection: duckdb.DuckDBPyConnection
-) -> None:
-    metric, goal = "val/classification_error", "0.3"
-    for study in studies:
-        if study.workload != RESNET:
-            continue
-        found = rows(
-            connection,
-            "SELECT metaparameter_value, steps, trial_id "
-            "FROM steps_to_result_by('label_smoothing', 'published', ?, ?, ?, 100) "
-            "WHERE batch_size = ?",
-            *(study.workload, column(metric), float(goal), study.study["batch_size"]),
-        )
-        best = rows(
-            connection,
-            "SELECT metaparameter_value, value "
-            "FROM best_measurements_by('label_smoothing', 'published', ?, ?, NULL, NULL, 100) "
-            "WHERE batch_size = ?",
-            *(study.workload, column(metric), study.study["batch_size"]),
-        )
-        complete = study.trials[study.trials["status"] == "COMPLETE"]["parameters"]
-        expected_steps, expected_best = [], []
-        for smoothing in sorted({parameters["label_smoothing"] for parameters in complete}):
-
-            def taken(parameters: dict[str, float], smoothing: float = smoothing) -> bool:
-                return parameters["label_smoothing"] == smoothing
-
-            first = rules.steps_to_result(study, metric, goal, taken=taken)
-            expected_steps.append((smoothing, *(first or (None, None))))
-            lowest = rules.best_measurement(study, metric, taken=taken)
-            expected_best.append((smoothing, None if lowest is None else float(lowest)))
-        assert len(expected_steps) > 1
-        assert found == expected_steps
-        assert best == expected_best
-
-
-def test_outcomes_of_the_scatter_plots(
-    studies: list[rules.StudyFrames], connection: duckdb.DuckDBPyConnection
-) -> None:
-    query = (
-        "SELECT trial_id, outcome, best FROM trial_outcomes('published', ?, ?, ?, ?) "
-        "WHERE batch_size = ?"
-    )
-    seen = set()
-    for study, metric in questions(studies):
-        goal = goals_of(study, metric)[3 if metric in study.measurements else 0]
-        most_steps = int(study.measurements["step"].max()) // 2
-        asked = (study.workload, column(metric), float(goal), most_steps)
-        found = rows(connection, query, *asked, study.study["batch_size"])
-        expected = rules.outcomes(
-            study, metric, goal, maximize=maximised(metric), most_steps=most_steps
-        )
-        assert {trial_id: outcome for trial_id, outcome, _ in found} == expected
-        first = rules.steps_to_result(
-            study, metric, goal, maximize=maximised(metric), first=1_000, most_steps=most_steps
-        )
-        starred = [trial_id for trial_id, _, best in found if best]
-        assert starred == ([] if first is None else [first[1]])
-        seen |= set(expected.values())
-    assert seen == {"goal achieved", "goal not achieved", "infeasible"}
+            counts = rules.counts_towards(study, **budget)
+            found = db.best(**chosen(study, metric), trials=20, **budget)["value"].to_list()
+            expected = [None if best is None else float(best)] if counts else []
+            assert found == expected, (study.workload, metric, budget)

@@ -1,4 +1,4 @@
-"""Fetching: where the file goes, what is there already, mirrors, the disk."""
+"""Fetching: URLs, where the file goes, what is there already, mirrors, files of this machine."""
 
 from __future__ import annotations
 
@@ -6,118 +6,194 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from support.fetching import failure, fetched, other_than, part_of
-from support.file_server import Answer, serving
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from dbtool.archive.download.fetch import Fetched
-from dbtool.archive.download.watch import Watch
-from dbtool.errors import DbtoolError, UsageError
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.http import check_url, without_secrets
+from dbtool.sources.archive.fetch import Fetched, archive_file, fetch_archive
+from dbtool.sources.archive.published import SHA256, URL
+from tests.support.file_server import Answer, serving
+
+from .conftest import QUICK
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from support.file_server import FileServer
+    from .conftest import Fetching
+
+OTHER = "ab" * 32
 
 
-def test_fetches_and_leaves_nothing_else(
-    server: FileServer, content: bytes, sha256: str, dest: Path
-) -> None:
-    assert fetched(sha256, dest, server.url) == Fetched(dest, len(content), was_there=False)
-    assert dest.read_bytes() == content
+def test_fetches_once_and_leaves_nothing_else(fetching: Fetching) -> None:
+    dest, size = fetching.dest, len(fetching.content)
+    told: list[str] = []
+
+    def on_progress(what: str, _done: int, _total: int | None) -> None:
+        told.append(what)
+
+    assert fetching.fetch(on_progress=on_progress) == Fetched(dest, size, was_there=False)
     assert [path.name for path in dest.parent.iterdir() if path.name[0] != "."] == [dest.name]
-
-
-def test_second_call_neither_asks_nor_reads(
-    server: FileServer, content: bytes, sha256: str, dest: Path
-) -> None:
-    told: list[str] = []
-    watch = Watch(on_progress=lambda what, _done, _total: told.append(what))
-    fetched(sha256, dest, server.url, watch=watch)
-    assert set(told) == {"fetching", "checking"}
+    assert set(told) == {"downloading", "checking"}
     told.clear()
-    again = fetched(sha256, dest, server.url, watch=watch)
-    assert again == Fetched(dest, len(content), was_there=True)
-    assert (len(server.requests), told) == (1, [])
+    assert fetching.fetch(on_progress=on_progress) == Fetched(dest, size, was_there=True)
+    assert (fetching.ranges, set(told)) == ([None], {"checking"})
+    # In a folder it has its own name.
+    fetching.dest = dest.parent
+    assert fetching.fetch().path == dest
 
 
-def test_folder_as_destination(
-    server: FileServer, content: bytes, sha256: str, tmp_path: Path
-) -> None:
-    path = fetched(sha256, tmp_path, server.url).path
-    assert path == tmp_path / "archive.bin"
-    assert path.read_bytes() == content
-
-
-def test_file_from_elsewhere_is_checked_once(
-    server: FileServer, content: bytes, sha256: str, dest: Path
-) -> None:
-    dest.write_bytes(content)
-    part_of(dest).write_bytes(content[:1000])
-    told: list[str] = []
-    watch = Watch(on_progress=lambda what, _done, _total: told.append(what))
-    assert fetched(sha256, dest, server.url, watch=watch).was_there
-    assert set(told) == {"checking"}
-    told.clear()
-    assert fetched(sha256, dest, server.url, watch=watch).was_there
-    assert (server.requests, told) == ([], [])
-    assert not part_of(dest).exists()
-
-
-def test_other_file_in_the_way_is_left_alone(
-    server: FileServer, content: bytes, sha256: str, dest: Path
-) -> None:
-    fetched(sha256, dest, server.url)
-    mine = other_than(content)
-    dest.write_bytes(mine)
-    os.utime(dest, (1, 1))
+def test_what_was_there_before(fetching: Fetching) -> None:
+    fetching.dest.write_bytes(fetching.content)
+    fetching.part.write_bytes(fetching.content[:1000])
+    assert fetching.fetch().was_there
+    assert not fetching.part.exists()
+    fetching.dest.write_bytes(fetching.other)
+    os.utime(fetching.dest, (1, 1))
     with pytest.raises(DbtoolError, match=r"is another file .*move it away"):
-        fetched(sha256, dest, server.url)
-    assert dest.read_bytes() == mine
-    assert len(server.requests) == 1
+        fetching.fetch()
+    assert fetching.dest.read_bytes() == fetching.other
+    assert fetching.ranges == []
 
 
-def test_mirrors_go_on_in_order(
-    server: FileServer, content: bytes, sha256: str, dest: Path
-) -> None:
-    with serving(content) as first, serving(content) as second:
+def test_mirrors_go_on_in_order(fetching: Fetching) -> None:
+    with serving(fetching.content) as first, serving(fetching.content) as second:
         first.default = Answer(status=404)
         second.answers.append(Answer(cut=200_000, etag='"other"', modified=None))
         second.default = Answer(status=404)
-        fetched(sha256, dest, first.url, second.url, server.url)
+        fetching.fetch(first.url, second.url, fetching.server.url)
         assert (len(first.requests), len(second.requests)) == (1, 2)
-    [last] = server.requests
+    [last] = fetching.server.requests
     assert (last.range, last.if_range) == ("bytes=200000-", None)
-    assert dest.read_bytes() == content
 
 
-def test_every_address_is_named_when_all_fail(server: FileServer, sha256: str, dest: Path) -> None:
-    server.answers.extend([Answer(status=404), Answer(status=403)])
-    secret = server.url.replace("http://", "http://me:password@") + "?token=secret"
-    sentence = failure(sha256, dest, secret, server.url)
-    assert f"from {server.url}: the server answers 404 Not Found; " in sentence
-    assert f"from {server.url}: the server answers 403 Forbidden; " in sentence
+def test_every_address_is_named_when_all_fail(fetching: Fetching) -> None:
+    fetching.server.answers.extend([Answer(status=404), Answer(status=403)])
+    url = fetching.server.url
+    secret = url.replace("http://", "http://me:password@") + "?token=secret"
+    sentence = fetching.failure(secret, url)
+    assert f"from {url}: the server answers 404 Not Found; " in sentence
+    assert f"from {url}: the server answers 403 Forbidden; " in sentence
     assert "password" not in sentence
     assert "secret" not in sentence
 
 
-def test_disk_without_room(server: FileServer, content: bytes, sha256: str, dest: Path) -> None:
-    server.answers.extend([Answer(cut=1000), Answer(length=10**17, etag='"huge"', ranges=False)])
-    sentence = failure(sha256, dest, server.url)
-    assert "MB free and archive.bin needs 100,000,000,000.0 MB" in sentence
+def test_disk_without_room(fetching: Fetching) -> None:
+    huge = Answer(length=10**17, etag='"huge"', ranges=False)
+    fetching.server.answers.extend([Answer(cut=1000), huge])
+    sentence = fetching.failure()
+    assert "100,000,000,000.0 MB are missing and " in sentence
     assert "--dest" in sentence
-    assert part_of(dest).read_bytes() == content[:1000]
+    assert fetching.part.read_bytes() == fetching.content[:1000]
 
 
-def test_destination_that_cannot_be(server: FileServer, sha256: str, tmp_path: Path) -> None:
+def test_destination_that_cannot_be(fetching: Fetching, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
+    fetching.dest = tmp_path / "file" / "archive.bin"
     with pytest.raises(DbtoolError, match=r"cannot make the folder .*--dest"):
-        fetched(sha256, tmp_path / "file" / "archive.bin", server.url)
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
+        fetching.fetch()
+    fetching.dest = tmp_path / "pipe"
+    os.mkfifo(fetching.dest)
     with pytest.raises(UsageError, match="pipe is no file"):
-        fetched(sha256, pipe, server.url)
-    part_of(tmp_path / "a").mkdir()
-    assert "cannot write" in failure(sha256, tmp_path / "a", server.url)
-    (tmp_path / "b.part").symlink_to(tmp_path / "file")
-    assert "cannot write" in failure(sha256, tmp_path / "b", server.url)
-    assert server.requests == []
+        fetching.fetch()
+    fetching.dest = tmp_path / "a"
+    fetching.part.mkdir()
+    assert "cannot write" in fetching.failure()
+    fetching.dest = tmp_path / "b"
+    fetching.part.symlink_to(tmp_path / "file")
+    assert "cannot write" in fetching.failure()
+    assert fetching.ranges == []
+
+
+def test_the_published_hash_holds_wherever_the_file_comes_from() -> None:
+    mirrors = ("http://a/x", "file:///y")
+    for file, expected in (
+        (archive_file(), (URL,)),
+        (archive_file(None, mirrors), (URL, *mirrors)),
+        (archive_file("https://b/z", mirrors), ("https://b/z", *mirrors)),
+    ):
+        assert file.urls == expected
+        assert (file.name, file.digest) == ("batch_science_data.tar.bz2", SHA256)
+        assert 5000 < file.least_bytes < 802_000_000 < 802 << 20 < file.most_bytes
+
+
+def test_other_hash_is_another_file() -> None:
+    file = archive_file("https://host/a/b%20c.tar.bz2?key=1", (), OTHER.upper())
+    assert (file.name, file.digest, file.least_bytes) == ("b c.tar.bz2", OTHER, 0)
+    assert archive_file(None, ("http://host/",), OTHER).name == "batch_science_data.tar.bz2"
+    assert archive_file(None, ("http://host/a%2F..",), OTHER).name == "batch_science_data.tar.bz2"
+
+
+@pytest.mark.parametrize(
+    ("sha256", "urls", "parts"),
+    [
+        ("12", ("http://a/",), ["'12'", "64 hex digits"]),
+        (OTHER + "0", ("http://a/",), ["64 hex digits"]),
+        (OTHER, (), ["--sha256", "--url"]),
+        (None, ("ftp://a/b",), ["'ftp://a/b'", "http://, https:// or file://"]),
+        (None, ("a b.bz2",), ["character"]),
+        (None, ("there.bz2",), ["file:///", "there.bz2"]),
+        (None, ("http://",), ["names no server"]),
+        (None, ("http://a:99999/",), ["'http://a:99999/'", "ort"]),
+        (None, ("http://a:0/",), ["names no server"]),
+        (None, ("http://[::1/",), ["no URL that can be fetched"]),
+        (None, ("http://a..b/",), ["no URL that can be fetched"]),
+        (None, ("http://" + "a" * 64 + "/",), ["no URL that can be fetched"]),
+        (None, ("file://host/a",), ["file:///PATH"]),
+        (None, ("file:a",), ["file:///PATH"]),
+        (None, ("file:///a%00b",), ["file:///PATH"]),
+    ],
+)
+def test_mistakes(sha256: str | None, urls: tuple[str, ...], parts: list[str]) -> None:
+    with pytest.raises(UsageError) as caught:
+        archive_file(None, urls, sha256)
+    assert all(part in str(caught.value) for part in parts)
+
+
+@example("//[")
+@example("http://[::ffff:1%25eth0]/")
+@example("http://me:word@host:8080/a/b?sig=x#y")
+@given(st.text() | st.builds("{}://{}".format, st.sampled_from(["http", "file"]), st.text()))
+def test_any_text_is_a_url_or_a_sentence(text: str) -> None:
+    try:
+        url = check_url(text)
+    except UsageError:
+        return
+    assert url == text
+    # Such URLs are shown in messages and found again in notes.
+    shown = without_secrets(url)
+    assert without_secrets(check_url(shown)) == shown
+    assert "word" not in shown
+
+
+@pytest.mark.parametrize("name", ["plain.bin", "with space%20#?é.bin"])
+def test_file_of_this_machine(name: str, fetching: Fetching, tmp_path: Path) -> None:
+    origin = tmp_path / name
+    origin.write_bytes(fetching.content)
+    # It goes on with the first part, and starts over where the others differ.
+    for part in (b"", fetching.content[:1000], b"other" * 100, fetching.content * 2):
+        fetching.dest = tmp_path / "new" / "folder" / "archive.bin"
+        fetching.part.parent.mkdir(parents=True, exist_ok=True)
+        fetching.part.write_bytes(part)
+        fetching.fetch(origin.as_uri())
+        fetching.dest.unlink()
+    assert origin.read_bytes() == fetching.content
+
+
+def test_files_that_cannot_be_taken(fetching: Fetching, tmp_path: Path) -> None:
+    origin = tmp_path / "origin"
+    assert "No such file" in fetching.failure(origin.as_uri())
+    os.mkfifo(tmp_path / "pipe")
+    assert "it is no file" in fetching.failure((tmp_path / "pipe").as_uri())
+    assert "it is no file" in fetching.failure(tmp_path.as_uri())
+    assert "File name too long" in fetching.failure((tmp_path / ("x" * 300)).as_uri())
+    origin.write_bytes(b"wrong")
+    assert f"in place of {fetching.sha256}" in fetching.failure(origin.as_uri())
+    with pytest.raises(DbtoolError, match="it has 5 bytes in place of 721,800,000 to"):
+        fetch_archive(archive_file(origin.as_uri()), fetching.dest, QUICK)
+
+
+def test_empty_file(fetching: Fetching, tmp_path: Path) -> None:
+    (tmp_path / "origin").touch()
+    fetching.content = b""
+    fetching.fetch((tmp_path / "origin").as_uri())

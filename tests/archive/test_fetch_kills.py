@@ -10,15 +10,14 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from support.fetching import part_of
-from support.file_server import Answer
-from support.kills import python_with_disk
+
+from tests.support.file_server import Answer
+from tests.support.kills import python_with_disk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
-    from support.file_server import FileServer
+    from .conftest import Fetching
 
 KILLS = 4
 PATIENCE = 30.0
@@ -26,12 +25,10 @@ PATIENCE = 30.0
 SLOWLY = Answer(seconds=2.0)
 
 
-def start(
-    server: FileServer, sha256: str, dest: Path, python: Sequence[str] = (sys.executable,)
-) -> subprocess.Popen[str]:
-    words = ["fetch", "--url", server.url, "--sha256", sha256, "--dest", str(dest)]
+def start(fetching: Fetching, python: Sequence[str] = (sys.executable,)) -> subprocess.Popen[str]:
+    words = ["fetch", "--url", fetching.server.url, "--sha256", fetching.sha256]
     return subprocess.Popen(
-        [*python, "-m", "dbtool", *words],
+        [*python, "-m", "dbtool", *words, "--dest", str(fetching.dest)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -43,21 +40,20 @@ def finished(process: subprocess.Popen[str]) -> tuple[int, str]:
     return process.returncode, errors
 
 
-def wait_for_part(dest: Path, size: int) -> None:
+def wait_for_part(fetching: Fetching) -> None:
     deadline = time.monotonic() + PATIENCE
-    while not (part_of(dest).exists() and part_of(dest).stat().st_size >= size):
+    while not (fetching.part.exists() and fetching.part.stat().st_size):
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
 
-def killed_until_struck(
-    server: FileServer, content: bytes, sha256: str, dest: Path, kills: int, seed: int
-) -> None:
+def killed_until_struck(fetching: Fetching, kills: int, seed: int) -> None:
     """Kills fetches at random moments; what they leave is sound, and the last one ends whole."""
     chance = random.Random(seed)
+    dest, content = fetching.dest, fetching.content
     struck = 0
     while struck < kills:
-        process = start(server, sha256, dest)
+        process = start(fetching)
         time.sleep(chance.uniform(0.1, 1.0))
         process.kill()
         if finished(process)[0] == 0:
@@ -68,78 +64,63 @@ def killed_until_struck(
         struck += 1
         if dest.exists():
             assert dest.read_bytes() == content
-        elif part_of(dest).exists():
-            assert content.startswith(part_of(dest).read_bytes())
-    assert finished(start(server, sha256, dest))[0] == 0
+        elif fetching.part.exists():
+            assert content.startswith(fetching.part.read_bytes())
+    assert finished(start(fetching))[0] == 0
     assert dest.read_bytes() == content
     assert [path.name for path in dest.parent.iterdir() if path.name[0] != "."] == [dest.name]
 
 
-def test_killed_fetches_go_on(server: FileServer, content: bytes, sha256: str, dest: Path) -> None:
-    server.default = SLOWLY
-    killed_until_struck(server, content, sha256, dest, KILLS, seed=1)
+def test_killed_fetches_go_on(fetching: Fetching) -> None:
+    fetching.server.default = SLOWLY
+    killed_until_struck(fetching, KILLS, seed=1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
-def test_fetches_killed_20_times_go_on(
-    seed: int, server: FileServer, content: bytes, sha256: str, dest: Path
-) -> None:
+def test_fetches_killed_20_times_go_on(seed: int, fetching: Fetching) -> None:
     # Quick enough for kills to meet the check and the renaming too.
-    server.default = Answer(seconds=0.5 + seed)
+    fetching.server.default = Answer(seconds=0.5 + seed)
     chance = random.Random(seed)
     cuts = (chance.randrange(1, 100_000) for _ in range(40))
-    server.answers.extend(Answer(seconds=0.5 + seed, cut=cut) for cut in cuts)
-    killed_until_struck(server, content, sha256, dest, 20, seed)
+    fetching.server.answers.extend(Answer(seconds=0.5 + seed, cut=cut) for cut in cuts)
+    killed_until_struck(fetching, 20, seed)
 
 
-def test_one_process_fetches_at_a_time(
-    server: FileServer, content: bytes, sha256: str, dest: Path
-) -> None:
-    server.default = SLOWLY
-    first = start(server, sha256, dest)
-    wait_for_part(dest, 1)
-    others = [start(server, sha256, dest) for _ in range(2)]
+def test_one_process_fetches_at_a_time(fetching: Fetching) -> None:
+    fetching.server.default = SLOWLY
+    first = start(fetching)
+    wait_for_part(fetching)
+    others = [start(fetching) for _ in range(2)]
+    sentence = f"dbtool: another process is downloading {fetching.dest}: wait for it or "
     for other in others:
         code, errors = finished(other)
         assert code == 1
-        assert errors.startswith(f"dbtool: another process is fetching {dest}; wait for it or ")
+        assert errors.startswith(sentence)
         assert errors.count("\n") == 1
     assert finished(first)[0] == 0
-    assert dest.read_bytes() == content
-    assert len(server.requests) == 1
+    assert fetching.dest.read_bytes() == fetching.content
+    assert len(fetching.server.requests) == 1
 
 
-def test_processes_that_start_together(
-    server: FileServer, content: bytes, sha256: str, dest: Path
-) -> None:
-    server.answers.extend(Answer(cut=50_000, seconds=0.1) for _ in range(3))
-    codes = [finished(each)[0] for each in [start(server, sha256, dest) for _ in range(4)]]
-    assert 0 in codes
-    assert dest.read_bytes() == content
-    assert not part_of(dest).exists()
-
-
-def test_ctrl_c_keeps_the_part(server: FileServer, content: bytes, sha256: str, dest: Path) -> None:
-    server.default = SLOWLY
-    process = start(server, sha256, dest)
-    wait_for_part(dest, 1)
+def test_ctrl_c_keeps_the_part(fetching: Fetching) -> None:
+    fetching.server.default = SLOWLY
+    process = start(fetching)
+    wait_for_part(fetching)
     process.send_signal(signal.SIGINT)
     assert finished(process) == (130, "dbtool: interrupted\n")
-    kept = part_of(dest).stat().st_size
-    assert finished(start(server, sha256, dest))[0] == 0
-    assert server.requests[-1].range == f"bytes={kept}-"
-    assert dest.read_bytes() == content
+    kept = fetching.part.stat().st_size
+    assert finished(start(fetching))[0] == 0
+    assert fetching.ranges[-1] == f"bytes={kept}-"
+    assert fetching.dest.read_bytes() == fetching.content
 
 
-def test_full_disk_keeps_the_part(
-    server: FileServer, content: bytes, sha256: str, dest: Path
-) -> None:
-    code, errors = finished(start(server, sha256, dest, python=python_with_disk(100_000)))
+def test_full_disk_keeps_the_part(fetching: Fetching) -> None:
+    code, errors = finished(start(fetching, python=python_with_disk(100_000)))
     assert code == 1
-    assert errors.startswith(f"dbtool: cannot write {part_of(dest)}: File too large; ")
+    assert errors.startswith(f"dbtool: cannot write {fetching.part}: File too large; ")
     assert errors.count("\n") == 1
-    assert part_of(dest).read_bytes() == content[:100_000]
-    assert finished(start(server, sha256, dest))[0] == 0
-    assert server.requests[-1].range == "bytes=100000-"
-    assert dest.read_bytes() == content
+    assert fetching.part.read_bytes() == fetching.content[:100_000]
+    assert finished(start(fetching))[0] == 0
+    assert fetching.ranges[-1] == "bytes=100000-"
+    assert fetching.dest.read_bytes() == fetching.content

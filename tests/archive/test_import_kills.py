@@ -6,9 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
-from replica import published_plans, write_archive
-from support.archives import contents, query
-from support.kills import (
+
+from tests.replica import published_plans, write_archive
+from tests.support.archives import contents, query
+from tests.support.kills import (
     Undisturbed,
     fill_the_disk_and_repeat,
     interrupt_and_repeat,
@@ -73,4 +74,4 @@ def test_ctrl_c_ends_in_one_line(tmp_path: Path, undisturbed: Undisturbed) -> No
 def test_a_full_disk_is_one_sentence(tmp_path: Path, undisturbed: Undisturbed) -> None:
     check = partial(assert_studies_are_whole, undisturbed)
     sentence = fill_the_disk_and_repeat(undisturbed, tmp_path / "db", check)
-    assert "`dbtool import`" in sentence
+    assert "could not write a shard" in sentence

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pytest
-from replica import plan_study, write_archive
-from support.archives import imported
-from support.made_up import curve, write_shard
 
 import dbtool
 from dbtool.data_loader import load_study, load_workload
-from dbtool.store.database import open_for_writing
-from dbtool.store.ingest import find_shards, ingest
+from tests.replica import plan_study, write_archive
+from tests.support.archives import imported
+from tests.support.made_up import curve, write_shard
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +43,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def database(archive: Path) -> Path:
-    path = archive.parent / "imported.duckdb"
+    path = archive.parent / "imported"
     assert not imported(archive, path).malformed
     return path
 
@@ -88,14 +86,14 @@ def assert_same_metadata(found: dict[str, Any], expected: dict[str, Any]) -> Non
 
 def assert_same_table(found: pd.DataFrame, expected: pd.DataFrame) -> None:
     """Equal to the last bit, once the rows of each trial are sorted by step."""
-    levels = list(expected.index.names)
+    levels = range(expected.index.nlevels)
     order = np.lexsort([expected.index.get_level_values(level) for level in levels[::-1]])
     pd.testing.assert_frame_equal(found, expected.iloc[order], check_exact=True)
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.path)
 @pytest.mark.parametrize(
-    ("statuses", "words"),
+    ("statuses", "options"),
     [
         (("COMPLETE",), {}),
         (("COMPLETE", "INCOMPLETE", "INFEASIBLE"), EVERY),
@@ -104,9 +102,9 @@ def assert_same_table(found: pd.DataFrame, expected: pd.DataFrame) -> None:
     ids=["complete", "every", "infeasible"],
 )
 def test_studies_as_pandas_reads_them(
-    archive: Path, plan: Any, statuses: tuple[str, ...], words: dict[str, bool]
+    archive: Path, plan: Any, statuses: tuple[str, ...], options: dict[str, Any]
 ) -> None:
-    metadata, table = load_study(str(archive / plan.path), **words)
+    metadata, table = load_study(str(archive / plan.path), **options)
     expected_metadata, expected = as_the_authors_read(archive / plan.path, statuses)
     assert_same_metadata(metadata, expected_metadata)
     assert_same_table(table, expected)
@@ -129,12 +127,12 @@ def test_the_authors_questions_run_unchanged(archive: Path) -> None:
     first = past.groupby("batch_size").head(1).sort_index(level="batch_size")
     with dbtool.open() as db:
         steps = db.steps_to_result(CNN, goal=0.01, trials=10)
-    asked = steps.select("batch_size", "trial_id", "steps").rows()
-    assert first.index.to_list() == asked
+    answered = steps.select("batch_size", "trial_id", "steps").rows()
+    assert first.index.to_list() == answered
 
 
 @pytest.mark.parametrize(
-    "place",
+    "folder",
     [
         "/tmp/batch_science/{}",  # noqa: S108 (a name, and nothing is there)
         "batch_science/{}/",
@@ -144,9 +142,9 @@ def test_the_authors_questions_run_unchanged(archive: Path) -> None:
         "/batch_science/copies/batch_science/{}",
     ],
 )
-def test_folders_are_names(place: str) -> None:
-    plain = load_study(place.format(f"{CNN}/64"))[0]
-    quality = load_study(place.format(f"solution_quality/{CNN}/64"))[0]
+def test_folders_are_names(folder: str) -> None:
+    plain = load_study(folder.format(f"{CNN}/64"))[0]
+    quality = load_study(folder.format(f"solution_quality/{CNN}/64"))[0]
     assert plain["trials"] != quality["trials"]
     assert (len(plain["trials"]), len(quality["trials"])) == (30, 12)
 
@@ -176,23 +174,21 @@ def test_what_is_not_there(path: str, sentence: str) -> None:
 
 
 def test_trials_that_are_not_there() -> None:
-    place = f"batch_science/{CNN}/64"
+    folder = f"batch_science/{CNN}/64"
     with pytest.raises(ValueError, match=r"31 trials with status .* asked for, and .* has 30"):
-        load_study(place, num_trials=31)
+        load_study(folder, num_trials=31)
     with pytest.raises(ValueError, match="at least one of load_complete_trials"):
-        load_workload(place, load_complete_trials=False)
-    assert len(load_study(place, num_trials=30)[0]["trials"]) == 30
-    assert len(load_study(place, num_trials=0)[0]["trials"]) == 30
+        load_workload(folder, load_complete_trials=False)
+    assert len(load_study(folder, num_trials=30)[0]["trials"]) == 30
+    assert len(load_study(folder, num_trials=0)[0]["trials"]) == 30
 
 
 def test_releases_of_producers(tmp_path: Path) -> None:
     """The published release is meant where there is one; of others one has to be chosen."""
-    path = tmp_path / "others.duckdb"
+    path = tmp_path / "others"
     for release, errors in (("first", [0.9, 0.5]), ("second", [0.8, 0.4])):
         trial = (0, "COMPLETE", {"learning_rate": 0.1}, curve(errors))
-        write_shard(tmp_path / release, release=release, workload=CNN, batch_size=8, trials=[trial])
-    with open_for_writing(path) as connection:
-        ingest(connection, find_shards([tmp_path]))
+        write_shard(path / release, release=release, workload=CNN, batch_size=8, trials=[trial])
     with (
         dbtool.open(path) as db,
         pytest.raises(

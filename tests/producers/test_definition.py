@@ -5,21 +5,22 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import math
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.sweeps import definition_of, metadata
 
 from producers.datasets.forms import TextForm
 from producers.datasets.permutation import HeldOut
-from producers.search import Range, Sobol
+from producers.search import Sobol
+from producers.sweep.tasks import held_index
 from producers.workloads.definition import CERTAINTIES, EvaluationRule, StepBudget
 from producers.workloads.registry import WORKLOADS
+from tests.support.sweeps import definition_of
 
+DATA = Path(__file__).parents[2] / "data"
 # Four evaluations of the validation split a doubling, one in four of every split, by hand:
 # a step more at least, and a factor of 2 ** (1 / 4) = 1.189 from 6 on: 7.14, 8.32, 9.51, 11.89.
 FOUR_A_DOUBLING = {
@@ -97,20 +98,6 @@ def test_budget_by_hand(batch_size: int, steps: int) -> None:
     assert StepBudget(fewest=500, examples=1_000).steps(batch_size) == steps
 
 
-@given(st.integers(1, 55_000))
-def test_budget_shares_out_its_examples(batch_size: int) -> None:
-    budget = StepBudget(fewest=500, examples=120_000)
-    shared = budget.steps(batch_size) - 500
-    assert (shared - 1) * batch_size < 120_000 <= shared * batch_size
-    assert budget.steps(batch_size) >= budget.steps(batch_size + 1)
-
-
-def test_name_is_the_path_in_the_archive() -> None:
-    workload = WORKLOADS["mnist/fc_64_64_64/sgd"]
-    assert workload.name == "mnist/fc_64_64_64/sgd"
-    assert replace(workload, collection="mine").name == "mine/mnist/fc_64_64_64/sgd"
-
-
 def test_definition_holds_every_setting() -> None:
     workload = WORKLOADS["mnist/simple_cnn_base/momentum"]
     definition = definition_of(workload)
@@ -134,19 +121,6 @@ def test_definition_holds_every_setting() -> None:
     assert set(definition["certainty"].values()) <= set(CERTAINTIES)
 
 
-def test_another_setting_is_another_definition() -> None:
-    workload = WORKLOADS["mnist/fc_64_64_64/sgd"]
-    others = [
-        replace(workload, goal=0.02),
-        replace(workload, budget=StepBudget(1, 2)),
-        replace(workload, evaluation=EvaluationRule(training_subset=10)),
-        replace(workload, search_space=(("learning_rate", Range(1e-3, 1.0, "LOG_SCALE")),)),
-    ]
-    definitions = [str(definition_of(each)) for each in (workload, *others)]
-    assert len(set(definitions)) == len(definitions)
-    assert math.isclose(definition_of(workload)["goal"], 0.03)
-
-
 # Of the definitions in the shards of data/replication, worked with `sha256sum` from the shards' own
 # metadata: their trials are told from others by them.
 MEASURED = {
@@ -161,24 +135,20 @@ def test_definitions_of_measured_workloads_stay(name: str) -> None:
 
 
 def test_definitions_are_those_of_the_shipped_shards() -> None:
-    release = Path(__file__).parents[2] / "data/replication"
-    shards = sorted(release.rglob("trials-*.parquet"))
-    assert {str(path.parents[1].relative_to(release)) for path in shards} >= set(MEASURED)
-    for path in shards:
-        workload = WORKLOADS[str(path.parents[1].relative_to(release))]
-        assert metadata(path, "dbtool_study")["workload"] == definition_of(workload), path
+    index = held_index(DATA / "replication")
+    assert index.workloads.keys() >= set(MEASURED)
+    for name, workload in index.workloads.items():
+        assert workload.definition == definition_of(WORKLOADS[name]), name
 
 
 def test_the_first_release_was_measured_on_other_examples() -> None:
     """Its rows cannot be taken for those of the workloads as they are now."""
-    release = Path(__file__).parents[2] / "data/measured/mnist"
-    shards = sorted(release.rglob("trials-*.parquet"))
-    assert shards
-    for path in shards:
-        measured = metadata(path, "dbtool_study")["workload"]
-        now = definition_of(WORKLOADS[measured["workload"]])
-        assert "held_out" not in measured
-        assert now["held_out"] == {"order": "first", "examples": 5_000}
+    workloads = held_index(DATA / "measured").workloads
+    on_mnist = {name: each for name, each in workloads.items() if name.startswith("mnist/")}
+    assert on_mnist
+    for name, workload in on_mnist.items():
+        assert "held_out" not in (workload.definition or {})
+        assert definition_of(WORKLOADS[name])["held_out"] == {"order": "first", "examples": 5_000}
 
 
 def test_settings_are_recorded_where_they_are_set() -> None:

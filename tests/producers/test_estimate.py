@@ -7,14 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from support.sweeps import STEPS, TRAINED, small_study, sweep
 
+from producers.configuration import SweepOptions
 from producers.estimate import estimate, held_out_examples
-from producers.lockstep.rule import LockstepRule
-from producers.plan import plan_studies
-from producers.plan_file import read_plan
-from producers.sweep import SweepOptions
 from producers.workloads.registry import WORKLOADS
+from tests.support.sweeps import STEPS, planned, small_study, studies_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,27 +19,21 @@ if TYPE_CHECKING:
     from producers.plan import StudyPlan
 
 
-OPTIONS = SweepOptions(block=100, datasets=None)
+OPTIONS = SweepOptions()
 
 
 def study_of(trials: int, steps: int = STEPS) -> StudyPlan:
     return replace(small_study(steps=steps), least_trials=trials)
 
 
+def estimate_of(plan: Path) -> list[str]:
+    """The lines for a plan file beside which there is no folder `out`."""
+    return list(estimate(studies_of(plan), plan.parent / "out", OPTIONS))
+
+
 def seconds(line: str) -> float:
     number, unit = re.search(r"(?:about|and) ([\d.]+) (s|min|h)", line).groups()  # type: ignore[union-attr] # always there
     return float(number) * {"s": 1, "min": 60, "h": 3600}[unit]
-
-
-def test_lines_count_steps_and_measurements(tmp_path: Path) -> None:
-    first, total = estimate([study_of(7)], tmp_path / "out", OPTIONS)
-    # Each of 7 trials has 30 steps and the row of step 0.
-    assert first.startswith(
-        f"{TRAINED} at batch size 8: 7 trials of 30 steps, 217 measurements, about "
-    )
-    assert total.startswith("7 trials, about ")
-    assert total.endswith(f" in {tmp_path / 'out'}, 217 measurements")
-    assert not (tmp_path / "out").exists()
 
 
 def test_studies_have_their_own_numbers_of_trials(tmp_path: Path) -> None:
@@ -63,7 +54,7 @@ def test_studies_have_their_own_numbers_of_trials(tmp_path: Path) -> None:
         budget = 0.001
         """
     )
-    lines = list(estimate(read_plan(plan).studies(), tmp_path / "out", OPTIONS))
+    lines = estimate_of(plan)
     assert [line.rpartition(", ")[0] for line in lines[:-1]] == [
         "mnist/fc_64_64_64/sgd at batch size 8: 1200 trials of 9 steps, 12,000 measurements",
         "mnist/fc_64_64_64/sgd at batch size 64: 1200 trials of 9 steps, 12,000 measurements",
@@ -91,7 +82,7 @@ def test_a_search_in_lockstep_is_told_at_most(tmp_path: Path) -> None:
         wide_trials = 5
         """
     )
-    *lines, total = estimate(read_plan(plan).studies(), tmp_path / "out", OPTIONS)
+    *lines, total = estimate_of(plan)
     assert [re.sub(r".* batch size (.*) and .*", r"\1", line) for line in lines] == [
         "64: 5 trials in lockstep, searched everywhere, of at most 9 steps, 50 measurements",
         (
@@ -105,31 +96,13 @@ def test_a_search_in_lockstep_is_told_at_most(tmp_path: Path) -> None:
 
 def test_the_evaluations_of_a_search_in_lockstep_are_counted(tmp_path: Path) -> None:
     # In 2,000 steps at batch size 64 the papers' protocol evaluates 10 times, the search 33 times.
+    workload = WORKLOADS["mnist/fc_128_128_128/sgd"]
     fixed, lockstep = (
-        plan_studies(
-            [WORKLOADS["mnist/fc_128_128_128/sgd"]],
-            release="tests",
-            batch_sizes=[64],
-            steps=2_000,
-            budget_scale=1.0,
-            root_seed=0,
-            shared_batches=False,
-            trials=100_000,
-            search=rule,
-        )[0]
-        for rule in (None, LockstepRule(window=False))
+        planned(workload, batch_sizes=[64], steps=2_000, trials=100_000, search=search)[0]
+        for search in ("fixed", "lockstep")
     )
     few, many = map(seconds, list(estimate([fixed, lockstep], tmp_path / "out", OPTIONS))[:2])
     assert many > 1.05 * few
-
-
-def test_finished_trials_are_left_out(made_up_mnist: Path, tmp_path: Path) -> None:
-    sweep(small_study(steps=2), tmp_path, made_up_mnist, trials=2)
-    first, total = estimate([study_of(3, steps=2)], tmp_path, OPTIONS)
-    assert ": 1 trials of 2 steps, 3 measurements" in first
-    assert total.endswith("3 measurements")
-    first, _ = estimate([study_of(2, steps=2)], tmp_path, OPTIONS)
-    assert ": 0 trials of 2 steps, 0 measurements, about 0 s" in first
 
 
 @pytest.mark.parametrize(

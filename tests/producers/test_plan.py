@@ -1,91 +1,65 @@
-"""Plans: the studies of a sweep, their seeds, points and blocks."""
+"""Plans and presets: the studies of a sweep, their seeds, points and blocks."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
-from support.sweeps import small_study
 
-from dbtool.errors import UsageError
-from producers.plan import StudyPlan, plan_studies
-from producers.workloads.registry import WORKLOADS, find_workloads
+from dbtool.core.errors import UsageError
+from producers.configuration import Plan, Sweep
+from producers.datasets.forms import ImageForm
+from producers.plan import planned_studies
+from producers.workloads.definition import BATCH_SIZE_STUDY
+from producers.workloads.presets import PRESETS
+from producers.workloads.registry import WORKLOADS
+from tests.support.sweeps import BATCH_SIZE, STEPS, TRAINED, planned, small_study
+
+if TYPE_CHECKING:
+    from producers.plan import StudyPlan
 
 FC = WORKLOADS["mnist/fc_64_64_64/sgd"]
 
 
-def plan(**changes: Any) -> list[StudyPlan]:
-    settings: dict[str, Any] = {
-        "release": "tests",
-        "batch_sizes": None,
-        "steps": None,
-        "budget_scale": 1.0,
-        "root_seed": 0,
-        "shared_batches": False,
-        **changes,
-    }
-    return plan_studies(settings.pop("workloads", [FC]), **settings)
+def plan(workload: str = FC.name, **settings: Any) -> list[StudyPlan]:
+    return planned(WORKLOADS[workload], **settings)
 
 
-def test_studies_come_in_the_order_of_workloads_and_batch_sizes() -> None:
-    studies = plan(workloads=find_workloads(["mnist/fc_1024/sgd", FC.name]), batch_sizes=[64, 1])
-    assert [study.name for study in studies] == [
-        "mnist/fc_1024/sgd at batch size 64",
-        "mnist/fc_1024/sgd at batch size 1",
-        "mnist/fc_64_64_64/sgd at batch size 64",
-        "mnist/fc_64_64_64/sgd at batch size 1",
-    ]
-    assert studies[0].folder(Path("runs")) == Path("runs/mnist/fc_1024/sgd/64")
+def test_studies_have_names_and_folders() -> None:
+    first, second = plan("mnist/fc_1024/sgd", batch_sizes=[64, 1])
+    assert first.name == "mnist/fc_1024/sgd at batch size 64"
+    assert second.work_folder(Path("runs")) == Path("runs/.work/mnist%2Ffc_1024%2Fsgd/1")
 
 
 def test_batch_sizes_are_the_published_ones_unless_given() -> None:
     assert [study.batch_size for study in plan()] == list(FC.batch_sizes)
-    assert [study.batch_size for study in plan(batch_sizes=[3, 5, 3])] == [3, 5]
+    assert [study.batch_size for study in plan(batch_sizes=[5, 3])] == [5, 3]
 
 
-@pytest.mark.parametrize("batch_size", [-1, 0, 55_001])
-def test_batch_size_must_fit_the_training_set(batch_size: int) -> None:
+def test_batch_size_must_fit_the_training_set() -> None:
     with pytest.raises(UsageError) as caught:
-        plan(batch_sizes=[8, batch_size])
+        plan(batch_sizes=[8, 55_001])
     sentence = str(caught.value)
-    assert f"batch size {batch_size} does not fit mnist/fc_64_64_64/sgd" in sentence
+    assert "batch size 55001 does not fit mnist/fc_64_64_64/sgd" in sentence
     assert "55000 training examples" in sentence
-    assert "32768, 55000 (choose with --batch-sizes)" in sentence
-
-
-def test_subset_takes_batches_up_to_its_own_size() -> None:
-    name = "mnist_subsets/mnist_6875/simple_cnn_base/nesterov_momentum"
-    subset = WORKLOADS[name]
-    assert len(plan(workloads=[subset], batch_sizes=[6_875])) == 1
+    assert sentence.endswith("32768, 55000")
+    subset = "mnist_subsets/mnist_6875/simple_cnn_base/nesterov_momentum"
+    assert len(plan(subset, batch_sizes=[6_875])) == 1
     with pytest.raises(UsageError, match="6875 training examples"):
-        plan(workloads=[subset], batch_sizes=[6_876])
+        plan(subset, batch_sizes=[6_876])
 
 
 def test_steps_are_given_or_the_budget_scaled() -> None:
     # 1,200 + ceil(250,000 / 64) = 5,107; half of it is 2,553.5, which Python rounds to even.
     assert plan(batch_sizes=[64])[0].train_steps == 5_107
-    assert plan(batch_sizes=[64], budget_scale=2.0)[0].train_steps == 10_214
-    assert plan(batch_sizes=[64], budget_scale=0.5)[0].train_steps == 2_554
-    assert plan(batch_sizes=[64], budget_scale=0.0)[0].train_steps == 1
-    assert plan(batch_sizes=[64], budget_scale=2.0, steps=7)[0].train_steps == 7
-
-
-@pytest.mark.parametrize("scale", [float("nan"), float("inf")])
-def test_budget_must_be_a_number(scale: float) -> None:
-    with pytest.raises(UsageError, match="--budget"):
-        plan(budget_scale=scale)
-
-
-def test_studies_say_how_many_trials_they_have_and_shards_do_not() -> None:
-    (given,) = plan(batch_sizes=[64], trials=112, feasible=90)
-    assert (given.least_trials, given.feasible_trials) == (112, 90)
-    (usual,) = plan(batch_sizes=[64])
-    assert (usual.least_trials, usual.feasible_trials) == (100, 0)
-    # Shards of both belong to the same study, so that trials can be added to it.
-    assert given.description() == usual.description()
+    assert plan(batch_sizes=[64], budget=2.0)[0].train_steps == 10_214
+    assert plan(batch_sizes=[64], budget=0.5)[0].train_steps == 2_554
+    assert plan(batch_sizes=[64], budget=0.0)[0].train_steps == 1
+    assert plan(batch_sizes=[64], steps=7)[0].train_steps == 7
 
 
 def test_seeds_are_pinned() -> None:
@@ -96,15 +70,6 @@ def test_seeds_are_pinned() -> None:
     assert study.trials([0, 5]).seeds == (959_466_801, 681_685_202)
 
 
-def test_studies_and_trials_have_seeds_of_their_own() -> None:
-    studies = [*plan(), *plan(root_seed=1), *plan(workloads=[WORKLOADS["mnist/fc_1024/sgd"]])]
-    seeds = [study.seed for study in studies]
-    assert len(set(seeds)) == len(seeds)
-    trials = studies[0].trials(range(100))
-    assert len(set(trials.seeds)) == 100
-    assert trials.shared_seed is None
-
-
 def test_shared_batches_follow_the_study_seed_and_leave_the_trials_seeds() -> None:
     own, shared = small_study(), small_study(shared_batches=True)
     assert shared.trials([0]).shared_seed == shared.seed
@@ -112,7 +77,7 @@ def test_shared_batches_follow_the_study_seed_and_leave_the_trials_seeds() -> No
 
 
 def test_trial_is_the_same_in_every_block() -> None:
-    (study,) = plan(workloads=[WORKLOADS["mnist/simple_cnn_base/momentum"]], batch_sizes=[64])
+    (study,) = plan("mnist/simple_cnn_base/momentum", batch_sizes=[64])
     together = study.trials(range(40))
     for ids in ([7], [7, 8], [3, 7, 39], list(range(5, 20))):
         part = study.trials(ids)
@@ -122,7 +87,7 @@ def test_trial_is_the_same_in_every_block() -> None:
 
 
 def test_points_lie_in_the_search_space() -> None:
-    (study,) = plan(workloads=[WORKLOADS["mnist/simple_cnn_base/momentum"]], batch_sizes=[64])
+    (study,) = plan("mnist/simple_cnn_base/momentum", batch_sizes=[64])
     points = study.trials(range(64)).metaparameters
     assert all(1e-4 <= point["learning_rate"] <= 10 for point in points)
     assert all(0.9 <= point["momentum"] <= 0.9999 for point in points)
@@ -135,7 +100,7 @@ def test_points_lie_in_the_search_space() -> None:
 def test_sparsity_study_searches_from_the_middle_by_hand() -> None:
     """0.5, 0.75, 0.25, 0.375 and 0.875 of the range: 10 to the power of -4 + 4 times that."""
     workload = WORKLOADS["sparsity_90/mnist/simple_cnn/sgd"]
-    for study in plan(workloads=[workload], batch_sizes=[2, 512]):
+    for study in plan(workload.name, batch_sizes=[2, 512]):
         rates = [point["learning_rate"] for point in study.trials(range(5)).metaparameters]
         assert rates == pytest.approx([1e-2, 1e-1, 1e-3, 10**-2.5, 10**-0.5], rel=1e-12)
 
@@ -154,34 +119,31 @@ def test_long_trials_come_in_smaller_blocks() -> None:
     assert endless.blocks(range(2), 100) == [(0,), (1,)]
 
 
-def test_description_is_json_with_the_contract_keys() -> None:
-    description = small_study().description()
-    assert json.loads(json.dumps(description)) == description | {
-        "workload": json.loads(json.dumps(description["workload"]))
-    }
-    assert set(description) == {
-        "release",
-        "workload",
-        "batch_size",
-        "train_steps",
-        "early_stopping",
-        "search_space",
-        "seed",
-    }
-    assert description["search_space"] == {
-        "learning_rate": {
-            "type": "DOUBLE",
-            "min_value": 1e-4,
-            "max_value": 1.0,
-            "scale": "LOG_SCALE",
-        }
+def test_studies_are_recorded_as_json() -> None:
+    recorded = msgspec.to_builtins(small_study().study())
+    assert msgspec.json.decode(msgspec.json.encode(recorded)) == recorded
+    assert recorded.pop("workload")["workload"] == TRAINED
+    assert recorded == {
+        "batch_size": BATCH_SIZE,
+        "train_steps": STEPS,
+        "early_stopping": False,
+        "search_space": {
+            "learning_rate": {
+                "type": "DOUBLE",
+                "min_value": 1e-4,
+                "max_value": 1.0,
+                "scale": "LOG_SCALE",
+            }
+        },
+        "seed": small_study().seed,
+        "search": None,
     }
 
 
 def test_decay_steps_are_shares_of_the_trials_own_steps() -> None:
     name = "cifar_10/resnet_8/nesterov_momentum"
-    (study,) = plan(workloads=[WORKLOADS[name]], batch_sizes=[64], steps=1_001)
-    searched = study.description()["search_space"]["learning_rate_decay_steps"]
+    (study,) = plan(name, batch_sizes=[64], steps=1_001)
+    searched = study.study().search_space["learning_rate_decay_steps"]
     # Half of 1,001 steps is 500.5, which Python rounds to even.
     assert searched == {
         "type": "INTEGER",
@@ -199,6 +161,74 @@ def test_decay_steps_are_shares_of_the_trials_own_steps() -> None:
         "min_share": 0.5,
         "max_share": 1.0,
     }
-    assert json.loads(json.dumps(study.description()))
-    (shortest,) = plan(workloads=[WORKLOADS[name]], batch_sizes=[64], steps=1)
+    (shortest,) = plan(name, batch_sizes=[64], steps=1)
     assert shortest.trials([0]).metaparameters[0]["learning_rate_decay_steps"] == 1
+
+
+SMOKE, LAPTOP, PAPER = (PRESETS[name] for name in ("smoke", "laptop", "paper"))
+
+
+def test_paper_trains_every_published_study_in_full() -> None:
+    published = [each for each in WORKLOADS.values() if each.paper == BATCH_SIZE_STUDY]
+    studies = [study for each in published for study in planned(each, preset=PAPER)]
+    assert len(studies) == 454
+    assert (PAPER.trials, PAPER.feasible) == (100, 100)
+    for study in studies:
+        assert study.train_steps == study.workload.budget.steps(study.batch_size)
+
+
+def test_laptop_by_hand() -> None:
+    names = ["mnist/simple_cnn_base/sgd", "cifar_10/resnet_8/sgd", "common_crawl/transformer_base/"]
+    found = {
+        name: [study.batch_size for study in planned(workload, preset=LAPTOP)]
+        for name, workload in WORKLOADS.items()
+    }
+    assert found[names[0]] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
+    assert found[names[1]] == [2, 4, 8, 16, 32, 64, 128, 256]
+    assert found[f"{names[2]}nesterov_momentum"] == [32, 64]
+    assert found["imagenet/resnet_50/nesterov_momentum"] == [64]
+    assert found["mnist/fc_1024/sgd"][-1] == 4_096
+    assert all(found.values())
+    # A fifth of 500 + ceil(300,000 / 64) = 5,188 steps.
+    (study,) = planned(WORKLOADS[names[0]], preset=LAPTOP, batch_sizes=[64])
+    assert study.train_steps == 1_038
+
+
+def test_smoke_trains_every_workload_on_made_up_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    everything = Plan(release="smoke", sweep=(Sweep(workloads=("*",)),))
+    with planned_studies(everything, preset=SMOKE) as studies:
+        folders = {study.replacement for study in studies}
+        assert all(folder is not None and any(folder.iterdir()) for folder in folders)
+    assert not any(folder.exists() for folder in folders if folder)
+    assert len(studies) == len(WORKLOADS)
+    for study, original in zip(studies, WORKLOADS.values(), strict=True):
+        workload = study.workload
+        assert workload.name.startswith("replaced/")
+        assert f"/made_up_{original.source}" in workload.name
+        assert (workload.goal, workload.paper) == (None, None)
+        # Models, optimizers and search spaces are those of the workload: nothing is made smaller.
+        assert (workload.model, workload.optimizer) == (original.model, original.optimizer)
+        assert workload.search_space == original.search_space
+        assert (workload.sparsity, workload.subset) == (original.sparsity, original.subset)
+        assert (study.batch_size, study.train_steps) == (4, 3)
+        if isinstance(workload.form, ImageForm):
+            assert max(workload.form.height, workload.form.width) <= 32
+        assert json.dumps(msgspec.to_builtins(study.study()), allow_nan=False)
+
+
+def test_what_is_given_comes_before_what_a_preset_says() -> None:
+    def study_of(**given: Any) -> StudyPlan:
+        workload = WORKLOADS["mnist/fc_1024/sgd"]
+        (study,) = planned(workload, preset=LAPTOP, batch_sizes=[64], **given)
+        return study
+
+    usual, own = study_of(), study_of(trials=3, feasible=0, steps=7)
+    # A fifth of 1,000 + 150,000 / 64 steps.
+    assert (usual.least_trials, usual.feasible_trials, usual.train_steps) == (20, 20, 669)
+    assert (own.least_trials, own.feasible_trials, own.train_steps) == (3, 0, 7)
+    assert study_of(budget=1.0).train_steps == 3_344
+    # A search in lockstep adds trials by itself.
+    assert study_of(search="lockstep").feasible_trials == 0

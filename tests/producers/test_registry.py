@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
 from dataclasses import fields, is_dataclass
-from typing import Any
 
+import msgspec
 import pytest
-from support.sweeps import definition_of
 
-from dbtool.archive.table import catalog
-from dbtool.errors import UsageError
-from dbtool.resources import schema_folder
-from dbtool.store.contract import metric_columns
+from dbtool.core.contract import metric_columns
+from dbtool.core.errors import UsageError
+from dbtool.sources.archive.table import catalog
 from producers.datasets.forms import (
     CIFAR_10_BY_CHANNEL,
     STANDARDISED_FASHION_MNIST,
@@ -21,28 +17,18 @@ from producers.datasets.forms import (
     ImageForm,
     TextForm,
 )
-from producers.datasets.load import LOADERS
+from producers.datasets.registry import LOADERS
 from producers.models.registry import model_definition
+from producers.plan import recorded_workload
 from producers.search import Range, Sobol, StepsRange, search_space_json
 from producers.training.optimizers import optimizer_definition
-from producers.training.schedules import schedule_named
+from producers.training.schedules import SCHEDULES
 from producers.workloads.definition import BATCH_SIZE_STUDY, CERTAINTIES, SPARSITY_STUDY, Workload
 from producers.workloads.registry import WORKLOADS, find_workloads
 from producers.workloads.settings import settings
+from tests.support.sweeps import definition_of
 
 CATALOG = {workload.workload: workload for workload in catalog()}
-TYPES: dict[str, tuple[type, ...]] = {
-    "workload": (str,),
-    "collection": (str, type(None)),
-    "dataset": (str,),
-    "model": (str,),
-    "optimizer": (str,),
-    "sparsity": (float,),
-    "metric": (str,),
-    "goal": (float, type(None)),
-    "maximize": (bool,),
-    "train_examples": (int,),
-}
 
 
 def of(paper: str | None) -> dict[str, Workload]:
@@ -211,27 +197,23 @@ def test_what_the_authors_commands_name_is_stated() -> None:
     assert stated == {"mnist/simple_cnn/sgd", "cifar_10/resnet_8/nesterov_momentum"}
 
 
-def test_types_are_those_that_the_contract_names() -> None:
-    with (schema_folder() / "shard.toml").open("rb") as file:
-        assert set(tomllib.load(file)["definition"]) == set(TYPES)
-
-
 @pytest.mark.parametrize("name", WORKLOADS)
-def test_definitions_are_json_with_the_contract_keys(name: str) -> None:
-    definition: dict[str, Any] = definition_of(WORKLOADS[name])
-    assert json.loads(json.dumps(definition, allow_nan=False)) == definition
-    for key, types in TYPES.items():
-        assert isinstance(definition[key], types), key
-    assert definition["metric"] in metric_columns()
-    above = [definition["collection"]] if definition["collection"] else []
-    path = [*above, definition["dataset"], definition["model"], definition["optimizer"]]
-    assert definition["workload"] == "/".join(path) == name
+def test_workloads_are_recorded_as_shards_have_them(name: str) -> None:
+    recorded = recorded_workload(WORKLOADS[name])
+    text = msgspec.json.encode(recorded)
+    assert msgspec.json.decode(text, type=type(recorded)) == recorded
+    assert recorded.metric in metric_columns()
+    assert recorded.maximize == WORKLOADS[name].maximize
+    above = [recorded.collection] if recorded.collection else []
+    path = [*above, recorded.dataset, recorded.model, recorded.optimizer]
+    assert recorded.workload == "/".join(path) == name
+    assert recorded.definition == definition_of(WORKLOADS[name])
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_every_part_of_a_workload_is_known(name: str) -> None:
     workload = WORKLOADS[name]
-    assert schedule_named(workload.schedule)
+    assert workload.schedule in SCHEDULES
     assert model_definition(workload.model).name == workload.model
     assert workload.source in LOADERS
     assert {each.certainty for each in settings(workload)} <= set(CERTAINTIES)
@@ -262,8 +244,3 @@ def test_unknown_workloads_are_named_with_the_closest(word: str) -> None:
         find_workloads(["mnist/fc_1024/sgd", word])
     assert f"unknown workload {word!r}; closest: " in str(caught.value)
     assert "(list them with `dbtool produce --list`)" in str(caught.value)
-
-
-def test_closest_workload_is_the_one_meant() -> None:
-    with pytest.raises(UsageError, match="closest: mnist/fc_64_64_64/sgd"):
-        find_workloads(["mnist/fc_64_64/sgd"])

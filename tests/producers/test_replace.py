@@ -1,4 +1,4 @@
-"""Workloads on other data than their own: names, sizes, and what the words may be."""
+"""Workloads on data of the user's own, named by options and by plan files."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbtool.errors import UsageError
-from producers.datasets.forms import GREY_28, ImageForm, TextForm
+from dbtool.core.errors import UsageError
+from producers.datasets.forms import GREY_28, TextForm
 from producers.datasets.made_up import write_made_up
-from producers.datasets.permutation import HeldOut
-from producers.datasets.text.vocabulary import train_vocabulary
-from producers.workloads.registry import WORKLOADS
+from producers.workloads.registry import WORKLOADS, find_workloads
 from producers.workloads.replace import Replacement, parse_replacement, replace_data, replaced
+from tests.support.sweeps import planned, studies_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,14 +98,11 @@ def test_words_name_source_name_and_folder(tmp_path: Path) -> None:
     ("text", "part"),
     [
         ("lm1b", "does not say what replaces what"),
-        ("lm1b=text", "does not say what replaces what"),
         ("lm1b=text:", "does not say what replaces what"),
         ("lm1c=text:{folder}", "unknown data set 'lm1c'; closest: lm1b"),
         ("lm1b=my text:{folder}", "'my text' cannot name data"),
         ("lm1b=../mnist:{folder}", "'../mnist' cannot name data"),
-        ("lm1b=:{folder}", "'' cannot name data"),
         ("lm1b=caf\u00e9:{folder}", "cannot name data"),
-        ("lm1b=mnist_6875:{folder}", "'mnist_6875' is a data set of the papers"),
         ("lm1b=lm1b:{folder}", "'lm1b' is a data set of the papers"),
         ("lm1b=text:{folder}/gone", "that is to replace lm1b does not exist"),
     ],
@@ -148,14 +144,6 @@ def test_sizes_and_hashes_are_those_of_the_folder(tmp_path: Path) -> None:
     assert changed[0].data_sha256 != own[0].data_sha256
 
 
-def test_each_workload_holds_out_its_own_share(tmp_path: Path) -> None:
-    write_made_up("mnist", tmp_path)
-    whole = WORKLOADS["mnist/fc_1024/sgd"]
-    quarter = replace(whole, collection="quarter", held_out=HeldOut("last", 15_000))
-    found = replace_data([whole, quarter], [Replacement("mnist", "mine", tmp_path)], goal=None)
-    assert [each.train_examples for each, _ in found.values()] == [88, 72]
-
-
 def test_replacements_must_be_used_once(tmp_path: Path) -> None:
     mnist = Replacement("mnist", "mine", tmp_path)
     with pytest.raises(UsageError, match="mnist is replaced twice"):
@@ -176,58 +164,94 @@ def test_subsets_that_would_be_alike_are_refused(tmp_path: Path) -> None:
         replace_data(subsets, [Replacement("mnist", "mine", tmp_path)], goal=None)
 
 
-def test_a_given_vocabulary_says_how_large_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    write_made_up("brown", tmp_path / "data")
-    workload = WORKLOADS["brown/transformer_tiny/sgd"]
-    sentences = (tmp_path / "data/ca01").read_text().splitlines()
+WORKLOAD = "mnist/fc_64_64_64/sgd"
+FASHION = "fashion_mnist/fc_128_128_128/sgd"
+SWEEP = f'[[sweep]]\nworkloads = ["{WORKLOAD}"]\nbatch_sizes = [8]\n'
+RELEASE = 'release = "x"\n'
+REPLACE = f'{RELEASE}replace = ["mnist=mine:digits"]\n'
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    """Where a plan is to be written: beside a folder of made-up digits."""
+    write_made_up("mnist", tmp_path / "digits")
+    return tmp_path / "plan.toml"
+
+
+def test_studies_are_those_of_the_command_line(plan: Path) -> None:
+    plan.write_text(f"{REPLACE}goal = 1\nseed = 4\n{SWEEP}")
+    folder = plan.parent / "digits"
+    own = Replacement("mnist", "mine", folder)
+    ((workload, _),) = replace_data([WORKLOADS[WORKLOAD]], [own], goal=1.0).values()
+    (study,) = studies_of(plan)
+    expected = planned(workload, batch_sizes=[8], seed=4, folder=folder)
+    assert [replace(study, release="tests")] == expected
+    assert study.replacement == folder
+    assert study.name == "replaced/mine/fc_64_64_64/sgd at batch size 8"
+    # A whole number is not told from the same one with a fraction.
+    assert repr(study.workload.goal) == "1.0"
+
+
+def test_other_data_sets_of_the_plan_stay_their_own(plan: Path) -> None:
+    other = f'[[sweep]]\nworkloads = ["{FASHION}"]\nbatch_sizes = [8]\n'
+    plan.write_text(f"{REPLACE}{SWEEP}{other}")
+    mine, fashion = studies_of(plan)
+    assert (mine.workload.goal, mine.workload.train_examples) == (None, 88)
+    assert (fashion.workload, fashion.replacement) == (WORKLOADS[FASHION], None)
+
+
+def test_batch_sizes_are_those_that_fit_the_folder(plan: Path) -> None:
+    plan.write_text(f'{REPLACE}[[sweep]]\nworkloads = ["{WORKLOAD}"]')
+    # The published sizes below the 88 examples, and all of these, as the published ones end.
+    sizes = [study.batch_size for study in studies_of(plan)]
+    assert sizes == [1, 2, 4, 8, 16, 32, 64, 88]
+
+
+def test_sweeps_may_share_a_workload_on_the_folder(plan: Path) -> None:
+    twice = SWEEP.replace("[8]", "[16]")
+    plan.write_text(f"{REPLACE}{SWEEP}{twice}")
+    assert [study.batch_size for study in studies_of(plan)] == [8, 16]
+    plan.write_text(f"{REPLACE}{SWEEP}{SWEEP}")
+    with pytest.raises(
+        UsageError, match=r"\[\[sweep\]\] 2: replaced/mine/fc_64_64_64/sgd at batch"
+    ):
+        studies_of(plan)
+
+
+def test_vocabulary_is_that_of_the_option(plan: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from producers.datasets.forms import TextForm
+    from producers.datasets.text.vocabulary import train_vocabulary
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(plan.parent / "cache"))
+    write_made_up("brown", plan.parent / "sentences")
+    sentences = (plan.parent / "sentences/ca01").read_text().splitlines()
     train_vocabulary(300, ["test"], lambda: sentences)
-    (model,) = (tmp_path / "cache").rglob("sentencepiece.model")
-    mine = Replacement("brown", "mine", tmp_path / "data")
-    found = replace_data([workload], [mine], goal=None, vocabulary=model)
-    ((changed, _),) = found.values()
-    assert changed.form == TextForm(300, workload.form.length)
-    own = replace_data([workload], [mine], goal=None)["replaced/mine/transformer_tiny/sgd"][0]
-    assert own.form != changed.form
-    assert own.data_sha256 != changed.data_sha256
+    (model,) = (plan.parent / "cache").rglob("sentencepiece.model")
+    (workload,) = find_workloads(["brown/transformer_tiny/sgd"])
+    plan.write_text(
+        f'{RELEASE}replace = ["brown=mine:sentences"]\n'
+        f'[[sweep]]\nworkloads = ["{workload.name}"]\nbatch_sizes = [8]\n'
+    )
+    (study,) = studies_of(plan, vocabulary=model)
+    assert study.workload.form == TextForm(300, 64)
 
 
 @pytest.mark.parametrize(
-    ("source", "form", "train", "validation", "test"),
+    ("top", "part"),
     [
-        # Worked by hand from the sizes in the writers and the shares that the loaders hold out.
-        ("mnist", GREY_28, 88, 8, 8),
-        ("fashion_mnist", GREY_28, 88, 8, 8),
-        ("cifar_10", ImageForm(32, 32, 3, 10), 72, 8, 8),
-        ("imagenet", ImageForm(16, 16, 3, 4), 200, 8, 8),
-        ("open_images_v4", ImageForm(16, 16, 3, 5, multi_label=True), 64, 8, 8),
-        ("lm1b", TextForm(300, 16), 120, 8, 8),
-        ("common_crawl", TextForm(300, 16), 144, 8, 8),
-        ("brown", TextForm(300, 16), 213, 8, 8),
+        ('replace = "mnist=mine:digits"', "should be a list of SOURCE=NAME:FOLDER, such as ["),
+        ('replace = ["mnist=mine:gone"]', "the folder gone that is to replace mnist does not ex"),
+        ('replace = ["lm1b=mine:digits"]', "takes its examples from lm1b, but from mnist"),
+        ("goal = 0.1", "goal is for data that replace names"),
+        ('replace = ["mnist=mine:digits"]\ngoal = nan', "goal is NaN, and should be a number"),
+        ('replace = ["mnist=mine:digits"]\ngoal = 1' + "0" * 400, "goal is 10000"),
     ],
 )
-def test_made_up_data_is_read_as_the_real_is(
-    source: str,
-    form: ImageForm | TextForm,
-    train: int,
-    validation: int,
-    test: int,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from producers.datasets.load import load_dataset
-
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    write_made_up(source, tmp_path / "data")
-    data = load_dataset(source, form=form, folder=tmp_path / "data")
-    assert (len(data.train), len(data.validation), len(data.test)) == (train, validation, test)
-    first = {path: path.read_bytes() for path in (tmp_path / "data").rglob("*") if path.is_file()}
-    write_made_up(source, tmp_path / "data")
-    assert first == {path: path.read_bytes() for path in first}
-
-
-def test_made_up_data_of_an_unknown_data_set(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="unknown data set 'mnits'; closest: mnist"):
-        write_made_up("mnits", tmp_path)
+def test_what_replaces_nothing_is_one_sentence(top: str, part: str, plan: Path) -> None:
+    plan.write_text(f"{RELEASE}{top}\n{SWEEP}")
+    with pytest.raises(UsageError) as caught:
+        studies_of(plan)
+    sentence = str(caught.value)
+    assert sentence.startswith(f"the plan {plan}: ")
+    assert part in sentence
+    assert "\n" not in sentence

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from producers.search import Choice, Range, points, search_space_json
+from producers.search import Choice, Range, Sobol, points, search_space_json
 
 POSITIONS = st.floats(0, 1, exclude_max=True)
 
@@ -80,25 +80,18 @@ def test_points_fill_the_space_evenly() -> None:
     assert len(cells) == 64
 
 
-def test_another_seed_gives_other_points() -> None:
-    assert points(SPACE, seed=5, first=0, count=1) != ALL[:1]
-
-
 def test_a_sequence_that_is_not_scrambled_by_hand() -> None:
     """The first points of the two-dimensional sequence, on ranges of 16 steps a dimension."""
     space = {"x": Range(0.0, 16.0), "y": Range(0.0, 16.0)}
     expected = [(0, 0), (8, 8), (12, 4), (4, 12), (6, 6), (14, 14), (10, 2)]
     for seed in (1, 2):
-        drawn = points(space, seed=seed, first=0, count=7, scramble=False)
+        drawn = points(space, seed=seed, first=0, count=7, sobol=Sobol(scramble=False))
         assert [(point["x"], point["y"]) for point in drawn] == expected
     for first, count, skip in ((0, 6, 1), (2, 2, 1), (0, 1, 6)):
-        part = points(space, seed=1, first=first, count=count, scramble=False, skip=skip)
+        sobol = Sobol(scramble=False, skip=skip)
+        part = points(space, seed=1, first=first, count=count, sobol=sobol)
         start = first + skip
         assert [(each["x"], each["y"]) for each in part] == expected[start : start + count]
-
-
-def test_skipped_points_of_a_scrambled_sequence() -> None:
-    assert points(SPACE, seed=4, first=1, count=3, skip=5) == ALL[6:9]
 
 
 def test_search_space_as_the_archive_writes_it() -> None:
@@ -120,8 +113,3 @@ def test_search_space_as_the_archive_writes_it() -> None:
 def test_ranges_that_make_no_sense_are_refused(arguments: tuple) -> None:  # type: ignore[type-arg]
     with pytest.raises(ValueError, match="range"):
         Range(*arguments)
-
-
-def test_an_empty_choice_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least one"):
-        Choice(())

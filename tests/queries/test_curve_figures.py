@@ -9,22 +9,22 @@ time, a maximised metric, the same data set, model and optimizer in two collecti
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from replica import plan_study, write_archive
-from support import figure_rules, rules
-from support import published_figures as published
-from support.archives import imported
-from support.figure_points import agree, figure_points
 
-from dbtool.store.database import open_for_reading
+from tests.replica import plan_study
+from tests.support import figure_rules
+from tests.support import published_figures as published
+from tests.support.figure_points import agree, figure_points
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable
 
-    import duckdb
-    from support.figure_rules import Curve, Point, Releases
+    from dbtool.store.database import Database
+    from tests.support.figure_rules import Curve, Point, Releases
+    from tests.support.rules import StudyFrames
 
 NM = published.NM
 CNN = f"mnist/simple_cnn_base/{NM}"
@@ -58,127 +58,112 @@ PLANS = (
     plan_study(CNN, 64, complete=104),
     plan_study(CRAWL, 128, complete=53),
     plan_study(LSTM, 64, complete=54),
+    plan_study(f"solution_quality/{CNN}", 64, complete=108),
     plan_study(f"imagenet/resnet_50/{NM}", 128, complete=40),
     plan_study("mnist/simple_cnn_base/sgd", 1, complete=0),
 )
 
 
-@pytest.fixture(scope="module")
-def releases(tmp_path_factory: pytest.TempPathFactory) -> Releases:
-    folder = tmp_path_factory.mktemp("curves")
-    write_archive(folder, studies=PLANS, seed=8, layout="folder")
-    return {"published": rules.read_archive(folder / "batch_science")}
+@pytest.fixture
+def releases(replica: tuple[list[StudyFrames], Database]) -> Releases:
+    return {"published": replica[0]}
 
 
-@pytest.fixture(scope="module")
-def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    folder = tmp_path_factory.mktemp("imported")
-    write_archive(folder / "replica.tar", studies=PLANS, seed=8, layout="tar", order="shuffled")
-    imported(folder / "replica.tar", folder / "db")
-    with open_for_reading(folder / "db") as opened:
-        yield opened
+@pytest.fixture
+def db(replica: tuple[list[StudyFrames], Database]) -> Database:
+    return replica[1]
 
 
-STEPS_FIGURES = {
-    "figure_01": published.FIGURE_1,
-    "figure_04": published.FIGURE_4,
-    "training-set-steps": published.of_split("train"),
-    "test-set-steps": published.of_split("test"),
-}
-NORMALISED_FIGURES = {
-    "figure_03": published.FIGURE_3,
-    "figure_05": published.FIGURE_5,
-    "figure_06": published.FIGURE_6,
-}
+steps, normalised, best = (
+    figure_rules.steps_points, figure_rules.normalised_points, figure_rules.best_points,
+)  # fmt: skip
+effective = partial(figure_rules.metaparameter_points, name="effective_learning_rate")
 # Another goal gives other points, also those of a metric that has nothing to do with it.
-REQUESTS: tuple[dict[str, Any], ...] = (
+GOALS_AND_TRIALS: tuple[dict[str, Any], ...] = (
     {},
     {"trials": 4},
     {"goal": 0.0203},
     {"goal": 4.5, "trials": 7},
 )
+# A figure's curves and rule, and what it is asked for with.
+FIGURES: dict[str, tuple[list[Curve], Callable[..., list[Point]], tuple[dict[str, Any], ...]]] = {
+    "figure_01": (published.FIGURE_1, steps, GOALS_AND_TRIALS),
+    "figure_02": (published.FIGURE_2, steps, ({}, {"trials": 4}, {"goal": 0.02})),
+    "figure_03": (published.FIGURE_3, normalised, GOALS_AND_TRIALS),
+    "figure_04": (published.FIGURE_4, steps, GOALS_AND_TRIALS),
+    "figure_05": (published.FIGURE_5, normalised, GOALS_AND_TRIALS),
+    "figure_06": (published.FIGURE_6, normalised, GOALS_AND_TRIALS),
+    "figure_08": (published.FIGURE_8, effective, GOALS_AND_TRIALS),
+    # All trials, also those past the hundredth.
+    "figure_11": (published.FIGURE_11, best, ({}, {"trials": 5})),
+    "solution-quality-zoomed": (published.FIGURE_11, best, ({}, {"trials": 5})),
+    "training-set-steps": (published.of_split("train"), steps, GOALS_AND_TRIALS),
+    "test-set-steps": (published.of_split("test"), steps, GOALS_AND_TRIALS),
+    "trial-budget": (published.TRIAL_BUDGET, steps, ({}, {"goal": 0.0203})),
+}
 
 
-def asked(curves: Sequence[Curve], request: dict[str, Any]) -> list[Curve]:
-    """The curves with the request's goal and trials in place of their own."""
-    changes: dict[str, Any] = {}
-    if "goal" in request:
-        changes["goal"] = str(request["goal"])
-    if "trials" in request:
-        changes["trials"] = request["trials"]
-    return [replace(curve, **changes) for curve in curves]
-
-
-def reached(points: Sequence[Point]) -> int:
-    return sum(point["y"] is not None for point in points)
-
-
-@pytest.mark.parametrize("request_", REQUESTS, ids=str)
-@pytest.mark.parametrize("figure", STEPS_FIGURES)
-def test_steps_to_result(
-    figure: str,
-    request_: dict[str, Any],
-    releases: Releases,
-    connection: duckdb.DuckDBPyConnection,
+@pytest.mark.parametrize(
+    ("figure", "request_"),
+    [(figure, request) for figure, (*_, requests) in FIGURES.items() for request in requests],
+    ids=str,
+)
+def test_every_point(
+    figure: str, request_: dict[str, Any], releases: Releases, db: Database
 ) -> None:
-    expected = figure_rules.steps_points(asked(STEPS_FIGURES[figure], request_), releases)
-    agree(figure_points(connection, figure, **request_), expected, kind="steps_to_result")
-    assert reached(expected) >= (4 if request_ else 15)
+    curves, rule, _ = FIGURES[figure]
+    changes = request_ | ({"goal": str(request_["goal"])} if "goal" in request_ else {})
+    curves = [replace(curve, **changes) for curve in curves]
+    if figure == "figure_02" and "goal" in request_:
+        curves = [
+            replace(curve, name=f"goal {curve.goal}") for curve in curves if curve.series == 1
+        ]
+    expected = rule(curves, releases)
+    if figure == "figure_02":
+        expected = [{**point, "perfect": None} for point in expected]
+    points = figure_points(db, figure, **request_)
+    agree(points, expected)
+    assert request_ or sum(point["y"] is not None for point in expected) >= 4
+    if rule is normalised:
+        assert any(point["x"] is None for point in expected) == (figure != "figure_05")
+    if figure == "solution-quality-zoomed":
+        rows: dict[int, list[float]] = {}
+        for point in expected:
+            if point["y"] is not None:
+                rows.setdefault((point["panel_order"] + 1) // 2, []).append(point["y"])
+        for point in points:
+            lowest = min(rows[(point["panel_order"] + 1) // 2])
+            assert point["y_from"] < lowest < point["y_to"] < 2 * lowest
 
 
-@pytest.mark.parametrize("request_", REQUESTS, ids=str)
-@pytest.mark.parametrize("figure", NORMALISED_FIGURES)
-def test_normalised_steps(
-    figure: str,
-    request_: dict[str, Any],
-    releases: Releases,
-    connection: duckdb.DuckDBPyConnection,
+def test_the_trials_past_the_hundredth_make_a_difference(releases: Releases) -> None:
+    hundred = [replace(curve, trials=100) for curve in published.FIGURE_11]
+    assert best(hundred, releases) != best(published.FIGURE_11, releases)
+
+
+def test_the_parameter_trials_takes_the_place_of_larger_numbers(
+    releases: Releases, db: Database
 ) -> None:
-    expected = figure_rules.normalised_points(asked(NORMALISED_FIGURES[figure], request_), releases)
-    agree(figure_points(connection, figure, **request_), expected, kind="normalised")
-    assert any(point["x"] is None for point in expected) == (figure != "figure_05")
+    fewer = {
+        (curve.panel, number): replace(
+            curve, series=number, trials=number, name=f"first {number} trials"
+        )
+        for curve in published.TRIAL_BUDGET
+        for number in [min(curve.first, 30)]
+    }
+    agree(figure_points(db, "trial-budget", trials=30), steps(list(fewer.values()), releases))
 
 
-def test_goals_of_figure_2(releases: Releases, connection: duckdb.DuckDBPyConnection) -> None:
-    expected = [
-        {**point, "perfect": None}
-        for point in figure_rules.steps_points(published.FIGURE_2, releases)
-    ]
-    agree(figure_points(connection, "figure_02"), expected, kind="steps_to_result")
-
-
-def test_one_goal_leaves_one_curve_a_panel_of_figure_2(
-    releases: Releases, connection: duckdb.DuckDBPyConnection
-) -> None:
-    curves = [curve for curve in published.FIGURE_2 if curve.series == 1]
-    expected = [
-        {**point, "perfect": None, "series": "goal 0.02"}
-        for point in figure_rules.steps_points(asked(curves, {"goal": 0.02}), releases)
-    ]
-    agree(figure_points(connection, "figure_02", goal=0.02), expected, kind="steps_to_result")
-
-
-@pytest.mark.parametrize("trials", [None, 20])
-def test_label_smoothing(
-    trials: int | None, releases: Releases, connection: duckdb.DuckDBPyConnection
-) -> None:
-    request = {} if trials is None else {"trials": trials}
-    best = figure_rules.best_points(asked(published.FIGURE_7_BEST, request), releases)
-    steps = figure_rules.steps_points(asked(published.FIGURE_7_STEPS, request), releases)
-    points = figure_points(connection, "figure_07", **request)
-    agree([point for point in points if point["panel_order"] == 1], best, kind="best")
-    agree([point for point in points if point["panel_order"] == 2], steps, kind="steps_to_result")
-    assert len({point["trial_id"] for point in best}) > 3
-
-
-@pytest.mark.parametrize("request_", REQUESTS, ids=str)
-def test_effective_learning_rates(
-    request_: dict[str, Any], releases: Releases, connection: duckdb.DuckDBPyConnection
-) -> None:
-    expected = figure_rules.metaparameter_points(
-        asked(published.FIGURE_8, request_), releases, "effective_learning_rate"
-    )
-    agree(figure_points(connection, "figure_08", **request_), expected, kind="metaparameter")
+@pytest.mark.parametrize("trials", [100, 20])
+def test_label_smoothing(trials: int, releases: Releases, db: Database) -> None:
+    points = figure_points(db, "figure_07", trials=trials)
+    for panel, curves, rule in (
+        (1, published.FIGURE_7_BEST, best),
+        (2, published.FIGURE_7_STEPS, steps),
+    ):
+        expected = rule([replace(curve, trials=trials) for curve in curves], releases)
+        agree([point for point in points if point["panel_order"] == panel], expected)
+        assert len({point["trial_id"] for point in expected}) > 3
 
 
 @pytest.mark.parametrize(
@@ -186,13 +171,9 @@ def test_effective_learning_rates(
     [("optimal-learning-rate", "learning_rate", 35), ("optimal-momentum", "momentum", 22)],
 )
 def test_optimal_metaparameters_of_all_workloads(
-    figure: str,
-    name: str,
-    panels: int,
-    releases: Releases,
-    connection: duckdb.DuckDBPyConnection,
+    figure: str, name: str, panels: int, releases: Releases, db: Database
 ) -> None:
-    points = figure_points(connection, figure)
+    points = figure_points(db, figure)
     # The order of so many panels is the query's; what they show is not.
     curves = {
         point["panel_order"]: published.curve(
@@ -203,7 +184,7 @@ def test_optimal_metaparameters_of_all_workloads(
     assert len(curves) == len({curve.workload for curve in curves.values()}) == panels
     assert all(curve.name == curve.workload.split("/")[-2] for curve in curves.values())
     expected = figure_rules.metaparameter_points(list(curves.values()), releases, name)
-    agree(points, expected, kind="metaparameter")
+    agree(points, expected)
     assert name == "learning_rate" or any(point.get("at_border") for point in expected)
 
 
@@ -219,43 +200,3 @@ GOALS = (
 def goal_of(workload: str) -> str:
     """The goal of a workload, as the papers' figures about it have it."""
     return next(goal for words, goal in GOALS if words in workload)
-
-
-@pytest.mark.parametrize("trials", [None, 5])
-@pytest.mark.parametrize("figure", ["figure_11", "solution-quality-zoomed"])
-def test_best_values_within_budgets(
-    figure: str,
-    trials: int | None,
-    releases: Releases,
-    connection: duckdb.DuckDBPyConnection,
-) -> None:
-    request = {} if trials is None else {"trials": trials}
-    expected = figure_rules.best_points(asked(published.FIGURE_11, request), releases)
-    points = figure_points(connection, figure, **request)
-    agree(points, expected, kind="best")
-    assert reached(expected) > 40
-    if figure == "solution-quality-zoomed":
-        for point in points:
-            row = [
-                other["y"]
-                for other in expected
-                if (other["panel_order"] + 1) // 2 == (point["panel_order"] + 1) // 2
-            ]
-            lowest = min(y for y in row if y is not None)
-            assert point["y_low"] < lowest < point["y_high"] < 2 * lowest
-
-
-@pytest.mark.parametrize("trials", [None, 30])
-def test_steps_from_fewer_trials(
-    trials: int | None, releases: Releases, connection: duckdb.DuckDBPyConnection
-) -> None:
-    curves = {
-        (curve.panel, number): replace(
-            curve, series=number, trials=number, name=f"first {number} trials"
-        )
-        for curve in published.TRIAL_BUDGET
-        for number in [min(curve.trials, trials or 100)]
-    }
-    expected = figure_rules.steps_points(list(curves.values()), releases)
-    request = {} if trials is None else {"trials": trials}
-    agree(figure_points(connection, "trial-budget", **request), expected, kind="steps_to_result")

@@ -7,21 +7,18 @@ past the hundredth that reach the goal first, INFEASIBLE ones that reach it, unu
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
-from replica import plan_study, write_archive
-from support import rules, trial_rules
-from support.archives import imported
 
-from dbtool.figures.points import Request, filled_query
-from dbtool.figures.specs import find_figure
-from dbtool.store.database import open_for_reading
+from tests.replica import plan_study
+from tests.support import rules, trial_rules
+from tests.support.figure_points import figure_rows as rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from dbtool.store.database import Database
+    from tests.support.rules import StudyFrames
 
-    import duckdb
 
 BASE = "lm1b/transformer_base/nesterov_momentum"
 CNN = "mnist/simple_cnn_base/nesterov_momentum"
@@ -47,52 +44,18 @@ PLANS = (
 EPOCH = 30_301_028
 
 
-@pytest.fixture(scope="module")
-def studies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, rules.StudyFrames]:
+@pytest.fixture
+def studies(replica: tuple[list[StudyFrames], Database]) -> dict[str, StudyFrames]:
     """The studies that were written, by their folder."""
-    folder = tmp_path_factory.mktemp("trials")
-    write_archive(folder, studies=PLANS, seed=3, layout="folder")
-    read = rules.read_archive(folder / "batch_science")
-    return {f"{study.workload}/{study.study['batch_size']}": study for study in read}
+    return {f"{study.workload}/{study.study['batch_size']}": study for study in replica[0]}
 
 
-@pytest.fixture(scope="module")
-def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    folder = tmp_path_factory.mktemp("imported")
-    write_archive(folder / "replica.tar", studies=PLANS, seed=3, layout="tar", order="shuffled")
-    imported(folder / "replica.tar", folder / "db")
-    with open_for_reading(folder / "db") as opened:
-        yield opened
+@pytest.fixture
+def db(replica: tuple[list[StudyFrames], Database]) -> Database:
+    return replica[1]
 
 
-def rows(
-    connection: duckdb.DuckDBPyConnection, figure: str, columns: str, **request: Any
-) -> list[tuple[Any, ...]]:
-    """The columns of a figure's points, in their order."""
-    query = filled_query(find_figure(figure), Request(**request)).rstrip().rstrip(";")
-    found: list[tuple[Any, ...]] = connection.execute(f"SELECT {columns} FROM ({query})").fetchall()
-    return found
-
-
-SCATTER = "panel, series, x, y, trial_id, best, steps"
-LACKING = ("goal achieved", None, None, None, False, None)
-
-
-def scatter_rows(
-    studies: dict[str, rules.StudyFrames],
-    panel: str,
-    path: str,
-    metric: str,
-    goal: str,
-    **budget: Any,
-) -> list[tuple[Any, ...]]:
-    """What a scatter plot shows of a study, or the row that tells it is not there."""
-    if path not in studies:
-        return [(panel, *LACKING)]
-    return [(panel, *row) for row in trial_rules.scatter(studies[path], metric, goal, **budget)]
-
-
-def within(study: rules.StudyFrames | None, budget: int) -> int:
+def within(study: StudyFrames | None, budget: int) -> int:
     """The steps that a scatter plot says its trials had: those of the longest, if fewer."""
     if study is None:
         return budget
@@ -100,111 +63,111 @@ def within(study: rules.StudyFrames | None, budget: int) -> int:
     return min(budget, int(taken["steps"].max()))
 
 
-@pytest.mark.parametrize("goal", [None, "5.1"])
+# Of a scatter plot's panels: title, study, metric, goal, and the budget of steps.
+Panels: TypeAlias = "list[tuple[str, str, str, str, float]]"
+EPOCHS = {size: EPOCH / size for size in (128, 256, 512, 1_024, 2_048, 4_096)}
+STEPS = dict.fromkeys((512, 1_024, 2_048, 4_096, 8_192, 16_384), 25_000.0)
+
+
+def figure_9(goal: str, budgets: dict[int, float]) -> Panels:
+    return [
+        (f"Batch size {size:,}", f"{BASE}/{size}", ENTROPY, goal, budget)
+        for size, budget in budgets.items()
+    ]
+
+
+def figure_10() -> Panels:
+    workloads = {size: f"lm1b/transformer_{size}/nesterov_momentum" for size in SIZES}
+    return [
+        (f"Transformer {size.replace('_', ' ')}", f"{workload}/1024", ENTROPY, "4.2", 50_000)
+        for size, workload in workloads.items()
+    ]
+
+
+# The one with the most trials, and of those that search the momentum.
+LARGEST: Panels = [
+    (f"Batch size {n:,}", f"{CNN}/{n}", VAL, "0.01", math.inf) for n in (1, 128, 8_192)
+]
+SMALL_TITLE = "fc_64_64_64 on mnist with sgd, batch size 2"
+IMAGES_TITLE = "resnet_50 on open_images_v4 with nesterov_momentum, batch size 256"
+NAMED: Panels = [
+    (SMALL_TITLE, "mnist/fc_64_64_64/sgd/2", VAL, "0.03", math.inf),
+    (IMAGES_TITLE, f"{IMAGES}/256", PRECISION, "0.31", math.inf),
+]
+
+
 @pytest.mark.parametrize(
-    ("figure", "batch_sizes", "budget"),
+    ("figure", "request_", "panels"),
     [
-        ("9a", (128, 256, 512, 1_024, 2_048, 4_096), None),
-        ("9b", (512, 1_024, 2_048, 4_096, 8_192, 16_384), 25_000),
+        ("9a", {}, figure_9("3.9", EPOCHS)),
+        ("9a", {"goal": 5.1}, figure_9("5.1", EPOCHS)),
+        ("9b", {}, figure_9("3.9", STEPS)),
+        ("9b", {"goal": 5.1}, figure_9("5.1", STEPS)),
+        ("10", {}, figure_10()),
+        ("scatter", {}, LARGEST),
+        ("scatter", {"workloads": (IMAGES, "mnist/fc_64_64_64/sgd")}, NAMED),
     ],
 )
-def test_figure_9(
+def test_every_trial_of_a_scatter_plot(
     figure: str,
-    batch_sizes: tuple[int, ...],
-    budget: int | None,
-    goal: str | None,
-    studies: dict[str, rules.StudyFrames],
-    connection: duckdb.DuckDBPyConnection,
+    request_: dict[str, Any],
+    panels: Panels,
+    studies: dict[str, StudyFrames],
+    db: Database,
 ) -> None:
-    expected = [
-        row
-        for size in batch_sizes
-        for row in scatter_rows(
-            studies,
-            f"Batch size {size:,}",
-            f"{BASE}/{size}",
-            ENTROPY,
-            goal or "3.9",
-            most_steps=budget or EPOCH / size,
-        )
-    ]
-    found = rows(connection, figure, SCATTER, goal=None if goal is None else float(goal))
-    assert found == expected
+    expected: list[tuple[Any, ...]] = []
+    for panel, path, metric, goal, most_steps in panels:
+        found = [("goal achieved", None, None, None, False, None)]
+        if path in studies:
+            found = trial_rules.scatter(studies[path], metric, goal, most_steps=most_steps)
+        expected += [(panel, *row) for row in found]
+    assert rows(db, figure, "panel, series, x, y, trial_id, best, steps", **request_) == expected
 
 
-def test_a_budget_leaves_out_what_came_later(
-    studies: dict[str, rules.StudyFrames], connection: duckdb.DuckDBPyConnection
+@pytest.mark.parametrize(
+    ("figure", "x_from", "x_to", "y_from", "y_to"),
+    [
+        ("9a", 10**-4.5, 10**-0.5, 1e-6, 10),
+        ("9b", 10**-4.5, 10**-0.5, 1e-6, 10),
+        ("10", 1e-4, 1e-1, 1e-4, 1e-1),
+    ],
+)
+def test_the_axes_are_those_of_the_paper(
+    figure: str, x_from: float, x_to: float, y_from: float, y_to: float, db: Database
 ) -> None:
+    [found] = rows(db, figure, "DISTINCT x_from, x_to, y_from, y_to")
+    assert found == pytest.approx((x_from, x_to, y_from, y_to))
+
+
+def test_a_budget_leaves_out_what_came_later(studies: dict[str, StudyFrames], db: Database) -> None:
     late = {
         row[2]
         for row in trial_rules.classed(studies[f"{BASE}/4096"], ENTROPY, "3.9")
         if row[2] is not None and row[2] > EPOCH / 4_096
     }
     assert late
-    shown = rows(connection, "9a", "steps", goal=None)
-    assert not late & {steps for (steps,) in shown}
-    sizes = (128, 256, 512, 1_024, 2_048, 4_096)
-    assert set(rows(connection, "9a", "batch_size, most_steps")) == {
-        (size, within(studies.get(f"{BASE}/{size}"), EPOCH // size)) for size in sizes
+    assert not late & {steps for (steps,) in rows(db, "9a", "steps")}
+    assert set(rows(db, "9a", "batch_size, most_steps")) == {
+        (size, within(studies.get(f"{BASE}/{size}"), EPOCH // size)) for size in EPOCHS
     }
 
 
-def test_figure_10(
-    studies: dict[str, rules.StudyFrames], connection: duckdb.DuckDBPyConnection
-) -> None:
-    expected = [
-        row
-        for size in SIZES
-        for row in scatter_rows(
-            studies,
-            f"Transformer {size.replace('_', ' ')}",
-            f"lm1b/transformer_{size}/nesterov_momentum/1024",
-            ENTROPY,
-            "4.2",
-            most_steps=50_000,
-        )
-    ]
-    assert rows(connection, "10", SCATTER) == expected
-    assert ("Transformer narrow and shallow", *LACKING) in expected
-
-
-def test_the_first_trials_of_a_scatter_plot(connection: duckdb.DuckDBPyConnection) -> None:
-    everything = rows(connection, "10", "panel_order, trial_id")
-    first = rows(connection, "10", "panel_order, trial_id, trials, asked_trials", trials=3)
+def test_the_first_trials_of_a_scatter_plot(db: Database) -> None:
+    everything = rows(db, "10", "panel_order, trial_id")
+    first = rows(db, "10", "panel_order, trial_id, trials, asked_trials", trials=3)
     for panel in (1, 2, 3):
         ids = sorted(trial_id for place, trial_id in everything if place == panel)
         taken = sorted(row[1:] for row in first if row[0] == panel)
         assert taken == [(trial_id, 3, 3) for trial_id in ids[:3]]
 
 
-def test_the_borders_of_a_scatter_plot(
-    studies: dict[str, rules.StudyFrames], connection: duckdb.DuckDBPyConnection
-) -> None:
-    found = set(rows(connection, "9b", "x_low, x_high, y_low, y_high, most_steps, batch_size"))
+def test_the_borders_of_a_scatter_plot(studies: dict[str, StudyFrames], db: Database) -> None:
+    found = set(rows(db, "9b", "x_low, x_high, y_low, y_high, most_steps, batch_size"))
     borders = (1e-4, 10.0, 1 - 0.9999, 1 - 0.9)
     assert {row for row in found if row[0] is not None} == {
         (*borders, within(studies[f"{BASE}/{size}"], 25_000), size)
         for size in (512, 1_024, 4_096, 16_384)
     }
-
-
-def test_scatter_of_any_workload(
-    studies: dict[str, rules.StudyFrames], connection: duckdb.DuckDBPyConnection
-) -> None:
-    # The one with the most trials, and of those that search the momentum.
-    expected = [
-        row
-        for size in (1, 128, 8_192)
-        for row in scatter_rows(studies, f"Batch size {size:,}", f"{CNN}/{size}", VAL, "0.01")
-    ]
-    assert rows(connection, "scatter", SCATTER) == expected
-    named = rows(connection, "scatter", SCATTER, workloads=(IMAGES, "mnist/fc_64_64_64/sgd"))
-    small = "fc_64_64_64 on mnist with sgd, batch size 2"
-    images = "resnet_50 on open_images_v4 with nesterov_momentum, batch size 256"
-    assert named == [
-        *scatter_rows(studies, small, "mnist/fc_64_64_64/sgd/2", VAL, "0.03"),
-        *scatter_rows(studies, images, f"{IMAGES}/256", PRECISION, "0.31"),
-    ]
 
 
 GRID = "series, x, value, low, high, trial_id, best"
@@ -230,12 +193,12 @@ def test_search_spaces(
     panel_order: int,
     name: str,
     scale: str,
-    studies: dict[str, rules.StudyFrames],
-    connection: duckdb.DuckDBPyConnection,
+    studies: dict[str, StudyFrames],
+    db: Database,
 ) -> None:
     found = [
         row
-        for row in rows(connection, figure, f"panel_order, metaparameter, scale, y, {GRID}")
+        for row in rows(db, figure, f"panel_order, metaparameter, scale, y, {GRID}")
         if row[0] == panel_order
     ]
     assert {row[1:3] for row in found} == {(name, scale)}
@@ -252,10 +215,8 @@ def test_search_spaces(
             assert (row[3], row[7], row[8]) == (value, low, high)
 
 
-def test_search_space_of_any_workload(
-    studies: dict[str, rules.StudyFrames], connection: duckdb.DuckDBPyConnection
-) -> None:
-    found = rows(connection, "search-space", f"panel, scale, {GRID}", workloads=(RESNET,))
+def test_search_space_of_any_workload(studies: dict[str, StudyFrames], db: Database) -> None:
+    found = rows(db, "search-space", f"panel, scale, {GRID}", workloads=(RESNET,))
     panels = list(dict.fromkeys(row[0] for row in found))
     assert panels == [
         *("Learning rate", "Momentum", "End learning rate factor", "Label smoothing"),
@@ -266,7 +227,7 @@ def test_search_space_of_any_workload(
     of_workload = [study for study in studies.values() if study.workload == RESNET]
     rates = trial_rules.grid(of_workload, "learning_rate", VAL, "0.25")
     assert [row[2:] for row in found if row[0] == "Learning rate"] == rates
-    default = rows(connection, "search-space", "DISTINCT workload, panel")
+    default = rows(db, "search-space", "DISTINCT workload, panel")
     assert sorted(default) == [
         (CNN, name) for name in ("Learning rate", "Momentum", "Weight decay")
     ]
@@ -277,25 +238,21 @@ READING = "trial_id, x, y, best, read_off"
 
 @pytest.mark.parametrize("first", [None, 3])
 def test_reading_steps_to_result(
-    first: int | None,
-    studies: dict[str, rules.StudyFrames],
-    connection: duckdb.DuckDBPyConnection,
+    first: int | None, studies: dict[str, StudyFrames], db: Database
 ) -> None:
     study = studies[f"{CNN}/128"]
     expected = trial_rules.reading(study, VAL, "0.01", first=first or 100)
-    found = rows(connection, "reading-steps-to-result", READING, trials=first)
+    found = rows(db, "reading-steps-to-result", READING, trials=first)
     assert found == expected
     read = rules.steps_to_result(study, VAL, "0.01", first=first or 100)
     assert [(row[1], row[0]) for row in found if row[4]] == ([] if read is None else [read])
     assert len({row[0] for row in found}) == (first or 100)
-    assert rows(connection, "reading", READING, trials=first, workloads=(CNN,)) == expected
+    assert rows(db, "reading", READING, trials=first, workloads=(CNN,)) == expected
 
 
-def test_reading_of_a_value_to_get_above(
-    studies: dict[str, rules.StudyFrames], connection: duckdb.DuckDBPyConnection
-) -> None:
+def test_reading_of_a_value_to_get_above(studies: dict[str, StudyFrames], db: Database) -> None:
     study = studies[f"{IMAGES}/256"]
-    found = rows(connection, "reading", READING, workloads=(IMAGES,), goal=0.3)
+    found = rows(db, "reading", READING, workloads=(IMAGES,), goal=0.3)
     assert found == trial_rules.reading(study, PRECISION, "0.3", first=100)
     assert sum(row[4] for row in found) == 1
 
@@ -304,12 +261,9 @@ CURVES = "panel_order, panel, series, trial_id, x, y, read_off"
 
 
 @pytest.mark.parametrize("goal", ["0.01", "0.0001"])
-def test_learning_curves(
-    goal: str, studies: dict[str, rules.StudyFrames], connection: duckdb.DuckDBPyConnection
-) -> None:
+def test_learning_curves(goal: str, studies: dict[str, StudyFrames], db: Database) -> None:
     expected = []
-    splits = (("train", "Training"), ("val", "Validation"), ("test", "Test"))
-    for place, (split, name) in enumerate(splits):
+    for place, split in enumerate(("train", "val", "test")):
         for axis in ("steps", "epochs"):
             for size in (1, 128, 8_192):
                 study = studies[f"{CNN}/{size}"]
@@ -317,7 +271,7 @@ def test_learning_curves(
                 expected += [
                     (
                         2 * place + (1 if axis == "steps" else 2),
-                        f"{name} error against {axis}",
+                        f"{split}_classification_error against {axis}",
                         f"Batch size {size:,}",
                         trial_id,
                         step if axis == "steps" else step * size / 55_000,
@@ -327,19 +281,17 @@ def test_learning_curves(
                     for step, value, read in points
                 ]
     request = {} if goal == "0.01" else {"goal": float(goal)}
-    assert rows(connection, "learning-curves", CURVES, **request) == expected
-    named = rows(connection, "curves", CURVES, workloads=(CNN,), **request)
+    assert rows(db, "learning-curves", CURVES, **request) == expected
+    named = rows(db, "curves", CURVES, workloads=(CNN,), **request)
     assert named == expected
     # The goal is drawn on the split that it is read on.
-    goals = rows(connection, "learning-curves", "DISTINCT panel_order, goal", **request)
-    assert {place for place, found in goals if found is not None} == {3, 4}
+    drawn = rows(db, "learning-curves", "DISTINCT panel_order, metric = goal_metric", **request)
+    assert {place for place, on_this_split in drawn if on_this_split} == {3, 4}
     assert any(row[6] for row in expected) == (goal == "0.01")
 
 
-def test_curves_of_a_training_set_of_unknown_size_are_against_examples(
-    connection: duckdb.DuckDBPyConnection,
-) -> None:
-    found = rows(connection, "curves", "x_label, x, step, batch_size", workloads=(HALF,))
+def test_curves_of_a_training_set_of_unknown_size_are_against_examples(db: Database) -> None:
+    found = rows(db, "curves", "x_label, x, step, batch_size", workloads=(HALF,))
     assert {row[0] for row in found} == {"Step", "Examples"}
     assert all(row[1] == row[2] * (1 if row[0] == "Step" else row[3]) for row in found)
 
@@ -351,13 +303,11 @@ def test_curves_of_a_training_set_of_unknown_size_are_against_examples(
         *("search-space", "reading-steps-to-result", "reading", "learning-curves", "curves"),
     ],
 )
-def test_another_release_has_its_own_rows(
-    figure: str, connection: duckdb.DuckDBPyConnection
-) -> None:
+def test_another_release_has_its_own_rows(figure: str, db: Database) -> None:
     """A release without the workloads has one row a curve; the other's rows stay as they are."""
     columns = "panel, series, x, y, trial_id, release_order"
-    alone = rows(connection, figure, columns)
-    both = rows(connection, figure, f"{columns}, release", release="published,other")
+    alone = rows(db, figure, columns)
+    both = rows(db, figure, f"{columns}, release", release="published,other")
     assert [row[:-1] for row in both if row[-1] == "published"] == alone
     lacking = [row for row in both if row[-1] == "other"]
     assert lacking
@@ -366,10 +316,8 @@ def test_another_release_has_its_own_rows(
     assert all(row[1] for row in lacking)
 
 
-def test_schedules_start_at_one_and_end_at_their_factor(
-    connection: duckdb.DuckDBPyConnection,
-) -> None:
-    found = rows(connection, "schedule-shapes", "series, x, y")
+def test_schedules_start_at_one_and_end_at_their_factor(db: Database) -> None:
+    found = rows(db, "schedule-shapes", "series, x, y")
     curves: dict[str, dict[float, float]] = {}
     for series, x, y in found:
         curves.setdefault(series, {})[round(x, 9)] = y

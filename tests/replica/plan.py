@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from dbtool.archive.table import CatalogWorkload, catalog, published_studies
+from dbtool.sources.archive.table import CatalogWorkload, catalog, published_studies
 from producers.search import Choice, Range, SearchSpace, search_space_json
 
 # Trained for a time rather than a number of steps: study.json says train_steps 0.
 TIME_BUDGET = frozenset({"lm1b/lstm/nesterov_momentum"})
 # Batch sizes up to these never get to the goal, so that their figures have gaps.
 GOAL_MISSED_UP_TO = {"mnist/fc_64_64_64/sgd": 2}
-FEWEST_EVALUATIONS = 12
 DECAYED_MODELS = frozenset({"resnet_8", "resnet_50", "vgg_11"})
 
 
@@ -38,8 +37,6 @@ class StudyPlan:
         last_step: the last step of most COMPLETE trials.
         evaluations: lines of most COMPLETE trials after the one of step 0.
         train_steps: as study.json gives it: last_step, or 0 for a budget of time.
-        traps: whether trials that must not count get past the goal earlier, others tie with the
-            best one, and one has a value equal to the goal before it.
         odd: whether some files are unusual, as `odd.KINDS` lists, and a metaparameter is searched
             that the published studies do not have.
     """
@@ -57,7 +54,6 @@ class StudyPlan:
     last_step: int
     evaluations: int
     train_steps: int
-    traps: bool = True
     odd: bool = False
 
     @property
@@ -125,7 +121,6 @@ def plan_study(
     infeasible: int = 4,
     evaluations: int = 20,
     seed: int = 0,
-    traps: bool = True,
     odd: bool = False,
 ) -> StudyPlan:
     """A study of a published workload with as many trials as asked for.
@@ -138,14 +133,8 @@ def plan_study(
         infeasible: the same.
         evaluations: lines of most COMPLETE trials after the one of step 0; at least 12.
         seed: of the workload's law.
-        traps: see `StudyPlan`.
         odd: see `StudyPlan`.
-
-    Raises:
-        ValueError: too few evaluations for the traps to be told apart.
     """
-    if evaluations < FEWEST_EVALUATIONS:
-        raise ValueError(f"{evaluations} evaluations: at least {FEWEST_EVALUATIONS} are needed")
     published = _published(workload)
     least, critical = scaling_law(workload, seed)
     steps = math.ceil(least * (1 + critical / batch_size))
@@ -164,7 +153,6 @@ def plan_study(
         last_step=last_step,
         evaluations=evaluations,
         train_steps=0 if workload in TIME_BUDGET else last_step,
-        traps=traps,
         odd=odd,
     )
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from . import odd
-from .answers import CountedTrials
-from .curves import ONE, Course, draw, evaluation_steps, goal_column, metric_columns
+from .curves import Course, draw, evaluation_steps, metric_columns
 from .text import csv_lines
-from .truth import Oddity, StudyTruth
+from .truth import StudyTruth
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,30 +18,15 @@ if TYPE_CHECKING:
     from .curves import Ints
     from .plan import StudyPlan
 
+Member: TypeAlias = tuple[str, bytes | None]  # a path, and the contents of a file
+
+ROOT = "batch_science"
 MOST_METAPARAMETERS = 6
 _TRAPPED = 6  # the fewest COMPLETE trials that traps are set among
 
 
-@dataclass(frozen=True)
-class TrialFiles:
-    """A trial's two files."""
-
-    trial_id: int
-    metadata: bytes
-    measurements: bytes
-
-
-@dataclass(frozen=True)
-class StudyFiles:
-    """A study's files, the trials by trial id."""
-
-    path: str
-    study: bytes
-    trials: tuple[TrialFiles, ...]
-
-
-def make_study(plan: StudyPlan, seed: int) -> tuple[StudyFiles, StudyTruth]:
-    """Draws a study: its files, and the answers they hold."""
+def make_study(plan: StudyPlan, seed: int) -> tuple[list[Member], StudyTruth]:
+    """Draws a study: its folders and files, the trials by trial id, and what they hold."""
     rng = plan.rng(seed)
     statuses = rng.permutation(
         ["COMPLETE"] * plan.complete
@@ -54,13 +37,10 @@ def make_study(plan: StudyPlan, seed: int) -> tuple[StudyFiles, StudyTruth]:
     steps, planned = evaluation_steps(plan)
     course = _course(plan, statuses, steps, planned, rng)
     cells = draw(plan, steps, course, rng)
-    counted = _counted(plan, statuses, trial_ids, steps, course, cells)
-    found = counted.steps_to_result()
-    kinds = _oddities(plan, statuses, course, trial_ids.index(found.trial_id) if found else None)
     texts = odd.finish(
-        csv_lines(steps, cells, course.length.tolist()),
+        csv_lines(steps, cells, course.length),
         statuses.tolist(),
-        kinds,
+        _oddities(plan, statuses, steps, course),
         metric_columns(plan),
     )
     metadata = _metadata(plan, trial_ids, statuses, steps, course, rng)
@@ -71,34 +51,18 @@ def make_study(plan: StudyPlan, seed: int) -> tuple[StudyFiles, StudyTruth]:
         incomplete=plan.incomplete,
         infeasible=plan.infeasible,
         measurements=sum(max(0, text.count(b"\n") - 1) for text in texts),
-        planted_steps=plan.steps_to_goal if counted.trial_ids else None,
-        steps_to_result=found,
-        best=counted.best(),
-        oddities=tuple(Oddity(trial_ids[index], kind) for index, kind in kinds.items()),
+        steps_to_result=plan.steps_to_goal if plan.complete else None,
     )
-    trials = map(TrialFiles, trial_ids, map(_json, metadata), texts)
-    return StudyFiles(plan.path, _json(plan.study_json()), tuple(trials)), truth
-
-
-def _counted(
-    plan: StudyPlan,
-    statuses: NDArray[np.str_],
-    trial_ids: list[int],
-    steps: Ints,
-    course: Course,
-    cells: NDArray[np.int32],
-) -> CountedTrials:
-    """The trials that answers are read from: the first COMPLETE ones by trial id."""
-    counted = np.flatnonzero(statuses == "COMPLETE")[: plan.trial_limit]
-    column = metric_columns(plan).index(goal_column(plan))
-    return CountedTrials(
-        trial_ids=[trial_ids[index] for index in counted],
-        steps=steps,
-        values=cells[..., column][counted],
-        there=np.arange(len(steps)) < course.length[counted][:, None],
-        goal=round(plan.goal * ONE),
-        maximize=plan.maximize,
-    )
+    folder = f"{ROOT}/{plan.path}"
+    members: list[Member] = [(folder, None), (f"{folder}/study.json", _json(plan.study_json()))]
+    for trial_id, described, text in zip(trial_ids, metadata, texts, strict=True):
+        trial = f"{folder}/{trial_id}"
+        members += [
+            (trial, None),
+            (f"{trial}/metadata.json", _json(described)),
+            (f"{trial}/measurements.csv", text),
+        ]
+    return members, truth
 
 
 def _trial_ids(count: int, rng: np.random.Generator) -> list[int]:
@@ -137,25 +101,27 @@ def _course(
         if len(counted):
             best, *others = rng.permutation(counted)[:3].tolist()
             quality[best], crossing[best] = 0, planted
-            if plan.traps and len(counted) >= _TRAPPED:
+            if len(counted) >= _TRAPPED:
                 crossing[others[0]], equal[others[1]] = planted, planted - 1
                 length[others[1]] = planned
-        if plan.traps:
-            for trap in (complete[plan.trial_limit :], incomplete, infeasible):
-                crossing[trap[:1]] = planted - 3
-                length[trap[:1]] = np.maximum(length[trap[:1]], planted)
+        for trap in (complete[plan.trial_limit :], incomplete, infeasible):
+            crossing[trap[:1]] = planted - 3
+            length[trap[:1]] = np.maximum(length[trap[:1]], planted)
     return Course(crossing, length, quality, equal)
 
 
 def _oddities(
-    plan: StudyPlan, statuses: NDArray[np.str_], course: Course, winner: int | None
+    plan: StudyPlan, statuses: NDArray[np.str_], steps: Ints, course: Course
 ) -> dict[int, str]:
-    """Which trials get an unusual file, by position; never the one that gets to the goal first."""
+    """Which trials get an unusual file, by position; never one that gets to the goal first."""
     found: dict[int, str] = {}
+    first = -1 if plan.steps_to_goal is None else np.searchsorted(steps, plan.steps_to_goal)
     for kind, status in odd.KINDS.items() if plan.odd else ():
         for index in reversed(np.flatnonzero(statuses == status).tolist()):
-            plain = index not in found and index != winner and course.equal[index] < 0
-            if plain and course.length[index] >= odd.FEWEST_LINES[kind]:
+            plain = (
+                index not in found and first != course.crossing[index] and course.equal[index] < 0
+            )
+            if plain and course.length[index] >= odd.FEWEST_LINES.get(kind, 1):
                 found[index] = kind
                 break
     return found

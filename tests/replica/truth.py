@@ -1,36 +1,8 @@
-"""The answers that a made-up archive must give."""
+"""What a made-up archive holds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Result:
-    """One measurement that answers a question.
-
-    Attributes:
-        step: the step it was taken at.
-        trial_id: the trial it was taken in.
-        value: the metric, as the double nearest to the decimal that was written.
-    """
-
-    step: int
-    trial_id: int
-    value: float
-
-
-@dataclass(frozen=True)
-class Oddity:
-    """A trial whose measurements.csv was made unusual, yet not malformed.
-
-    Attributes:
-        trial_id: the trial.
-        kind: a name in `odd.KINDS`.
-    """
-
-    trial_id: int
-    kind: str
 
 
 @dataclass(frozen=True)
@@ -44,11 +16,8 @@ class StudyTruth:
         incomplete: the same.
         infeasible: the same.
         measurements: lines of all measurements.csv, headers left out.
-        planted_steps: ceil(S_min * (1 + B_crit / B)); None where no trial gets to the goal.
-        steps_to_result: the first of the first `trial_limit` COMPLETE trials strictly past the
-            goal; None where there is none.
-        best: the best value of the goal's metric in those trials, at its first step.
-        oddities: the trials with unusual files.
+        steps_to_result: ceil(S_min * (1 + B_crit / B)), at which the first of the first
+            `trial_limit` COMPLETE trials is strictly past the goal; None where none gets there.
     """
 
     workload: str
@@ -57,15 +26,7 @@ class StudyTruth:
     incomplete: int
     infeasible: int
     measurements: int
-    planted_steps: int | None
-    steps_to_result: Result | None
-    best: Result | None
-    oddities: tuple[Oddity, ...] = ()
-
-    @property
-    def path(self) -> str:
-        """The study's folder, below the archive's root."""
-        return f"{self.workload}/{self.batch_size}"
+    steps_to_result: int | None
 
     @property
     def trials(self) -> int:
@@ -88,14 +49,3 @@ class Truth:
     def measurements(self) -> int:
         """How many measurements were written."""
         return sum(study.measurements for study in self.studies)
-
-    def study(self, workload: str, batch_size: int) -> StudyTruth:
-        """The study of that name.
-
-        Raises:
-            KeyError: it was not written.
-        """
-        for study in self.studies:
-            if (study.workload, study.batch_size) == (workload, batch_size):
-                return study
-        raise KeyError(f"{workload}/{batch_size}")

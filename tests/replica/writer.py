@@ -6,14 +6,13 @@ import bz2
 import gzip
 import tarfile
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, contextmanager
 from functools import partial
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, BinaryIO, Literal, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
-from .study import make_study
+from .study import ROOT, make_study
 from .truth import StudyTruth, Truth
 
 if TYPE_CHECKING:
@@ -21,15 +20,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .plan import StudyPlan
-    from .study import StudyFiles
+    from .study import Member
 
 Layout: TypeAlias = Literal["tar.bz2", "tar.gz", "tar", "folder"]
 Order: TypeAlias = Literal["sorted", "shuffled", "interleaved"]
-Member: TypeAlias = tuple[str, bytes | None]  # a path, and the contents of a file
 
 Part = TypeVar("Part")
 
-ROOT = "batch_science"
 TOGETHER = 8  # studies whose members are mixed where members are interleaved
 END = bytes(2 * tarfile.BLOCKSIZE)
 
@@ -53,8 +50,8 @@ def write_archive(
         order: of the members. sorted: by study, study.json first, trials by id. shuffled: studies
             in any order, and the members of each in any order. interleaved: the members of up to
             eight studies mixed with one another.
-        processes: how many work at once. With more than one, a compressed file consists of several
-            streams, one after another, which every decoder takes.
+        processes: how many work at once. A compressed file consists of several streams, one after
+            another, which every decoder takes.
     """
     plans = tuple(studies)
     positions = np.arange(len(plans))
@@ -69,14 +66,13 @@ def write_archive(
             truths.update(found)
             _write_folder(dest, members)
     else:
-        stream = layout if processes > 1 else "tar"
-        pack = partial(_pack, seed=seed, order=order, layout=stream)
-        with _open(dest, "tar" if processes > 1 else layout) as file:
-            file.write(_compressed(_headers([(ROOT, None)]), stream))
+        pack = partial(_pack, seed=seed, order=order, layout=layout)
+        with dest.open("wb") as file:
+            file.write(_compressed(_headers([(ROOT, None)]), layout))
             for data, found in _work(pack, groups, processes):
                 truths.update(found)
                 file.write(data)
-            file.write(_compressed(END, stream))
+            file.write(_compressed(END, layout))
     return Truth(tuple(truths[plan.path] for plan in plans))
 
 
@@ -108,21 +104,11 @@ def _members(
     truths = {}
     for plan in plans:
         files, truths[plan.path] = make_study(plan, seed)
-        members.extend(_study_members(files))
+        members += files
     if order != "sorted":
         order_rng = plans[0].rng(seed + 1)
         members = [members[position] for position in order_rng.permutation(len(members))]
     return members, truths
-
-
-def _study_members(files: StudyFiles) -> Iterator[Member]:
-    folder = f"{ROOT}/{files.path}"
-    yield folder, None
-    yield f"{folder}/study.json", files.study
-    for trial in files.trials:
-        yield f"{folder}/{trial.trial_id}", None
-        yield f"{folder}/{trial.trial_id}/metadata.json", trial.metadata
-        yield f"{folder}/{trial.trial_id}/measurements.csv", trial.measurements
 
 
 def _headers(members: Iterable[Member]) -> bytes:
@@ -145,19 +131,6 @@ def _compressed(data: bytes, layout: Layout) -> bytes:
     if layout == "tar.bz2":
         return bz2.compress(data)
     return gzip.compress(data, 6, mtime=0) if layout == "tar.gz" else data
-
-
-@contextmanager
-def _open(dest: Path, layout: Layout) -> Iterator[BinaryIO]:
-    """A file to write tar blocks to, compressed in one stream where the layout asks for it."""
-    with ExitStack() as stack:
-        file: BinaryIO = stack.enter_context(dest.open("wb"))
-        if layout == "tar.bz2":
-            file = cast("BinaryIO", stack.enter_context(bz2.open(file, "wb")))
-        elif layout == "tar.gz":
-            packed = gzip.GzipFile(fileobj=file, mode="wb", compresslevel=6, mtime=0, filename="")
-            file = cast("BinaryIO", stack.enter_context(packed))
-        yield file
 
 
 def _write_folder(dest: Path, members: Iterable[Member]) -> None:

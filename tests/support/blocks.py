@@ -19,7 +19,7 @@ from producers.datasets import Split
 from producers.datasets.forms import ImageForm, TextForm
 from producers.models.ghost_batch_norm import GhostBatchNorm
 from producers.models.resnet_50 import BottleneckResNet
-from producers.models.transformer import Transformer, TransformerSizes
+from producers.models.transformer import Transformer
 from producers.training.block import BlockProgram
 from producers.training.mesh import device_mesh
 from producers.training.objectives import objective_for
@@ -32,10 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from producers.datasets.forms import Form
-    from producers.training.checkpoints import Checkpoints
+    from producers.training.block_record import BlockRecord
     from producers.training.progress import Progress
-    from producers.training.records import BlockRecord
-    from producers.training.stopping import FirstToGoal
 
 Rows: TypeAlias = "dict[str, np.ndarray]"
 
@@ -112,11 +110,14 @@ PROBLEMS: Mapping[str, Problem] = {
     "normalised": _problem(lambda rngs: Normalised(8, rngs=rngs), IMAGES, 16, 0.05),
     "normalised by fours": _problem(lambda rngs: Normalised(4, rngs=rngs), IMAGES, 16, 0.05),
     "resnet": _problem(
-        lambda rngs: BottleneckResNet(3, 4, (1,), 4, dtype=jnp.float32, rngs=rngs), IMAGES, 64, 0.01
+        lambda rngs: BottleneckResNet(IMAGES, 4, (1,), dtype=jnp.float32, rngs=rngs),
+        IMAGES,
+        64,
+        0.01,
     ),
     "pairs": _problem(lambda rngs: PairsOfTokens(rngs=rngs), TEXTS, 16, 0.1),
     "transformer": _problem(
-        lambda rngs: Transformer(13, TransformerSizes(1, 8, 16, 2), dtype=jnp.float32, rngs=rngs),
+        lambda rngs: Transformer(13, 1, 8, 16, 2, dtype=jnp.float32, rngs=rngs),
         TEXTS,
         16,
         0.1,
@@ -151,7 +152,7 @@ class CountedSource:
     def __init__(self, split: Split) -> None:
         self._split = split
         self._lock = threading.Lock()
-        self.asked: list[int] = []
+        self.drawn: list[int] = []
 
     def __len__(self) -> int:
         return len(self._split)
@@ -159,7 +160,7 @@ class CountedSource:
     def read(self, examples: np.ndarray, augmentation: np.random.Generator | None) -> Split:
         """Some examples; augmented, their pixels are darkened by an amount drawn at random."""
         with self._lock:
-            self.asked += examples.tolist()
+            self.drawn += examples.tolist()
         inputs = self._split.inputs[examples]
         if augmentation is not None:
             inputs = (inputs * augmentation.uniform(0.2, 1.0)).astype(np.uint8)
@@ -204,8 +205,9 @@ def splits_of(program: BlockProgram, *, streamed: bool) -> Splits:
     form = program.trainer.form
     training = made_up_split(form, TRAINING_EXAMPLES, 1)
     other = made_up_split(form, OTHER_EXAMPLES, 2)
-    four = (training, training.first(OTHER_EXAMPLES), other, other)
-    return Splits(*(CountedSource(each) if streamed else program.put(each) for each in four))
+    place = CountedSource if streamed else program.put
+    first = training.first(OTHER_EXAMPLES)
+    return Splits(place(training), place(first), place(other), place(other))
 
 
 def train(
@@ -220,12 +222,8 @@ def train(
     splits: Splits | None = None,
     diverging: Mapping[int, float] | None = None,
     trials: int = TRIALS,
-    augmentation: bool = False,
-    sparsity: float = 0.0,
-    prune_biases: bool = False,
-    checkpoints: Checkpoints | None = None,
     evaluations: Mapping[int, bool] | None = None,
-    rule: FirstToGoal | None = None,
+    **options: Any,
 ) -> BlockRecord:
     """Trains a block.
 
@@ -240,12 +238,8 @@ def train(
         splits: others than `splits_of` gives.
         diverging: learning rates of some trials, instead of those of the problem.
         trials: how many.
-        augmentation: whether streamed training images are augmented.
-        sparsity: share of the weights that are pruned.
-        prune_biases: whether biases are among them.
-        checkpoints: of the block.
         evaluations: others than EVALUATIONS.
-        rule: when trials stop; None: at the last evaluation.
+        options: of `train_block`.
     """
     program = compiled(problem, devices, devices_a_trial, lanes, shared, micro_batch)
     rate = PROBLEMS[problem].learning_rate
@@ -262,11 +256,7 @@ def train(
         block,
         batch_size=PROBLEMS[problem].batch_size,
         evaluations=dict(evaluations or EVALUATIONS),
-        augmentation=augmentation,
-        sparsity=sparsity,
-        prune_biases=prune_biases,
-        rule=rule,
-        checkpoints=checkpoints,
+        **options,
     )
 
 

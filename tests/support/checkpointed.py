@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 from producers.training.checkpoints import Checkpoints
-from support.blocks import Rows, rows, train
+from tests.support.blocks import Rows, rows, train
 
 if TYPE_CHECKING:
     from producers.training.progress import Progress
@@ -54,7 +54,7 @@ def main() -> None:
     kind = ThenFull if full else Checkpoints
     found = block_rows(kind(Path(folder), BLOCK, 0.0))
     _limit_files(resource.RLIM_INFINITY)
-    np.savez(file, **found)
+    np.savez(file, allow_pickle=False, **found)
 
 
 def _limit_files(size: int) -> None:

@@ -1,4 +1,4 @@
-"""A small database, and a script of docs/ run on a document with it."""
+"""A small release, and a script of docs/ run on a document with it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dbtool.store.database import open_for_writing
-from dbtool.store.ingest import ingest
-
-from .made_up import curve, write_shard
+from .made_up import write_release
 
 SCRIPTS = Path(__file__).parents[2] / "docs"
 
@@ -21,9 +18,5 @@ def run_script(name: str, document: Path, database: Path) -> subprocess.Complete
 
 
 def small_database(folder: Path) -> Path:
-    """A database of one study of batch size 64, whose one trial ends with an error of 0.2."""
-    trials = [(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.2]))]
-    shard = write_shard(folder / "shards", batch_size=64, trials=trials)
-    with open_for_writing(folder / "db") as connection:
-        ingest(connection, [shard])
-    return folder / "db"
+    """A release of one study of batch size 64, with one trial."""
+    return write_release(folder / "release")

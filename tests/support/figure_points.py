@@ -1,4 +1,4 @@
-"""What a figure's query returns, and whether it is what was expected."""
+"""What the queries of figures and analyses return, and whether it is what was expected."""
 
 from __future__ import annotations
 
@@ -6,34 +6,44 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dbtool.core.resources import queries_folder
 from dbtool.figures.points import Request, filled_query
 from dbtool.figures.specs import find_figure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import duckdb
+    from dbtool.store.database import Database
 
     from .figure_rules import Point
 
 PROMISED = (
-    "panel", "series", "x", "y", "panel_order", "series_order", "kind", "release", "release_order",
-    "workload", "metric", "goal", "goal_text", "trials", "asked_trials",
+    "panel", "series", "x", "y", "panel_order", "series_order", "release", "release_order",
+    "workload", "metric", "goal", "goal_inclusive", "trials", "asked_trials",
 )  # fmt: skip
 
 
-def figure_points(
-    connection: duckdb.DuckDBPyConnection, figure: str, **request: Any
-) -> list[Point]:
+def figure_points(db: Database, figure: str, **request: Any) -> list[Point]:
     """The rows of a figure in their order, a mapping each; the promised columns are there."""
-    query = filled_query(find_figure(figure), Request(**request))
-    found = connection.execute(query)
-    names = [column for column, *_ in found.description]
-    assert set(PROMISED) <= set(names)
-    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+    found = db.sql(filled_query(find_figure(figure), Request(**request)))
+    assert set(PROMISED) <= set(found.columns)
+    return [dict(zip(found.columns, row, strict=True)) for row in found]
 
 
-def agree(found: Sequence[Point], expected: Sequence[Point], *, kind: str) -> None:
+def figure_rows(db: Database, figure: str, columns: str, **request: Any) -> list[tuple[Any, ...]]:
+    """Columns of a figure's rows, in their order."""
+    query = filled_query(find_figure(figure), Request(**request)).rstrip().rstrip(";")
+    return db.sql(f"SELECT {columns} FROM ({query})").rows()
+
+
+def analysis_rows(db: Database, name: str, columns: str) -> list[tuple[Any, ...]]:
+    """Columns of an analysis's rows, in their order."""
+    path = queries_folder() / "analyses" / f"{name}.sql"
+    query = path.read_text(encoding="utf-8").rstrip().rstrip(";")
+    return db.sql(f"SELECT {columns} FROM ({query})").rows()
+
+
+def agree(found: Sequence[Point], expected: Sequence[Point]) -> None:
     """Asserts that the rows are the expected ones, in that order, in all columns these have.
 
     Lines to compare with are rounded quotients, and everything else is equal to the last digit.
@@ -41,7 +51,6 @@ def agree(found: Sequence[Point], expected: Sequence[Point], *, kind: str) -> No
     rounded = {"perfect", "linear", "square_root", "low", "high"}
     assert [_place(point) for point in found] == [_place(point) for point in expected]
     for point, other in zip(found, expected, strict=True):
-        assert point["kind"] == kind
         for name, value in other.items():
             wanted = pytest.approx(value) if name in rounded and value is not None else value
             assert point[name] == wanted, (name, point, other)

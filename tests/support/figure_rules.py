@@ -32,7 +32,7 @@ class Curve:
         workload: the path in the archive.
         metric: as the files name it, such as val/classification_error.
         goal: a decimal; None for figures without one.
-        trials: how many COMPLETE ones count.
+        trials: how many COMPLETE ones count; None: all.
         normalise_at: the batch size whose steps are 1.
         smoothing: the label smoothing of the trials that are looked at; None: of any.
         most_steps: the budget of steps.
@@ -46,7 +46,7 @@ class Curve:
     workload: str
     metric: str
     goal: str | None = None
-    trials: int = 100
+    trials: int | None = 100
     normalise_at: int | None = None
     smoothing: float | None = None
     most_steps: int | None = None
@@ -57,6 +57,11 @@ class Curve:
     def maximize(self) -> bool:
         """Whether higher values are better."""
         return self.metric.endswith("average_precision")
+
+    @property
+    def first(self) -> int:
+        """A number of trials that no study has more of than count."""
+        return 10**9 if self.trials is None else self.trials
 
     def takes(self, parameters: Mapping[str, float]) -> bool:
         """Whether the curve looks at a trial with these metaparameters."""
@@ -142,7 +147,7 @@ def _points(
                 points.append(
                     shared
                     | {"x": study.study["batch_size"], "study": study}
-                    | {"trials": min(curve.trials, len(complete))}
+                    | {"trials": min(curve.first, len(complete))}
                     | measure(curve, study)
                 )
     return points
@@ -151,7 +156,7 @@ def _points(
 def _steps_point(curve: Curve, study: StudyFrames) -> Point:
     goal = Decimal(curve.goal or 0) + (Decimal("1e-12") if curve.inclusive else 0)
     found = rules.steps_to_result(
-        study, curve.metric, str(goal), maximize=curve.maximize, first=curve.trials,
+        study, curve.metric, str(goal), maximize=curve.maximize, first=curve.first,
         taken=curve.takes,
     )  # fmt: skip
     step, trial_id = found or (None, None)
@@ -160,7 +165,7 @@ def _steps_point(curve: Curve, study: StudyFrames) -> Point:
 
 def _best_point(curve: Curve, study: StudyFrames) -> Point:
     found = rules.best_row(
-        study, curve.metric, maximize=curve.maximize, first=curve.trials, taken=curve.takes,
+        study, curve.metric, maximize=curve.maximize, first=curve.first, taken=curve.takes,
         most_steps=curve.most_steps, most_examples=curve.most_examples,
     )  # fmt: skip
     best, step, trial_id = found or (None, None, None)
@@ -197,10 +202,7 @@ def _metaparameter(point: Point, name: str) -> Point:
     else:
         value, low, high = effective, None, None
         border = _at_border(rate, config) or _at_border(momentum, space.get("momentum"))
-    return {
-        "y": value, "low": low, "high": high, "at_border": border,
-        "effective_learning_rate": effective,
-    }  # fmt: skip
+    return {"y": value, "low": low, "high": high, "at_border": border}
 
 
 def _at_border(value: float | None, config: Mapping[str, Any] | None) -> bool:

@@ -1,4 +1,4 @@
-"""One of the processes that train together: `python -m support.host_process FOLDER CASE...`.
+"""One of the processes that train together: `python -m tests.support.host_process FOLDER CASE...`.
 
 Each has two devices. Writes what the cases gave on this process into the folder.
 """
@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from dbtool.errors import DbtoolError
+from dbtool.core.errors import DbtoolError
 from producers.devices import join_hosts
 from producers.training.checkpoints import Checkpoints
 from producers.training.hosts import from_first, is_first
-from support.blocks import CountedSource, compiled, rows, splits_of, train
+from tests.support.blocks import CountedSource, compiled, rows, splits_of, train
 
 if TYPE_CHECKING:
     from producers.training.progress import Progress
-    from support.blocks import Rows
+    from tests.support.blocks import Rows
 
 NEVER = 1e9
 DEVICES_OF_EACH = 2
@@ -65,9 +65,9 @@ def main() -> None:
     found.mkdir()
     for name in names:
         if name == RESUMED:
-            np.savez(found / name, **_resumed_rows(folder))
+            np.savez(found / name, allow_pickle=False, **_resumed_rows(folder))
         else:
-            np.savez(found / name, **_rows_and_reads(CASES[name]))
+            np.savez(found / name, allow_pickle=False, **_rows_and_reads(CASES[name]))
     told = from_first(lambda: {"process": int(jax.process_index()), "words": ["ä", 1, None]})
     assert told == {"process": 0, "words": ["ä", 1, None]}
     assert is_first() == (jax.process_index() == 0)
@@ -81,7 +81,7 @@ def _rows_and_reads(case: dict[str, Any]) -> Rows:
     splits = splits_of(program, streamed=case.get("streamed", False))
     record = train("fc", devices=DEVICES, splits=splits, **case)
     reads = {
-        part: np.array(source.asked)
+        part: np.array(source.drawn)
         for part in ("training", "validation")
         if isinstance(source := getattr(splits, part), CountedSource)
     }

@@ -32,6 +32,11 @@ def encoded(image: Image.Image, kind: str = "JPEG") -> bytes:
     return stream.getvalue()
 
 
+def idx_bytes(array: np.ndarray) -> bytes:
+    sizes = b"".join(size.to_bytes(4, "big") for size in array.shape)
+    return bytes([0, 0, 8, array.ndim]) + sizes + array.astype(np.uint8).tobytes()
+
+
 def cifar_images(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Images uint8 [count, 32, 32, 3] and labels of which every one up to nine occurs."""
     rng = np.random.default_rng(seed)
@@ -124,8 +129,7 @@ def example(features: Mapping[str, bytes | int]) -> bytes:
 
 
 def image_example(content: bytes, label: int) -> bytes:
-    features = {"image/format": b"JPEG", "image/encoded": content, "image/class/label": label}
-    return example(features)
+    return example({"image/format": b"JPEG", "image/encoded": content, "image/class/label": label})
 
 
 def write_shards(

@@ -1,8 +1,9 @@
-"""Commands that fill a database and are killed, interrupted or out of disk: what holds for all."""
+"""Commands that fill releases and are killed, interrupted or out of disk: what holds for all."""
 
 from __future__ import annotations
 
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Undisturbed:
-    """A command that fills a database, and what it does when nothing disturbs it.
+    """A command that adds to releases, and what it does when nothing disturbs it.
 
     Attributes:
         words: the command, without --db.
-        contents: what a database holds; equal where it is the same.
+        contents: what a folder of releases holds; equal where it is the same.
         seconds: how long the command takes.
         expected: the contents that it leaves.
         errors: what it printed on standard error.
@@ -55,10 +56,10 @@ def kill_and_repeat(
 
     Args:
         undisturbed: the command.
-        database: a path at which nothing is.
+        database: a path at which nothing is, for a folder of releases.
         kills: how often it is killed.
         seed: of the moments.
-        check: what holds of the database after every kill.
+        check: what holds of the folder after every kill, once there is a release in it.
     """
     seconds = undisturbed.seconds
     chance = random.Random(seed)
@@ -70,10 +71,10 @@ def kill_and_repeat(
         if _finished(process)[0] == 0:
             # The machine is quicker than it was: start over and strike earlier.
             seconds *= 0.7
-            database.unlink()
+            shutil.rmtree(database)
             continue
         struck += 1
-        if database.exists():
+        if any(database.glob("*/manifest.json")):
             check(database)
     _assert_goes_on(undisturbed, database)
 
@@ -91,20 +92,26 @@ def interrupt_and_repeat(undisturbed: Undisturbed, database: Path) -> None:
 
 
 def fill_the_disk_and_repeat(
-    undisturbed: Undisturbed, database: Path, check: Callable[[Path], None]
+    undisturbed: Undisturbed,
+    database: Path,
+    check: Callable[[Path], None],
+    most_bytes: int = 1 << 16,
 ) -> str:
     """A full disk ends the command in one sentence, which is returned, and the next one goes on.
 
     Args:
-        undisturbed: the command, which writes more than a megabyte.
-        database: a path at which nothing is.
-        check: what holds of the database while the disk is full.
+        undisturbed: the command.
+        database: a path at which nothing is, for a folder of releases.
+        check: what holds of the folder while the disk is full.
+        most_bytes: that a file may have; the command writes one with more.
     """
-    code, errors = _finished(_start(undisturbed.words, database, python_with_disk(1 << 20)))
+    python = python_with_disk(most_bytes)
+    code, errors = _finished(_start(undisturbed.words, database, python))
     assert code == 1, errors
     assert errors.count("\n") == 1, errors
-    assert "what it held is unharmed" in errors
-    check(database)
+    assert "run the same command again" in errors
+    if any(database.glob("*/manifest.json")):
+        check(database)
     _assert_goes_on(undisturbed, database)
     return errors
 

@@ -8,39 +8,33 @@
     )
 
 Each row is a mapping of "step" and any columns of the contract, other_metrics being a mapping too;
-the columns left out are null, and optional ones that no row has are left out.
+the columns left out are null.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dbtool.store.contract import (
-    FORMAT_KEY,
-    OTHER_METRICS,
-    PRODUCER_KEY,
-    STUDY_KEY,
-    TRIALS_KEY,
-    shard_format,
-    shard_name,
-    shard_schema,
-)
+from dbtool.core.contract import FOOTER_KEY, OTHER_METRICS, shard_path, shard_schema
+from dbtool.core.footer import Footer, Status, Study, Trial, Workload, plain
+from dbtool.core.manifest import About
+from dbtool.core.writer import ReleaseWriter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 Row: TypeAlias = "Mapping[str, Any]"
-Trial: TypeAlias = "tuple[int, str, Mapping[str, float], Sequence[Row]]"
+MadeTrial: TypeAlias = "tuple[int, str, Mapping[str, float], Sequence[Row]]"
 
 RELEASE = "made-up"
 WORKLOAD = "made_up/simple_cnn_base/nesterov_momentum"
-PRODUCER: Mapping[str, Any] = {
+PRODUCER: dict[str, Any] = {
     "dbtool": "0.1.0",
     "python": "3.11.0",
     "jax": "0.10.2",
@@ -55,7 +49,7 @@ PRODUCER: Mapping[str, Any] = {
     "batches": "own",
     "created": "2025-01-01T00:00:00Z",
 }
-SEARCH_SPACE: Mapping[str, Any] = {
+SEARCH_SPACE: dict[str, dict[str, Any]] = {
     "learning_rate": {"type": "DOUBLE", "min_value": 1e-4, "max_value": 10.0, "scale": "LOG"},
     "momentum": {"type": "DOUBLE", "min_value": 0.5, "max_value": 0.999, "scale": "LINEAR"},
 }
@@ -88,10 +82,16 @@ def curve(
     return rows
 
 
-def definition(workload: str = WORKLOAD, **changes: Any) -> dict[str, Any]:
-    """A workload definition; the name's last three parts are data set, model and optimizer."""
+def definition(workload: str = WORKLOAD, **changes: Any) -> Workload:
+    """A workload; the name's last three parts are data set, model and optimizer.
+
+    Args:
+        workload: its name.
+        changes: its values that replace the made-up ones; others, such as schedule, stand in the
+            producer's definition, which also repeats those that have a name here.
+    """
     *collection, dataset, model, optimizer = workload.split("/")
-    return {
+    values = {
         "workload": workload,
         "collection": "/".join(collection) or None,
         "dataset": dataset,
@@ -100,100 +100,168 @@ def definition(workload: str = WORKLOAD, **changes: Any) -> dict[str, Any]:
         "sparsity": 0.0,
         "metric": "val_classification_error",
         "goal": 0.1,
-        "maximize": False,
         "train_examples": 1000,
         **changes,
     }
+    known = {name: values[name] for name in values if name in Workload.__struct_fields__}
+    return Workload(**known, definition=values)
 
 
-def shard_table(trials: Sequence[Trial]) -> pa.Table:
-    """The rows of the trials in the given order, in the contract's columns."""
+def shard_table(trials: Sequence[MadeTrial]) -> pa.Table:
+    """The rows of the trials in the given order, in those of the contract's columns that occur."""
     rows = [{"trial_id": trial_id, **row} for trial_id, _, _, rows in trials for row in rows]
     for row in rows:
-        if isinstance(row.get(OTHER_METRICS), dict):
-            row[OTHER_METRICS] = list(row[OTHER_METRICS].items())
-    return pa.Table.from_pylist(rows, schema=shard_schema(frozenset().union(*rows)))
+        metrics = row.get(OTHER_METRICS)
+        if metrics is not None:
+            text = msgspec.json.encode({name: plain(metrics[name]) for name in sorted(metrics)})
+            row[OTHER_METRICS] = text.decode()
+    names = {"trial_id", "step"}.union(*rows)
+    fields = [field for field in shard_schema() if field.name in names]
+    return pa.Table.from_pylist(rows, schema=pa.schema(fields))
 
 
-def shard_metadata(
-    trials: Sequence[Trial],
+def shard_footer(
+    trials: Sequence[MadeTrial],
     *,
     workload: str = WORKLOAD,
     batch_size: int = 64,
-    release: str = RELEASE,
     train_steps: int | None = None,
     early_stopping: bool = False,
-    search_space: Mapping[str, Any] = SEARCH_SPACE,
-    seed: int = 0,
-    search: Mapping[str, Any] | None = None,
+    search_space: dict[str, dict[str, Any]] | None = None,
+    seed: int | None = 0,
+    search: dict[str, Any] | None = None,
     producer: Mapping[str, Any] = PRODUCER,
+    reduced: dict[str, Any] | None = None,
+    repeated_steps: bool = False,
     **changes: Any,
-) -> dict[str, Any]:
-    """The metadata of a shard before it is written as JSON, by key.
+) -> Footer:
+    """What a shard says of itself.
 
     Args:
+        trials: as `write_shard` takes them.
+        workload: its name.
+        batch_size: in examples.
         train_steps: the study's step budget; None: the fewest steps of a COMPLETE trial here.
-        changes: values of the workload definition that replace the made-up ones.
+        early_stopping: as of a study.
+        search_space: as of a study; None: `SEARCH_SPACE`.
+        seed: as of a study.
+        search: as of a study.
+        producer: as of a footer.
+        reduced: as of a footer.
+        repeated_steps: as of a footer.
+        changes: as `definition` takes them.
     """
-    steps = {trial_id: int(rows[-1]["step"] or 0) for trial_id, _, _, rows in trials}
+    steps = {trial_id: int(rows[-1]["step"]) if rows else 0 for trial_id, _, _, rows in trials}
     complete = [steps[trial_id] for trial_id, status, _, _ in trials if status == "COMPLETE"]
-    return {
-        FORMAT_KEY: shard_format(),
-        STUDY_KEY: {
-            "release": release,
-            "workload": definition(workload, **changes),
-            "batch_size": batch_size,
-            "train_steps": min(complete, default=0) if train_steps is None else train_steps,
-            "early_stopping": early_stopping,
-            "search_space": search_space,
-            "seed": seed,
-            **({} if search is None else {"search": search}),
-        },
-        TRIALS_KEY: [
-            {
-                "trial_id": trial_id,
-                "status": status,
-                "steps": steps[trial_id],
-                "metaparameters": metaparameters,
-                "seed": 1000 + trial_id,
-            }
+    return Footer(
+        study=Study(
+            workload=definition(workload, **changes),
+            batch_size=batch_size,
+            train_steps=min(complete, default=0) if train_steps is None else train_steps,
+            early_stopping=early_stopping,
+            search_space=SEARCH_SPACE if search_space is None else search_space,
+            seed=seed,
+            search=search,
+        ),
+        trials=tuple(
+            Trial(
+                trial_id=trial_id,
+                status=cast("Status", status),
+                steps=steps[trial_id],
+                metaparameters={name: plain(value) for name, value in metaparameters.items()},
+                seed=1000 + trial_id,
+            )
             for trial_id, status, metaparameters, _ in trials
-        ],
-        PRODUCER_KEY: producer,
+        ),
+        producer=dict(producer),
+        reduced=reduced,
+        repeated_steps=repeated_steps,
+    )
+
+
+def whole_table(trials: Sequence[MadeTrial]) -> pa.Table:
+    """The rows of the trials with all columns of a shard, of the study of `shard_footer`."""
+    rows, footer = shard_table(trials), shard_footer(trials)
+    workload = footer.study.workload
+    status = {trial_id: status for trial_id, status, _, _ in trials}
+    columns = {
+        "workload": [workload.workload] * len(rows),
+        "batch_size": [footer.study.batch_size] * len(rows),
+        "dataset": [workload.dataset] * len(rows),
+        "model": [workload.model] * len(rows),
+        "optimizer": [workload.optimizer] * len(rows),
+        "status": [status[trial_id] for trial_id in rows["trial_id"].to_pylist()],
+        **{name: rows[name].to_pylist() for name in rows.column_names},
     }
+    return pa.table(
+        [
+            pa.array(columns.get(field.name, [None] * len(rows)), field.type)
+            for field in shard_schema()
+        ],
+        schema=shard_schema(),
+    )
 
 
-def write_table(folder: Path, table: pa.Table, metadata: Mapping[str, Any], **options: Any) -> Path:
-    """Writes rows and metadata, valid or not, as RELEASE_FOLDER/WORKLOAD/BATCH_SIZE/SHARD.
+def whole_footer(trials: Sequence[MadeTrial]) -> Footer:
+    """The footer of `whole_table`, with the numbers of rows."""
+    footer = shard_footer(trials)
+    counted = [
+        msgspec.structs.replace(trial, measurements=len(rows))
+        for trial, (*_, rows) in zip(footer.trials, trials, strict=True)
+    ]
+    return msgspec.structs.replace(footer, trials=tuple(counted))
+
+
+def write_shard(
+    folder: Path, *, trials: Sequence[MadeTrial], release: str = RELEASE, **study: Any
+) -> Path:
+    """Adds a valid shard to a release folder, which is made where it is not there.
 
     Args:
-        folder: the release's folder; made where it is not there.
-        table: the rows; first and last trial id of the name are its `trial_id` column's.
-        metadata: by key; each value is written as JSON.
+        folder: the release folder.
+        trials: (trial_id, status, metaparameters, rows), sorted by trial_id; see `curve`.
+        release: the release's name.
+        study: what `shard_footer` takes: workload (its name), batch_size, train_steps,
+            early_stopping, search_space, seed, search, producer, and any value of the workload,
+            such as metric, goal or sparsity.
+
+    Returns:
+        The shard's file.
+    """
+    with ReleaseWriter(folder, About(release=release)) as writer:
+        shard = writer.write(shard_footer(trials, **study), [shard_table(trials)])
+    return folder / shard.path
+
+
+def write_release(folder: Path, release: str = RELEASE, **about: str) -> Path:
+    """Writes a release of one study with one trial; returns its folder.
+
+    Args:
+        folder: the release folder.
+        release: its name.
+        about: its title, licence and citation.
+    """
+    trials = [(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5, 0.05]))]
+    with ReleaseWriter(folder, About(release=release, **about)) as writer:
+        writer.write(shard_footer(trials), [shard_table(trials)])
+    return folder
+
+
+def write_table(folder: Path, table: pa.Table, footer: bytes, **options: Any) -> Path:
+    """Writes a shard that need not be valid, under the name of its contents.
+
+    Args:
+        folder: the release folder; the shard is not listed in it.
+        table: the rows, in any columns.
+        footer: the text under the footer's key; `dbtool.core.footer.encode` makes a valid one.
         options: passed on to `pyarrow.parquet.write_table`.
     """
-    study = metadata[STUDY_KEY]
-    place = folder / study["workload"]["workload"] / str(study["batch_size"])
-    place.mkdir(parents=True, exist_ok=True)
     buffer = pa.BufferOutputStream()
-    text = {key: json.dumps(value) for key, value in metadata.items()}
-    pq.write_table(table.replace_schema_metadata(text), buffer, **options)
+    pq.write_table(table.replace_schema_metadata({FOOTER_KEY: footer}), buffer, **options)
     contents = buffer.getvalue().to_pybytes()
-    ids = table.column("trial_id").drop_null().to_pylist()
-    name = shard_name(min(ids), max(ids), hashlib.sha256(contents).hexdigest())
-    path: Path = place / name
+    study = msgspec.json.decode(footer)["study"]
+    name = study["workload"]["workload"]
+    path = folder / shard_path(name, study["batch_size"], hashlib.sha256(contents).hexdigest())
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(contents)
     return path
-
-
-def write_shard(folder: Path, *, trials: Sequence[Trial], **study: Any) -> Path:
-    """Writes a valid shard and returns its path.
-
-    Args:
-        folder: the release's folder.
-        trials: (trial_id, status, metaparameters, rows), sorted by trial_id; see `curve`.
-        study: what `shard_metadata` takes: workload (its name), batch_size, release, train_steps,
-            early_stopping, search_space, seed, search, producer, and any value of the workload
-            definition, such as metric, goal, maximize or sparsity.
-    """
-    return write_table(folder, shard_table(trials), shard_metadata(trials, **study))

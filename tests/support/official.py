@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
-from dbtool.errors import DbtoolError, UsageError
+from dbtool.core.errors import DbtoolError, UsageError
 from producers.datasets import SOURCES
-from producers.datasets.text.brown_files import PACKAGE as BROWN
+from producers.datasets.text.brown import PACKAGE as BROWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dbtool.own_runs.load import read_own_runs, store_own_runs
-from dbtool.store.database import open_for_reading, open_for_writing
+from dbtool.sources.own_runs.load import read_own_runs, store_own_runs
+from dbtool.store.database import open_database
+from dbtool.store.sources import folder_to_write
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from dbtool.own_runs.load import OwnRunsReport
-    from dbtool.own_runs.records import Kind
+    from dbtool.sources.own_runs.load import OwnRunsReport
+    from dbtool.sources.own_runs.records import Kind
 
 # The lines of a mapping by table; tests change single ones.
 TABLES: Mapping[str, Mapping[str, str]] = {
@@ -45,10 +46,10 @@ def mapping_text(**changes: Mapping[str, str | None]) -> str:
     parts = []
     for table, lines in TABLES.items():
         changed = {**lines, **changes.get(table or "top", {})}
-        said = [f"{key} = {value}" for key, value in changed.items() if value is not None]
-        if said:
+        chosen = [f"{key} = {value}" for key, value in changed.items() if value is not None]
+        if chosen:
             parts += [f"[{table}]"] if table else []
-            parts += said
+            parts += chosen
     return "\n".join(parts) + "\n"
 
 
@@ -80,11 +81,10 @@ def load(
     mapping = folder / "mapping.toml"
     mapping.write_text(mapping_text(**changes), encoding="utf-8")
     read = read_own_runs([folder / name for name in contents], kind, mapping, release=release)
-    with open_for_writing(folder / database) as connection:
-        return store_own_runs(connection, read)
+    return store_own_runs(folder_to_write(folder / database, read.release), read)
 
 
 def query(folder: Path, sql: str, database: str = "db") -> list[tuple[Any, ...]]:
     """The rows of a query on the database of a folder."""
-    with open_for_reading(folder / database) as connection:
-        return connection.execute(sql).fetchall()
+    with open_database(folder / database) as db:
+        return db.sql(sql).rows()

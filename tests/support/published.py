@@ -1,25 +1,28 @@
-"""Releases that are published and loaded in tests, and what databases hold."""
+"""Releases of made-up numbers, what is published of them, and what they hold."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
-from dbtool.release.publish import publish_release
-from dbtool.store.database import open_for_reading, open_for_writing
-from dbtool.store.ingest import find_shards, ingest
-from dbtool.store.load import load
-from support.made_up import curve, write_shard
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dbtool.core.files import sha256_of
+from dbtool.core.manifest import MANIFEST, SUMS, ReleaseFile, encode_manifest, read_manifest
+from dbtool.release.layout import sums
+from dbtool.release.publish import publish
+from dbtool.store.database import open_database
+from tests.support.made_up import curve, write_shard
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dbtool.store.load import Loaded
-    from dbtool.store.published.manifest import PublishedManifest
-
-ABOUT = {"title": "Made-up numbers", "licence": "CC0-1.0"}
+LICENCE = "CC0-1.0"
 SGD = "digits/simple_cnn_base/sgd"
 OTHERS = "letters/fc_64/adam"
+LETTERS = "letters/fc_64_64/nesterov_momentum"
 VIEWS = ("releases", "workloads", "studies", "trials", "measurements")
 
 
@@ -27,7 +30,7 @@ def write_shards(folder: Path, release: str = "made-up") -> Path:
     """Three studies of two workloads, one in two shards, with NULL, NaN, inf and other metrics."""
     errors = [0.9, 0.5, 0.3, 0.2, 0.05]
     fast, slow = {"learning_rate": 0.1, "momentum": 0.9}, {"momentum": 0.5, "learning_rate": 0.01}
-    odd = [
+    odd: list[Any] = [
         {"step": 0, "val_classification_error": 0.9, "other_metrics": {"b": 1.5, "a": math.nan}},
         {"step": 1, "batch_cross_entropy_error": math.inf, "train_cross_entropy_error": -0.0},
         {"step": 2, "batch_cross_entropy_error": math.nan, "val_average_precision": 0.25},
@@ -59,7 +62,6 @@ def write_shards(folder: Path, release: str = "made-up") -> Path:
         batch_size=32,
         trials=[(7, "COMPLETE", {"β": 0.5}, curve(errors, metric="test_average_precision"))],
         metric="test_average_precision",
-        maximize=True,
         goal=0.6,
         goal_inclusive=True,
         **common,
@@ -67,67 +69,51 @@ def write_shards(folder: Path, release: str = "made-up") -> Path:
     return folder
 
 
-def database(path: Path, *folders: Path) -> Path:
-    """A database of shards, loaded folder by folder."""
-    with open_for_writing(path) as connection:
-        for folder in folders:
-            assert ingest(connection, find_shards([folder])).refused == ()
-    return path
-
-
-def published(database: Path, out: Path, release: str = "made-up", **options: Any) -> Path:
-    """A release of a database, published; returns the folder."""
-    publish(database, out, release, **options)
+def published(folder: Path, out: Path, **options: Any) -> Path:
+    """A release folder, published; returns the new folder."""
+    publish(folder, out, **{"licence": LICENCE, **options})
     return out
 
 
-def publish(database: Path, out: Path, release: str, **options: Any) -> PublishedManifest:
-    with open_for_reading(database) as connection:
-        return publish_release(connection, out, release=release, **options)
-
-
-def loaded(path: Path, *paths: Path) -> Loaded:
-    """Loads what is named into a database."""
-    with open_for_writing(path) as connection:
-        return load(connection, paths)
-
-
-def rows(database: Path, *queries: str) -> list[str]:
+def rows(folder: Path, *queries: str) -> list[str]:
     """The rows of queries as text, sorted, so that NaN equals NaN and -0 is not 0."""
-    with open_for_reading(database) as connection:
-        return sorted(str(row) for query in queries for row in connection.execute(query).fetchall())
+    with open_database(folder) as db:
+        return sorted(str(row) for query in queries for row in db.sql(query).rows())
 
 
-_STUDIES = (
-    "stored.study JOIN stored.workload USING (workload_id) JOIN stored.release USING (release_id)"
-)
-_EVERYTHING = {view: f"SELECT * FROM {view}" for view in VIEWS} | {
-    "improvements": "SELECT workload, batch_size, trial_id, step, value FROM stored.improvement "
-    f"JOIN ({_STUDIES}) USING (study_id)",
-    "shards": "SELECT workload, batch_size, sha256, name, shard.measurements, producer "
-    f"FROM stored.shard AS shard JOIN ({_STUDIES}) USING (study_id)",
-    "definitions": "SELECT workload, definition FROM stored.workload "
-    "JOIN stored.release USING (release_id)",
-    "digests": "SELECT workload, batch_size, trial_id, digest FROM stored.trial AS trial "
-    f"JOIN ({_STUDIES}) USING (study_id)",
-}
-
-
-def everything(database: Path, release: str = "made-up") -> dict[str, list[str]]:
-    """Every row of every view about a release, its improvements and the hashes of its shards."""
-    with open_for_reading(database) as connection:
+def everything(folder: Path, release: str = "made-up") -> dict[str, list[str]]:
+    """Every row of every view about a release, as `rows` has them."""
+    with open_database(folder, release=release) as db:
         return {
-            name: sorted(
-                map(str, connection.execute(f"{query} WHERE release = ?", [release]).fetchall())
-            )
-            for name, query in _EVERYTHING.items()
+            view: sorted(map(str, db.sql(f"FROM {view} WHERE release = $name", name=release)))
+            for view in VIEWS
         }
 
 
+def rewrite(folder: Path, **changes: Any) -> None:
+    """Changes values of the manifest, whose own digest and SHA256SUMS stay right."""
+    manifest = msgspec.structs.replace(read_manifest(folder), **changes)
+    (folder / MANIFEST).write_bytes(encode_manifest(manifest))
+    if (folder / SUMS).exists():
+        (folder / SUMS).write_text(sums(manifest))
+
+
+def list_as_it_is(folder: Path, path: str, *, instead: str | None = None) -> None:
+    """Lists a file as it is now, in place of another one where that is named."""
+    file = folder / path
+    try:
+        rows = pq.read_metadata(file).num_rows
+    except pa.ArrowInvalid:
+        rows = None
+    listed = ReleaseFile(path=path, sha256=sha256_of(file), bytes=file.stat().st_size, rows=rows)
+    others = [each for each in read_manifest(folder).files if each.path not in {path, instead}]
+    rewrite(folder, files=tuple(sorted([*others, listed], key=lambda each: each.path)))
+
+
 def bytes_of(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder."""
+    """Every file below a folder but the locks, which are hidden."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in folder.rglob("*")
-        if path.is_file()
+        if path.is_file() and not path.name.startswith(".")
     }

@@ -134,13 +134,16 @@ def _number(word: str) -> int:
 
 
 FIGURE_11 = [
-    Curve(2 * row - 1, n, f"{word} steps", workload, metric_of(workload), most_steps=_number(word))
+    Curve(
+        2 * row - 1, n, f"{word} steps", workload, metric_of(workload), trials=None,
+        most_steps=_number(word),
+    )
     for row, (workload, examples) in enumerate(_ROWS, 1)
     for n, word in enumerate(_STEPS[examples], 1)
 ] + [
     Curve(
         2 * row, n, f"{float(word):,g} epoch{'s' * (word != '1')}", workload, metric_of(workload),
-        most_examples=float(word) * examples,
+        trials=None, most_examples=float(word) * examples,
     )
     for row, (workload, examples) in enumerate(_ROWS, 1)
     for n, word in enumerate(_EPOCHS[examples], 1)
@@ -150,7 +153,7 @@ TRIAL_BUDGET = [
     replace(each, series=number, name=f"first {number} trials", trials=number)
     for each in FIGURE_1
     for number in (10, 25, 50, 100)
-    if number <= each.trials
+    if each.trials and number <= each.trials
 ]
 
 

@@ -91,8 +91,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         file = self.server.folder / path
         if status:
             self._refuse(path, status)
-        elif path in faults.contents or file.is_file():
-            self._send(path, faults.contents.get(path) or file.read_bytes())
+        elif path in faults.contents:
+            self._send(path, faults.contents[path])
+        elif file.is_file():
+            self._send(path, file.read_bytes())
         else:
             self._refuse(path, 404)
 

@@ -10,16 +10,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
-import pyarrow.parquet as pq
+import pyarrow as pa
 
+from dbtool.core.contract import study_path
+from dbtool.core.manifest import MANIFEST, is_release, read_manifest
+from dbtool.core.parsing import read_toml
+from dbtool.core.release import shard_paths
+from dbtool.core.shards import read_footer, read_tables
+from producers.configuration import Plan, Sweep, SweepOptions
 from producers.datasets.forms import GREY_28
 from producers.devices import configure_devices
-from producers.plan import StudyPlan, plan_studies
+from producers.plan import StudyPlan, plan_studies, planned_studies
 from producers.search import Range
-from producers.sweep import Slice, SweepEvents, SweepOptions, run_sweep
-from producers.sweep.tasks import TrainingOptions
+from producers.sweep.run import SweepEvents, run_sweep
 from producers.workloads.definition import EvaluationRule
+from producers.workloads.presets import NO_PRESET, Preset
 from producers.workloads.registry import WORKLOADS
 from producers.workloads.replace import replaced
 
@@ -57,16 +64,31 @@ def small_study(
     workload = replaced(WORKLOADS[WORKLOAD], DATA, GREY_28, TRAIN_EXAMPLES, goal=None)
     space = (("learning_rate", Range(*learning_rates, "LOG_SCALE")),)
     workload = replace(workload, evaluation=rule, search_space=space)
-    (study,) = plan_studies(
-        [workload],
-        release="tests",
-        batch_sizes=[BATCH_SIZE],
-        steps=steps,
-        budget_scale=1.0,
-        root_seed=seed,
-        shared_batches=shared_batches,
+    (study,) = planned(
+        workload, seed=seed, shared_batches=shared_batches, batch_sizes=[BATCH_SIZE], steps=steps
     )
     return study
+
+
+def planned(
+    workload: Workload,
+    *,
+    seed: int = 0,
+    shared_batches: bool = False,
+    preset: Preset = NO_PRESET,
+    folder: Path | None = None,
+    **sweep: Any,
+) -> list[StudyPlan]:
+    """The studies of a workload of a sweep's settings, in the release `tests`."""
+    found = Sweep(workloads=(workload.name,), **sweep)
+    plan = Plan(sweep=(found,), release="tests", seed=seed, shared_batches=shared_batches)
+    return plan_studies(plan, found, workload, preset, folder)
+
+
+def studies_of(path: Path, **options: Any) -> list[StudyPlan]:
+    """The studies of a plan file; options as `planned_studies` takes them."""
+    with planned_studies(read_toml(path, Plan, "plan"), path=path, **options) as studies:
+        return studies
 
 
 class StoppedError(Exception):
@@ -79,11 +101,9 @@ def sweep(
     data: Path,
     *,
     trials: int,
-    block: int = 2,
     feasible: int = 0,
-    part: Slice | None = None,
     stop_after: int | None = None,
-    training: TrainingOptions | None = None,
+    **options: Any,
 ) -> list[tuple[int, ...]]:
     """Runs a sweep in this process; returns the blocks of trials that it trained.
 
@@ -92,11 +112,9 @@ def sweep(
         out: where its shards go.
         data: a folder of images in the format of MNIST.
         trials: at least so many are trained.
-        block: most trials that are trained together.
         feasible: trials are added until so many are not INFEASIBLE.
-        part: the slice of the sweep; None for all of it.
         stop_after: so many shards; None for all of them.
-        training: how; None for the defaults.
+        options: of the sweep, in blocks of 2 unless they say otherwise.
 
     Raises:
         StoppedError: after so many shards.
@@ -105,7 +123,7 @@ def sweep(
         [replace(study, least_trials=trials, feasible_trials=feasible)],
         out,
         data,
-        SweepOptions(block, None, part, training or TrainingOptions()),
+        SweepOptions(**({"block": 2} | options)),
         stop_after,
     )
 
@@ -130,20 +148,21 @@ def sweep_all(
         [replace(study, replacement=data) for study in studies],
         out,
         options,
-        SweepEvents(on_block=on_block, on_steps=lambda _: None, on_shard=lambda _path, _rows: None),
+        SweepEvents(on_block=on_block, on_steps=lambda _: None, on_shard=lambda _: None),
     )
     return trained
 
 
 def shards(out: Path) -> list[Path]:
-    """Every shard below a folder, in the order of its trials."""
-    return sorted(out.rglob("trials-*.parquet"))
+    """Every shard of a release folder, in the order of its studies and trials."""
+    found = [out / path for path in shard_paths(out)]
+    return sorted(found, key=lambda path: (path.parent, read_footer(path).trials[0].trial_id))
 
 
 def rows(out: Path) -> dict[str, np.ndarray]:
-    """The columns of all rows below a folder, shard after shard; missing values as -1."""
-    tables = [pq.read_table(path) for path in shards(out)]
-    names = tables[0].column_names
+    """The columns of all rows of a release, shard after shard; missing values as -1."""
+    tables = [pa.concat_tables(read_tables(path)) for path in shards(out)]
+    names = [name for name in tables[0].column_names if tables[0][name].type != pa.string()]
     return {
         name: np.concatenate([table[name].fill_null(-1).to_numpy() for table in tables])
         for name in names
@@ -158,22 +177,41 @@ def assert_same_rows(left: Path, right: Path, *, relative: float = 0.0) -> None:
         np.testing.assert_allclose(values, theirs[name], rtol=relative, atol=relative, err_msg=name)
 
 
-def metadata(path: Path, key: str) -> Any:
-    """A value of a shard's metadata."""
-    return json.loads(pq.read_metadata(path).metadata[key.encode()])
+def footer(path: Path, part: str) -> Any:
+    """A part of a shard's footer as JSON has it: study, trials or producer."""
+    return msgspec.to_builtins(getattr(read_footer(path), part))
 
 
-def statuses(out: Path) -> dict[int, str]:
-    """The status of every trial below a folder; each may lie in one shard only."""
-    found = [trial for path in shards(out) for trial in metadata(path, "dbtool_trials")]
-    assert len({trial["trial_id"] for trial in found}) == len(found), "a trial was trained twice"
-    return {trial["trial_id"]: trial["status"] for trial in found}
+def unlisted(out: Path) -> list[Path]:
+    """The files in a release folder that its manifest does not list, but for itself and its lock.
+
+    Asserts that all it lists is there.
+    """
+    there = {path for path in out.rglob("*") if path.is_file()}
+    listed: set[Path] = set()
+    if is_release(out):
+        listed = {out / MANIFEST, *(out / file.path for file in read_manifest(out).files)}
+    assert listed <= there
+    return sorted(there - listed - {out / ".index.lock"})
+
+
+def statuses(out: Path, study: tuple[str, int] | None = None) -> dict[int, str]:
+    """The status of every trial of a study, the only one unless given, each in one shard alone."""
+    paths = shards(out) if study is None else of_study(out, *study)
+    found = [trial for path in paths for trial in read_footer(path).trials]
+    assert len({trial.trial_id for trial in found}) == len(found), "a trial was trained twice"
+    return {trial.trial_id: trial.status for trial in found}
 
 
 def definition_of(workload: Workload) -> dict[str, Any]:
     """A workload's definition after a trip through JSON."""
     decoded: dict[str, Any] = json.loads(json.dumps(workload.definition()))
     return decoded
+
+
+def of_study(out: Path, workload: str, batch_size: int) -> list[Path]:
+    """The shards of a study of a release folder."""
+    return [path for path in shards(out) if path.parent == out / study_path(workload, batch_size)]
 
 
 def in_place_of_mnist(data: Path) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from support.rules import StudyFrames
+    from tests.support.rules import StudyFrames
 
 Points: TypeAlias = "list[tuple[int, Decimal]]"
 Row: TypeAlias = "tuple[Any, ...]"
@@ -51,15 +51,15 @@ def classed(
 ) -> list[tuple[int, str, int | None, bool]]:
     """Trial id, outcome, steps to the goal and star of every COMPLETE and INFEASIBLE trial."""
     steps: dict[int, int | None] = {}
-    for trial in study.trials.itertuples():
-        if trial.status == "COMPLETE":
-            step = first_past(study, trial.trial_id, metric, goal)
-            steps[trial.trial_id] = step if step is not None and step <= most_steps else None
-        elif trial.status == "INFEASIBLE":
-            steps[trial.trial_id] = None
+    status = dict(zip(study.trials["trial_id"], study.trials["status"], strict=True))
+    for trial_id, ended in status.items():
+        if ended == "COMPLETE":
+            step = first_past(study, trial_id, metric, goal)
+            steps[trial_id] = step if step is not None and step <= most_steps else None
+        elif ended == "INFEASIBLE":
+            steps[trial_id] = None
     reached = [(step, trial_id) for trial_id, step in steps.items() if step is not None]
     star = min(reached)[1] if reached else None
-    status = dict(zip(study.trials["trial_id"], study.trials["status"], strict=True))
     return [
         (
             trial_id,

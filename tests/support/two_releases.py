@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dbtool.store.database import open_for_writing
-from dbtool.store.ingest import ingest
-
 from .made_up import SEARCH_SPACE, write_shard
 from .rules import StudyFrames
 
@@ -56,8 +53,8 @@ def made_trials(rng: np.random.Generator, goal: float, *, momentum: bool) -> lis
         if momentum:
             rate["momentum"] = float(rng.uniform(0.5, 0.999))
         rows = [
-            {"step": EVERY * place, "val_classification_error": float(error)}
-            for place, error in enumerate(errors)
+            {"step": EVERY * number, "val_classification_error": float(error)}
+            for number, error in enumerate(errors)
         ]
         status = str(rng.choice(["COMPLETE"] * 3 + ["INCOMPLETE", "INFEASIBLE"]))
         trials.append((trial_id, status, rate, rows))
@@ -84,25 +81,19 @@ def frames_of(workload: str, batch_size: int, trials: list[Any]) -> StudyFrames:
 
 
 def write_two_releases(folder: Path) -> tuple[Releases, Path]:
-    """Writes shards of both and a database of them.
+    """Writes both as release folders in a folder.
 
     Returns:
-        The studies by release, and the database's file.
+        The studies by release, and the folder of both.
     """
     rng = np.random.default_rng(12)
     releases: Releases = {"published": [], "measured": []}
-    shards = []
     for release, workload, batch_sizes, definition in STUDIES:
         for batch_size in batch_sizes:
             trials = made_trials(rng, definition["goal"], momentum=not workload.endswith("sgd"))
             releases[release].append(frames_of(workload, batch_size, trials))
-            shards.append(
-                write_shard(
-                    folder / release, trials=trials, workload=workload, batch_size=batch_size,
-                    release=release, **definition,
-                )
+            write_shard(
+                folder / release, trials=trials, workload=workload, batch_size=batch_size,
+                release=release, **definition,
             )  # fmt: skip
-    path = folder / "db"
-    with open_for_writing(path) as connection:
-        ingest(connection, shards)
-    return releases, path
+    return releases, folder

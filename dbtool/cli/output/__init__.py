@@ -1,18 +1,61 @@
-"""Prints the rows of a DuckDB result on standard output, in any of the formats.
-
-The modules below import what their format needs and no more, so that a small table costs little.
-"""
+"""Prints the rows of a query on standard output, in any of the formats, as they come."""
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import duckdb
+import pyarrow as pa
+
 from dbtool.cli.options import BINARY, Format
-from dbtool.errors import UsageError
+from dbtool.cli.output.columns import quoted
+from dbtool.core.errors import UsageError
+from dbtool.store.questions import Question
+from dbtool.store.statements import streamed
 
 if TYPE_CHECKING:
-    import duckdb
+    from collections.abc import Callable, Iterator, Sequence
+
+    from duckdb.sqltypes import DuckDBPyType
+
+# A quarter of a row group of DuckDB's; text takes a lot of memory a row.
+_ROWS_OF_A_BATCH = 30_720
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows as they come.
+
+    Attributes:
+        schema: the columns, no two of the same name.
+        types: DuckDB's types of the columns.
+        batches: the rows.
+    """
+
+    schema: pa.Schema
+    types: Sequence[DuckDBPyType]
+    batches: Iterator[pa.RecordBatch]
+
+    def converted(
+        self, select: Callable[[Sequence[tuple[str, DuckDBPyType]]], str]
+    ) -> Iterator[pa.Table]:
+        """What a SELECT makes of the rows, a batch at a time.
+
+        Args:
+            select: from the columns' names as identifiers, with their types, to the list of what to
+                select.
+        """
+        names = map(quoted, self.schema.names)
+        query = f"SELECT {select(list(zip(names, self.types, strict=True)))} FROM incoming"  # noqa: S608
+        # One query over all batches would run ahead of a slow reader and hold its rows in memory.
+        with duckdb.connect() as converter:
+            for batch in self.batches:
+                converter.register("incoming", pa.Table.from_batches([batch]))
+                yield converter.sql(query).to_arrow_table()
 
 
 def require_printable(output_format: Format) -> None:
@@ -29,25 +72,94 @@ def require_printable(output_format: Format) -> None:
 
 
 def print_rows(
-    result: duckdb.DuckDBPyConnection, output_format: Format, limit: int | None = None
+    cursor: duckdb.DuckDBPyConnection,
+    question: Question,
+    output_format: Format,
+    limit: int | None = None,
+    on_rows: Callable[[], None] = lambda: None,
 ) -> None:
-    """Prints the rows of an executed query, a batch at a time.
+    """Runs a query and prints its rows, a batch at a time.
 
     Args:
-        result: a connection whose last statement returns rows.
-        output_format: how they are printed.
+        cursor: what runs it.
+        question: the query.
+        output_format: how its rows are printed.
         limit: print at most so many rows; None: all.
+        on_rows: called before the first row is printed.
 
     Raises:
         UsageError: a binary format on a terminal.
-        DbtoolError: the query failed while its rows were read, or the format cannot hold a column.
+        DbtoolError: the format cannot hold a column.
+        duckdb.Error: the query fails, maybe after some rows.
     """
     require_printable(output_format)
-    if output_format in (Format.TABLE, Format.MARKDOWN):
-        from dbtool.cli.output import text
+    with _running(cursor, question, limit, on_rows) as rows:
+        if output_format in (Format.TABLE, Format.MARKDOWN):
+            from dbtool.cli.output import text
 
-        text.print_rows(result, output_format, limit)
-    else:
-        from dbtool.cli.output import records
+            text.print_rows(rows, output_format)
+        else:
+            # Polars takes a while to import.
+            from dbtool.cli.output import records
 
-        records.print_rows(result, output_format, limit)
+            records.print_rows(rows, output_format)
+
+
+def print_table(
+    rows: pa.Table, output_format: Format, limit: int | None = None, columns: str = "*"
+) -> None:
+    """Prints rows that are there already; see `print_rows`.
+
+    Args:
+        rows: the rows.
+        output_format: how they are printed.
+        limit: print at most so many; None: all.
+        columns: SQL of what to print of each.
+    """
+    with duckdb.connect() as connection:
+        connection.register("rows", rows)
+        print_rows(connection, Question(f"SELECT {columns} FROM rows", {}), output_format, limit)  # noqa: S608
+
+
+@contextlib.contextmanager
+def _running(
+    cursor: duckdb.DuckDBPyConnection,
+    question: Question,
+    limit: int | None,
+    on_rows: Callable[[], None],
+) -> Iterator[Rows]:
+    """The rows of a query while the block lasts; see `dbtool.cli.output.print_rows`."""
+    with streamed(cursor, question.sql, question.values, _ROWS_OF_A_BATCH) as stream:
+        names = _distinct(stream.schema.names)
+        schema = pa.schema(
+            [field.with_name(name) for field, name in zip(stream.schema, names, strict=True)]
+        )
+        batches = _first(stream.batches, schema, limit)
+        first = next(batches, None)
+        on_rows()
+        yield Rows(schema, stream.types, itertools.chain([] if first is None else [first], batches))
+
+
+def _first(
+    batches: Iterator[pa.RecordBatch], schema: pa.Schema, limit: int | None
+) -> Iterator[pa.RecordBatch]:
+    left = limit
+    while left is None or left > 0:
+        batch = next(batches, None)
+        if batch is None:
+            return
+        batch = batch.slice(0, left)
+        left = None if left is None else left - batch.num_rows
+        yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Names that differ also when case is ignored: a number follows one that is there already."""
+    taken: set[str] = set()
+    distinct = []
+    for name in names:
+        candidates = itertools.chain([name], (f"{name}_{number}" for number in itertools.count(1)))
+        free = next(each for each in candidates if each.lower() not in taken)
+        taken.add(free.lower())
+        distinct.append(free)
+    return distinct

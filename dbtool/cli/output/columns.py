@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from duckdb.sqltypes import DuckDBPyType
 
-NESTED = frozenset({"map", "struct", "list", "array", "union"})
+NESTED = frozenset({"map", "struct", "tuple", "list", "array", "union"})
 # Types whose text in CSV a reader takes back as the same value.
 PLAIN = frozenset(
     {"boolean", "varchar", "tinyint", "smallint", "integer", "bigint", "float", "double"}
     | {"utinyint", "usmallint", "uinteger", "ubigint"}
 )
+# A lambda's parameter must not be the name of a column.
+_EACH = '"dbtool each"'
 
 
 def quoted(name: str) -> str:
@@ -31,15 +33,16 @@ def for_json(expression: str, kind: DuckDBPyType) -> str:
             # By its text, or 0.1 would be written as 0.10000000149011612.
             return f"(CASE WHEN isfinite({expression}) THEN {expression}::VARCHAR::DOUBLE END)"
         case "map":
-            value = for_json("e.value", _children(kind)["value"])
+            value = for_json(f"{_EACH}.value", _children(kind)["value"])
             entries = (
-                f"list_transform(map_entries({expression}), lambda e: {{k: e.key, v: {value}}})"
+                f"list_transform(map_entries({expression}), "
+                f"lambda {_EACH}: {{k: {_EACH}.key, v: {value}}})"
             )
             return f"map_from_entries({entries})"
         case "list" | "array":
-            item = for_json("e", _children(kind)["child"])
-            return f"list_transform({expression}, lambda e: {item})"
-        case "struct":
+            item = for_json(_EACH, _children(kind)["child"])
+            return f"list_transform({expression}, lambda {_EACH}: {item})"
+        case "struct" | "tuple":
             return _struct(expression, kind)
     return f"{expression}::JSON" if str(kind) == "JSON" else expression
 
@@ -50,11 +53,17 @@ def _children(kind: DuckDBPyType) -> dict[str, DuckDBPyType]:
 
 
 def _struct(expression: str, kind: DuckDBPyType) -> str:
-    fields = ", ".join(
-        f"{quoted(name)}: {for_json(f'{expression}.{quoted(name)}', child)}"
-        for name, child in _children(kind).items()
-    )
-    return f"(CASE WHEN {expression} IS NOT NULL THEN {{{fields}}} END)"
+    """An object of a struct; a list of one whose fields have no names, as those of row() have."""
+    values = [
+        (name, for_json(f"struct_extract_at({expression}, {position})", child))
+        for position, (name, child) in enumerate(kind.children, 1)
+        if isinstance(child, DuckDBPyType)
+    ]
+    if all(name for name, _ in values):
+        made = f"{{{', '.join(f'{quoted(name)}: {value}' for name, value in values)}}}"
+    else:
+        made = f"json_array({', '.join(value for _, value in values)})"
+    return f"(CASE WHEN {expression} IS NOT NULL THEN {made} END)"
 
 
 def for_csv(expression: str, kind: DuckDBPyType) -> str:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import shutil
 import sys
 from typing import TYPE_CHECKING, Any
 
 from dbtool.cli.options import Format
-from dbtool.store.statements import batches
+from dbtool.cli.output.columns import NESTED, for_csv
+from dbtool.core.errors import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import duckdb
+    from dbtool.cli.output import Rows
 
 # The widths come from this many rows; the rows after them keep the widths, so memory stays small.
 ROWS_MEASURED = 1000
@@ -26,42 +26,38 @@ NUMBERS = frozenset(
     {"tinyint", "smallint", "integer", "bigint", "hugeint", "float", "double", "decimal"}
     | {"utinyint", "usmallint", "uinteger", "ubigint", "uhugeint", "bignum"}
 )
-# DuckDB makes Python values of these only with a package that nothing else here needs.
-TIME_ZONED = frozenset({"timestamp with time zone", "time with time zone"})
 
 
-def print_rows(result: duckdb.DuckDBPyConnection, output_format: Format, limit: int | None) -> None:
+def print_rows(rows: Rows, output_format: Format) -> None:
     """Prints rows as a table or as Markdown; see `dbtool.cli.output.print_rows`."""
-    names = [column[0] for column in result.description]
-    right = [column[1].id in NUMBERS for column in result.description]
-    rows = itertools.islice(_rows(result), limit)
+    names = [" ".join(printable(name).split()) for name in rows.schema.names]
+    right = [kind.id in NUMBERS for kind in rows.types]
     if output_format is Format.MARKDOWN:
-        _print_markdown(names, right, rows)
+        _print_markdown(names, right, _cells(rows, null=""))
     else:
-        _print_table(names, right, rows)
+        _print_table(names, right, _cells(rows, null=NULL))
 
 
-def _rows(result: duckdb.DuckDBPyConnection) -> Iterator[Sequence[Any]]:
-    """The rows as Python values."""
-    if any(column[1].id in TIME_ZONED for column in result.description):
-        with batches(result, ROWS_MEASURED) as reader:
-            for batch in reader:
-                cells = (each.to_pylist(maps_as_pydicts="strict") for each in batch.columns)
-                yield from zip(*cells, strict=True)
-        return
-    while rows := result.fetchmany(ROWS_MEASURED):
-        yield from rows
+def _cells(rows: Rows, null: str) -> Iterator[list[str]]:
+    """The cells of each row, each on one line."""
+    nested = [kind.id in NESTED for kind in rows.types]
+    for table in rows.converted(
+        lambda columns: ", ".join(f"{for_csv(name, kind)} AS {name}" for name, kind in columns)
+    ):
+        for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
+            yield [
+                null if value is None else _cell(json.loads(value) if is_nested else value)
+                for value, is_nested in zip(row, nested, strict=True)
+            ]
 
 
-def _print_table(names: list[str], right: list[bool], rows: Iterator[Sequence[Any]]) -> None:
-    measured = [[_cell(value) for value in row] for row in itertools.islice(rows, ROWS_MEASURED)]
-    widths = [max(map(len, column)) for column in zip(_one_line(names), *measured, strict=True)]
+def _print_table(names: list[str], right: list[bool], rows: Iterator[list[str]]) -> None:
+    measured = list(itertools.islice(rows, ROWS_MEASURED))
+    widths = [max(map(len, column)) for column in zip(names, *measured, strict=True)]
     cut = sys.stdout.isatty()
     if cut:
         widths = _fit(widths, shutil.get_terminal_size().columns)
-    _print_cells(_one_line(names), widths, right, cut=cut)
-    _print_cells(["-" * width for width in widths], widths, right, cut=cut)
-    for cells in itertools.chain(measured, ([_cell(value) for value in row] for row in rows)):
+    for cells in itertools.chain([names, ["-" * width for width in widths]], measured, rows):
         _print_cells(cells, widths, right, cut=cut)
 
 
@@ -82,47 +78,29 @@ def _print_cells(cells: Sequence[str], widths: list[int], right: list[bool], *, 
     sys.stdout.write(GAP.join(aligned).rstrip() + "\n")
 
 
-def _print_markdown(names: list[str], right: list[bool], rows: Iterator[Sequence[Any]]) -> None:
-    _print_markdown_cells(_one_line(names))
-    _print_markdown_cells(["---:" if to_right else "---" for to_right in right])
-    for row in rows:
-        _print_markdown_cells(["" if value is None else _cell(value) for value in row])
+def _print_markdown(names: list[str], right: list[bool], rows: Iterator[list[str]]) -> None:
+    rule = ["---:" if to_right else "---" for to_right in right]
+    for cells in itertools.chain([names, rule], rows):
+        escaped = (cell.replace("\\", "\\\\").replace("|", "\\|") for cell in cells)
+        sys.stdout.write("| " + " | ".join(escaped) + " |\n")
 
 
-def _print_markdown_cells(cells: list[str]) -> None:
-    escaped = (cell.replace("\\", "\\\\").replace("|", "\\|") for cell in cells)
-    sys.stdout.write("| " + " | ".join(escaped) + " |\n")
+def _cell(value: Any) -> str:
+    """A value on one line; numbers with six digits, for the eye and not for a program."""
+    if isinstance(value, dict | list):
+        return printable(json.dumps(_short(value), ensure_ascii=False))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:.6g}" if isinstance(value, float) else printable(str(value))
 
 
-def _one_line(names: Sequence[str]) -> list[str]:
-    return [" ".join(name.split()) for name in names]
-
-
-def _cell(value: object) -> str:
-    """One value on one line; numbers with six digits, for the eye and not for a program."""
+def _short(value: Any) -> Any:
+    """A nested value with its numbers at six digits."""
     match value:
-        case None:
-            return NULL
-        case bool():
-            return "true" if value else "false"
         case float():
-            return f"{value:.6g}"
-        case dict() | list() | tuple():
-            return json.dumps(_short(value), default=str, ensure_ascii=False)
-        case bytes():
-            return value.hex()
-    return str(value).replace("\r", "").replace("\n", "\\n")
-
-
-def _short(value: object) -> object:
-    """A nested value with its numbers at six digits and its keys as text."""
-    match value:
-        case float() if math.isfinite(value):
             return float(f"{value:.6g}")
-        case float():
-            return str(value)
         case dict():
-            return {str(key): _short(each) for key, each in value.items()}
-        case list() | tuple():
+            return {key: _short(each) for key, each in value.items()}
+        case list():
             return [_short(each) for each in value]
     return value

@@ -1,4 +1,4 @@
-"""Figures as files, as rows or as a page; what has no data is told on standard error."""
+"""Figures as files or as a page; what has no data is named on standard error."""
 
 from __future__ import annotations
 
@@ -6,23 +6,22 @@ import contextlib
 import sys
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from dbtool.cli.plotting.data import write_data
 from dbtool.cli.plotting.workers import in_order
-from dbtool.errors import DbtoolError
-from dbtool.figures.caption import left_out_names
-from dbtool.figures.points import NoDataError, read_points
+from dbtool.core.errors import DbtoolError
+from dbtool.figures.gaps import NoDataError, left_out_names
+from dbtool.figures.points import read_points
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    import duckdb
-
-    from dbtool.figures.look import Look
     from dbtool.figures.points import Points, Request
     from dbtool.figures.specs import FigureSpec
+    from dbtool.store.database import Database
+
+    Work: TypeAlias = Callable[[Points, FigureSpec], list[Path]]
 
 Made = TypeVar("Made")
 
@@ -32,36 +31,53 @@ class Job:
     """What to draw, and from where.
 
     Attributes:
-        connection: the database.
+        db: the releases.
         specs: the figures.
         request: what they are drawn with, checked.
         skip_empty: whether figures without data are left out, as long as one has some.
     """
 
-    connection: duckdb.DuckDBPyConnection
+    db: Database
     specs: Sequence[FigureSpec]
     request: Request
     skip_empty: bool
 
 
-def draw_files(job: Job, folder: Path, formats: Sequence[str], look: Look) -> None:
-    """Draws the figures, writes their points beside them, and prints the files' names.
+def write_files(
+    job: Job, folder: Path, formats: Sequence[str], width: float | None, *, data: bool
+) -> None:
+    """Writes each figure with its points, or its points alone, and prints the files' names.
 
-    Raises:
-        NoDataError: none was drawn, or one that was named has no data.
-        DbtoolError: the folder cannot be written to.
-    """
-    _print_files(job, folder, partial(_draw, folder=folder, formats=formats, look=look))
-
-
-def write_rows(job: Job, folder: Path, formats: Sequence[str]) -> None:
-    """Writes the figures' points alone, and prints the files' names.
+    Args:
+        job: the figures.
+        folder: where the files go.
+        formats: their kinds.
+        width: of the pictures in inches; None: as wide as suits each.
+        data: whether the points are written alone.
 
     Raises:
         NoDataError: no figure has data, or one that was named has none.
         DbtoolError: the folder cannot be written to.
     """
-    _print_files(job, folder, partial(_write_rows, folder=folder, formats=formats))
+    from dbtool.figures.files import write_data, write_figure
+
+    if data:
+        work: Work = partial(write_data, folder=folder, formats=formats)
+    else:
+        work = partial(write_figure, folder=folder, formats=formats, width=width)
+    empty: list[NoDataError] = []
+    with _writing(folder):
+        for _, made in _made(job, partial(_work_and_gaps, work=work)):
+            if isinstance(made, NoDataError):
+                empty.append(made)
+                continue
+            paths, gaps = made
+            sys.stdout.writelines(f"{path}\n" for path in paths)
+            sys.stderr.write(gaps)
+    reported = empty if job.skip_empty and len(empty) < len(job.specs) else empty[:-1]
+    sys.stderr.writelines(f"left out: {each}\n" for each in reported)
+    if len(reported) < len(empty):
+        raise empty[-1]
 
 
 def write_gallery(job: Job, folder: Path) -> None:
@@ -71,8 +87,7 @@ def write_gallery(job: Job, folder: Path) -> None:
         NoDataError: no figure has data.
         DbtoolError: the folder cannot be written to.
     """
-    from dbtool.figures.gallery.build import drawn_of, release_facts, write_page
-    from dbtool.figures.gallery.page import Missing
+    from dbtool.figures.gallery.page import Missing, drawn_of, release_facts, write_page
 
     drawn, missing = [], []
     with _writing(folder):
@@ -84,51 +99,16 @@ def write_gallery(job: Job, folder: Path) -> None:
                 drawn.append(made)
         if not drawn:
             raise NoDataError(missing[-1].reason)
-        facts = release_facts(job.connection, drawn)
+        facts = release_facts(job.db, drawn)
         sys.stdout.write(f"{write_page(folder, drawn, missing, facts)}\n")
-    _tell([f"left out: {each.reason}" for each in missing])
+    sys.stderr.writelines(f"left out: {each.reason}\n" for each in missing)
 
 
-def _draw(
-    points: Points, spec: FigureSpec, *, folder: Path, formats: Sequence[str], look: Look
-) -> tuple[list[Path], str]:
-    from dbtool.figures.files import write_figure
-
-    return write_figure(points, spec, folder, formats, look), _absent(points, spec)
-
-
-def _write_rows(
-    points: Points, spec: FigureSpec, *, folder: Path, formats: Sequence[str]
-) -> tuple[list[Path], str]:
-    return write_data(points, spec.name, folder, formats), _absent(points, spec)
-
-
-def _absent(points: Points, spec: FigureSpec) -> str:
-    """Which parts of a figure have no data, as a sentence; "" if none."""
-    missing = left_out_names(points)
-    if not missing:
-        return ""
-    return f"{spec.name}: no data in release {points.release}: {'; '.join(missing)}"
-
-
-def _print_files(
-    job: Job,
-    folder: Path,
-    work: Callable[[Points, FigureSpec], tuple[list[Path], str]],
-) -> None:
-    empty: list[NoDataError] = []
-    with _writing(folder):
-        for _, made in _made(job, work):
-            if isinstance(made, NoDataError):
-                empty.append(made)
-                continue
-            paths, absent = made
-            sys.stdout.writelines(f"{path}\n" for path in paths)
-            _tell([absent] if absent else [])
-    reported = empty if job.skip_empty and len(empty) < len(job.specs) else empty[:-1]
-    _tell([f"left out: {each}" for each in reported])
-    if len(reported) < len(empty):
-        raise empty[-1]
+def _work_and_gaps(points: Points, spec: FigureSpec, work: Work) -> tuple[list[Path], str]:
+    """The files of a figure, and a line that names its parts without data; "" if none."""
+    missing = "; ".join(left_out_names(points.rows, points.left_out))
+    gaps = f"{spec.name}: no data in release {points.release}: {missing}\n" if missing else ""
+    return work(points, spec), gaps
 
 
 def _made(
@@ -138,16 +118,12 @@ def _made(
 
     def read(spec: FigureSpec) -> Points | NoDataError:
         try:
-            return read_points(job.connection, spec, job.request)
+            return read_points(job.db, spec, job.request)
         except NoDataError as error:
             return error
 
     read_all = ((read(spec), spec) for spec in job.specs)
     yield from zip(job.specs, in_order(work, read_all), strict=True)
-
-
-def _tell(sentences: Sequence[str]) -> None:
-    sys.stderr.writelines(f"{sentence}\n" for sentence in sentences)
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ import threading
 from concurrent.futures import Future, ProcessPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
-from dbtool.errors import DbtoolError
+from dbtool.figures.gaps import NoDataError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -28,8 +28,8 @@ MOST_PROCESSES = 4
 
 def in_order(
     work: Callable[[Points, FigureSpec], Made],
-    points: Iterable[tuple[Points | DbtoolError, FigureSpec]],
-) -> Iterator[Made | DbtoolError]:
+    points: Iterable[tuple[Points | NoDataError, FigureSpec]],
+) -> Iterator[Made | NoDataError]:
     """What work makes of each figure's points, in their order; an error stands for itself.
 
     Args:
@@ -41,11 +41,11 @@ def in_order(
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     if len(first) < FEWEST_FOR_PROCESSES or (cores or 1) < 2:
         for held, spec in itertools.chain(first, waiting):
-            yield held if isinstance(held, DbtoolError) else work(held, spec)
+            yield held if isinstance(held, NoDataError) else work(held, spec)
         return
     with _pool(min(cores or 1, MOST_PROCESSES)) as pool:
         made = [
-            held if isinstance(held, DbtoolError) else pool.submit(work, held, spec)
+            held if isinstance(held, NoDataError) else pool.submit(work, held, spec)
             for held, spec in itertools.chain(first, waiting)
         ]
         for each in made:

@@ -1,4 +1,4 @@
-"""The gallery's page: figures, captions, queries and points in one HTML text."""
+"""The gallery: figures with their captions, queries and points as one HTML file."""
 
 from __future__ import annotations
 
@@ -16,17 +16,27 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from dbtool import __version__
-from dbtool.figures.gallery.headings import command_of, full_name, heading_of, label_of
+from dbtool.core.files import write_whole
+from dbtool.figures.caption import caption_of
+from dbtool.figures.files import saved
 from dbtool.figures.names import readable
+from dbtool.figures.render import draw
+from dbtool.store.questions import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
-    from dbtool.figures.gallery.picture import Picture
     from dbtool.figures.points import Points
     from dbtool.figures.specs import FigureSpec
+    from dbtool.store.database import Database
 
+PAGE = "index.html"
 TITLE = "Figures"
+# On a screen a figure is seen from further away than in print.
+CSS_PIXELS_PER_INCH = 130
+# Beyond this many bytes the same figure as dots may be smaller than as shapes.
+LARGE = 400_000
 
 
 @dataclass(frozen=True)
@@ -37,13 +47,17 @@ class Drawn:
         spec: the figure.
         points: its rows and its query.
         caption: the caption's paragraphs.
-        picture: the figure as a file's bytes.
+        picture: an address that holds the picture itself.
+        width: of the picture in CSS pixels, where there is room.
+        height: likewise.
     """
 
     spec: FigureSpec
     points: Points
     caption: Sequence[str]
-    picture: Picture
+    picture: str
+    width: int
+    height: int
 
 
 @dataclass(frozen=True)
@@ -67,19 +81,52 @@ class ReleaseFacts:
     measurements: int
 
 
-def page_of(
-    drawn: Sequence[Drawn], missing: Sequence[Missing], releases: Sequence[ReleaseFacts]
-) -> str:
-    """The whole page; the same figures give the same text.
+def drawn_of(points: Points, spec: FigureSpec) -> Drawn:
+    """A figure with its picture, for the page: as SVG, or as PNG where that is much smaller."""
+    figure = draw(points, spec)
+    kind, data = "svg+xml", saved(figure, points, spec, "svg")
+    if len(data) > LARGE:
+        png = saved(figure, points, spec, "png")
+        kind, data = min((kind, data), ("png", png), key=lambda each: len(each[1]))
+    picture = f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
+    width, height = (round(inches * CSS_PIXELS_PER_INCH) for inches in figure.get_size_inches())
+    return Drawn(spec, points, caption_of(points, spec, figure), picture, width, height)
+
+
+def release_facts(db: Database, drawn: Sequence[Drawn]) -> list[ReleaseFacts]:
+    """Facts of the releases that figures are drawn from, in the database's order."""
+    used = {name for each in drawn for name in each.points.rows["release"]}
+    return [ReleaseFacts(*row) for row in db.result(listed("releases")) if row[0] in used]
+
+
+def write_page(
+    folder: Path,
+    drawn: Sequence[Drawn],
+    missing: Sequence[Missing],
+    releases: Sequence[ReleaseFacts],
+) -> Path:
+    """Writes the page, whole or not at all; returns its file. The same figures give the same bytes.
 
     Args:
+        folder: made where it is not there.
         drawn: the figures to show, those of one source side by side.
         missing: the figures to name with what would fill them.
         releases: those that the figures are drawn from.
+
+    Raises:
+        OSError: the folder cannot be written to.
     """
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(folder / PAGE, _page(drawn, missing, releases).encode())
+    return folder / PAGE
+
+
+def _page(
+    drawn: Sequence[Drawn], missing: Sequence[Missing], releases: Sequence[ReleaseFacts]
+) -> str:
     style, script = _asset("page.css"), _asset("page.js")
     names = ", ".join(facts.release for facts in releases)
-    return _template("page.html").substitute(
+    return Template(_asset("page.html")).substitute(
         title=escape(f"{TITLE} of {names}" if names else TITLE),
         lead=escape(_lead(drawn, missing)),
         version=escape(__version__),
@@ -89,7 +136,11 @@ def page_of(
         script_hash=_hash(script),
         releases="\n".join(map(_release, releases)),
         contents=_contents(drawn, missing),
-        figures="\n".join(_sections(drawn)),
+        figures="\n".join(
+            part
+            for heading, group in _by_heading(drawn)
+            for part in (f"<h2>{escape(heading)}</h2>", *map(_section, group))
+        ),
         missing=_missing(missing),
     )
 
@@ -97,11 +148,6 @@ def page_of(
 @cache
 def _asset(name: str) -> str:
     return files("dbtool.figures.gallery").joinpath("assets", name).read_text(encoding="utf-8")
-
-
-@cache
-def _template(name: str) -> Template:
-    return Template(_asset(name))
 
 
 def _hash(text: str) -> str:
@@ -133,7 +179,7 @@ def _contents(drawn: Sequence[Drawn], missing: Sequence[Missing]) -> str:
     lines = []
     for heading, group in _by_heading(drawn):
         links = "\n".join(
-            f'<li><a href="#{escape(each.spec.name)}">{escape(_entry(each.spec))}</a></li>'
+            f'<li><a href="#{escape(each.spec.name)}">{escape(each.spec.full_name)}</a></li>'
             for each in group
         )
         lines.append(f"<h3>{escape(heading)}</h3>\n<ul>\n{links}\n</ul>")
@@ -143,35 +189,23 @@ def _contents(drawn: Sequence[Drawn], missing: Sequence[Missing]) -> str:
     return "\n".join(lines)
 
 
-def _entry(spec: FigureSpec) -> str:
-    return f"{spec.number}. {spec.title}" if spec.number else spec.title
-
-
 def _by_heading(drawn: Iterable[Drawn]) -> list[tuple[str, list[Drawn]]]:
-    groups = itertools.groupby(drawn, key=lambda each: heading_of(each.spec))
+    groups = itertools.groupby(drawn, key=lambda each: each.spec.heading)
     return [(heading, list(group)) for heading, group in groups]
-
-
-def _sections(drawn: Sequence[Drawn]) -> list[str]:
-    sections = []
-    for heading, group in _by_heading(drawn):
-        sections.append(f"<h2>{escape(heading)}</h2>")
-        sections.extend(map(_section, group))
-    return sections
 
 
 def _section(each: Drawn) -> str:
     spec, rows = each.spec, each.points.rows
     count = f"{rows.height:,} row{'' if rows.height == 1 else 's'}"
-    return _template("figure.html").substitute(
+    return Template(_asset("figure.html")).substitute(
         name=escape(spec.name),
-        label=escape(label_of(spec)),
-        heading=escape(full_name(spec)),
-        command=escape(command_of(spec)),
-        picture=each.picture.data_uri(),
+        label=escape(spec.label),
+        heading=escape(spec.full_name),
+        command=escape(spec.command),
+        picture=each.picture,
         alt=escape(alternative_text(each.points, spec)),
-        width=each.picture.width,
-        height=each.picture.height,
+        width=each.width,
+        height=each.height,
         caption="\n".join(f"<p>{escape(paragraph)}</p>" for paragraph in each.caption),
         sql=escape(each.points.sql),
         types=" ".join(_types(rows)),
@@ -206,7 +240,7 @@ def _missing(missing: Sequence[Missing]) -> str:
     if not missing:
         return ""
     lines = "\n".join(
-        f"<dt>{escape(full_name(each.spec))}</dt><dd>{escape(each.reason)}</dd>" for each in missing
+        f"<dt>{escape(each.spec.full_name)}</dt><dd>{escape(each.reason)}</dd>" for each in missing
     )
     return (
         '<section class="missing" aria-labelledby="without-data">\n'

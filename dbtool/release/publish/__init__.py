@@ -1,5 +1,5 @@
 """Writes a release as a folder that any static host or object store can serve."""
 
-from dbtool.release.publish.release import Said, publish_release
+from dbtool.release.publish.release import publish
 
-__all__ = ["Said", "publish_release"]
+__all__ = ["publish"]

@@ -1,53 +1,78 @@
-"""Writes how to cite a release: CITATION.cff, and citation.bib where it gives BibTeX."""
+"""How to cite a release: CITATION.cff, and what BibTeX says of it."""
 
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
-from dbtool.release.publish import bibtex
+from dbtool.core.errors import UsageError
 from dbtool.release.publish.licences import is_spdx
-from dbtool.release.publish.parquet import described
-from dbtool.store.published.layout import BIBTEX, CITATION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from dbtool.store.published.manifest import PublishedFile, PublishedManifest
+    from dbtool.core.manifest import Manifest
+
+_ENTRY = re.compile(r"@(?!comment|string|preamble)\w+\s*\{[^,]*,", re.IGNORECASE)
+# A name with a value in braces, which may hold braces twice, in quotes, or a number.
+_FIELD = re.compile(
+    r"([A-Za-z][\w-]*)\s*=\s*"
+    r'(?:\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}|"([^"]*)"|(\d+))'
+)
 
 
-def write_citation(folder: Path, manifest: PublishedManifest) -> list[PublishedFile]:
-    """Writes CITATION.cff and, where the release gives BibTeX, citation.bib.
+def read_bibtex(path: Path) -> str:
+    """The BibTeX entries of a file.
 
-    Args:
-        folder: the release's folder.
-        manifest: what is said about the release.
+    Raises:
+        UsageError: it holds none, or cannot be read.
     """
-    texts = {CITATION: "\n".join(_lines(manifest)) + "\n"}
-    if manifest.citation is not None:
-        texts[BIBTEX] = manifest.citation.strip() + "\n"
-    for name, text in texts.items():
-        (folder / name).write_bytes(text.encode())
-    return [described(folder / name, name) for name in texts]
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    if not _ENTRY.search(text):
+        raise UsageError(
+            f"{path} holds no BibTeX entry, such as @misc{{my-release, title = {{…}}}}"
+        )
+    return text
 
 
-def _lines(manifest: PublishedManifest) -> Iterator[str]:
+def bibtex_fields(text: str) -> dict[str, str]:
+    """The fields of the first entry by their names in small letters; none where there is no entry.
+
+    Braces around letters, which only keep them large, are taken away.
+    """
+    _, *entries = _ENTRY.split(text)
+    found: dict[str, str] = {}
+    for name, *values in _FIELD.findall(entries[0] if entries else ""):
+        found.setdefault(name.lower(), " ".join(re.sub(r"[{}]", "", "".join(values)).split()))
+    return found
+
+
+def citation_cff(manifest: Manifest) -> str:
+    """The text of CITATION.cff."""
+    return "\n".join(_lines(manifest)) + "\n"
+
+
+def _lines(manifest: Manifest) -> Iterator[str]:
     """The lines of CITATION.cff. JSON's strings are YAML's too, whatever they hold."""
-    entry = bibtex.fields(manifest.citation or "")
+    entry = bibtex_fields(manifest.citation or "")
+    authors = [name.strip() for name in re.split(r"\s+and\s+", entry.get("author", ""))]
     yield "cff-version: 1.2.0"
     yield "message: If you use these measurements, please cite them as below."
     yield "type: dataset"
     yield f"title: {_text(manifest.title or entry.get('title') or manifest.release)}"
     yield "authors:"
-    for name in bibtex.authors(entry.get("author", "")) or [_nobody(manifest)]:
-        yield from _author(name)
+    for name in authors:
+        yield from _author(name or f"The authors of the release {manifest.release}")
     if is_spdx(manifest.licence):
         yield f"license: {manifest.licence}"
-    if entry.get("doi"):
-        yield f"doi: {_text(entry['doi'])}"
-    if entry.get("url"):
-        yield f"url: {_text(entry['url'])}"
+    for name in ("doi", "url"):
+        if entry.get(name):
+            yield f"{name}: {_text(entry[name])}"
 
 
 def _author(name: str) -> Iterator[str]:
@@ -58,10 +83,6 @@ def _author(name: str) -> Iterator[str]:
         yield f"    given-names: {_text(given.strip())}"
     else:
         yield f"  - name: {_text(name)}"
-
-
-def _nobody(manifest: PublishedManifest) -> str:
-    return f"The authors of the release {manifest.release}"
 
 
 def _text(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The columns of what is published, with their meanings: as schema/ says them."""
+"""The tables of a release folder and their columns, with the meanings that schema/ gives them."""
 
 from __future__ import annotations
 
@@ -6,24 +6,46 @@ import functools
 import re
 from typing import NamedTuple
 
-from dbtool.resources import schema_folder
-from dbtool.store.published.layout import MEASUREMENTS, STORED, TABLES
+from dbtool.core.contract import shard_schema
+from dbtool.core.index import Index
+from dbtool.core.resources import schema_folder
+from dbtool.release.layout import SHARDS
 
-_TABLE = re.compile(r"CREATE TABLE stored\.(\w+) \(\n(.*?)\n\);", re.DOTALL)
-_COLUMN = re.compile(r"^    ([a-z]\w*) (.+?),? *(?:-- (.*))?$", re.MULTILINE)
+MEASUREMENTS = "measurements"
+MEANINGS = {
+    "workloads": "a row a workload: a data set, a model and an optimizer, with the goal of one of "
+    "its metrics",
+    "studies": "a row a study: a workload at one batch size, and how its metaparameters were "
+    "searched",
+    "trials": "a row a trial of a study: its metaparameters, how it ended, and what produced it",
+    MEASUREMENTS: "a row a measurement, sorted by trial and step, a file or more a study",
+}
+"""What the rows of each table are."""
+_TYPES = {
+    "string": "VARCHAR",
+    "bool": "BOOLEAN",
+    "int32": "INTEGER",
+    "int64": "BIGINT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+}
 _COMMENT = re.compile(r"^COMMENT ON COLUMN (\w+)\.(\w+) IS '(.*)';$", re.MULTILINE)
-_TYPE = re.compile(r"[A-Z]+(?:\([A-Z, ]+\))?")
-# Columns that let a file be read without the tables.
-_BESIDE = {"workload": ("VARCHAR", ""), "batch_size": ("INTEGER", "")}
+# Of columns that the views leave out.
+_OTHER_MEANINGS = {
+    ("workloads", "definition"): "The producer's whole definition: an object. NULL for archives.",
+    ("studies", "trials"): "How many trials it has, of any status.",
+    ("trials", "name"): "What the tool that it comes from calls it. NULL where it has no name.",
+    ("trials", "source"): "Digest of the files that it was imported from. NULL where none were.",
+}
 
 
 class Column(NamedTuple):
-    """A column of a published table.
+    """A column of a table.
 
     Attributes:
         name: its name.
         type: its type in DuckDB, such as VARCHAR.
-        meaning: what it holds, with the unit where it has one; may be empty.
+        meaning: what it holds, with the unit where it has one.
     """
 
     name: str
@@ -31,32 +53,26 @@ class Column(NamedTuple):
     meaning: str
 
 
+def table_path(table: str) -> str:
+    """Where the rows of a table lie below the release folder; a pattern for measurements."""
+    return SHARDS if table == MEASUREMENTS else f"{table}.parquet"
+
+
 @functools.cache
 def published_columns() -> dict[str, tuple[Column, ...]]:
-    """The columns of each published table, by the name of the table."""
-    text = (schema_folder() / "tables.sql").read_text(encoding="utf-8")
-    bodies = dict(_TABLE.findall(text))
-    found = {table: _columns(bodies[STORED[table]]) for table in (*TABLES, MEASUREMENTS)}
-    study, *others = found[MEASUREMENTS]
-    beside = [Column(name, kind, meaning) for name, (kind, meaning) in _BESIDE.items()]
-    found[MEASUREMENTS] = (study, *beside, *others)
-    said = _comments()
+    """The columns of workloads, studies, trials and measurements, by the name of the table."""
+    schemas = {
+        path.removesuffix(".parquet"): rows.schema for path, rows in Index().tables().items()
+    }
+    schemas[MEASUREMENTS] = shard_schema()
+    meanings = _OTHER_MEANINGS | _comments()
     return {
         table: tuple(
-            column._replace(meaning=said.get((table, column.name), column.meaning))
-            for column in columns
+            Column(field.name, _TYPES[str(field.type)], meanings.get((table, field.name), ""))
+            for field in schema
         )
-        for table, columns in found.items()
+        for table, schema in schemas.items()
     }
-
-
-def _columns(body: str) -> tuple[Column, ...]:
-    """The columns between the brackets of CREATE TABLE."""
-    columns = []
-    for name, rest, comment in _COLUMN.findall(body):
-        kind = _TYPE.match(rest)
-        columns.append(Column(name, kind[0] if kind else rest, comment))
-    return tuple(columns)
 
 
 def _comments() -> dict[tuple[str, str], str]:

@@ -3,8 +3,8 @@
 A binary batch is one record after another: the label in one byte, then the image in 3,072, first
 all red values in row-major order, then green, then blue. A Python batch is a pickled dictionary
 whose `data` is an array [images, 3072] of the same order and whose `labels` is a list. Unpickling
-runs whatever a file names, so the reader here resolves no name of the file: it puts in the place of
-the few that such files need functions that can do nothing but build an array of bytes.
+runs whatever a file names, so the reader here resolves no name of the file: in place of the
+few that such files need it puts functions that can do nothing but build an array of bytes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dbtool.errors import DbtoolError
+from dbtool.core.errors import DbtoolError
 from producers.datasets.split import Split
 
 if TYPE_CHECKING:
@@ -32,18 +32,7 @@ _RECORD = 1 + _PIXELS
 
 
 def parse_binary(content: bytes, path: Path) -> Split:
-    """The examples in the content of a binary batch.
-
-    Args:
-        content: the whole file.
-        path: where it came from, for the errors.
-
-    Returns:
-        uint8 [n, 32, 32, 3] and uint8 [n], in the file's order.
-
-    Raises:
-        DbtoolError: the content is not a whole number of records.
-    """
+    """The examples in the content of a binary batch: uint8 [n, 32, 32, 3] and uint8 [n]."""
     if not content or len(content) % _RECORD:
         raise DbtoolError(
             f"{path} holds {len(content):,} bytes, not a whole number of records of {_RECORD:,};"
@@ -54,18 +43,7 @@ def parse_binary(content: bytes, path: Path) -> Split:
 
 
 def parse_python(content: bytes, path: Path) -> Split:
-    """The examples in the content of a Python batch, of which nothing is run.
-
-    Args:
-        content: the whole file.
-        path: where it came from, for the errors.
-
-    Returns:
-        uint8 [n, 32, 32, 3] and uint8 [n], in the file's order.
-
-    Raises:
-        DbtoolError: the content is no Python batch, or names something that one does not need.
-    """
+    """The examples in the content of a Python batch, of which nothing is run, as `parse_binary`."""
     batch = _unpickle(content, path)
     if not isinstance(batch, dict):
         raise _no_batch(path, f"it holds a {type(batch).__name__}, not a dictionary")
@@ -84,16 +62,11 @@ def parse_python(content: bytes, path: Path) -> Split:
 
 
 def _images(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Images uint8 [n, 32, 32, 3] of rows [n, 3072] that hold one channel after another."""
     return rows.reshape(-1, CHANNELS, SIDE, SIDE).transpose(0, 2, 3, 1)
 
 
 def _unpickle(content: bytes, path: Path) -> object:
-    """What a pickle holds that consists of plain values and arrays of bytes.
-
-    Raises:
-        DbtoolError: it is no whole pickle, or names anything else.
-    """
+    """What a pickle holds that consists of plain values and arrays of bytes."""
     try:
         _check_memory(content)
         return _BatchUnpickler(io.BytesIO(content), encoding="bytes").load()
@@ -120,10 +93,6 @@ def _check_memory(content: bytes) -> None:
     """Refuses a pickle that numbers what it remembers beyond its own size.
 
     The unpickler makes room up to the highest number, so that a few bytes could fill the memory.
-
-    Raises:
-        UnpicklingError: it does.
-        ValueError: the content is no whole pickle.
     """
     for operation, argument, _ in pickletools.genops(content):
         if "PUT" in operation.name and isinstance(argument, int) and argument > len(content):
@@ -149,11 +118,7 @@ class _BatchUnpickler(pickle.Unpickler):
     """Unpickles plain values and arrays of bytes, and refuses every other name unresolved."""
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
-        """What stands for a name of the file.
-
-        Raises:
-            _RefusedNameError: no batch needs it.
-        """
+        """What stands for a name of the file."""
         name = f"{module_name}.{global_name}"
         try:
             return _STAND_INS[name]

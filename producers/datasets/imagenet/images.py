@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dbtool.errors import DbtoolError
-from producers.datasets.imagenet.folders import ClassFolders, class_names
-from producers.datasets.imagenet.shards import TFRecordShards, find_shards
-from producers.datasets.imagenet.subsets import (
-    HALF_CLASSES,
-    HALF_IMAGES,
-    check_subset,
-    half_of_classes,
-    half_of_images,
+from dbtool.core.errors import DbtoolError, unknown
+from producers.datasets.folders import candidate_folders, not_found
+from producers.datasets.imagenet.class_folders import ClassFolders, class_names
+from producers.datasets.imagenet.tfrecord import TFRecordShards, find_shards
+from producers.datasets.permutation import (
+    VALIDATION_SPLIT_SEED,
+    HeldOut,
+    fixed_permutation,
+    split_order,
 )
-from producers.datasets.permutation import HeldOut, split_order
-from producers.datasets.places import candidate_folders, not_found
 from producers.datasets.split import Dataset
-from producers.datasets.streamed.images import StreamedImages
+from producers.datasets.streamed import StreamedImages
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy.typing as npt
 
-    from producers.datasets.request import Request
+    from producers.datasets.registry import Request
 
+_SUBSETS = HALF_CLASSES, HALF_IMAGES = ("half_classes", "half_images")
+# Another order than that of the images.
+_CLASSES_SEED = VALIDATION_SPLIT_SEED + 1
 _CLASSES = 1_000
 _TRAINING_IMAGES = 1_281_167
 _VALIDATION_IMAGES = 50_000
@@ -44,13 +45,7 @@ _HOW_TO_GET = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Files:
-    """The official training and validation images."""
-
-    train: ClassFolders | TFRecordShards
-    validation: ClassFolders | TFRecordShards
-    classes: int
+_Images = ClassFolders | TFRecordShards
 
 
 def load_imagenet(request: Request) -> Dataset:
@@ -65,77 +60,78 @@ def load_imagenet(request: Request) -> Dataset:
     The subset `half_images` trains on half of the images of every class; `half_classes` on a fixed
     random half of the classes, numbered anew, which are also those of validation and test. Labels
     inside TFRecord shards must all be read for them, which takes minutes.
-
-    Raises:
-        UsageError: the request does not fit the data set, or a folder given does not exist.
-        DbtoolError: the files cannot be had, or they are not the known ones.
     """
-    check_subset(request.subset)
-    request.without_held_out()
+    if request.subset not in {None, *_SUBSETS}:
+        raise unknown("subset of imagenet", str(request.subset), _SUBSETS, "dbtool workloads")
     form = request.image_form(3)
-    files = _find(request)
-    order = split_order(request.source, len(files.train), _TEST, _TRAINING_IMAGES)
-    validation = np.arange(len(files.validation))
+    images, validation_images = _find(request)
+    order = split_order(request.source, len(images), _TEST, _TRAINING_IMAGES)
+    validation = np.arange(len(validation_images))
     renumbering = None
+    classes = images.classes
     if request.subset == HALF_CLASSES:
-        renumbering = half_of_classes(files.classes)
+        renumbering = half_of_classes(classes)
+        classes //= 2
         kept = renumbering >= 0
-        labels = files.train.labels()
+        labels = images.labels()
         order = replace(
             order,
             train=order.train[kept[labels[order.train]]],
             held_out=order.held_out[kept[labels[order.held_out]]],
         )
-        validation = validation[kept[files.validation.labels()]]
+        validation = validation[kept[validation_images.labels()]]
     elif request.subset == HALF_IMAGES:
-        order = replace(order, train=half_of_images(order.train, files.train.labels()))
-    classes = files.classes if renumbering is None else files.classes // 2
+        order = replace(order, train=half_of_images(order.train, images.labels()))
     form = replace(form, classes=classes)
     train = order.first(request.source, request.train_examples)
     for split, numbers in (("validation", validation), ("test", order.held_out)):
-        _check_some(request, split, numbers)
+        # Only a small replacement has such a split.
+        if not len(numbers):
+            raise DbtoolError(
+                f"the {split} of {request.source} {request.subset or ''} has no images in"
+                f" {request.folder}; give a folder with more"
+            )
     return Dataset(
         name=request.source,
         form=form,
-        train=StreamedImages(files.train, train, form, renumbering),
-        validation=StreamedImages(files.validation, validation, form, renumbering),
-        test=StreamedImages(files.train, order.held_out, form, renumbering),
+        train=StreamedImages(images, train, form, renumbering),
+        validation=StreamedImages(validation_images, validation, form, renumbering),
+        test=StreamedImages(images, order.held_out, form, renumbering),
         file_hashes={
-            "list of train": files.train.digest(),
-            "list of validation": files.validation.digest(),
+            "list of train": images.digest(),
+            "list of validation": validation_images.digest(),
         },
     )
 
 
-def _find(request: Request) -> _Files:
-    """The images of the first folder that holds some, which must all be there."""
-    folders = candidate_folders(request.source, request.folder, request.datasets_dir)
+def _find(request: Request) -> tuple[_Images, _Images]:
+    """The images for training and validation of the first folder that holds some."""
+    folders = candidate_folders(request)
     known = request.folder is None
     for folder in folders:
-        files = _class_folders(folder) or _shards(folder, known)
-        if files is not None:
+        found = _class_folders(folder) or _shards(folder, known)
+        if found is not None:
             if known:
-                _check_sizes(folder, files)
-            return files
+                _check_sizes(folder, *found)
+            return found
     raise not_found(request.source, folders, _WHAT, _HOW_TO_GET)
 
 
-def _class_folders(folder: Path) -> _Files | None:
+def _class_folders(folder: Path) -> tuple[_Images, _Images] | None:
     """The images of a folder's class folders; None when it has none for training."""
     if not class_names(folder / "train"):
         return None
     train = ClassFolders(folder / "train")
     for name in _VALIDATION_FOLDERS:
         if (folder / name).is_dir():
-            validation = ClassFolders(folder / name, train.classes)
-            return _Files(train=train, validation=validation, classes=len(train.classes))
+            return train, ClassFolders(folder / name, train.names)
     raise DbtoolError(
         f"{folder} holds train and no val; add the official validation images, a folder a class,"
         f" from {_HOW_TO_GET}"
     )
 
 
-def _shards(folder: Path, known: bool) -> _Files | None:
+def _shards(folder: Path, known: bool) -> tuple[_Images, _Images] | None:
     """The images of a folder's TFRecord shards; None when it has none for training."""
     paths = find_shards(folder, "train")
     if not paths:
@@ -147,16 +143,14 @@ def _shards(folder: Path, known: bool) -> _Files | None:
             " and so on"
         )
     train = TFRecordShards(paths, _CLASSES if known else None)
-    validation = TFRecordShards(validation_paths, train.classes)
-    return _Files(train=train, validation=validation, classes=train.classes)
+    return train, TFRecordShards(validation_paths, train.classes)
 
 
-def _check_sizes(folder: Path, files: _Files) -> None:
-    """Refuses images that cannot be those of the known data set."""
+def _check_sizes(folder: Path, train: _Images, validation: _Images) -> None:
     for name, found, expected in (
-        ("training images", len(files.train), _TRAINING_IMAGES),
-        ("validation images", len(files.validation), _VALIDATION_IMAGES),
-        ("classes", files.classes, _CLASSES),
+        ("training images", len(train), _TRAINING_IMAGES),
+        ("validation images", len(validation), _VALIDATION_IMAGES),
+        ("classes", train.classes, _CLASSES),
     ):
         if found != expected:
             raise DbtoolError(
@@ -165,10 +159,31 @@ def _check_sizes(folder: Path, files: _Files) -> None:
             )
 
 
-def _check_some(request: Request, split: str, numbers: npt.NDArray[np.int64]) -> None:
-    """Refuses a split without images, which only a small replacement has."""
-    if len(numbers) == 0:
-        raise DbtoolError(
-            f"the {split} of {request.source} {request.subset or ''} has no images in"
-            f" {request.folder}; give a folder with more"
-        )
+def half_of_images(
+    numbers: npt.NDArray[np.int64], labels: npt.NDArray[np.int32]
+) -> npt.NDArray[np.int64]:
+    """Half of some images, of every class half as many, rounded either way.
+
+    Args:
+        numbers: the images in their fixed order, int64 [n].
+        labels: the class of every image, by number.
+
+    Returns:
+        int64 [n // 2], in an order whose beginnings hold every class in proportion, too.
+    """
+    own = labels[numbers]
+    counts = np.bincount(own)
+    by_class = np.argsort(own, kind="stable")
+    # How many images of the class come before each.
+    before = np.empty(len(own), np.int64)
+    before[by_class] = np.arange(len(own)) - (np.cumsum(counts) - counts)[own[by_class]]
+    shares = (before + 0.5) / counts[own]
+    return numbers[np.argsort(shares, kind="stable")[: len(numbers) // 2]]
+
+
+def half_of_classes(classes: int) -> npt.NDArray[np.int32]:
+    """A fixed random half of the classes: the new number of each, int32; -1 where left out."""
+    kept = np.sort(fixed_permutation(classes, _CLASSES_SEED)[: classes // 2])
+    renumbering = np.full(classes, -1, np.int32)
+    renumbering[kept] = np.arange(len(kept), dtype=np.int32)
+    return renumbering

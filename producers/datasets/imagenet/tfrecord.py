@@ -1,20 +1,35 @@
-"""Reading TFRecord files without TensorFlow.
+"""Images in TFRecord shards, read without TensorFlow.
 
 A file is one record after another: the length of its data as a 64-bit integer, a masked CRC-32C of
 those eight bytes, the data, and a masked CRC-32C of it; integers are little-endian. The mask turns
-a sum by 15 bits and adds a constant, since sums of data that holds sums are of little use.
+a sum by 15 bits and adds a constant, since sums of data that holds sums are of little use. The data
+of an image is the message `tf.train.Example`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import struct
-from typing import TYPE_CHECKING
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
 
 import google_crc32c
 import numpy as np
+from google.protobuf import (
+    descriptor_pb2,
+    descriptor_pool,
+    message,
+    message_factory,
+    text_format,
+)
 
-from dbtool.errors import DbtoolError
+from dbtool.core.errors import DbtoolError
+from dbtool.core.files import open_file
+from producers.datasets.folders import reading
+from producers.datasets.streamed import EncodedImage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,9 +41,134 @@ _FOOTER = struct.Struct("<I")
 _LENGTH_BYTES = 8
 _MASK = 0xA282EAD8
 _UINT32 = 0xFFFFFFFF
+_NAME = re.compile(r"[a-z]+-\d{5}-of-\d{5}")
+_INDEXING_THREADS = 16
+_MANY_RECORDS = 100_000
+# What of the message is read: a map of features, each a list of bytes or of whole numbers.
+_MESSAGES = """
+name: "example.proto" package: "tensorflow" syntax: "proto3"
+message_type {
+  name: "BytesList"
+  field { name: "value" number: 1 type: TYPE_BYTES label: LABEL_REPEATED }
+}
+message_type {
+  name: "Int64List"
+  field { name: "value" number: 1 type: TYPE_INT64 label: LABEL_REPEATED }
+}
+message_type {
+  name: "Feature"
+  field { name: "bytes_list" number: 1 type_name: "BytesList" label: LABEL_OPTIONAL }
+  field { name: "int64_list" number: 3 type_name: "Int64List" label: LABEL_OPTIONAL }
+}
+message_type {
+  name: "Features"
+  nested_type {
+    name: "FeatureEntry" options { map_entry: true }
+    field { name: "key" number: 1 type: TYPE_STRING label: LABEL_OPTIONAL }
+    field { name: "value" number: 2 type_name: "Feature" label: LABEL_OPTIONAL }
+  }
+  field { name: "feature" number: 1 type_name: "FeatureEntry" label: LABEL_REPEATED }
+}
+message_type {
+  name: "Example"
+  field { name: "features" number: 1 type_name: "Features" label: LABEL_OPTIONAL }
+}
+"""
 
-HEADER_BYTES = _HEADER.size
-"""How many bytes of a record come before its data."""
+
+def _example_class() -> Any:
+    """The class of the message, in a pool of its own since TensorFlow registers the same names."""
+    file = text_format.Parse(_MESSAGES, descriptor_pb2.FileDescriptorProto())
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("tensorflow.Example"))
+
+
+_Example = _example_class()
+
+
+class TFRecordShards:
+    """The records of a split's shards: `ImageFiles`.
+
+    Only the headers of the records are read at first. Labels are from 1 to the number of classes in
+    the files, and from zero here.
+
+    Args:
+        paths: the shards in their order.
+        classes: how many classes there are; None where the labels themselves tell.
+    """
+
+    def __init__(self, paths: list[Path], classes: int | None) -> None:
+        self._paths = paths
+        # Waiting for a network file system is most of the work.
+        with ThreadPoolExecutor(_INDEXING_THREADS) as threads:
+            indexes = list(threads.map(index_records, paths))
+        records = [len(index) for index in indexes]
+        self._shards = np.repeat(np.arange(len(paths), dtype=np.int32), records)
+        self._records = np.concatenate(indexes)
+        self._labels: npt.NDArray[np.int32] | None = None
+        self._most = classes
+        self.classes = int(self.labels().max(initial=0)) + 1 if classes is None else classes
+
+    def __len__(self) -> int:
+        return len(self._shards)
+
+    def labels(self) -> npt.NDArray[np.int32]:
+        """The class of each image, from zero, int32 [images]: every record is read once for it."""
+        if self._labels is None:
+            if len(self) > _MANY_RECORDS:
+                folder = self._paths[0].parent
+                sys.stderr.write(f"reading the labels of {len(self):,} records in {folder}\n")
+            with ThreadPoolExecutor(os.cpu_count()) as threads:
+                # Of the images themselves nothing is kept.
+                labels = threads.map(lambda number: self._parsed(number)[1], range(len(self)))
+                self._labels = np.array(list(labels), np.int32)
+        return self._labels
+
+    def digest(self) -> str:
+        """A sha256 of the list of shards with their sizes, in hexadecimal."""
+        lines = (f"{path.name} {path.stat().st_size}\n" for path in self._paths)
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+    def read(self, number: int) -> EncodedImage:
+        """Reads an image's record."""
+        content, target, origin = self._parsed(number)
+        return EncodedImage(content=content, target=target, origin=origin)
+
+    def _parsed(self, number: int) -> tuple[bytes, int, str]:
+        path = self._paths[self._shards[number]]
+        offset, length = self._records[number].tolist()
+        origin = f"{path} (its record at byte {offset - _HEADER.size:,})"
+        content, label = parse_example(read_record(path, offset, length), origin)
+        if label < 1 or (self._most is not None and label > self._most):
+            most = "" if self._most is None else f" to {self._most}"
+            raise DbtoolError(f"{origin} has the label {label}, outside 1{most}; replace the file")
+        return content, label - 1, origin
+
+
+def find_shards(folder: Path, split: str) -> list[Path]:
+    """The shards of a split, `train` or `validation`, in their order; none when there is not one.
+
+    They lie in a folder, or in the folder of the split's name there.
+    """
+    for below in (folder / split, folder):
+        found = {path.name for path in below.glob(f"{split}-*") if _NAME.fullmatch(path.name)}
+        counts = sorted({name[-5:] for name in found})
+        if len(counts) > 1:
+            raise DbtoolError(
+                f"{below} holds several sets of {split} shards (of {', '.join(counts)}); keep one"
+            )
+        if found:
+            count = int(counts[0])
+            names = [f"{split}-{number:05}-of-{count:05}" for number in range(count)]
+            missing = set(names) - found
+            if missing:
+                raise DbtoolError(
+                    f"{below} lacks {len(missing)} of {count} {split} shards, first"
+                    f" {min(missing)}; add what is missing"
+                )
+            return [below / name for name in names]
+    return []
 
 
 def masked_crc(data: bytes) -> int:
@@ -38,76 +178,74 @@ def masked_crc(data: bytes) -> int:
 
 
 def index_records(path: Path) -> npt.NDArray[np.int64]:
-    """Where the records of a file lie; their data is skipped, not read.
-
-    Args:
-        path: the file.
-
-    Returns:
-        int64 [records, 2]: offset and length of the data of each, in bytes.
-
-    Raises:
-        DbtoolError: the file cannot be read, or is no whole TFRecord file.
-    """
-    places = []
-    try:
-        with path.open("rb", buffering=0) as file:
-            size = os.fstat(file.fileno()).st_size
-            position = 0
-            while position < size:
-                header = os.pread(file.fileno(), _HEADER.size, position)
-                start = position + _HEADER.size
-                length = _length(header, path, position)
-                position = start + length + _FOOTER.size
-                if position > size:
-                    raise _truncated(path, start - _HEADER.size)
-                places.append((start, length))
-    except OSError as error:
-        raise DbtoolError(f"{path} cannot be read: {error.strerror}") from error
-    return np.array(places, np.int64).reshape(-1, 2)
+    """Offset and length of the data of each record, int64 [records, 2]; it is not read."""
+    records = []
+    with reading(path), open_file(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        position = 0
+        while position < size:
+            header = os.pread(file.fileno(), _HEADER.size, position)
+            if len(header) < _HEADER.size:
+                raise _truncated(path, position)
+            length, crc = _HEADER.unpack(header)
+            if masked_crc(header[:_LENGTH_BYTES]) != crc:
+                raise DbtoolError(
+                    f"{path} is no TFRecord file or is damaged: the CRC of the length at byte"
+                    f" {position:,} is wrong; replace the file"
+                )
+            start = position + _HEADER.size
+            if start + length + _FOOTER.size > size:
+                raise _truncated(path, position)
+            records.append((start, length))
+            position = start + length + _FOOTER.size
+    return np.array(records, np.int64).reshape(-1, 2)
 
 
 def read_record(path: Path, offset: int, length: int) -> bytes:
-    """The data of a record, verified.
-
-    Args:
-        path: the file.
-        offset: of the data, in bytes.
-        length: of the data, in bytes.
-
-    Raises:
-        DbtoolError: the file cannot be read, or the data is not what was written.
-    """
-    try:
-        with path.open("rb", buffering=0) as file:
-            content = os.pread(file.fileno(), length + _FOOTER.size, offset)
-    except OSError as error:
-        raise DbtoolError(f"{path} cannot be read: {error.strerror}") from error
+    """The data of a record at an offset, verified."""
+    with reading(path), open_file(path) as file:
+        content = os.pread(file.fileno(), length + _FOOTER.size, offset)
+    position = offset - _HEADER.size
     if len(content) != length + _FOOTER.size:
-        raise _truncated(path, offset - _HEADER.size)
+        raise _truncated(path, position)
     data = content[:length]
     if masked_crc(data) != _FOOTER.unpack_from(content, length)[0]:
         raise DbtoolError(
-            f"{path} is damaged: the CRC of its record at byte {offset - _HEADER.size:,} is wrong;"
-            " replace the file"
+            f"{path} is damaged: the CRC of its record at byte {position:,} is wrong; replace the"
+            " file"
         )
     return data
-
-
-def _length(header: bytes, path: Path, position: int) -> int:
-    """The length that the header of a record states, verified."""
-    if len(header) < _HEADER.size:
-        raise _truncated(path, position)
-    length, crc = _HEADER.unpack(header)
-    if masked_crc(header[:_LENGTH_BYTES]) != crc:
-        raise DbtoolError(
-            f"{path} is no TFRecord file or is damaged: the CRC of the length at byte"
-            f" {position:,} is wrong; replace the file"
-        )
-    return int(length)
 
 
 def _truncated(path: Path, position: int) -> DbtoolError:
     return DbtoolError(
         f"{path} is truncated: its record at byte {position:,} is not whole; replace the file"
     )
+
+
+def parse_example(data: bytes, origin: str) -> tuple[bytes, int]:
+    """`image/encoded` of an example, the content of an image file, and `image/class/label`.
+
+    Args:
+        data: the serialised message.
+        origin: where it came from, for the errors.
+    """
+    try:
+        features = _Example.FromString(data).features.feature
+    except message.DecodeError as error:
+        raise DbtoolError(f"{origin} is no tf.train.Example; replace the file") from error
+    return (
+        _single(features, "image/encoded", "bytes_list", origin),
+        _single(features, "image/class/label", "int64_list", origin),
+    )
+
+
+def _single(features: Any, name: str, kind: str, origin: str) -> Any:
+    values: Any = getattr(features[name], kind).value if name in features else ()
+    if len(values) != 1:
+        found = ", ".join(sorted(features)) or "nothing"
+        raise DbtoolError(
+            f"{origin} has no single {name} (it holds {found}); write the shards as"
+            " build_imagenet_data.py of TensorFlow's models does"
+        )
+    return values[0]

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dbtool.errors import DbtoolError
+from dbtool.core.errors import DbtoolError
+from producers.datasets.folders import read_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,35 +25,21 @@ if TYPE_CHECKING:
 _GZIP_MAGIC = b"\x1f\x8b"
 _UNSIGNED_BYTE = 0x08
 _OTHER_TYPES = {0x09: "int8", 0x0B: "int16", 0x0C: "int32", 0x0D: "float32", 0x0E: "float64"}
-_MAGIC_BYTES = 4
-_SIZE_BYTES = 4
+_MAGIC_BYTES = _SIZE_BYTES = 4
 
 
 def read_idx(path: Path) -> npt.NDArray[np.uint8]:
     """Reads an IDX file of unsigned bytes, raw or compressed by gzip whatever its name.
 
-    Args:
-        path: the file.
-
     Returns:
         A read-only uint8 array of the shape that the file states.
-
-    Raises:
-        DbtoolError: the file cannot be read or is not one whole IDX array of unsigned bytes.
     """
     return parse_idx(read_content(path), path)
 
 
 def read_content(path: Path) -> bytes:
-    """The content of a file, decompressed when it is gzip (told by the content, not the name).
-
-    Raises:
-        DbtoolError: the file cannot be read, or its gzip stream is damaged.
-    """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise DbtoolError(f"{path} cannot be read: {error.strerror}") from error
+    """The content of a file, decompressed when it is gzip (told by the content, not the name)."""
+    content = read_bytes(path)
     if not content.startswith(_GZIP_MAGIC):
         return content
     try:
@@ -62,17 +49,11 @@ def read_content(path: Path) -> bytes:
 
 
 def parse_idx(content: bytes, path: Path) -> npt.NDArray[np.uint8]:
-    """The array in the uncompressed content of an IDX file.
+    """The array in the uncompressed content of an IDX file, whose memory it shares.
 
     Args:
         content: the whole uncompressed file.
         path: where it came from, for the errors.
-
-    Returns:
-        A read-only uint8 array that shares the content's memory.
-
-    Raises:
-        DbtoolError: the content is not one whole IDX array of unsigned bytes.
     """
     shape, start = _parse_header(content, path)
     expected, found = math.prod(shape), len(content) - start
@@ -89,7 +70,6 @@ def parse_idx(content: bytes, path: Path) -> npt.NDArray[np.uint8]:
 
 
 def _parse_header(content: bytes, path: Path) -> tuple[tuple[int, ...], int]:
-    """The shape an IDX file states, and the offset of its values in bytes."""
     if len(content) < _MAGIC_BYTES:
         raise DbtoolError(f"{path} is truncated: {len(content)} bytes hold no IDX header")
     zeros, data_type, dimensions = content[:2], content[2], content[3]
@@ -104,4 +84,4 @@ def _parse_header(content: bytes, path: Path) -> tuple[tuple[int, ...], int]:
     if len(content) < start:
         raise DbtoolError(f"{path} is truncated: its header of {start} bytes is not whole")
     sizes = np.frombuffer(content, dtype=">u4", count=dimensions, offset=_MAGIC_BYTES)
-    return tuple(int(size) for size in sizes), start
+    return tuple(sizes.tolist()), start

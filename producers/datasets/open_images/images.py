@@ -7,12 +7,13 @@ import itertools
 import os
 import re
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dbtool.errors import DbtoolError
+from dbtool.core.errors import DbtoolError
+from producers.datasets.folders import candidate_folders, not_found, read_bytes
 from producers.datasets.open_images.labels import (
     VerifiedLabels,
     image_id,
@@ -20,16 +21,15 @@ from producers.datasets.open_images.labels import (
     read_labels,
 )
 from producers.datasets.permutation import Order, fixed_permutation
-from producers.datasets.places import candidate_folders, not_found
 from producers.datasets.split import Dataset
-from producers.datasets.streamed.images import EncodedImage, StreamedImages
+from producers.datasets.streamed import EncodedImage, StreamedImages
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy.typing as npt
 
-    from producers.datasets.request import Request
+    from producers.datasets.registry import Request
 
 _SPLITS = ("train", "validation", "test")
 _TRAINABLE = "classes-trainable.txt"
@@ -47,45 +47,40 @@ _HOW_TO_GET = (
 )
 
 
+@dataclass(frozen=True, eq=False, slots=True)
 class LabelledFiles:
     """The JPEG files of a folder with the classes that people saw in them: `ImageFiles`.
 
-    Args:
+    Attributes:
         folder: the folder of the images, <ImageID>.jpg.
         labels: of images, some of which are there.
         rows: which of them are, int64.
         classes: how many classes there are.
     """
 
-    def __init__(
-        self, folder: Path, labels: VerifiedLabels, rows: npt.NDArray[np.int64], classes: int
-    ) -> None:
-        self.images = labels.images[rows]
-        self._folder = folder
-        self._labels = labels
-        self._rows = rows
-        self._classes = classes
+    folder: Path
+    labels: VerifiedLabels
+    rows: npt.NDArray[np.int64]
+    classes: int
+
+    @property
+    def images(self) -> npt.NDArray[np.uint64]:
+        """The ids of the images."""
+        return self.labels.images[self.rows]
 
     def __len__(self) -> int:
-        return len(self.images)
+        return len(self.rows)
 
     def digest(self) -> str:
         """A sha256 of the images' ids, in hexadecimal."""
         return hashlib.sha256(self.images.astype("<u8").tobytes()).hexdigest()
 
     def read(self, number: int) -> EncodedImage:
-        """Reads an image's file.
-
-        Raises:
-            DbtoolError: the file cannot be read.
-        """
-        path = self._folder / f"{image_id(int(self.images[number]))}.jpg"
-        try:
-            content = path.read_bytes()
-        except OSError as error:
-            raise DbtoolError(f"{path} cannot be read: {error.strerror}") from error
-        target = self._labels.targets(int(self._rows[number]), self._classes)
-        return EncodedImage(content=content, target=target, origin=str(path))
+        """Reads an image's file."""
+        row = int(self.rows[number])
+        path = self.folder / f"{image_id(int(self.labels.images[row]))}.jpg"
+        target = self.labels.targets(row, self.classes)
+        return EncodedImage(content=read_bytes(path), target=target, origin=str(path))
 
 
 def load_open_images(request: Request) -> Dataset:
@@ -95,14 +90,8 @@ def load_open_images(request: Request) -> Dataset:
     a listed class in them (recalled); the first `train_examples` of a fixed permutation are trained
     on. Images that have labels and are not there are left out, and counted on standard error.
     Classes are those of classes-trainable.txt, or else of class-descriptions.csv.
-
-    Raises:
-        UsageError: the request does not fit the data set, or a folder given does not exist.
-        DbtoolError: the files cannot be had, or their contents are wrong.
     """
     form = request.image_form(3)
-    request.without_subset()
-    request.without_held_out()
     folder, class_list = _find(request)
     names = read_classes(class_list)
     files = {
@@ -129,28 +118,23 @@ def load_open_images(request: Request) -> Dataset:
 
 
 def _find(request: Request) -> tuple[Path, Path]:
-    """The first folder that holds a list of classes and training labels, and that list."""
-    folders = candidate_folders(request.source, request.folder, request.datasets_dir)
+    folders = candidate_folders(request)
     for folder in folders:
-        lists = [path for name in _CLASS_LISTS if (path := folder / name).is_file()]
-        if lists and _label_files(folder, "train"):
-            return folder, lists[0]
+        for name in _CLASS_LISTS:
+            if (folder / name).is_file() and _label_files(folder, "train"):
+                return folder, folder / name
     raise not_found(request.source, folders, _WHAT, _HOW_TO_GET)
 
 
 def _label_files(folder: Path, split: str) -> list[Path]:
     """The label files of a split, in the folder or in that of the split, the preferred first."""
     names = [name.format(split=split) for name in _LABEL_FILES]
-    places = [place / name for name in names for place in (folder, folder / split)]
-    return [path for path in places if path.is_file()]
+    paths = [base / name for name in names for base in (folder, folder / split)]
+    return [path for path in paths if path.is_file()]
 
 
 def _files(folder: Path, split: str, classes: list[str], *, others: bool) -> LabelledFiles:
-    """The images of a split that are there and have labels.
-
-    Raises:
-        DbtoolError: there are no labels or no images, or they are wrong.
-    """
+    """The images of a split that are there and have labels."""
     label_files = _label_files(folder, split)
     if not label_files:
         name = _LABEL_FILES[0].format(split=split)
@@ -161,29 +145,26 @@ def _files(folder: Path, split: str, classes: list[str], *, others: bool) -> Lab
             f"{label_files[0]}: left out {labels.contradicting:,} labels that are said to be both"
             " there and not there\n"
         )
-    places = (folder / "images" / split, folder / split, folder / "images")
-    images, place = np.empty(0, np.uint64), places[0]
-    for place in places:
-        images = _ids_of_files(place)
+    for of_images in (folder / "images" / split, folder / split, folder / "images"):
+        images = _ids_of_files(of_images)
         if len(images):
             break
     rows = np.flatnonzero(np.isin(labels.images, images))
     missing = len(labels.images) - len(rows)
     if not len(rows):
         raise DbtoolError(
-            f"none of the {missing:,} images that {label_files[0]} labels are in {place} as"
+            f"none of the {missing:,} images that {label_files[0]} labels are in {of_images} as"
             f" <ImageID>.jpg; get them from {_HOW_TO_GET}"
         )
     if missing:
         sys.stderr.write(
             f"{label_files[0]}: left out {missing:,} of {len(labels.images):,} images, which are"
-            f" not in {place}\n"
+            f" not in {of_images}\n"
         )
-    return LabelledFiles(place, labels, rows, len(classes))
+    return LabelledFiles(of_images, labels, rows, len(classes))
 
 
 def _ids_of_files(folder: Path) -> npt.NDArray[np.uint64]:
-    """The ids of the images in a folder; none when it is absent."""
     if not folder.is_dir():
         return np.empty(0, np.uint64)
     with os.scandir(folder) as entries:
@@ -194,7 +175,6 @@ def _ids_of_files(folder: Path) -> npt.NDArray[np.uint64]:
 def _check_apart(
     folder: Path, one: str, files: LabelledFiles, other: str, others: LabelledFiles
 ) -> None:
-    """Refuses splits that share an image."""
     shared = np.intersect1d(files.images, others.images, assume_unique=True)
     if len(shared):
         raise DbtoolError(

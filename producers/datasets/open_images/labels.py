@@ -13,23 +13,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv
+import polars as pl
 
-from dbtool.errors import DbtoolError
+from dbtool.core.errors import DbtoolError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     import numpy.typing as npt
 
 _DIGITS = 16
-_COLUMNS = {"ImageID": pa.string(), "LabelName": pa.string(), "Confidence": pa.float64()}
-_NO_DIGIT = 255
-_DIGIT_VALUES = np.full(256, _NO_DIGIT, np.uint8)
-_DIGIT_VALUES[np.frombuffer(b"0123456789abcdef", np.uint8)] = np.arange(16)
+_COLUMNS = {"ImageID": pl.String, "LabelName": pl.String, "Confidence": pl.Float64}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -61,11 +56,7 @@ def image_id(number: int) -> str:
 
 
 def read_classes(path: Path) -> list[str]:
-    """The names of the classes in their order, such as /m/011k07, the first column of a list.
-
-    Raises:
-        DbtoolError: the list cannot be read, is empty or names a class twice.
-    """
+    """The names of the classes in their order, such as /m/011k07, the first column of a list."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             names = [row[0].strip() for row in csv.reader(file) if row and row[0].strip()]
@@ -91,101 +82,67 @@ def read_labels(path: Path, classes: Sequence[str], *, others: bool) -> Verified
         path: the file.
         classes: the names of the classes in their order.
         others: whether labels of other classes may be there, which are then left out.
-
-    Raises:
-        DbtoolError: the file cannot be read, is no such CSV, or holds an impossible id, confidence
-            or class.
     """
-    names = pa.array(classes, pa.string())
-    parts = [_parse(batch, path, names, others=others) for batch in _batches(path)]
-    if not any(present.any() for _, _, present in parts):
-        raise DbtoolError(
-            f"{path} says of none of the listed classes that it is in an image; check the list of"
-            " classes"
-        )
-    ids = np.concatenate([part[0] for part in parts])
-    images, image = np.unique(ids, return_inverse=True)
-    key = image * len(classes) + np.concatenate([part[1] for part in parts])
-    present = np.concatenate([part[2] for part in parts])
-    order = np.argsort(key, kind="stable")
-    key, present = key[order], present[order]
-    first = np.flatnonzero(np.diff(key, prepend=-1))
-    key, lowest = key[first], np.minimum.reduceat(present, first)
-    agreed = lowest == np.maximum.reduceat(present, first)
-    image, label = np.divmod(key[agreed & (lowest == 1)], len(classes))
-    counts = np.bincount(image, minlength=len(images))
-    labelled = counts > 0
-    return VerifiedLabels(
-        images=images[labelled],
-        starts=np.concatenate([[0], np.cumsum(counts[labelled])]).astype(np.int64),
-        classes=label.astype(np.int32),
-        contradicting=int(len(agreed) - agreed.sum()),
+    # What is missing is no verified label, and is shown as such.
+    rows = pl.scan_csv(path, schema_overrides=_COLUMNS).select(
+        pl.col("ImageID").fill_null(""), "LabelName", pl.col("Confidence").fill_null(np.nan)
     )
-
-
-def _batches(path: Path) -> Iterator[pa.RecordBatch]:
-    """The rows of a label file, some at a time.
-
-    Raises:
-        DbtoolError: the file cannot be read, or is no such CSV.
-    """
-    options = pa.csv.ConvertOptions(column_types=_COLUMNS, include_columns=list(_COLUMNS))
+    label = pl.col("LabelName").cast(pl.Enum(classes), strict=False)
     try:
-        with pa.csv.open_csv(path, convert_options=options) as reader:
-            yield from reader
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
+        _check(path, rows, label, others=others)
+        stated = (
+            rows.select(
+                image=pl.col("ImageID").str.to_integer(base=16, dtype=pl.UInt64),
+                label=label.to_physical().cast(pl.Int32),
+                there=pl.col("Confidence") == 1,
+            )
+            .drop_nulls("label")
+            .group_by("image", "label")
+            .agg(all=pl.col("there").all(), any=pl.col("there").any())
+            .sort("image", "label")
+            .collect(engine="streaming")
+        )
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = str(error).partition("\n")[0].rstrip(".")
         raise DbtoolError(
             f"{path} is no CSV file with the columns ImageID, Source, LabelName and Confidence"
             f" ({reason}); replace it by the official file"
         ) from error
-
-
-def _parse(
-    batch: pa.RecordBatch, path: Path, names: pa.StringArray, *, others: bool
-) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
-    """The ids, classes and presences of the labels of some rows that are of listed classes."""
-    places = pc.index_in(batch["LabelName"], value_set=names)
-    listed = places.is_valid().to_numpy(zero_copy_only=False)
-    if not others and not listed.all():
-        unknown = batch["LabelName"][int(np.argmin(listed))].as_py()
+    seen = stated.filter("all")
+    if not stated["any"].any():
         raise DbtoolError(
-            f"{path} holds the class {unknown!r}, which is not in the list of classes; take both"
-            " files from the same release"
+            f"{path} says of none of the listed classes that it is in an image; check the list of"
+            " classes"
         )
-    confidence = batch["Confidence"].to_numpy(zero_copy_only=False)
-    verified = (confidence == 0) | (confidence == 1)
-    if not verified.all():
-        row = int(np.argmin(verified))
-        raise DbtoolError(
-            f"{path} gives image {batch['ImageID'][row]} the confidence {confidence[row]:g}, which"
-            " is neither 0 nor 1; take the human-verified labels, not the machine-generated ones"
-        )
-    return (
-        _ids(batch["ImageID"], path)[listed],
-        places.drop_null().to_numpy().astype(np.int32),
-        confidence[listed].astype(np.uint8),
+    images, starts = np.unique(seen["image"].to_numpy(), return_index=True)
+    return VerifiedLabels(
+        images=images,
+        starts=np.append(starts, len(seen)),
+        classes=seen["label"].to_numpy(),
+        contradicting=int((stated["all"] != stated["any"]).sum()),
     )
 
 
-def _ids(column: pa.StringArray, path: Path) -> npt.NDArray[np.uint64]:
-    """The numbers of sixteen hexadecimal digits.
-
-    Raises:
-        DbtoolError: one is something else.
-    """
-    whole = pc.fill_null(pc.equal(pc.binary_length(column), _DIGITS), False)
-    rows = whole.to_numpy(zero_copy_only=False)
-    if rows.all():
-        text = column.cast(pa.binary()).cast(pa.binary(_DIGITS))
-        digits = _DIGIT_VALUES[np.frombuffer(text.buffers()[1], np.uint8)]
-        digits = digits.reshape(-1, _DIGITS)[text.offset : text.offset + len(text)]
-        rows = (digits != _NO_DIGIT).all(axis=1)
-    if not rows.all():
-        wrong = column[int(np.argmin(rows))].as_py()
+def _check(path: Path, rows: pl.LazyFrame, label: pl.Expr, *, others: bool) -> None:
+    """Refuses a file with a row that is no verified label."""
+    known = pl.lit(others) | label.is_not_null()
+    verified = pl.col("Confidence").is_in([0.0, 1.0])
+    identified = pl.col("ImageID").str.contains(f"^[0-9a-f]{{{_DIGITS}}}$")
+    wrong = rows.filter(~(known & verified & identified)).head(1)
+    for image, name, confidence, is_known, is_verified in (
+        wrong.with_columns(known=known, verified=verified).collect(engine="streaming").rows()
+    ):
+        if not is_known:
+            raise DbtoolError(
+                f"{path} holds the class {name!r}, which is not in the list of classes; take both"
+                " files from the same release"
+            )
+        if not is_verified:
+            raise DbtoolError(
+                f"{path} gives image {image} the confidence {confidence:g}, which is neither 0 nor"
+                " 1; take the human-verified labels, not the machine-generated ones"
+            )
         raise DbtoolError(
-            f"{path} holds the ImageID {wrong!r}, which is not sixteen hexadecimal digits; replace"
+            f"{path} holds the ImageID {image!r}, which is not sixteen hexadecimal digits; replace"
             " it by the official file"
         )
-    octets = digits[:, 0::2] << 4 | digits[:, 1::2]
-    return np.ascontiguousarray(octets).view(">u8").ravel().astype(np.uint64)

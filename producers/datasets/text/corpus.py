@@ -1,26 +1,85 @@
-"""The sentences of several text files, read by number."""
+"""The sentences of several text files, read by number: an index tells where each of them begins.
+
+An index is worked out once and kept in the cache.
+"""
 
 from __future__ import annotations
 
+import io
 import os
 import sys
-from typing import TYPE_CHECKING
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
-from dbtool.errors import DbtoolError
-from producers.datasets.text.cache import digest_of
+from dbtool.core.errors import DbtoolError
+from dbtool.core.files import open_file, sha256_of
+from producers.datasets.folders import keep, reading
+from producers.datasets.text.cache import cache_folder, digest_of, key_of
 from producers.datasets.text.lines import first_line
 from producers.datasets.text.warc import inflate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     import numpy.typing as npt
 
-    from producers.datasets.text.index import IndexedFile
+    from producers.datasets.text.lines import Lines
 
+    FindLines = Callable[[Path], Lines]
+
+_VERSION = 2
+_FACTS, _STARTS, _BLOCKS = "facts.json", "starts.npy", "blocks.npy"
+# Each takes up to two file descriptors.
+_INDEXES_OPEN = 200
 _SHORT_READ = 1 << 10
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What is known of a text file, besides where its sentences begin.
+
+    Attributes:
+        size: in bytes.
+        modified: when it was modified last, in nanoseconds.
+        sha256: of the file's content, in hexadecimal.
+        sentences: how many it holds.
+        empty: as of `Lines`.
+        undecodable: likewise.
+        compressed: whether the sentences lie in blocks that are compressed on their own.
+    """
+
+    size: int
+    modified: int
+    sha256: str
+    sentences: int
+    empty: int
+    undecodable: int
+    compressed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedFile:
+    """A text file whose sentences can be sought.
+
+    Attributes:
+        path: the file.
+        facts: what it holds.
+        folder: the folder that keeps the arrays of the index.
+    """
+
+    path: Path
+    facts: Facts
+    folder: Path
+
+    def check_unchanged(self, status: os.stat_result) -> None:
+        """Refuses the file when it is another than the one that was indexed."""
+        if (status.st_size, status.st_mtime_ns) != (self.facts.size, self.facts.modified):
+            raise DbtoolError(f"{self.path} was changed while it was in use; start again")
 
 
 class Corpus:
@@ -56,31 +115,33 @@ class Corpus:
         Args:
             numbers: which, from zero, in the order wanted.
             limit: bytes after which a longer sentence is cut.
-
-        Raises:
-            DbtoolError: a file is gone or was changed.
         """
         found = [""] * len(numbers)
         order = np.argsort(numbers, kind="stable")
-        files = np.searchsorted(self._ends, numbers[order], side="right")
-        beginnings = np.flatnonzero(np.diff(files, prepend=-1))
-        for number, places in zip(
-            files[beginnings].tolist(), np.split(order, beginnings[1:]), strict=False
-        ):
+        ascending = numbers[order]
+        for number, part in _runs(np.searchsorted(self._ends, ascending, side="right")):
             file = self.files[number]
             first = self._ends[number] - file.facts.sentences
-            texts = _read(file, numbers[places] - first, limit)
-            for place, text in zip(places, texts, strict=True):
-                found[place] = text
+            texts = _read(file, ascending[part] - first, limit)
+            for position, text in zip(order[part], texts, strict=True):
+                found[position] = text
         return found
 
 
-def open_corpus(files: Sequence[IndexedFile], dataset: str) -> Corpus:
-    """The sentences of some indexed files; lines that are none are counted on standard error.
+def open_corpus(paths: Sequence[Path], find: FindLines, dataset: str) -> Corpus:
+    """The sentences of some text files; those indexed before are taken from the cache.
+
+    What is indexed, and how many lines are no sentences, is printed on standard error.
+
+    Args:
+        paths: the files.
+        find: finds the sentences of a file.
+        dataset: the data set's name, and what part of it the files are.
 
     Raises:
-        DbtoolError: the files hold no sentence.
+        DbtoolError: a file cannot be read, there is no sentence, or the cache cannot be written.
     """
+    files = index_files(paths, find, dataset)
     empty = sum(file.facts.empty for file in files)
     undecodable = sum(file.facts.undecodable for file in files)
     if not sum(file.facts.sentences for file in files):
@@ -95,28 +156,93 @@ def open_corpus(files: Sequence[IndexedFile], dataset: str) -> Corpus:
     return Corpus(files)
 
 
+def index_files(paths: Sequence[Path], find: FindLines, dataset: str) -> list[IndexedFile]:
+    """Indexes text files, those that are not in the cache yet; see `open_corpus`."""
+    known = {path: _known(path, find) for path in paths}
+    missing = [path for path, index in known.items() if index is None]
+    if missing:
+        noun = "file" if len(missing) == 1 else "files"
+        sys.stderr.write(f"indexing {len(missing):,} {noun} of {dataset}, once\n")
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            made = threads.map(lambda path: _index(path, find), missing)
+            known |= dict(zip(missing, made, strict=True))
+    return [index for index in map(known.get, paths) if index is not None]
+
+
+def _known(path: Path, find: FindLines) -> IndexedFile | None:
+    """The index of a file in the cache; None when there is none, or it is damaged."""
+    _, folder = _identify(path, find)
+    try:
+        facts = msgspec.json.decode((folder / _FACTS).read_bytes(), type=Facts)
+        starts = np.load(folder / _STARTS, mmap_mode="r")
+        blocks = (folder / _BLOCKS).is_file()
+    except (OSError, EOFError, ValueError, msgspec.MsgspecError):
+        return None
+    whole = starts.shape == (facts.sentences,) and blocks == facts.compressed
+    return IndexedFile(path, facts, folder) if whole else None
+
+
+def _index(path: Path, find: FindLines) -> IndexedFile:
+    status, folder = _identify(path, find)
+    with reading(path):
+        # First, since it refuses a pipe.
+        sha256 = sha256_of(path)
+        found = find(path)
+        facts = Facts(
+            size=status.st_size,
+            modified=status.st_mtime_ns,
+            sha256=sha256,
+            sentences=len(found.starts),
+            empty=found.empty,
+            undecodable=found.undecodable,
+            compressed=found.blocks is not None,
+        )
+    for name, array in ((_STARTS, found.starts), (_BLOCKS, found.blocks)):
+        if array is not None:
+            content = io.BytesIO()
+            np.save(content, array)
+            keep(folder / name, content.getvalue())
+    # The last, since the index counts from then on.
+    keep(folder / _FACTS, msgspec.json.encode(facts))
+    return IndexedFile(path, facts, folder)
+
+
+def _identify(path: Path, find: FindLines) -> tuple[os.stat_result, Path]:
+    """What tells a file from another version of it, and the folder of its index."""
+    with reading(path):
+        status = path.stat()
+    resolved = str(path.resolve())
+    key = key_of(_VERSION, find.__name__, resolved, status.st_size, status.st_mtime_ns)
+    return status, cache_folder("indexes") / key
+
+
+@lru_cache(_INDEXES_OPEN)
+def _mapped(path: Path) -> npt.NDArray[Any]:
+    array: npt.NDArray[Any] = np.load(path, mmap_mode="r")
+    return array
+
+
+def _runs(keys: npt.NDArray[np.integer]) -> Iterator[tuple[int, slice]]:
+    """Each key of an ascending array, and the part of it that holds the key."""
+    found, first = np.unique(keys, return_index=True)
+    ends = np.append(first, len(keys))[1:]
+    for key, start, end in zip(found.tolist(), first, ends, strict=True):
+        yield key, slice(start, end)
+
+
 def _read(file: IndexedFile, numbers: npt.NDArray[np.int64], limit: int) -> list[str]:
-    """Some sentences of a file, in ascending order of their numbers in it."""
-    try:
-        descriptor = os.open(file.path, os.O_RDONLY)
-    except OSError as error:
-        raise DbtoolError(
-            f"{file.path} cannot be read: {error.strerror}; it was there when training began"
-        ) from error
-    try:
+    """Some sentences of a file, whose numbers in it ascend."""
+    with reading(file.path), open_file(file.path) as opened:
+        descriptor = opened.fileno()
         file.check_unchanged(os.fstat(descriptor))
+        starts = _mapped(file.folder / _STARTS)[numbers].tolist()
         if file.facts.compressed:
-            return _read_compressed(descriptor, file, numbers, limit)
-        starts = file.starts()[numbers].tolist()
+            return _read_compressed(descriptor, file, numbers, starts, limit)
         return [first_line(_line(descriptor, start, limit), limit) for start in starts]
-    except OSError as error:
-        raise DbtoolError(f"{file.path} cannot be read: {error.strerror}") from error
-    finally:
-        os.close(descriptor)
 
 
 def _line(descriptor: int, start: int, limit: int) -> bytes:
-    """The bytes from a place in a file to the end of its line at least, or to the limit."""
+    """The bytes from an offset in a file to the end of its line at least, or to the limit."""
     content = os.pread(descriptor, min(_SHORT_READ, limit), start)
     if b"\n" in content or len(content) < _SHORT_READ:
         return content
@@ -124,18 +250,17 @@ def _line(descriptor: int, start: int, limit: int) -> bytes:
 
 
 def _read_compressed(
-    descriptor: int, file: IndexedFile, numbers: npt.NDArray[np.int64], limit: int
+    descriptor: int,
+    file: IndexedFile,
+    numbers: npt.NDArray[np.int64],
+    starts: list[int],
+    limit: int,
 ) -> list[str]:
     """Some sentences of a file of compressed blocks; each block is read and unpacked once."""
     texts: list[str] = []
-    blocks = file.blocks()
-    of_block = np.searchsorted(blocks[:, 0], numbers, side="right") - 1
-    starts = file.starts()
-    for wanted in np.split(numbers, np.flatnonzero(np.diff(of_block)) + 1):
-        block = np.searchsorted(blocks[:, 0], wanted[0], side="right") - 1
+    blocks = _mapped(file.folder / _BLOCKS)
+    for block, part in _runs(np.searchsorted(blocks[:, 0], numbers, side="right") - 1):
         _, offset, size = blocks[block].tolist()
         content = inflate(os.pread(descriptor, size, offset), file.path)
-        texts.extend(
-            first_line(content[start : start + limit], limit) for start in starts[wanted].tolist()
-        )
+        texts += [first_line(content[start : start + limit], limit) for start in starts[part]]
     return texts

@@ -7,27 +7,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dbtool.errors import DbtoolError
-from producers.datasets.places import candidate_folders, not_found
+from dbtool.core.errors import DbtoolError
+from producers.datasets.folders import candidate_folders, not_found
 from producers.datasets.split import Dataset
 from producers.datasets.text.corpus import open_corpus
-from producers.datasets.text.index import index_files
-from producers.datasets.text.source import held_out_examples, vocabulary_for, whole_source
+from producers.datasets.text.lines import lines_of_text
+from producers.datasets.text.source import evaluation_split, training_source
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from producers.datasets.request import Request
+    from producers.datasets.registry import Request
     from producers.datasets.text.corpus import Corpus
-
-TRAINING_SENTENCES = 30_301_028
-"""Lines of the 99 training shards."""
 
 _UNPACKED = "1-billion-word-language-modeling-benchmark-r13output"
 _ADDRESS = f"http://www.statmt.org/lm-benchmark/{_UNPACKED}.tar.gz"
 _TRAINING = "training-monolingual.tokenized.shuffled"
 _HELD_OUT = "heldout-monolingual.tokenized.shuffled"
 _TRAINING_SHARDS = 99
+_TRAINING_LINES = 30_301_028
 _WANTED = f"{_TRAINING}/news.en-* and {_HELD_OUT}/news.en.heldout-*"
 
 
@@ -41,61 +39,49 @@ def load_lm1b(request: Request) -> Dataset:
 
     Training examples are read from the shards when they are needed; the vocabulary is trained on a
     sample of them by a fixed seed.
-
-    Raises:
-        UsageError: what is asked for does not exist.
-        DbtoolError: the shards are not there, are not all there or cannot be read.
     """
-    request.without_subset()
-    request.without_held_out()
     form = request.text_form()
     training, held_out = _shards(request)
-    train = _open(request, training, "training")
-    if request.folder is None and train.lines != TRAINING_SENTENCES:
+    corpus = _open(request, training, "training")
+    if request.folder is None and corpus.lines != _TRAINING_LINES:
         raise DbtoolError(
-            f"{training[0].parent} holds {train.lines:,} lines, not the {TRAINING_SENTENCES:,} of"
+            f"{training[0].parent} holds {corpus.lines:,} lines, not the {_TRAINING_LINES:,} of"
             f" lm1b; unpack {_ADDRESS} anew"
         )
-    validation = _open(request, held_out[:1], "validation")
-    test = _open(request, held_out[1:2], "test")
-    vocabulary = vocabulary_for(request, form, train, np.empty(0, np.int64))
-    source = whole_source(train, vocabulary, form.length)
+    parts = ("validation", "test")
+    evaluated = [_open(request, [path], part) for path, part in zip(held_out, parts, strict=False)]
+    train = training_source(request, corpus, np.empty(0, np.int64))
+    validation, test = (
+        evaluation_split(each, train.vocabulary, form, np.arange(len(each))) for each in evaluated
+    )
     return Dataset(
         name=request.source,
-        form=replace(form, vocabulary=vocabulary.size),
-        train=source.first(request.source, request.train_examples),
-        validation=held_out_examples(validation, vocabulary, form),
-        test=held_out_examples(test, vocabulary, form),
+        form=replace(form, vocabulary=train.vocabulary.size),
+        train=train,
+        validation=validation,
+        test=test,
         file_hashes={
-            _TRAINING: train.sha256,
-            held_out[0].name: validation.files[0].facts.sha256,
-            held_out[1].name: test.files[0].facts.sha256,
-            "vocabulary": vocabulary.sha256,
+            _TRAINING: corpus.sha256,
+            **{each.files[0].path.name: each.files[0].facts.sha256 for each in evaluated},
+            "vocabulary": train.vocabulary.sha256,
         },
     )
 
 
 def _open(request: Request, shards: list[Path], part: str) -> Corpus:
-    """The sentences of some shards."""
-    return open_corpus(index_files(shards, "lines", request.source), f"{request.source} ({part})")
+    return open_corpus(shards, lines_of_text, f"{request.source} ({part})")
 
 
 def _shards(request: Request) -> tuple[list[Path], list[Path]]:
-    """The training and the held-out shards.
-
-    Raises:
-        DbtoolError: they are not there, or not all there.
-    """
-    how_to_get = f"{_ADDRESS} (unpack it in a folder named by --datasets)"
-    folders = candidate_folders(
-        request.source, request.folder, request.datasets_dir, inside=[_UNPACKED]
-    )
+    """The training and the held-out shards, which must all be there."""
+    folders = candidate_folders(request, inside=[_UNPACKED])
     for folder in folders:
         training = sorted((folder / _TRAINING).glob("news.en-*-of-*"))
         held_out = sorted((folder / _HELD_OUT).glob("news.en.heldout-*-of-*"))
         if training or held_out:
             break
     else:
+        how_to_get = f"{_ADDRESS} (unpack it in a folder named by --datasets)"
         raise not_found(request.source, folders, _WANTED, how_to_get)
     known = request.folder is None
     expected = _TRAINING_SHARDS if known else max(1, len(training))

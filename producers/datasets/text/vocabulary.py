@@ -7,6 +7,7 @@ character U+2581, which stands for a space in such models and comes back as one.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import sys
@@ -16,16 +17,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dbtool.errors import DbtoolError, UsageError
+from dbtool.core.errors import DbtoolError, UsageError
+from producers.datasets.folders import keep, read_bytes
 from producers.datasets.forms import PADDING
 from producers.datasets.split import Split
-from producers.datasets.text.cache import appearing_whole, cache_folder, forget, key_of
+from producers.datasets.text.cache import cache_folder, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from producers.datasets.forms import TextForm
+    from producers.datasets.registry import Request
 
 BEGIN, END, UNKNOWN = 1, 2, 3
 """The tokens before a text, after it, and of what no other token stands for."""
@@ -98,26 +100,50 @@ def load_vocabulary(path: Path) -> Vocabulary:
     Raises:
         DbtoolError: the file cannot be read, is no such model or has other special tokens.
     """
+    import sentencepiece
+
+    model = read_bytes(path)
+    remedy = "name a SentencePiece model with padding 0, begin 1, end 2 and unknown 3"
     try:
-        model = path.read_bytes()
-    except OSError as error:
+        processor = sentencepiece.SentencePieceProcessor(model_proto=model) if model else None
+    except RuntimeError:
+        processor = None
+    size = processor.get_piece_size() if processor is not None else 0
+    if processor is None or not size:
+        raise DbtoolError(f"the vocabulary {path} is no SentencePiece model; {remedy}")
+    special = tuple(getattr(processor, f"{name}_id")() for name in ("pad", "bos", "eos", "unk"))
+    if special != (PADDING, BEGIN, END, UNKNOWN):
         raise DbtoolError(
-            f"the vocabulary {path} cannot be read: {error.strerror}; name a SentencePiece model"
-        ) from error
-    return _open(model, str(path))
+            f"the vocabulary {path} numbers padding, begin, end and unknown"
+            f" {', '.join(map(str, special))}; {remedy}"
+        )
+    return Vocabulary(size=size, sha256=hashlib.sha256(model).hexdigest(), _processor=processor)
 
 
-def vocabulary_of_size(path: Path, form: TextForm) -> Vocabulary:
-    """Loads the vocabulary that a form asks for from a file.
+def vocabulary_for(
+    request: Request, inputs: Sequence[str], sample: Callable[[], Sequence[str]]
+) -> Vocabulary:
+    """The vocabulary of a request: loaded from its file, or trained; see `train_vocabulary`.
 
     Raises:
-        DbtoolError: the file is no such vocabulary, or of another size.
+        DbtoolError: the file has another number of tokens than the form.
+        UsageError: the known data set does not support so many.
     """
-    vocabulary = load_vocabulary(path)
-    if vocabulary.size != form.vocabulary:
-        raise DbtoolError(
-            f"the vocabulary {path} has {vocabulary.size:,} tokens, not {form.vocabulary:,} as the"
-            " workload; name a file of that size, or leave it out to have one built"
+    size = request.text_form().vocabulary
+    if request.vocabulary is not None:
+        vocabulary = load_vocabulary(request.vocabulary)
+        if vocabulary.size != size:
+            raise DbtoolError(
+                f"the vocabulary {request.vocabulary} has {vocabulary.size:,} tokens, not {size:,}"
+                " as the workload; name a file of that size, or leave it out to have one built"
+            )
+        return vocabulary
+    vocabulary = train_vocabulary(size, inputs, sample)
+    # A replacement may be too small for the vocabulary of the data set.
+    if request.folder is None and vocabulary.size != size:
+        raise UsageError(
+            f"the text of {request.source} supports a vocabulary of {vocabulary.size:,} tokens, not"
+            f" {size:,}; ask for at most as many"
         )
     return vocabulary
 
@@ -127,7 +153,7 @@ def train_vocabulary(
 ) -> Vocabulary:
     """Trains a vocabulary, or takes it from the cache if it was trained before.
 
-    That one is trained is said on standard error.
+    That one is trained is printed on standard error.
 
     Args:
         size: number of tokens wanted; there are fewer where the texts support no more.
@@ -140,29 +166,21 @@ def train_vocabulary(
     """
     settings = sorted((name, str(value)) for name, value in _TRAINING.items())
     key = key_of(version("sentencepiece"), settings, size, list(inputs))
-    folder = cache_folder("vocabularies") / key
-    path = folder / "sentencepiece.model"
+    path = cache_folder("vocabularies") / key / "sentencepiece.model"
     if path.is_file():
-        try:
+        # One that is damaged is trained anew.
+        with contextlib.suppress(DbtoolError):
             return load_vocabulary(path)
-        except DbtoolError:
-            forget(folder)
     texts = sample()
     sys.stderr.write(
         f"building a vocabulary of {size:,} tokens on {len(texts):,} sentences, once\n"
     )
-    model = _train(size, texts)
-    with appearing_whole(folder) as part:
-        (part / path.name).write_bytes(model)
-    return _open(model, str(path))
+    keep(path, _train(size, texts))
+    return load_vocabulary(path)
 
 
 def _train(size: int, texts: Sequence[str]) -> bytes:
-    """Trains a model; the same texts give the same bytes.
-
-    Raises:
-        UsageError: the size is too small for the characters of the texts.
-    """
+    """Trains a model; the same texts give the same bytes."""
     import sentencepiece
 
     model = io.BytesIO()
@@ -177,33 +195,3 @@ def _train(size: int, texts: Sequence[str]) -> bytes:
             " needed for its characters and bytes; ask for at least as many"
         ) from error
     return model.getvalue()
-
-
-def _open(model: bytes, origin: str) -> Vocabulary:
-    """A vocabulary of a model's bytes.
-
-    Raises:
-        DbtoolError: they are no model, or its special tokens have other numbers.
-    """
-    import sentencepiece
-
-    mend = "name a SentencePiece model with padding 0, begin 1, end 2 and unknown 3"
-    try:
-        processor = sentencepiece.SentencePieceProcessor(model_proto=model) if model else None
-    except RuntimeError:
-        processor = None
-    size = processor.get_piece_size() if processor is not None else 0
-    if processor is None or not size:
-        raise DbtoolError(f"the vocabulary {origin} is no SentencePiece model; {mend}")
-    special = (
-        processor.pad_id(),
-        processor.bos_id(),
-        processor.eos_id(),
-        processor.unk_id(),
-    )
-    if special != (PADDING, BEGIN, END, UNKNOWN):
-        raise DbtoolError(
-            f"the vocabulary {origin} numbers padding, begin, end and unknown"
-            f" {', '.join(map(str, special))}; {mend}"
-        )
-    return Vocabulary(size=size, sha256=hashlib.sha256(model).hexdigest(), _processor=processor)

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
-from support.made_up import curve, write_shard
 
 from dbtool.cli.main import run
-from dbtool.store.database import open_for_writing
-from dbtool.store.ingest import find_shards, ingest
+from tests.support.made_up import curve, write_shard
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,9 +37,9 @@ class Call(Protocol):
 
 
 @pytest.fixture(scope="session")
-def shard_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Shards of two workloads; evaluations at steps 0, 10, 20, …"""
-    folder = tmp_path_factory.mktemp("shards")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release of two workloads; evaluations at steps 0, 10, 20, …"""
+    folder = tmp_path_factory.mktemp("database") / "made-up"
     slow = {"learning_rate": 0.01, "momentum": 0.5}
     fast = {"learning_rate": 0.1, "momentum": 0.9}
     for batch_size, fast_errors in ((8, [0.9, 0.5, 0.2, 0.05]), (64, [0.9, 0.3, 0.04, 0.03])):
@@ -64,16 +62,6 @@ def shard_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         goal=None,
     )
     return folder
-
-
-@pytest.fixture(scope="session")
-def database(shard_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The shards in a database."""
-    path = tmp_path_factory.mktemp("database") / "made_up.duckdb"
-    with open_for_writing(path) as connection:
-        report = ingest(connection, find_shards([shard_folder]))
-    assert report.added == 3
-    return path
 
 
 @pytest.fixture

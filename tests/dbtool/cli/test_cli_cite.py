@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from support.made_up import curve, write_shard
 
-from dbtool.store.database import open_for_writing
-from dbtool.store.ingest import ingest
+from tests.support.made_up import write_release
 
 if TYPE_CHECKING:
     from .conftest import Call
@@ -25,7 +23,9 @@ def entries(text: str) -> dict[str, dict[str, str]]:
     """The fields of BibTeX entries by key, blanks in a row as one."""
     found = {}
     for entry in text.strip().split("\n\n"):
-        _, key, body = re.fullmatch(r"@(\w+)\{([^,]+),\n(.*)\n\}", entry, re.DOTALL).groups()
+        match = re.fullmatch(r"@\w+\{([^,]+),\n(.*)\n\}", entry, re.DOTALL)
+        assert match is not None
+        key, body = match.groups()
         fields = re.findall(r"^  (\w+) = \{(.*?)\},$", body, re.DOTALL | re.MULTILINE)
         found[key] = {name: " ".join(value.split()) for name, value in fields}
     return found
@@ -71,12 +71,7 @@ def test_cite_says_what_the_citation_file_says(call: Call) -> None:
 def test_cite_prints_what_a_release_gives_once_a_key(
     citation: str, expected: list[str] | None, call: Call, tmp_path: Path
 ) -> None:
-    database = tmp_path / "own.duckdb"
-    trial = (0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5]))
-    write_shard(tmp_path / "shards", trials=[trial])
-    with open_for_writing(database) as connection:
-        ingest(connection, list((tmp_path / "shards").rglob("*.parquet")))
-        connection.execute("UPDATE stored.release SET citation = ?", [citation])
+    database = write_release(tmp_path / "own", citation=citation)
     outcome = call("cite", "--db", str(database))
     assert outcome.code == 0
     if expected is None:
@@ -84,21 +79,3 @@ def test_cite_prints_what_a_release_gives_once_a_key(
     else:
         assert list(entries(outcome.output)) == expected
         assert "2018" not in outcome.output
-
-
-def test_merge_takes_the_citation_that_cite_prints(call: Call, tmp_path: Path) -> None:
-    shards, out, bibtex = (tmp_path / name for name in ("shards", "out", "own.bib"))
-    write_shard(shards, trials=[(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5]))])
-    words = ["merge", str(shards), "--out", str(out), "--release", "own", "--citation"]
-    bibtex.write_text("Ask the authors.")
-    outcome = call(*words, str(bibtex))
-    assert outcome.code == 2
-    assert outcome.errors == (
-        f"dbtool: {bibtex} holds no BibTeX entry, such as @misc{{my-release, title = {{…}}}}\n"
-    )
-    assert "does not exist" in call(*words, str(tmp_path / "nowhere.bib")).errors
-    bibtex.write_text(f"{OWN}\n")
-    assert call(*words, str(bibtex)).code == 0
-    database = str(tmp_path / "own.duckdb")
-    assert call("ingest", str(out), "--db", database).code == 0
-    assert entries(call("cite", "--db", database).output)["own"] == {"title": "Made-up numbers"}

@@ -1,24 +1,24 @@
-"""`dbtool diff` of releases in every form, against differences written down by hand."""
+"""`dbtool diff` of releases, against differences written down by hand."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from replica import plan_study, write_archive
-from support.archives import imported
-from support.made_up import curve, write_shard
-from support.published import database, published, write_shards
 
-from dbtool.release.merge import merge_shards
-from dbtool.release.reduction import Reduction
-from dbtool.store.ingest import find_shards
+from tests.replica import plan_study, write_archive
+from tests.support.archives import imported
+from tests.support.made_up import curve, write_shard
+from tests.support.published import published, write_shards
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.support.made_up import MadeTrial
 
     from .conftest import Call
 
@@ -93,45 +93,53 @@ def test_every_difference_by_hand(call: Call, shards: tuple[Path, Path]) -> None
     assert (outcome.code, outcome.errors) == (1, f"{len(EXPECTED)} differences\n")
 
 
-def test_the_other_way_round_is_the_mirror_image(call: Call, shards: tuple[Path, Path]) -> None:
-    sides = {"only in A": "only in B", "only in B": "only in A"}
-    mirrored = [[*row[:4], sides.get(row[4], row[4]), row[6], row[5]] for row in EXPECTED]
-    outcome = call("diff", *map(str, reversed(shards)), "--format", "csv")
-    assert sorted(differences(outcome.output)) == sorted(mirrored)
-
-
-def test_a_release_in_every_form_is_equal(
-    call: Call, shards: tuple[Path, Path], tmp_path: Path
-) -> None:
-    first, _ = shards
-    stored = database(tmp_path / "db", first)
-    folder = published(stored, tmp_path / "published")
-    old = tmp_path / "old"
-    merge_shards(find_shards([first]), old, release="other", reduction=Reduction())
-    for left, right in ((stored, folder), (folder, old)):
-        outcome = call("diff", str(left), str(right), "--format", "csv")
+def test_equal_releases(call: Call, shards: tuple[Path, Path], tmp_path: Path) -> None:
+    """What was published of one, also with NaN, and one whose trials lie in other shards."""
+    own = write_shards(tmp_path / "own")
+    one: list[MadeTrial] = [
+        (number, "COMPLETE", {}, curve([0.9, 0.1 + number])) for number in range(2)
+    ]
+    study(tmp_path / "one", ONE, 8, *one, train_steps=10)
+    for trial in reversed(one):
+        study(tmp_path / "two", ONE, 8, trial, train_steps=10)
+    for first, second in (
+        (shards[0], published(shards[0], tmp_path / "published", release="other")),
+        (own, published(own, tmp_path / "out")),
+        (tmp_path / "one", tmp_path / "two"),
+    ):
+        outcome = call("diff", str(first), str(second), "--format", "csv")
         assert (outcome.code, outcome.errors) == (0, "no differences\n")
         assert differences(outcome.output) == []
 
 
-def test_releases_of_a_database_are_named(
+def test_nan_is_another_value(call: Call, tmp_path: Path) -> None:
+    for name, last in (("first", 0.3), ("second", float("nan"))):
+        trial: MadeTrial = (0, "COMPLETE", {}, curve([0.9, 0.5, last]))
+        study(tmp_path / name, ONE, 8, trial, search={"method": name})
+    outcome = call("diff", str(tmp_path / "first"), str(tmp_path / "second"), "--format", "csv")
+    [search, values] = differences(outcome.output)
+    assert search[:5] == ["study", ONE, "8", "", "search"]
+    assert values == ["trial", ONE, "8", "0", "val_classification_error", "", ""]
+
+
+def test_releases_of_a_folder_are_named(
     call: Call, shards: tuple[Path, Path], tmp_path: Path
 ) -> None:
     write_shards(tmp_path / "more", release="more")
-    stored = str(database(tmp_path / "db", shards[0], tmp_path / "more"))
-    outcome = call("diff", stored, stored)
+    shutil.copytree(shards[0], tmp_path / "made-up")
+    outcome = call("diff", str(tmp_path), str(tmp_path))
     assert outcome.code == 2
-    assert f"{stored} holds 2 releases (made-up, more); choose one with --release" in outcome.errors
-    assert call("diff", stored, stored, "--release", "more").code == 0
-    both = call("diff", stored, stored, "--release", "made-up", "--release-b", "more")
-    assert both.code == 1
+    assert "holds 2 releases (made-up, more): choose one with --release" in outcome.errors
+    assert call("diff", str(tmp_path), str(tmp_path), "--release", "more").code == 0
+    both = ("--release", "made-up", "--release-b", "more")
+    outcome = call("diff", str(tmp_path), str(tmp_path), *both)
     # The three workloads of the one and the two of the other.
-    assert both.errors == "5 differences\n"
+    assert (outcome.code, outcome.errors) == (1, "5 differences\n")
 
 
-def test_steps_to_another_goal(call: Call, shards: tuple[Path, Path], tmp_path: Path) -> None:
+def test_steps_to_another_goal(call: Call, shards: tuple[Path, Path]) -> None:
     """Past 0.6 all are at step 10; past 0.045, that B reaches alone, at step 20."""
-    sides = [str(database(tmp_path / shard.name, shard)) for shard in shards]
+    sides = list(map(str, shards))
     for goal, expected in (("0.6", []), ("0.045", [["", "20"]])):
         words = ("--goal", goal, "--metric", "val_classification_error", "--format", "csv")
         rows = differences(call("diff", *sides, *words).output)
@@ -145,7 +153,7 @@ def test_an_archive_has_no_definitions_to_compare(call: Call, tmp_path: Path) ->
     plan = plan_study("mnist/fc_1024/sgd", 8)
     write_archive(tmp_path, studies=[plan], seed=1, layout="folder")
     imported(tmp_path / "batch_science", tmp_path / "db", release="one")
-    folder = published(tmp_path / "db", tmp_path / "out", "one")
+    folder = published(tmp_path / "db", tmp_path / "out")
     assert call("diff", str(tmp_path / "db"), str(folder)).code == 0
     study(tmp_path / "shards", plan.workload, 8, (0, "COMPLETE", {}, curve([0.9])), source="x")
     rows = differences(
@@ -158,8 +166,8 @@ def test_an_archive_has_no_definitions_to_compare(call: Call, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["nowhere", "{first}"], "there is no nowhere: name a database, a published release or"),
-        (["{first}", "{empty}"], "there are no shards (trials-*.parquet) and no published release"),
+        (["nowhere", "{first}"], "nowhere, which A names, does not exist"),
+        (["{first}", "{empty}"], "empty, which B names, holds no release"),
         (
             ["{first}", "{first}", "--metric", "steps"],
             "--metric needs the value that it is to pass",
@@ -169,8 +177,8 @@ def test_an_archive_has_no_definitions_to_compare(call: Call, tmp_path: Path) ->
             "unknown metric 'val_error'; closest: ",
         ),
         (["{first}", "{first}", "--release", "mad-up"], "unknown release 'mad-up'"),
-        (["{first}", "{notes}"], "notes is not a database"),
-        (["{first}", "{damaged}"], "is refused: its contents do not match the digest in its name"),
+        (["{first}", "{notes}"], "notes, which B names, holds no release"),
+        (["{first}", "{damaged}"], "is damaged: it has "),
     ],
 )
 def test_what_cannot_be_compared_ends_with_2(
@@ -178,12 +186,12 @@ def test_what_cannot_be_compared_ends_with_2(
 ) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "notes").write_text("made up")
-    study(tmp_path / "damaged", ONE, 8, (0, "COMPLETE", {}, curve([0.9])))
-    [shard] = find_shards([tmp_path / "damaged"])
+    trial: MadeTrial = (0, "COMPLETE", {}, curve([0.9]))
+    shard = write_shard(tmp_path / "damaged", workload=ONE, batch_size=8, trials=[trial])
     shard.write_bytes(shard.read_bytes()[:-1])
-    places = {"first": shards[0]}
-    places |= {name: tmp_path / name for name in ("empty", "notes", "damaged")}
-    outcome = call("diff", *(word.format(**places) for word in words))
+    paths = {"first": shards[0]}
+    paths |= {name: tmp_path / name for name in ("empty", "notes", "damaged")}
+    outcome = call("diff", *(word.format(**paths) for word in words))
     assert (outcome.code, outcome.output) == (2, "")
     [line] = outcome.errors.splitlines()
     assert sentence in line

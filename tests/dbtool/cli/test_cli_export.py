@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
-from support.kills import python_with_disk
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +17,7 @@ DIGITS = "digits/simple_cnn_base/sgd"
 
 def test_words(call: Call, tmp_path: Path) -> None:
     out = tmp_path / "new" / "part.parquet"
-    chosen = ["lett*", "--workload", DIGITS, "--batch-size", "8"]
+    chosen = ["lett*", DIGITS, "--batch-size", "8"]
     outcome = call("export", *chosen, "--out", str(out))
     assert (outcome.code, outcome.output) == (0, "")
     # Of batch size 8 one of the two has a study.
@@ -35,14 +33,14 @@ def test_words(call: Call, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--out", "{}/x"], "the name 'x' does not tell a format: give one of parquet, csv, arrow"),
+        (["--out", "{}/x"], "the name 'x' does not tell a format: give one of parquet, csv, jsonl"),
         (
             ["digit/*", "--out", "{}/x.csv"],
             "unknown workload 'digit/*'; closest: digits/simple_c",
         ),
         (["--release", "mad", "--out", "{}/x.csv"], "unknown release 'mad'; closest: made-up"),
         (["--batch-size", "9", "--out", "{}/x.csv"], "unknown batch size '9'; closest: "),
-        (["--out", "{}/there.csv"], "there.csv is there already: choose another name with --out"),
+        (["--out", "{}/there.csv"], "there.csv is there already: name another one with --out"),
         (["--format", "xls", "--out", "{}/x"], "invalid value for '--format'"),
         ([], "missing option '--out'"),
     ],
@@ -55,19 +53,3 @@ def test_wrong_words(words: list[str], sentence: str, call: Call, tmp_path: Path
     assert outcome.errors.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["there.csv"]
     assert (tmp_path / "there.csv").read_text() == "mine"
-
-
-@pytest.mark.parametrize("name", ["x.parquet", "x"])
-def test_a_full_disk_leaves_nothing(name: str, database: Path, tmp_path: Path) -> None:
-    words = ["export", "--db", str(database), "--out", str(tmp_path / name)]
-    words += ["--format", "original"] if name == "x" else []
-    done = subprocess.run(
-        [*python_with_disk(100), "-m", "dbtool", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1
-    assert done.stderr.startswith(f"dbtool: could not write {tmp_path / name}: ")
-    assert done.stderr.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +19,7 @@ MISTAKES = [
     (["stps"], 2, ["unknown command 'stps'", "steps", "dbtool --help"]),
     (["--vrsion"], 2, ["unknown option '--vrsion'", "--version"]),
     (["steps", "digits/*", "--gaol", "1"], 2, ["'--gaol'", "--goal", "dbtool steps --help"]),
-    (["steps"], 2, ["missing argument 'WORKLOAD...'", "dbtool steps --help"]),
+    (["steps"], 2, ["missing argument 'WORKLOAD'", "dbtool steps --help"]),
     (["steps", "digits/*", "--goal"], 2, ["--goal"]),
     (["steps", "digits/*", "--goal", "low"], 2, ["'--goal'", "number"]),
     (["releases", "--format", "tabel"], 2, ["'tabel'", "table"]),
@@ -29,6 +32,11 @@ MISTAKES = [
     (["steps", "letters/*"], 2, ["letters/", "no goal", "--goal"]),
     (["steps", "digits/*", "--metric", "val_cross_entropy_error"], 2, ["no goal", "--goal"]),
     (["plot", "steps", "--workload", "letters/*"], 1, ["no goal is known for letters/", "--goal"]),
+    (["steps", "digits/*", "--goal", "nan"], 2, ["nan is not a finite number"]),
+    (["plot", "1", "--goal", "inf"], 2, ["inf is not a finite number"]),
+    (["steps", "\udcff"], 2, ["unknown workload '\\udcff'"]),
+    (["sql", "SELECT '\udcff'"], 2, ["the query is not UTF-8 text"]),
+    (["sql", "SELECT $x", "-p", "x=\udcff"], 2, ["the value of $x is not UTF-8 text"]),
     (["sql"], 2, ["dbtool sql QUERY"]),
     (["sql", "SELECT 1", "-f", "q.sql"], 2, ["give one query"]),
     (["sql", "-f", "absent.sql"], 2, ["absent.sql", "No such file"]),
@@ -43,18 +51,21 @@ MISTAKES = [
     (["sql", "SELECT 'x'::INTEGER", "--format", "csv"], 1, ["Could not convert string 'x'"]),
     (["sql", ""], 1, ["0 statements"]),
     (["sql", "SELECT 1; SELECT 2"], 1, ["2 statements"]),
-    (["sql", "DELETE FROM stored.trial"], 1, ["DELETE is not a query", "dbtool ingest"]),
+    (["sql", "DELETE FROM stored.trials"], 1, ["DELETE is not a query", "dbtool ingest"]),
     (["sql", "CREATE TABLE t AS SELECT 1"], 1, ["CREATE"]),
     (["sql", "COPY (SELECT 1) TO 'rows.csv'"], 1, ["COPY"]),
     (["sql", "ATTACH 'other.duckdb'"], 1, ["ATTACH"]),
     (["sql", "SET lock_configuration = false"], 1, ["SET"]),
-    (["sql", "EXPLAIN ANALYZE DELETE FROM stored.trial"], 1, ["read-only"]),
+    (["sql", "EXPLAIN ANALYZE DELETE FROM stored.trials"], 1, ["runs what it explains"]),
     (["sql", "FROM read_text('/etc/hosts')"], 1, ["disabled"]),
     (["sql", "FROM '/etc/hosts'"], 1, ["does not exist"]),
     (["sql", "FROM sys"], 1, ["does not exist"]),
     (["sql", "SELECT INTERVAL 1 DAY", "--format", "parquet"], 1, ["parquet", "cast"]),
+    (["workloads", "--show", "mnist/fc_64_64/sgd"], 2, ["closest: ", "mnist/fc_64_64_64/sgd"]),
+    (["workloads", "--catalog", "--db", "none"], 2, ["none, which --db names, does not exist"]),
+    (["workloads", "--catalog", "--release", "mad"], 2, ["unknown release 'mad'; closest: made-"]),
     (["ingest", "absent"], 2, ["absent", "dbtool produce"]),
-    (["releases", "--db", "absent.duckdb"], 2, ["absent.duckdb", "dbtool ingest"]),
+    (["releases", "--db", "absent"], 2, ["absent", "dbtool ingest"]),
 ]
 
 
@@ -68,35 +79,35 @@ def test_mistake_is_one_sentence(words: list[str], code: int, parts: list[str], 
     assert all(part in outcome.errors for part in parts), outcome.errors
 
 
+def test_mistake_in_a_process_of_its_own(start: Call) -> None:
+    outcome = start("sql", "SELECT 'x'::INTEGER FROM measurements", "--format", "jsonl")
+    assert (outcome.code, outcome.output, outcome.errors.count("\n")) == (1, "", 1)
+    assert outcome.errors.startswith("dbtool: Conversion Error: Could not convert string 'x'")
+
+
 @pytest.mark.parametrize(
-    "words",
-    [
-        ["steps", "digit"],
-        ["sql", "SELECT leraning_rate FROM trials"],
-        ["sql", "SELECT 'x'::INTEGER FROM measurements", "--format", "jsonl"],
-        ["stps"],
-        ["releases", "--db", "absent.duckdb"],
-    ],
-    ids=lambda words: words[0],
+    ("text", "end", "reason"),
+    [(None, " <&-", "Bad file descriptor"), (b"SELECT '\xff'", "", "it is not UTF-8 text")],
 )
-def test_mistake_in_a_process_of_its_own(words: list[str], start: Call) -> None:
-    outcome = start(*words)
-    assert outcome.code in {1, 2}
-    assert outcome.output == ""
-    assert outcome.errors.startswith("dbtool: ")
-    assert outcome.errors.count("\n") == 1
+def test_standard_input_that_cannot_be_read(
+    text: bytes | None, end: str, reason: str, database: Path
+) -> None:
+    words = [sys.executable, "-m", "dbtool", "sql", "-", "--db", str(database)]
+    done = subprocess.run(
+        ["sh", "-c", f"{shlex.join(words)}{end}"], input=text, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode() == f"dbtool: standard input cannot be read: {reason}\n"
 
 
-def test_file_that_is_no_database(call: Call, tmp_path: Path) -> None:
-    path = tmp_path / "notes.duckdb"
-    path.write_text("not a database " * 1000)
-    outcome = call("releases", "--db", str(path))
-    assert outcome.code == 1
-    assert outcome.errors.count("\n") == 1
-    assert str(path) in outcome.errors
-
-
-def test_folder_without_shards(call: Call, tmp_path: Path) -> None:
-    outcome = call("ingest", str(tmp_path))
-    assert (outcome.code, outcome.output) == (2, "")
-    assert "trials-*.parquet" in outcome.errors
+@pytest.mark.parametrize("command", ["releases --db", "ingest", "verify", "publish"])
+def test_what_is_no_release(command: str, call: Call, tmp_path: Path) -> None:
+    notes, empty = tmp_path / "notes", tmp_path / "empty"
+    notes.write_text("made up")
+    empty.mkdir()
+    for path in (notes, empty):
+        outcome = call(*command.split(), str(path))
+        assert (outcome.code, outcome.output) == (2, "")
+        assert outcome.errors.count("\n") == 1
+        assert str(path) in outcome.errors
+        assert "release" in outcome.errors

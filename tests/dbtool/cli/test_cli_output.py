@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from dbtool.cli.options import Format
 from dbtool.cli.output import print_rows
+from dbtool.store.questions import Question
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,7 +78,7 @@ def _printed(
     capture.readouterr()
     with duckdb.connect() as connection:
         connection.register("given", pa.table(arrays, schema=SCHEMA))
-        print_rows(connection.execute("FROM given"), output_format)
+        print_rows(connection, Question("FROM given", {}), output_format)
     return capture.readouterr().out
 
 
@@ -231,7 +232,7 @@ def test_table_of_a_time_zoned_column(call: Call) -> None:
 
 
 def test_markdown_escapes_its_own_letters(call: Call) -> None:
-    query = r"""SELECT 'a|b\c' AS "x|y", NULL AS z, 2 AS n"""
+    query = r"""SELECT 'a|b\c' AS "x|y", NULL::INTEGER AS z, 2 AS n"""
     assert call("sql", query, "--format", "markdown").output.splitlines() == [
         r"| x\|y | z | n |",
         "| --- | ---: | ---: |",
@@ -247,3 +248,30 @@ def test_limit(output_format: str, limit: int, call: Call) -> None:
     assert outcome.code == 0
     extra = {"table": 2, "markdown": 2, "csv": 1, "jsonl": 0, "json": 2 if limit else 1}
     assert outcome.output.count("\n") == limit + extra[output_format]
+
+
+ODD = """
+SELECT
+    row(1, 'a') AS pair,
+    [row(1, NULL)] AS pairs,
+    MAP {'k': [1.5]} AS each,
+    'infinity'::DATE AS never,
+    '290308-12-22 (BC)'::TIMESTAMP AS long_ago,
+    170141183460469231731687303715884105727::HUGEINT AS huge,
+    chr(27) || '[31m' AS red
+"""
+
+
+@pytest.mark.parametrize("output_format", [each.value for each in Format if each != "parquet"])
+def test_odd_values(output_format: str, call: Call) -> None:
+    outcome = call("sql", ODD, "--format", output_format)
+    assert (outcome.code, outcome.errors) == (0, "")
+    if output_format in {"table", "markdown"}:
+        row = outcome.output.splitlines()[-1]
+        assert '[1, "a"]' in row
+        assert "infinity" in row
+        assert "290308-12-22 (BC)" in row
+        assert "\x1b" not in row
+    if output_format == "jsonl":
+        read = json.loads(outcome.output)
+        assert (read["pair"], read["pairs"], read["each"]) == ([1, "a"], [[1, None]], {"k": [1.5]})

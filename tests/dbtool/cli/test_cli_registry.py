@@ -70,17 +70,3 @@ def test_no_words_print_the_help(call: Call) -> None:
 
 def test_version(start: Call) -> None:
     assert start("--version").output.split() == ["dbtool", __version__]
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_offers_commands(
-    shell: str, call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("_DBTOOL_COMPLETE", f"complete_{shell}")
-    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "dbtool st")
-    monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
-    monkeypatch.setenv("COMP_WORDS", "dbtool st")
-    monkeypatch.setenv("COMP_CWORD", "1")
-    output = call().output
-    assert "studies" in output
-    assert "steps" in output

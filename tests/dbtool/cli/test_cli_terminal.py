@@ -10,8 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
-from support.queries import ENDLESS
-from support.terminal import run_on_terminal
+
+from tests.support.queries import ENDLESS
+from tests.support.terminal import run_on_terminal
 
 FULL = Path("/dev/full")
 PATIENCE = 30.0

@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import signal
+import subprocess
+import time
 from typing import TYPE_CHECKING
 
 import pytest
-from support.sweeps import (
+
+from dbtool.core.contract import study_path
+from dbtool.core.manifest import is_release, read_manifest
+from tests.support.sweeps import (
     BATCH_SIZE,
     TRAINED,
     WORKLOAD,
     console_script,
+    footer,
     in_place_of_mnist,
-    metadata,
     produce,
     shards,
+    start_produce,
     statuses,
 )
-from support.terminal import run_on_terminal
-
-from producers.datasets.made_up import write_made_up
+from tests.support.terminal import run_on_terminal
 
 if TYPE_CHECKING:
-    import subprocess
     from pathlib import Path
 
     from .conftest import Call
 
 SMALL = (WORKLOAD, "--batch-sizes", str(BATCH_SIZE), "--trials", "2", "--steps", "3")
 ALL_SIZES = "1,2,4,8,16,32,64,128,256,512,1024,2048,4096,8192,16384,32768,55000"
+PATIENCE = 90.0
 # No address answers there, so that nothing is fetched.
 NOWHERE = "http://127.0.0.1:9"
 
@@ -66,15 +72,6 @@ def test_list_prints_each_workload_with_its_goal_and_batch_sizes() -> None:
     ]
 
 
-def test_list_takes_patterns() -> None:
-    result = produce("--list", "mnist/simple*/momentum", "mnist/fc_1024/*")
-    assert [line.split()[0] for line in result.stdout.splitlines()] == [
-        "mnist/simple_cnn_base/momentum",
-        "mnist/fc_1024/sgd",
-    ]
-    assert "dbtool produce --list" in one_sentence(produce("--list", "cifar_100*"), 2)
-
-
 def test_nothing_to_train_is_named(tmp_path: Path) -> None:
     assert one_sentence(produce("--out", tmp_path / "out"), 2) == (
         "dbtool: name what to train, such as `dbtool produce mnist/fc_64_64_64/sgd`, or all with "
@@ -86,7 +83,10 @@ def test_nothing_to_train_is_named(tmp_path: Path) -> None:
     ("words", "parts"),
     [
         (["mnist/fc_64_64/sgd"], ["unknown workload", "mnist/fc_64_64_64/sgd", "--list"]),
-        ([WORKLOAD, "--batch-sizes", "0"], ["batch size 0", "--batch-sizes"]),
+        (
+            [WORKLOAD, "--batch-sizes", "0"],
+            ["--batch-sizes.0 is 0", "number from 1", "--help"],
+        ),
         ([WORKLOAD, "--batch-sizes", "8,55001"], ["batch size 55001", "55000 training examples"]),
         ([WORKLOAD, "--batch-sizes", "8,many"], ["'8,many'", "--batch-sizes 1,64,4096"]),
         ([WORKLOAD, "--batch-sizes", ""], ["''", "--batch-sizes 1,64,4096"]),
@@ -97,7 +97,7 @@ def test_nothing_to_train_is_named(tmp_path: Path) -> None:
         ([WORKLOAD, "--block", "0"], ["--block", "dbtool produce --help"]),
         ([WORKLOAD, "--all"], ["--all trains every workload", WORKLOAD]),
         ([WORKLOAD, "--preset", "smoek"], ["unknown preset 'smoek'", "closest: smoke"]),
-        ([WORKLOAD, "--goal", "0.1"], ["--goal is for data that --replace names"]),
+        ([WORKLOAD, "--goal", "0.1"], ["--goal is for data that replace names"]),
         ([WORKLOAD, "--replace", "mnist"], ["'mnist'", "write it as lm1b=my_text:FOLDER"]),
         (
             [WORKLOAD, "--preset", "smoke", "--replace", "mnist=mine:."],
@@ -111,6 +111,15 @@ def test_nothing_to_train_is_named(tmp_path: Path) -> None:
         ([WORKLOAD, "--slice", "/"], ["slice '/'", "--slice 3/16"]),
         ([WORKLOAD, "--slice", "1/4", "--on", "ray"], ["--slice", "--on ray", "give one"]),
         ([WORKLOAD, "--slice", "1/4", "--feasible", "9"], ["--feasible 0", "without --slice"]),
+        ([WORKLOAD, "--release", ""], ["--release is", "a name, such as", "--help"]),
+        ([WORKLOAD, "--goal", "nan"], ["--goal is NaN", "a number, such as 0.03"]),
+        ([WORKLOAD, "--steps", "3", "--budget", "1"], ["--steps and budget both say", "one"]),
+        ([WORKLOAD, "--measure", "noise"], ["--measure.0 is", "gradient_noise_scale"]),
+        ([WORKLOAD, "--search", "window", "--slice", "1/2"], ["leave out --slice", "--search"]),
+        ([WORKLOAD, "--search", "window", "--on", "ray"], ["leave out --on ray", "--search fixed"]),
+        ([WORKLOAD, "--search", "lockstep", "--feasible", "3"], ["leave out feasible"]),
+        ([WORKLOAD, "--dropping", "4"], ["--dropping say", "search with lockstep"]),
+        (["cifar_10/*", "--search", "window"], ["decays its learning rate", "--search fixed"]),
         ([WORKLOAD, "--on", "spark"], ["--on", "'ray'", "dbtool produce --help"]),
         ([WORKLOAD, "--cpus-per-task", "0"], ["--cpus-per-task", "dbtool produce --help"]),
         ([WORKLOAD, "--trails", "3"], ["unknown option '--trails'", "--trials"]),
@@ -150,11 +159,41 @@ def test_shards_are_told_and_a_second_run_trains_nothing(
     assert (second.returncode, second.stdout) == (0, "")
     assert second.stderr == f"nothing to train: {out} holds every trial that was asked for\n"
     assert shards(out) == [path]
-    path.write_bytes(path.read_bytes()[:-9])
-    sentence = one_sentence(produce(*words), 1)
-    assert f"{path} is not a sound shard" in sentence
+    assert "0 trials of 3 steps" in produce(*words, "--dry-run").stdout
+    manifest = out / "manifest.json"
+    manifest.write_bytes(manifest.read_bytes().replace(b"local", b"lokal"))
     # A dry run reads what is there as well.
-    assert str(path) in one_sentence(produce(*words, "--dry-run"), 1)
+    for more in ((), ("--dry-run",)):
+        assert str(manifest) in one_sentence(produce(*words, *more), 1)
+
+
+def test_questions_are_answered_while_a_sweep_is_in_progress(
+    made_up_mnist: Path, tmp_path: Path
+) -> None:
+    words = [WORKLOAD, "--batch-sizes", str(BATCH_SIZE), "--trials", "1000", "--block", "1"]
+    words += ["--steps", "3000"]
+    data = in_place_of_mnist(made_up_mnist)
+    out = tmp_path / "out"
+    process = start_produce(*words, *data, "--out", out)
+    try:
+        patience = time.monotonic() + PATIENCE
+        while not (is_release(out) and read_manifest(out).shards):
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < patience, "no shard is listed"
+            time.sleep(0.01)
+        process.send_signal(signal.SIGSTOP)
+        question = [console_script(), "steps", TRAINED, "--goal", "0.95", "--format", "jsonl"]
+        answer = subprocess.run(
+            [*question, "--db", str(out)], capture_output=True, text=True, check=False
+        )
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.communicate()
+    assert (answer.returncode, answer.stderr) == (0, "")
+    (row,) = map(json.loads, answer.stdout.splitlines())
+    assert (row["workload"], row["batch_size"]) == (TRAINED, BATCH_SIZE)
+    assert row["trials"] == sum(file.rows == 3001 for file in read_manifest(out).shards)
 
 
 def test_official_files_are_trained_on_and_changed_ones_named(
@@ -165,7 +204,7 @@ def test_official_files_are_trained_on_and_changed_ones_named(
     result = produce(*words, "--out", tmp_path / "out")
     (path,) = shards(tmp_path / "out")
     assert (result.returncode, result.stderr) == (0, f"wrote {path} (8 measurements)\n")
-    assert path.parent == tmp_path / "out" / WORKLOAD / str(BATCH_SIZE)
+    assert path.parent == tmp_path / "out" / study_path(WORKLOAD, BATCH_SIZE)
     labels = folder / "t10k-labels-idx1-ubyte"
     content = labels.read_bytes()
     labels.unlink()
@@ -181,10 +220,10 @@ def test_smoke_trains_on_made_up_data_and_says_so(tmp_path: Path) -> None:
     result = produce("--preset", "smoke", WORKLOAD, "--out", out)
     (path,) = shards(out)
     assert (result.returncode, result.stdout) == (0, "")
-    assert path.parent == out / "replaced/made_up_mnist/fc_64_64_64/sgd/4"
-    study = metadata(path, "dbtool_study")
-    assert study["release"] == "smoke"
-    assert study["workload"]["replaces"] == "mnist"
+    assert path.parent == out / study_path("replaced/made_up_mnist/fc_64_64_64/sgd", 4)
+    assert read_manifest(out).release == "smoke"
+    study = footer(path, "study")
+    assert study["workload"]["definition"]["replaces"] == "mnist"
     assert study["workload"]["goal"] is None
     assert study["train_steps"] == 3
     assert set(statuses(out)) == {0, 1}
@@ -194,23 +233,6 @@ def test_smoke_trains_on_made_up_data_and_says_so(tmp_path: Path) -> None:
     assert set(statuses(out)) == {0, 1, 2}
 
 
-@pytest.mark.slow
-def test_folder_stands_in_for_a_data_set(tmp_path: Path) -> None:
-    write_made_up("mnist", tmp_path / "idx")
-    out = tmp_path / "out"
-    replacement = ("--replace", f"mnist=mine:{tmp_path / 'idx'}", "--goal", "0.4")
-    result = produce(*SMALL, *replacement, "--out", out)
-    (path,) = shards(out)
-    assert (result.returncode, result.stdout) == (0, "")
-    assert path.parent == out / "replaced/mine/fc_64_64_64/sgd" / str(BATCH_SIZE)
-    definition = metadata(path, "dbtool_study")["workload"]
-    assert (definition["goal"], definition["train_examples"]) == (0.4, 88)
-    labels = tmp_path / "idx/train-labels-idx1-ubyte"
-    labels.write_bytes(labels.read_bytes()[:-1] + b"\0")
-    sentence = one_sentence(produce(*SMALL, *replacement, "--out", out), 1)
-    assert "another workload (data_sha256)" in sentence
-
-
 def test_folder_of_data_sets_that_does_not_exist(tmp_path: Path) -> None:
     nowhere, out = tmp_path / "nowhere", tmp_path / "out"
     given = one_sentence(produce(*SMALL, "--out", out, "--datasets", nowhere), 2)
@@ -218,14 +240,6 @@ def test_folder_of_data_sets_that_does_not_exist(tmp_path: Path) -> None:
     assert "--datasets" in given
     variable = one_sentence(produce(*SMALL, "--out", out, DBTOOL_DATASETS=str(nowhere)), 2)
     assert f"{nowhere} does not exist" in variable
-    assert shards(out) == []
-
-
-def test_other_files_than_the_official_ones_are_named(made_up_mnist: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    sentence = one_sentence(produce(*SMALL, "--out", out, "--datasets", made_up_mnist), 1)
-    assert str(made_up_mnist / "train-images-idx3-ubyte") in sentence
-    assert "MD5" in sentence
     assert shards(out) == []
 
 
@@ -250,8 +264,8 @@ def test_data_set_that_is_nowhere_names_how_to_get_it(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_bar_on_a_terminal_reaches_its_end(made_up_mnist: Path, tmp_path: Path) -> None:
     words = [console_script(), "produce", *SMALL, "--trials", "4", "--block", "2"]
-    places = ["--out", str(tmp_path), *in_place_of_mnist(made_up_mnist)]
-    code, text = run_on_terminal([*words, *places], columns=160)
+    data = ["--out", str(tmp_path), *in_place_of_mnist(made_up_mnist)]
+    code, text = run_on_terminal([*words, *data], columns=160)
     assert code == 0
     assert f"{TRAINED} at batch size 8, 2 trials" in text
     assert "100 %" in text[text.rindex(TRAINED) :]

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import pytest
-from support.sweeps import (
+
+from dbtool.core.contract import study_path
+from dbtool.core.manifest import read_manifest
+from tests.support.sweeps import (
     DATA,
     TRAINED,
     WORKLOAD,
     assert_same_rows,
     fast_start,
+    footer,
     in_place_of_mnist,
-    metadata,
     produce,
     shards,
-    start_produce,
     statuses,
 )
 
@@ -75,25 +76,23 @@ def undisturbed(
     assert (result.returncode, result.stdout) == (0, ""), result.stderr
     # A trial has a row for each step and the one before them.
     rows = [2, 10, 5, 10, 5]
-    first = [OTHER_TRAINED, TRAINED, TRAINED, TRAINED, TRAINED]
+    studies = [(OTHER_TRAINED, 16), *[(TRAINED, 16)] * 2, *[(TRAINED, 8)] * 2]
     told = [f"wrote {path} ({n} measurements)" for path, n in zip(shards(out), rows, strict=True)]
     assert sorted(result.stderr.splitlines()) == sorted(told)
-    assert [str(path.parent.parent.relative_to(out)) for path in shards(out)] == first
+    folders = [out / study_path(*study) for study in studies]
+    assert [path.parent for path in shards(out)] == folders
     return out
 
 
 def test_studies_are_trained_as_their_tables_say(undisturbed: Path) -> None:
-    held = {
-        str(folder.relative_to(undisturbed)): sorted(statuses(folder))
-        for folder in {path.parent for path in shards(undisturbed)}
-    }
-    assert held == {
-        f"{TRAINED}/8": [0, 1, 2],
-        f"{TRAINED}/16": [0, 1, 2],
-        f"{OTHER_TRAINED}/16": [0],
-    }
-    studies = [metadata(path, "dbtool_study") for path in shards(undisturbed)]
-    assert {study["release"] for study in studies} == {"planned"}
+    for study, trials in {
+        (TRAINED, 8): [0, 1, 2],
+        (TRAINED, 16): [0, 1, 2],
+        (OTHER_TRAINED, 16): [0],
+    }.items():
+        assert sorted(statuses(undisturbed, study)) == trials
+    assert read_manifest(undisturbed).release == "planned"
+    studies = [footer(path, "study") for path in shards(undisturbed)]
     steps = {study["workload"]["model"]: study["train_steps"] for study in studies}
     assert steps == {"fc_64_64_64": 4, "fc_128_128_128": OTHER_STEPS}
 
@@ -112,30 +111,7 @@ def test_options_that_say_the_same_train_the_same(
     assert_same_rows(tmp_path, undisturbed)
     # Not one byte of what describes the studies is another, so that each goes on with the other.
     for ours, theirs in zip(shards(tmp_path), shards(undisturbed), strict=True):
-        assert metadata(ours, "dbtool_study") == metadata(theirs, "dbtool_study")
-
-
-@pytest.mark.slow
-def test_killed_plan_goes_on_with_the_same_command(
-    plan: Path, undisturbed: Path, environment: dict[str, str], tmp_path: Path
-) -> None:
-    words = ("--plan", plan, "--block", "2", "--out", tmp_path)
-    process = start_produce(*words, **environment)
-    patience = time.monotonic() + PATIENCE
-    while not shards(tmp_path) and process.poll() is None:
-        assert time.monotonic() < patience, "no shard appears"
-        time.sleep(0.002)
-    process.kill()
-    process.communicate()
-    kept = {path: path.stat().st_mtime_ns for path in shards(tmp_path)}
-    assert kept
-    assert produce(*words, **environment).returncode == 0
-    assert_same_rows(tmp_path, undisturbed)
-    assert kept.items() <= {path: path.stat().st_mtime_ns for path in shards(tmp_path)}.items()
-    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == shards(tmp_path)
-    again = produce(*words, **environment)
-    assert (again.returncode, again.stdout) == (0, "")
-    assert again.stderr == f"nothing to train: {tmp_path} holds every trial that was asked for\n"
+        assert footer(ours, "study") == footer(theirs, "study")
 
 
 @pytest.mark.slow
@@ -159,27 +135,7 @@ def test_plan_that_asks_for_more_trials_keeps_the_others(
     plan.write_text(text.replace("steps = 2", "steps = 3"))
     refused = produce(*words, **environment)
     assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
-    assert "with another train_steps; " in refused.stderr
-
-
-@pytest.mark.slow
-def test_slices_of_a_plan_together_are_the_plan(
-    plan: Path, undisturbed: Path, environment: dict[str, str], tmp_path: Path
-) -> None:
-    for part in ("2/2", "1/2"):
-        words = ("--plan", plan, "--block", "2", "--slice", part, "--out", tmp_path)
-        assert produce(*words, **environment).returncode == 0
-    assert_same_rows(tmp_path, undisturbed)
-
-
-@pytest.mark.slow
-def test_dtype_is_an_option_besides(
-    plan: Path, environment: dict[str, str], tmp_path: Path
-) -> None:
-    result = produce("--plan", plan, "--dtype", "bfloat16", "--out", tmp_path, **environment)
-    assert result.returncode == 0, result.stderr
-    studies = [metadata(path, "dbtool_study") for path in shards(tmp_path)]
-    assert [study["workload"]["dtype"] for study in studies] == ["bfloat16"] * 3
+    assert "with another train_steps (3, there 2); " in refused.stderr
 
 
 def test_dry_run_tells_every_study_and_the_sum(plan: Path, tmp_path: Path) -> None:
@@ -229,11 +185,11 @@ def test_wrong_plan_is_one_sentence(tmp_path: Path, call: Call) -> None:
     plan, out = tmp_path / "plan.toml", str(tmp_path / "out")
     outcome = call("produce", "--plan", str(plan), "--out", out)
     assert (outcome.code, outcome.output) == (2, "")
-    assert outcome.errors == (f"dbtool: there is no plan {plan}; name a TOML file with --plan\n")
+    assert outcome.errors == f"dbtool: cannot read the plan {plan}: No such file or directory\n"
     plan.write_text(PLAN.replace("trials = 3", "trails = 3"))
     outcome = call("produce", "--plan", str(plan), "--dry-run", "--out", out)
     assert (outcome.code, outcome.output) == (2, "")
-    assert outcome.errors.startswith(f"dbtool: {plan}, [[sweep]] 1: unknown key 'trails'; ")
+    assert outcome.errors.startswith(f'dbtool: the plan {plan}: sweep.0 knows no "trails"; ')
     assert not (tmp_path / "out").exists()
 
 
@@ -243,6 +199,6 @@ def test_slice_of_a_plan_with_feasible_tells_the_way(tmp_path: Path, call: Call)
     outcome = call("produce", "--plan", str(plan), "--slice", "1/2", "--out", str(tmp_path / "out"))
     assert (outcome.code, outcome.output) == (2, "")
     assert outcome.errors == (
-        f"dbtool: {plan} has feasible, which needs the results of all slices; train the slices "
-        "with a copy of it that has none, then run it without --slice\n"
+        "dbtool: feasible, which some presets have, needs the results of all slices; train the "
+        "slices with --feasible 0 or a plan without it, then repeat the command without --slice\n"
     )

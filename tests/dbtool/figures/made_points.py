@@ -8,9 +8,10 @@ import polars as pl
 
 from dbtool.figures.points import Points, Request, as_points
 from dbtool.figures.specs import find_figure
+from producers.workloads.registry import WORKLOADS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dbtool.figures.specs import Kind
 
@@ -42,7 +43,7 @@ def point(kind: Kind, x: float | None, y: float | None, **more: Any) -> dict[str
         "workload": "mnist/simple_cnn_base/nesterov_momentum",
         "metric": "val_classification_error",
         "goal": 0.01,
-        "goal_text": "validation error < 0.01",
+        "goal_inclusive": False,
         "trials": 100,
         "asked_trials": 100,
     } | more
@@ -63,18 +64,23 @@ def steps_rows(**more: Any) -> list[dict[str, Any]]:
     ]
 
 
+def series_rows(
+    kind: Kind, xs: Sequence[float], ys: Mapping[str, Sequence[float | None]], **more: Any
+) -> list[dict[str, Any]]:
+    """Series over the same x; a value of `more` may be a function of x and y."""
+    return [
+        point(kind, x, y, series=name, series_order=order)
+        | {key: value(x, y) if callable(value) else value for key, value in more.items()}
+        for order, (name, values) in enumerate(ys.items(), start=1)
+        for x, y in zip(xs, values, strict=True)
+    ]
+
+
 def normalised_rows() -> list[dict[str, Any]]:
     """Two models, relative to batch size 2."""
-    return [
-        point(
-            "normalised", x, y, series=series, series_order=order, steps=round(100 * y),
-            perfect=2 / x, normalise_at=2,
-        )
-        for order, (series, ys) in enumerate(
-            {"fc_1024": (2.0, 1.0, 0.5), "simple_cnn_base": (1.9, 1.0, 0.8)}.items(), start=1
-        )
-        for x, y in zip((1, 2, 4), ys, strict=True)
-    ]  # fmt: skip
+    ys = {"fc_1024": (2.0, 1.0, 0.5), "simple_cnn_base": (1.9, 1.0, 0.8)}
+    steps, perfect = lambda _, y: round(100 * y), lambda x, _: 2 / x
+    return series_rows("normalised", (1, 2, 4), ys, steps=steps, perfect=perfect, normalise_at=2)
 
 
 def metaparameter_rows() -> list[dict[str, Any]]:
@@ -90,25 +96,14 @@ def metaparameter_rows() -> list[dict[str, Any]]:
 
 def best_rows() -> list[dict[str, Any]]:
     """Two budgets; the larger one has no finite value at batch size 8."""
-    return [
-        point(
-            "best", x, y, series=series, series_order=order, most_steps=10**order * 1000,
-            goal=None, goal_text=None,
-        )
-        for order, (series, ys) in enumerate(
-            {"10k steps": (0.02, 0.03, 0.05), "100k steps": (0.01, 0.01, None)}.items(), start=1
-        )
-        for x, y in zip((2, 4, 8), ys, strict=True)
-    ]  # fmt: skip
+    ys = {"10k steps": (0.02, 0.03, 0.05), "100k steps": (0.01, 0.01, None)}
+    return series_rows("best", (2, 4, 8), ys, goal=None)
 
 
 def against_rows() -> list[dict[str, Any]]:
     """Two batch sizes at three sparsities; nothing reached the goal at 90 % with the larger one."""
-    return [
-        point("against", x, y, series=f"batch size {size}", series_order=order, steps=y)
-        for order, (size, ys) in enumerate({16: (400, 500, 900), 256: (50, 60, None)}.items(), 1)
-        for x, y in zip((0, 50, 90), ys, strict=True)
-    ]
+    ys = {"batch size 16": (400, 500, 900), "batch size 256": (50, 60, None)}
+    return series_rows("against", (0, 50, 90), ys, steps=lambda _, y: y)
 
 
 def _trial(kind: Kind, outcome: str, x: float, y: float, **more: Any) -> dict[str, Any]:
@@ -153,28 +148,15 @@ def grid_rows() -> list[dict[str, Any]]:
 
 def curve_rows() -> list[dict[str, Any]]:
     """Two batch sizes' curves; each is read off at its last point."""
-    return [
-        point(
-            "curves", x, y, series=f"Batch size {size}", series_order=order, x_scale="log2",
-            y_scale="log10", read_off=y < 0.01, x_label="Step", y_label="Validation error",
-        )
-        for order, (size, ys) in enumerate(
-            {64: (0.5, 0.1, 0.009), 256: (0.4, 0.05, 0.008)}.items(), start=1
-        )
-        for x, y in zip((1, 16, 256), ys, strict=True)
-    ]  # fmt: skip
+    ys = {"Batch size 64": (0.5, 0.1, 0.009), "Batch size 256": (0.4, 0.05, 0.008)}
+    return series_rows("curves", (1, 16, 256), ys, read_off=lambda _, y: y < 0.01)
 
 
 def study_rows() -> list[dict[str, Any]]:
     """Three trials of a study; the second reached the goal first."""
-    return [
-        point(
-            "curves", x, y, series=f"Trial {trial}", series_order=trial, x_scale="log2",
-            y_scale="log10", read_off=trial == 2 and x == 16, best=trial == 2,
-        )
-        for trial, ys in {1: (0.5, 0.1), 2: (0.4, 0.009), 3: (0.9, 0.3)}.items()
-        for x, y in zip((1, 16), ys, strict=True)
-    ]  # fmt: skip
+    ys = {"Trial 1": (0.5, 0.1), "Trial 2": (0.4, 0.009), "Trial 3": (0.9, 0.3)}
+    rows = series_rows("curves", (1, 16), ys, read_off=lambda _, y: y == 0.009)
+    return [row | {"best": row["series"] == "Trial 2"} for row in rows]
 
 
 ROWS_OF = {
@@ -194,4 +176,8 @@ def points_of(
 ) -> Points:
     """The rows as a figure's query would return them."""
     spec = find_figure(FIGURE_OF[kind or rows[0]["kind"]])
-    return as_points(pl.DataFrame(rows, infer_schema_length=None), spec, Request(release))
+    return as_points(
+        pl.DataFrame(rows, infer_schema_length=None),
+        spec,
+        Request(release, trainable=frozenset(WORKLOADS)),
+    )

@@ -2,11 +2,12 @@ import math
 
 import pytest
 from matplotlib.colors import to_hex
+from matplotlib.legend import Legend
 
-from dbtool.figures.kinds.scales import power
+from dbtool.figures.names import NAMES
 from dbtool.figures.render import draw
 from dbtool.figures.specs import find_figure
-from dbtool.figures.style import COLOURS, PERFECT
+from dbtool.figures.style import PERFECT
 from tests.dbtool.figures import made_points
 from tests.dbtool.figures.made_points import FIGURE_OF, points_of
 
@@ -34,7 +35,9 @@ def look(axes, label):
 
 def words(axes):
     figure = axes.figure
-    return {text.get_text() for text in (*figure.texts, *axes.texts)}
+    legends = [legend for part in (figure, axes) for legend in part.findobj(Legend)]
+    texts = [*figure.texts, *axes.texts, *(t for legend in legends for t in legend.get_texts())]
+    return {text.get_text() for text in texts}
 
 
 def test_steps_are_triangles_hollow_where_trials_are_missing():
@@ -42,7 +45,8 @@ def test_steps_are_triangles_hollow_where_trials_are_missing():
     assert marks(axes, "full: simple_cnn_base") == [(1, 640), (2, 320), (8, 180)]
     assert marks(axes, "hollow: simple_cnn_base") == [(4, 200)]
     assert look(axes, "hollow: simple_cnn_base").get_markerfacecolor() == "white"
-    assert look(axes, "full: simple_cnn_base").get_marker() == "^"
+    full = look(axes, "full: simple_cnn_base")
+    assert (full.get_marker(), full.get_markerfacecolor()) == ("^", NAMES["simple_cnn_base"].colour)
     assert "fewer trials than asked for" in words(axes)
 
 
@@ -68,7 +72,7 @@ def test_perfect_scaling_is_dashed_and_named():
 def test_normalised_curves_have_the_colours_of_their_models():
     (axes,) = drawn(made_points.normalised_rows())
     for name in ("fc_1024", "simple_cnn_base"):
-        assert look(axes, f"line: {name}").get_color() == COLOURS[name]
+        assert look(axes, f"line: {name}").get_color() == NAMES[name].colour
     # The line of perfect scaling is the same for both, and drawn once.
     assert sum(line.get_label().startswith("perfect") for line in axes.lines) == 1
     assert any("relative to batch size 2" in word for word in words(axes))
@@ -83,20 +87,6 @@ def test_perfect_scaling_that_curves_share_is_one_line_wherever_their_points_lie
     assert sum(line.get_label().startswith("perfect") for line in axes.lines) == 1
 
 
-def test_perfect_scaling_of_curves_that_do_not_share_it_has_their_colours():
-    # The curves have no batch size in common.
-    fewer = [row for row in made_points.steps_rows() if row["x"] < 4]
-    name = {"series": "fc_1024", "series_order": 2}
-    more = [
-        row | name | {"perfect": 2 * row["perfect"]}
-        for row in made_points.steps_rows()
-        if row["x"] >= 4
-    ]
-    (axes,) = drawn(fewer + more)
-    for series in ("simple_cnn_base", "fc_1024"):
-        assert look(axes, f"perfect: {series}").get_color() == COLOURS[series]
-
-
 def test_perfect_scaling_that_some_curves_share_is_one_line():
     rows = made_points.steps_rows()
     shared = [row | {"series": "fc_1024", "series_order": 2} for row in rows[1:]]
@@ -107,7 +97,7 @@ def test_perfect_scaling_that_some_curves_share_is_one_line():
     (axes,) = drawn(rows + shared + apart)
     lines = [line for line in axes.lines if line.get_label().startswith("perfect")]
     assert [(line.get_label(), line.get_color()) for line in lines] == [
-        (f"perfect: {name}", COLOURS[name]) for name in ("simple_cnn_base", "fc_64_64_64")
+        (f"perfect: {name}", NAMES[name].colour) for name in ("simple_cnn_base", "fc_64_64_64")
     ]
 
 
@@ -119,35 +109,24 @@ def test_a_metaparameter_at_a_border_is_ringed_and_shaded():
     assert any(10.0 in path.vertices[:, 1] for path in shaded)
     assert axes.get_ylim()[1] > 10
     assert {"linear scaling", "square-root scaling"} <= words(axes)
-    assert "within 5 % of the border of the searched range (shaded beyond)" in words(axes)
+    assert "within 5 % of the border of the searched range" in words(axes)
+    assert "beyond the searched range" in words(axes)
 
 
 def test_learning_rates_are_marked_at_powers_of_ten():
     (axes,) = drawn(made_points.metaparameter_rows())
-    labels = [label.get_text() for label in axes.get_yticklabels()]
-    assert labels
-    assert all(label.startswith("10⁻") or label in {"10⁰", "10¹"} for label in labels)
-    assert axes.get_xticklabels()[0].get_text() == "2⁰"
-
-
-def test_budgets_take_colours_from_light_to_dark():
-    (axes,) = drawn(made_points.best_rows())
-    light, dark = (
-        sum(int(to_hex(look(axes, f"line: {name}").get_color())[i : i + 2], 16) for i in (1, 3, 5))
-        for name in ("10k steps", "100k steps")
-    )
-    assert light > dark
-    assert marks(axes, "full: 100k steps") == [(2, 0.01), (4, 0.01)]
-    assert axes.get_yscale() == "linear"
+    low, high = axes.get_ylim()
+    marked = [y for y in axes.get_yticks() if low <= y <= high]
+    assert len(marked) > 1
+    assert marked == [10.0 ** round(math.log10(y)) for y in marked]
+    assert all(x == 2 ** round(math.log2(x)) for x in axes.get_xticks())
 
 
 def test_zoomed_axes_end_where_the_rows_say():
-    rows = [row | {"y_low": 0.005, "y_high": 0.025} for row in made_points.best_rows()]
+    rows = [row | {"y_from": 0.005, "y_to": 0.025} for row in made_points.best_rows()]
     (axes,) = drawn(rows)
     assert axes.get_ylim() == (0.005, 0.025)
-    assert "2 points lie beyond the vertical axes (see the CSV)." in " ".join(
-        text.get_text() for text in axes.figure.texts
-    )
+    assert any("2 points lie beyond the axes (see the CSV)." in w for w in words(axes))
 
 
 def test_steps_against_sparsity_span_the_whole():
@@ -172,21 +151,17 @@ def test_scatter_has_a_dot_a_trial_and_a_star_on_the_best():
 
 def test_contours_join_equal_effective_learning_rates():
     (axes,) = drawn(made_points.scatter_rows())
-    (contours,) = [part for part in axes.collections if part.get_label() == "contours"]
-    rates = []
-    for line in contours.get_segments():
-        ratios = {round(math.log10(x / y), 6) for x, y in line}
-        assert len(ratios) == 1
-        rates.append(ratios.pop())
-    assert rates == [round(rate) for rate in rates]
-    named = {text.get_text() for text in axes.texts}
-    assert named <= {power(10, round(rate)) for rate in rates}
+    rates = {round(math.log10(x / y), 6) for x, y in marks(axes, "contours")}
+    assert len(rates) > 2
+    assert rates == {round(rate) for rate in rates}
+    named = {text.get_text() for text in axes.texts if "10^" in text.get_text()}
+    assert named <= {rf"$\mathdefault{{10^{{{round(rate)}}}}}$" for rate in rates}
     assert named
 
 
 def test_a_search_without_momentum_has_no_contours():
     (axes,) = drawn([row | {"y": 1.0} for row in made_points.scatter_rows()])
-    assert not axes.collections
+    assert not marks(axes, "contours")
 
 
 def test_the_grid_stands_outcomes_side_by_side_in_a_column_a_batch_size():
@@ -214,9 +189,8 @@ def test_curves_show_the_goal_and_what_is_read_off():
 
 def test_of_a_whole_study_the_trial_that_was_first_stands_out():
     (axes,) = drawn(made_points.study_rows())
-    assert marks(axes, "line: Trial 2") == [(1, 0.4), (16, 0.009)]
-    (others,) = [part for part in axes.collections if part.get_label() == "trials"]
-    assert len(others.get_segments()) == 2
+    assert marks(axes, "first: Trial 2") == [(1, 0.4), (16, 0.009)]
+    assert marks(axes, "others: Trial 3") == [(1, 0.9), (16, 0.3)]
     assert "Trial 1" not in words(axes)
 
 
@@ -241,16 +215,6 @@ def test_two_releases_share_a_colour_and_differ_in_marker_and_line():
     assert {"release made-up", "release other"} <= words(axes)
 
 
-def test_two_releases_of_trials_differ_in_marker():
-    second = {"release": "other", "release_order": 2}
-    rows = [*made_points.scatter_rows(), *made_points.scatter_rows(**second)]
-    rows.sort(key=lambda row: (row["series_order"], row["release_order"]))
-    (axes,) = drawn(rows, release="made-up,other")
-    shapes = {line.get_marker() for line in axes.lines if line.get_label().startswith("trials")}
-    assert shapes == {"o", "s", "x", "+"}
-    assert "the trial that reached the goal first (other)" in words(axes)
-
-
 def test_a_panel_that_nothing_reached_says_so():
     rows = [row | {"y": None, "steps": None, "perfect": None} for row in made_points.steps_rows()]
     (axes,) = drawn(rows)
@@ -263,3 +227,11 @@ def test_a_figure_may_mix_kinds(kind):
     first, second = drawn([*made_points.best_rows(), *mixed])
     assert first.get_yscale() == "linear"
     assert second.get_yscale() == "log"
+
+
+def test_axes_of_a_scatter_end_where_the_rows_say_and_tell_what_lies_beyond():
+    ends = {"x_from": 10**-4.5, "x_to": 10**-0.5, "y_from": 1e-6, "y_to": 10.0}
+    (axes,) = drawn([row | ends for row in made_points.scatter_rows()])
+    assert axes.get_xlim() == pytest.approx((ends["x_from"], ends["x_to"]))
+    assert axes.get_ylim() == pytest.approx((ends["y_from"], ends["y_to"]))
+    assert any("2 points lie beyond the axes (see the CSV)." in word for word in words(axes))

@@ -1,6 +1,6 @@
 import pytest
 
-from dbtool.errors import UsageError
+from dbtool.core.errors import UsageError
 from dbtool.figures.specs import FIGURES, find_figure
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from support.kills import kill_and_repeat, run_undisturbed
-from support.made_up import curve, write_shard
-from support.own_runs import load, mapping_text, query
 
-from dbtool.errors import DbtoolError, UsageError
-from dbtool.own_runs.errors import RunsError
-from dbtool.store.database import open_for_writing
-from dbtool.store.ingest import ingest
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.sources.own_runs.records import RunsError
+from tests.support.kills import kill_and_repeat, run_undisturbed
+from tests.support.made_up import curve, write_shard
+from tests.support.own_runs import load, mapping_text, query
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
 HEADER = "run,step,error,size\n"
 SIZE = {"batch_size": '{ column = "size" }'}
 RUNS = """
-SELECT batch_size, trial_id, producer -> 'runs' -> trial_id::VARCHAR ->> 'run', steps
+SELECT batch_size, trial_id, name, steps
 FROM trials
 ORDER BY ALL
 """
@@ -66,17 +64,14 @@ def test_a_study_that_differs_from_the_stored_one_is_refused(tmp_path: Path) -> 
     with pytest.raises(DbtoolError) as error:
         load(tmp_path, {"1.csv": f"{HEADER}b,20,0.5,8\n"}, study=SIZE, workload={"goal": "0.2"})
     assert str(error.value) == (
-        "1 of 1 studies were refused, digits/mlp/sgd at batch size 8 as its study differs from "
-        "the stored one in workload goal (0.2, stored 0.1); mend the mapping, or choose another "
-        "name with --release"
+        f"digits/mlp/sgd at batch size 8 cannot be added to {tmp_path / 'db' / 'own'}: its study "
+        "differs from the one that is there in goal (0.2, there 0.1)"
     )
 
 
 def test_a_release_of_other_measurements_is_left_alone(tmp_path: Path) -> None:
     trials = [(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.2]))]
-    shard = write_shard(tmp_path / "shards", trials=trials, release="measured")
-    with open_for_writing(tmp_path / "db") as connection:
-        ingest(connection, [shard])
+    write_shard(tmp_path / "db" / "measured", trials=trials, release="measured")
     with pytest.raises(UsageError, match="'measured' holds other measurements than your own runs"):
         load(tmp_path, {"1.csv": f"{HEADER}a,20,0.5,8\n"}, study=SIZE, release="measured")
     load(tmp_path, {"1.csv": f"{HEADER}a,20,0.5,8\n"}, study=SIZE)

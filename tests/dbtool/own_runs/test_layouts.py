@@ -10,23 +10,23 @@ import math
 import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import msgspec
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from support.own_runs import mapping_text
 
-from dbtool.errors import DbtoolError
-from dbtool.own_runs.file_names import FileNames
-from dbtool.own_runs.load import read_own_runs
-from dbtool.own_runs.mapping import read_mapping
-from dbtool.own_runs.studies import group
-from dbtool.own_runs.tables import tables
+from dbtool.core.errors import DbtoolError
+from dbtool.core.index import Index
+from dbtool.sources.own_runs.load import read_own_runs
+from dbtool.sources.own_runs.mapping import file_name_pattern, read_mapping
+from dbtool.sources.own_runs.trials import new_shards
+from tests.support.own_runs import mapping_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dbtool.own_runs.load import ReadRuns
+    from dbtool.sources.own_runs.load import ReadRuns
 
 # Runs: name -> step -> metric -> value.
 Runs: TypeAlias = "dict[str, dict[int, dict[str, float]]]"
@@ -95,8 +95,12 @@ def _read(folder: Path, text: str | bytes, kind: Any, **changes: Any) -> ReadRun
 
 def _table(read: ReadRuns) -> pa.Table:
     """The rows that would be stored."""
-    (study,) = group(read.runs, read.mapping, "own", {})
-    return pa.concat_tables(tables(study.new))
+    [(_, table)] = new_shards(read.runs, read.mapping, Index())
+    return table
+
+
+def json_text(value: Any) -> str:
+    return msgspec.json.encode(value, order="sorted").decode()
 
 
 def _expected(runs: Runs, present: set[str]) -> list[dict[str, Any]]:
@@ -107,9 +111,13 @@ def _expected(runs: Runs, present: set[str]) -> list[dict[str, Any]]:
             row: dict[str, Any] = {"trial_id": trial_id, "step": step}
             for name, column in COLUMNS.items():
                 row[column] = values.get(name)
-            others = sorted((name, value) for name, value in values.items() if name not in COLUMNS)
+            others = {name: value for name, value in values.items() if name not in COLUMNS}
             if "other_metrics" in present:
-                row["other_metrics"] = others or None
+                # JSON lacks nan.
+                plain = {
+                    name: "nan" if math.isnan(value) else value for name, value in others.items()
+                }
+                row["other_metrics"] = json_text(plain) if plain else None
             rows.append(row)
     return rows
 
@@ -126,7 +134,7 @@ def test_layouts_agree(tmp_path: Path, runs: Runs) -> None:
         _read(tmp_path, _long_csv(runs), "csv", files=LONG, **CHANGED),
     ]
     for each in read:
-        assert [run.name for run, _ in each.runs] == list(runs)
+        assert [measured.run.name for measured in each.runs] == list(runs)
         table = _table(each)
         present = set(table.column_names)
         wanted = pa.Table.from_pylist(_expected(runs, present), schema=table.schema)
@@ -242,8 +250,10 @@ PARTS = st.text(st.characters(exclude_characters="/{}", exclude_categories=["Cs"
 def test_file_names_give_back_their_parts(run: str, tag: str, between: str) -> None:
     if set(between) & set(run + tag):
         return
-    found = FileNames(f"{{run}}{between}{{tag}}.csv").parts(f"some/folder/{run}{between}{tag}.csv")
-    assert found == {"run": run, "tag": tag}
+    pattern = file_name_pattern(f"{{run}}{between}{{tag}}.csv")
+    found = pattern.fullmatch(f"some/folder/{run}{between}{tag}.csv")
+    assert found is not None
+    assert found.groupdict() == {"run": run, "tag": tag}
 
 
 @pytest.mark.parametrize(
@@ -252,42 +262,46 @@ def test_file_names_give_back_their_parts(run: str, tag: str, between: str) -> N
 def test_file_names_that_say_nothing(tmp_path: Path, pattern: str) -> None:
     path = tmp_path / "mapping.toml"
     path.write_text(mapping_text(files={"name": json.dumps(pattern)}))
-    with pytest.raises(DbtoolError, match=re.escape(f"[files] name {pattern!r} has ")):
+    with pytest.raises(DbtoolError, match=re.escape(f"files: name {pattern!r} has ")):
         read_mapping(path)
 
 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"files": {"stepp": '"x"'}}, "[files] knows no 'stepp'; closest: step"),
-        ({"top": {"licens": '"MIT"'}}, "the file knows no 'licens'; closest: licence"),
-        ({"files": {"step": None}}, "[files] has no step"),
-        ({"study": {"batch_size": None}}, "[study] has no batch_size"),
+        ({"files": {"stepp": '"x"'}}, 'files knows no "stepp"; closest: step'),
+        ({"top": {"licens": '"MIT"'}}, 'it knows no "licens"; closest: licence'),
+        ({"files": {"step": None}}, "files has no step"),
+        ({"study": {"batch_size": None}}, "it has no study"),
         (
             {"metrics": {"val_clasification_error": '"e"'}},
-            "[metrics] knows no 'val_clasification_error'; closest: val_classification_error",
+            'metrics knows no "val_clasification_error"; closest: val_classification_error',
         ),
         (
             {"metrics": {"val_classification_error": '{ column = "a", transform = "1-x" }'}},
-            "[metrics] val_classification_error transform is '1-x', and should be one of 1 - x, ",
+            'metrics.val_classification_error.transform is "1-x", and should be one of 1 - x, ',
         ),
-        (
-            {"metrics": {"val_cross_entropy_error": '"error"'}},
-            "[metrics] val_cross_entropy_error and val_classification_error are the same column",
-        ),
+        ({"metrics": {"val_cross_entropy_error": '"error"'}}, "metrics names a column twice"),
         (
             {"workload": {"metric": '"val_error"'}},
-            "[workload] metric 'val_error' is none there is;",
+            'workload.metric is "val_error", and should be one of batch_cross_entropy_error, ',
         ),
         (
             {"workload": {"train_examples": "1.5"}},
-            "[workload] train_examples is 1.5, and should be a whole number, or a column",
+            "workload.train_examples is 1.5, and should be a whole number from 0, or a column",
         ),
-        ({"workload": {"goal": "nan"}}, "[workload] goal is nan, and should be a number"),
-        ({"trial": {"status": '"DONE"'}}, "[trial] status 'DONE' is none there is; closest: "),
-        ({"files": {"metric": '"tag"'}}, "[files] metric and value go together"),
-        ({"metaparameters": {"momentum": '"lr"'}}, "[metaparameters] momentum is 'lr', and should"),
-        ({"runs": {"run": '"id"'}}, "[runs] has no file: name the table of runs"),
+        ({"workload": {"goal": "nan"}}, "workload.goal is NaN, and should be a finite number"),
+        ({"workload": {"model": '"a/b"'}}, 'workload.model is "a/b", and should be part of a work'),
+        (
+            {"trial": {"status": '"DONE"'}},
+            'trial.status is "DONE", and should be COMPLETE, INCOMPLETE or INFEASIBLE, or stand',
+        ),
+        ({"files": {"metric": '"tag"'}}, "files: metric and value go together"),
+        (
+            {"metaparameters": {"momentum": '"lr"'}},
+            'metaparameters.momentum is "lr", and should be a finite number, or a column',
+        ),
+        ({"runs": {"run": '"id"'}}, "runs has no file"),
     ],
 )
 def test_sentences_about_mappings(tmp_path: Path, changes: Any, sentence: str) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.own_runs import load, query
 
-from dbtool.errors import DbtoolError, UsageError
-from dbtool.own_runs.errors import RunsError
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.sources.own_runs.load import read_own_runs
+from dbtool.sources.own_runs.records import RunsError
+from tests.support.own_runs import load, mapping_text, query
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +36,7 @@ def test_wide_with_empty_fields_and_several_files(tmp_path: Path) -> None:
         "2.csv": 'run,step,error\nb,10,0.5\n"a",0,nan\n',
     }
     report = load(tmp_path, files)
-    assert (report.trials, report.measurements, report.other_metrics) == (2, 4, ("norm",))
+    assert (report.trials, report.measurements, report.read.other_metrics) == (2, 4, ("norm",))
     found = query(tmp_path, ROWS)
     assert found[:3] == [(0, 0, 0.9, None), (0, 10, 0.5, None), (0, 20, None, {"norm": 3.0})]
     assert repr(found[3]) == "(1, 0, nan, None)"
@@ -104,7 +106,7 @@ def test_table_of_runs(tmp_path: Path) -> None:
         study={"batch_size": '{ column = "bs" }'},
         metaparameters={"learning_rate": '{ column = "lr" }'},
     )
-    assert report.without_values == ("c",)
+    assert report.read.without_values == ("c",)
     found = "SELECT batch_size, trial_id, learning_rate FROM trials ORDER BY ALL"
     assert query(tmp_path, found) == [(32, 0, 0.1), (64, 0, 0.2)]
 
@@ -129,7 +131,7 @@ def test_repeated_steps(tmp_path: Path) -> None:
         assert query(tmp_path, values, choice) == [(value,)]
     assert _refused(tmp_path, {"1.csv": text}) == (
         "1.csv line 4, column 'error': step 10 is there with another value at 1.csv line 3; "
-        'choose one with repeated_steps = "first" or "last" under [files]'
+        'choose one with files.repeated_steps = "first" or "last"'
     )
     same = "run,step,error\na,0,nan\na,0,nan\na,1,0.5\n"
     assert load(tmp_path, {"1.csv": same}).measurements == 2
@@ -161,8 +163,8 @@ def test_about_the_release(tmp_path: Path) -> None:
         (
             "run,step,eror\na,0,0.5\n",
             (
-                "1.csv: there is no column 'error', which [metrics] of mapping.toml names; "
-                "closest: 'eror'"
+                "the files have no column 'error', which metrics.val_classification_error of the "
+                "mapping names; closest: 'eror'"
             ),
         ),
         ("run,step,error\na,0\n", "1.csv line 2: it has 2 fields and the header 3"),
@@ -170,7 +172,7 @@ def test_about_the_release(tmp_path: Path) -> None:
             'run,step,error\n"a\nb",0,0.5\na,0,x\n',
             (
                 "1.csv line 4, column 'error': 'x' is no number; "
-                "what is no metric goes under [files] ignore"
+                "name what is no metric in files.ignore"
             ),
         ),
         (
@@ -184,6 +186,13 @@ def test_about_the_release(tmp_path: Path) -> None:
             (
                 "1.csv line 2, column 'error': '8.5' is not a share from 0 to 1; "
                 'give the column a transform such as "x / 100"'
+            ),
+        ),
+        (
+            "run,step,error,batch_size\na,0,0.5,32\n",
+            (
+                "1.csv line 2, column 'batch_size': the database has another batch_size: rename "
+                "it, or name it in files.ignore"
             ),
         ),
         ('run,step,error\na,0,"0.5\n', "1.csv line 2: it is no CSV (unexpected end of data)"),
@@ -204,7 +213,7 @@ def test_sentences_about_csv(tmp_path: Path, text: str, sentence: str) -> None:
             '{"run": "a", "step": 0, "error": 0.5, "x": [1]}',
             (
                 "1.jsonl line 1, column 'x': '[\"1\"]' is no number; "
-                "what is no metric goes under [files] ignore"
+                "name what is no metric in files.ignore"
             ),
         ),
     ],
@@ -219,14 +228,24 @@ def test_a_file_that_is_not_utf_8(tmp_path: Path) -> None:
         load(tmp_path, {"1.csv": b"run,step,error\n\xff,0,1\n"})
 
 
+def test_pipes_are_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(RunsError, match="pipe cannot be read: it is no file"):
+        load(tmp_path, {"1.csv": WIDE}, runs={"file": '"pipe"'})
+    mapping = tmp_path / "mapping.toml"
+    mapping.write_text(mapping_text())
+    with pytest.raises(RunsError, match="pipe cannot be read: it is no file"):
+        read_own_runs([tmp_path / "pipe"], "csv", mapping)
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
         (
             {"study": {"batch_size": '{ column = "bs" }'}},
             (
-                "the mapping mapping.toml: [study] batch_size is read from the column 'bs', which "
-                "neither the files nor the table of runs have; closest: 'error', 'path', 'run'"
+                "the mapping reads study.batch_size from the column 'bs', which neither the files "
+                "nor the table of runs have; closest: 'error', 'path', 'run'"
             ),
         ),
         (
@@ -239,21 +258,32 @@ def test_a_file_that_is_not_utf_8(tmp_path: Path) -> None:
         (
             {"trial": {"status": '{ column = "state" }'}},
             (
-                "1.csv line 2, column 'state': 'done' is not one of COMPLETE, INCOMPLETE, "
-                'INFEASIBLE; say what it stands for, as in values = { "done" = "COMPLETE" }'
+                "1.csv line 2, column 'state': status is \"done\", and should be COMPLETE, "
+                "INCOMPLETE or INFEASIBLE, or stand for one of them as in "
+                'values = { finished = "COMPLETE" }'
             ),
         ),
         (
             {"trial": {"status": '{ column = "state", values = { Done = "COMPLETE" } }'}},
-            "1.csv line 2, column 'state': 'done' is none of the mapping's 'Done'",
+            (
+                "1.csv line 2, column 'state': status is \"done\", and should be COMPLETE, "
+                "INCOMPLETE or INFEASIBLE, or stand for one of them as in "
+                "values = { finished = \"COMPLETE\" }; its values in the mapping are 'Done'"
+            ),
         ),
         (
             {"metaparameters": {"learning_rate": '{ column = "state" }'}},
-            "1.csv line 2, column 'state': 'done' is not a number, which learning_rate is",
+            (
+                "1.csv line 2, column 'state': learning_rate is \"done\", and should be a finite "
+                "number"
+            ),
         ),
         (
             {"workload": {"model": '{ column = "path" }'}},
-            "1.csv line 2, column 'path': 'x/y' cannot be part of a workload's name",
+            (
+                "1.csv line 2, column 'path': model is \"x/y\", and should be part of a "
+                "workload's name, without any of / \\ * ? [ ]"
+            ),
         ),
         (
             {"runs": {"file": '"runs.csv"'}},
@@ -288,8 +318,8 @@ def test_runs_of_one_workload_that_differ(tmp_path: Path) -> None:
     with pytest.raises(RunsError) as error:
         load(tmp_path, {"1.csv": text}, workload={"goal": '{ column = "goal" }'})
     assert str(error.value).endswith(
-        "1.csv line 3: run 'b' has goal 0.2, and 'a' of the same workload digits/mlp/sgd has 0.1; "
-        "runs that differ in it are different workloads"
+        "1.csv line 3: run 'b' differs from 'a' of the same workload digits/mlp/sgd in "
+        "goal (0.2, there 0.1)"
     )
 
 

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.own_runs import query
 
+import dbtool
 from dbtool.cli.main import run
+from tests.support.own_runs import query
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,16 +21,8 @@ if TYPE_CHECKING:
 SAMPLES = Path(__file__).parent / "samples"
 PAGE = (Path(__file__).parents[3] / "docs" / "your_own_runs.md").read_text(encoding="utf-8")
 TOOLS = ("wandb", "mlflow", "tensorboard", "tensorboard_csv")
-STEPS = """
-SELECT batch_size, steps, trial_id, value, trials
-FROM steps_to_result(NULL, NULL, NULL, NULL, 100)
-"""
 TRIALS = "SELECT batch_size, trial_id, status, steps FROM trials ORDER BY ALL"
-RUNS = """
-SELECT producer -> 'runs' -> trial_id::VARCHAR ->> 'run'
-FROM trials
-ORDER BY batch_size, trial_id
-"""
+RUNS = "SELECT name FROM trials ORDER BY batch_size, trial_id"
 NORMS = """
 SELECT step, other_metrics['train/grad_norm']
 FROM measurements
@@ -43,15 +36,15 @@ def _load(tool: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
     [command] = re.findall(
         rf"^dbtool (ingest .*/own_runs/samples/{tool}/mapping.toml)$", PAGE, re.MULTILINE
     )
-    words: list[str] = []
+    arguments: list[str] = []
     for word in shlex.split(command):
         if word.startswith("tests/"):
-            place = str(Path(word).relative_to("tests/dbtool/own_runs/samples"))
-            words += [str(path) for path in sorted(SAMPLES.glob(place))]
+            name = str(Path(word).relative_to("tests/dbtool/own_runs/samples"))
+            arguments += [str(path) for path in sorted(SAMPLES.glob(name))]
         else:
-            words.append(word)
+            arguments.append(word)
     with pytest.raises(SystemExit) as ended:
-        run([*words, "--db", str(folder / "db")])
+        run([*arguments, "--db", str(folder / "db")])
     printed = capsys.readouterr()
     assert (ended.value.code, printed.out) == (0, ""), printed.err
     return printed.err
@@ -130,7 +123,9 @@ def test_a_sample_has_the_steps_to_result_that_its_files_show(
 ) -> None:
     _load(tool, tmp_path, capsys)
     steps, trials = EXPECTED[tool]
-    assert query(tmp_path, STEPS) == list(steps)
+    with dbtool.open(tmp_path / "db") as db:
+        found = db.steps_to_result("*").sort("batch_size")
+    assert found.select("batch_size", "steps", "trial_id", "value", "trials").rows() == list(steps)
     assert query(tmp_path, TRIALS) == list(trials)
 
 

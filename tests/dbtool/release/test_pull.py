@@ -1,4 +1,4 @@
-"""Releases are taken whole from a server, whatever happens on the way."""
+"""Releases are downloaded whole from a server, whatever happens on the way."""
 
 from __future__ import annotations
 
@@ -9,24 +9,27 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
-from support.made_up import curve, write_shard
-from support.proxies import without_proxies
-from support.published import bytes_of, database, everything, loaded, published, write_shards
-from support.release_server import serving_release
 
-from dbtool.archive.download.watch import Patience
-from dbtool.errors import DbtoolError, UsageError
+from dbtool.core.download import RetryPolicy
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.manifest import MANIFEST, ReleaseFile, encode_manifest, read_manifest
 from dbtool.release.pull import Pulled, pull
 from dbtool.release.verify import verify
+from tests.support.made_up import curve, write_shard
+from tests.support.proxies import without_proxies
+from tests.support.published import bytes_of, everything, published, write_shards
+from tests.support.release_server import serving_release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from support.release_server import ReleaseServer
+    from tests.support.made_up import MadeTrial
+    from tests.support.release_server import ReleaseServer
 
-QUICK = Patience(retries=2, timeout=5.0, first_wait=0.0)
+QUICK = RetryPolicy(most=2, timeout=5.0, first_wait=0.0)
 KILLS = 3
 
 
@@ -36,14 +39,13 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_shards(tmp_path_factory.mktemp("shards"))
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_shards(tmp_path_factory.mktemp("made") / "release")
 
 
 @pytest.fixture(scope="module")
-def folder(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("out")
-    return published(database(path / "db", shards), path / "release")
+def folder(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return published(made, tmp_path_factory.mktemp("out") / "release")
 
 
 @pytest.fixture
@@ -53,7 +55,12 @@ def server(folder: Path) -> Iterator[ReleaseServer]:
 
 
 def pulled(server: ReleaseServer, out: Path) -> Pulled:
-    return pull(server.url, out, patience=QUICK)
+    return pull(server.url, out, QUICK)
+
+
+def shard_of(folder: Path, workload: str) -> str:
+    [path] = [file.path for file in read_manifest(folder).shards if workload in file.path]
+    return path
 
 
 def start(server: ReleaseServer, out: Path) -> subprocess.Popen[str]:
@@ -65,69 +72,60 @@ def start(server: ReleaseServer, out: Path) -> subprocess.Popen[str]:
     )
 
 
-def test_from_shards_over_a_server_into_a_database(
-    server: ReleaseServer, folder: Path, shards: Path, tmp_path: Path
+def test_what_is_pulled_is_the_release(
+    server: ReleaseServer, folder: Path, made: Path, tmp_path: Path
 ) -> None:
-    found = pulled(server, tmp_path / "pulled")
+    told: list[tuple[str, int, int | None]] = []
+    found = pull(server.url, tmp_path / "pulled", QUICK, lambda *each: told.append(each))
     assert bytes_of(tmp_path / "pulled") == bytes_of(folder)
     assert found.files == len(found.manifest.files)
     assert verify(tmp_path / "pulled").problems == ()
-    loaded(tmp_path / "again", tmp_path / "pulled")
-    before, after = everything(database(tmp_path / "db", shards)), everything(tmp_path / "again")
-    assert all("CC-BY-4.0" in row for row in after.pop("releases"))  # which publishing adds
+    assert {(what, total) for what, _, total in told} == {("downloading", found.bytes)}
+    assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
+    assert told[-1][1] == found.bytes
+    before, after = everything(made), everything(tmp_path / "pulled")
+    assert all("CC0-1.0" in row for row in after.pop("releases"))  # which publishing adds
     before.pop("releases")
     assert after == before
 
 
-def test_what_is_there_is_not_fetched_again(server: ReleaseServer, tmp_path: Path) -> None:
+def test_a_sweep_can_be_pulled_too(made: Path, tmp_path: Path) -> None:
+    with serving_release(made) as server:
+        pulled(server, tmp_path / "pulled")
+    assert verify(tmp_path / "pulled").problems == ()
+    assert everything(tmp_path / "pulled") == everything(made)
+
+
+def test_what_is_there_is_not_downloaded_again(server: ReleaseServer, tmp_path: Path) -> None:
     out = tmp_path / "pulled"
     pulled(server, out)
     server.sent.clear()
     assert pulled(server, out).files == 0
-    assert [sent.path for sent in server.sent] == ["manifest.json"]
+    assert [sent.path for sent in server.sent] == [MANIFEST]
     (out / "README.md").unlink()
-    damaged = out / "tables/trials.parquet"
+    damaged = out / "trials.parquet"
     damaged.write_bytes(damaged.read_bytes()[::-1])
     server.sent.clear()
     assert pulled(server, out).files == 2
-    assert {sent.path for sent in server.sent} == {
-        "manifest.json",
-        "README.md",
-        "tables/trials.parquet",
-    }
+    assert {sent.path for sent in server.sent} == {MANIFEST, "README.md", "trials.parquet"}
     assert verify(out).problems == ()
 
 
-def test_of_a_newer_state_what_changed_is_fetched(
-    server: ReleaseServer, shards: Path, tmp_path: Path
+def test_files_of_before_that_a_killed_pull_left_are_removed(
+    server: ReleaseServer, folder: Path, tmp_path: Path
 ) -> None:
+    """As where it was killed right after the new manifest had its name."""
     out = tmp_path / "pulled"
     pulled(server, out)
-    write_shard(
-        tmp_path / "more",
-        release="made-up",
-        workload="letters/fc_64/sgd",
-        trials=[(0, "COMPLETE", {}, curve([0.9, 0.5]))],
-    )
-    both = database(tmp_path / "db", shards, tmp_path / "more")
-    newer = published(both, tmp_path / "newer")
-    server.folder = newer
-    server.sent.clear()
+    (out / ".pulling").mkdir()
+    before = hostile(folder, path="old/file")
+    (out / ".pulling" / MANIFEST).write_bytes(before)
+    (out / "old").mkdir()
+    (out / "old" / "file").touch()
+    (out / "mine.txt").touch()
     pulled(server, out)
-    assert bytes_of(out) == bytes_of(newer)
-    asked = {sent.path for sent in server.sent}
-    assert "measurements/letters/fc_64/sgd.parquet" in asked
-    assert "measurements/digits/simple_cnn_base/sgd.parquet" not in asked
-
-
-def test_a_release_that_loses_a_file_loses_it_here(
-    server: ReleaseServer, shards: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "pulled"
-    pulled(server, out)
-    server.folder = published(database(tmp_path / "db", shards / "digits"), tmp_path / "less")
-    pulled(server, out)
-    assert bytes_of(out) == bytes_of(server.folder)
+    assert bytes_of(out) == bytes_of(folder) | {"mine.txt": b""}
+    assert not (out / ".pulling").exists()
 
 
 def test_dropped_connections_and_refusals_are_gone_on_with(
@@ -139,49 +137,133 @@ def test_dropped_connections_and_refusals_are_gone_on_with(
     assert bytes_of(tmp_path / "pulled") == bytes_of(folder)
 
 
-def test_a_server_without_ranges_will_do(
-    server: ReleaseServer, folder: Path, tmp_path: Path
-) -> None:
-    server.faults.ranges = False
-    server.faults.cuts = 1
-    pulled(server, tmp_path / "pulled")
-    assert bytes_of(tmp_path / "pulled") == bytes_of(folder)
-
-
 def test_a_failure_leaves_no_release_and_is_gone_on_with(
     server: ReleaseServer, folder: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "pulled"
-    server.faults.contents["tables/studies.parquet"] = b"damaged"
-    with pytest.raises(DbtoolError, match=r"cannot fetch tables/studies\.parquet") as caught:
+    studies = (folder / "studies.parquet").read_bytes()
+    server.faults.contents["studies.parquet"] = studies[::-1]
+    with pytest.raises(DbtoolError, match=r"cannot download studies\.parquet") as caught:
         pulled(server, out)
-    assert "give the same command again to go on" in str(caught.value)
-    assert "--mirror" not in str(caught.value)
-    assert [path.name for path in out.iterdir()] == [".pulling"]
+    assert "run the same command again" in str(caught.value)
+    assert {path.name for path in out.iterdir()} == {".pulling", ".index.lock"}
     server.faults.contents.clear()
     server.sent.clear()
     pulled(server, out)
     assert bytes_of(out) == bytes_of(folder)
-    assert "measurements/letters/fc_64/adam.parquet" not in {sent.path for sent in server.sent}
+    assert shard_of(folder, "letters") not in {sent.path for sent in server.sent}
 
 
-def test_other_folders_are_left_alone(server: ReleaseServer, shards: Path, tmp_path: Path) -> None:
+def add_letters(folder: Path) -> Path:
+    trials: list[MadeTrial] = [(0, "COMPLETE", {}, curve([0.9, 0.5]))]
+    write_shard(folder, release="made-up", workload="letters/fc_64/sgd", trials=trials)
+    return folder
+
+
+def test_another_state_comes_whole_or_not_at_all(server: ReleaseServer, tmp_path: Path) -> None:
+    """A newer one with more shards, and one with fewer; what did not change is not sent again."""
+    out = tmp_path / "pulled"
+    pulled(server, out)
+    newer = add_letters(write_shards(tmp_path / "newer"))
+    lesser = add_letters(tmp_path / "lesser")
+    for state in (published(newer, tmp_path / "a"), published(lesser, tmp_path / "b")):
+        before = bytes_of(out)
+        server.folder = state
+        server.sent.clear()
+        server.faults.statuses["workloads.parquet"] = [404]
+        with pytest.raises(DbtoolError, match="the server answers 404 Not Found"):
+            pulled(server, out)
+        now = {path: content for path, content in bytes_of(out).items() if ".pulling" not in path}
+        assert now == before
+        server.faults.statuses.clear()
+        pulled(server, out)
+        assert bytes_of(out) == bytes_of(state)
+        assert verify(out).problems == ()
+        sent = {each.path for each in server.sent if each.path.startswith("measurements/")}
+        assert sent == set(bytes_of(state)) - set(before)
+
+
+def test_other_folders_are_left_alone(server: ReleaseServer, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("all of it")
     with pytest.raises(UsageError, match="holds something else"):
         pulled(server, tmp_path / "mine")
     with pytest.raises(UsageError, match="is a file"):
         pulled(server, tmp_path / "mine" / "thesis.tex")
-    write_shards(tmp_path / "other", release="other")
-    other = published(database(tmp_path / "db", tmp_path / "other"), tmp_path / "out", "other")
+    other = published(write_shards(tmp_path / "other", release="other"), tmp_path / "out")
     with pytest.raises(UsageError, match="holds another release, other"):
         pulled(server, other)
-    assert shards.exists()
+    own = write_shards(tmp_path / "own")
+    with pytest.raises(UsageError, match="with what was added to it here, which would be lost"):
+        pulled(server, own)
+    pulled(server, tmp_path / "pulled")
+    add_letters(tmp_path / "pulled")
+    with pytest.raises(UsageError, match="with what was added to it here, which would be lost"):
+        pulled(server, tmp_path / "pulled")
+
+
+def hostile(folder: Path, **changes: object) -> bytes:
+    """A manifest with a file more; see the tests of manifests for what is refused of any."""
+    manifest = read_manifest(folder)
+    file = {**msgspec.structs.asdict(manifest.files[0]), "path": "zzz", **changes}
+    files = sorted((*manifest.files, ReleaseFile(**file)), key=lambda each: each.path)
+    return encode_manifest(msgspec.structs.replace(manifest, files=tuple(files)))
+
+
+HOSTILE: dict[str, dict[str, object]] = {
+    "of another folder": {"path": "../outside"},
+    "of a long name": {"path": "a" * 300},
+    "of a file and its folder": {"path": "README.md/x"},
+    "hidden": {"path": ".pulling/x"},
+    "the manifest": {"path": "manifest.json"},
+    "the sums": {"path": "SHA256SUMS"},
+    "huge": {"bytes": 2**50},
+    "larger than the disk": {"bytes": 2**47},
+}
+
+
+@pytest.mark.parametrize("changes", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_files_end_in_a_sentence(
+    server: ReleaseServer, folder: Path, tmp_path: Path, changes: dict[str, object]
+) -> None:
+    server.faults.contents[MANIFEST] = hostile(folder, **changes)
+    assert_refused(server, tmp_path / "pulled")
+
+
+@pytest.mark.parametrize("text", [b"", b"[" * 100_000, b'{"release": 5}', b" " * 10**6])
+def test_what_is_no_manifest_ends_in_a_sentence(
+    server: ReleaseServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes
+) -> None:
+    monkeypatch.setattr("dbtool.store.remote._LONGEST_MANIFEST", 200_000)
+    server.faults.contents[MANIFEST] = text
+    assert_refused(server, tmp_path / "pulled")
+
+
+def assert_refused(server: ReleaseServer, out: Path) -> None:
+    """A pull ends in one printable sentence, with nothing but what has come in the folder."""
+    with pytest.raises(DbtoolError) as caught:
+        pulled(server, out)
+    assert str(caught.value).isprintable()
+    assert not (out / MANIFEST).exists()
+    beside = {path.name for path in out.parent.iterdir()}
+    assert beside <= {out.name}
+
+
+def test_a_folder_is_named_like_its_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    made = write_shards(tmp_path / "made", release="../mine")
+    with serving_release(made) as server:
+        found = pull(server.url, retries=QUICK)
+    assert found.folder.parent.absolute() == tmp_path / "here"
+    assert verify(found.folder).problems == ()
 
 
 @pytest.mark.slow
 def test_kills_are_gone_on_with(server: ReleaseServer, folder: Path, tmp_path: Path) -> None:
-    """What came before a kill is not fetched again."""
+    """What came before a kill is not downloaded again."""
     out = tmp_path / "pulled"
     server.faults.seconds = 0.15
     chance = random.Random(3)
@@ -192,19 +274,18 @@ def test_kills_are_gone_on_with(server: ReleaseServer, folder: Path, tmp_path: P
         process.send_signal(signal.SIGKILL)
         process.communicate()
         assert process.returncode, "a kill has to strike: let the server be slower"
-        assert not (out / "manifest.json").exists()
+        assert not (out / MANIFEST).exists()
         struck += 1
     process = start(server, out)
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
     assert output == f"{out}\n"
-    assert f"`dbtool ingest {out}`" in errors
     assert f"`--db {out}`" in errors
     assert bytes_of(out) == bytes_of(folder)
     whole = [sent.path for sent in server.sent if not sent.range and sent.bytes]
-    fetched = [path for path in whole if path != "manifest.json"]
-    # Those alone are asked for twice that were on their way when a kill struck.
-    assert len(fetched) - len(set(fetched)) <= KILLS
+    downloaded = [path for path in whole if path != MANIFEST]
+    # Those alone are requested twice that were on their way when a kill struck.
+    assert len(downloaded) - len(set(downloaded)) <= KILLS
 
 
 def test_one_process_at_a_time(server: ReleaseServer, tmp_path: Path) -> None:
@@ -216,7 +297,7 @@ def test_one_process_at_a_time(server: ReleaseServer, tmp_path: Path) -> None:
         while len(server.sent) < 2:
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        with pytest.raises(DbtoolError, match="another process pulls into"):
+        with pytest.raises(DbtoolError, match="another process is writing to the release"):
             pulled(server, out)
     finally:
         process.kill()

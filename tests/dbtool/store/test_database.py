@@ -1,167 +1,269 @@
-"""Opening databases: versions, files that are none, and what queries may not touch."""
+"""What dbtool.open answers, against numbers worked out by hand."""
 
 from __future__ import annotations
 
+import re
+import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+import threading
+import time
+from typing import TYPE_CHECKING, Any
 
-import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
 import pytest
 
-from dbtool.errors import DbtoolError
-from dbtool.store.database import open_for_reading, open_for_writing, schema_version
+import dbtool
+from tests.support.published import LETTERS
+from tests.support.published import SGD as DIGITS
+from tests.support.queries import ENDLESS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
+    from dbtool.store.database import Database
 
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
-    path = tmp_path / "db.duckdb"
-    open_for_writing(path).close()
-    return path
+# A frame that was not read to its end holds on to what reads it, as it may in a notebook.
+NOT_TO_THE_END = """
+import gc, sys, dbtool
+gc.disable()
+db = dbtool.open(sys.argv[1])
+frames = iter(db.measurements().collect_batches(chunk_size=1))
+print(next(frames).height > 0)
+db.close()
+with dbtool.open(sys.argv[1]) as again:
+    print(again.sql("SELECT 1").rows())
+"""
 
-
-@pytest.mark.parametrize("step", [-1, 1])
-def test_another_schema_version_is_named(database: Path, step: int) -> None:
-    with duckdb.connect(database) as connection:
-        connection.execute("UPDATE stored.schema_version SET version = version + ?", [step])
-    for opened in (open_for_reading, open_for_writing):
-        with pytest.raises(DbtoolError, match=f"schema version {schema_version() + step}"):
-            opened(database)
-
-
-def test_what_is_no_database_is_named(tmp_path: Path) -> None:
-    text = tmp_path / "text"
-    text.write_text("made up " * 1000)
-    other = tmp_path / "other.duckdb"
-    duckdb.connect(other).close()
-    for path, reason in (
-        (text, "is not a database"),
-        (tmp_path, "is a folder"),
-        (other, "dbtool did not make"),
-    ):
-        with pytest.raises(DbtoolError, match=reason):
-            open_for_reading(path)
-    with pytest.raises(DbtoolError, match="there is no database"):
-        open_for_reading(tmp_path / "nowhere")
+INTERRUPTED = f"""
+import sys, dbtool
+with dbtool.open(sys.argv[1]) as db:
+    print("asking", flush=True)
+    try:
+        db.sql("{ENDLESS}").rows()
+    except KeyboardInterrupt:
+        print(db.sql("SELECT 'answers again'").rows())
+"""
 
 
-def test_a_damaged_database_is_named(database: Path) -> None:
-    sound = database.read_bytes()
-    for contents, reason in (
-        (b"", "is not a database"),
-        (b"x", "is not a database"),
-        (sound[: len(sound) // 2], "damaged"),
-        (sound[:5000], "damaged"),
-        (sound[:20] + bytes([sound[20] ^ 1]) + sound[21:], "damaged"),
-    ):
-        database.write_bytes(contents)
-        for opened in (open_for_reading, open_for_writing):
-            with pytest.raises(DbtoolError, match=reason) as raised:
-                opened(database)
-            assert "\n" not in str(raised.value)
-        assert database.read_bytes() == contents
+def test_what_the_database_holds(db: Database) -> None:
+    assert db.releases()["release"].to_list() == ["first", "second"]
+    assert db.workloads().select("release", "workload").rows() == [
+        ("first", DIGITS),
+        ("first", LETTERS),
+        ("second", DIGITS),
+    ]
+    assert db.studies("digits/*", release="first")["batch_size"].to_list() == [8, 64]
+    assert db.studies().height == 5
+    size: Any = np.int64(64)
+    trials = db.trials(DIGITS, batch_size=size, release="second")
+    assert trials.select("trial_id", "status", "learning_rate", "momentum").rows() == [
+        (0, "COMPLETE", 0.01, None),
+        (1, "COMPLETE", 0.1, 0.9),
+        (2, "INFEASIBLE", 0.1, 0.9),
+    ]
 
 
-def test_a_database_of_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(DbtoolError, match="cannot make the database"):
-        open_for_writing(tmp_path / "nowhere" / "db")
-    (tmp_path / "file").touch()
-    with pytest.raises(DbtoolError, match="cannot make the database"):
-        open_for_writing(tmp_path / "file" / "db")
+def test_steps_to_result(db: Database) -> None:
+    found = db.steps_to_result(DIGITS, release="first")
+    # 0.05 at the fourth evaluation of batch size 8, 0.04 at the third of 64.
+    assert found.select("batch_size", "steps", "trial_id", "value").rows() == [
+        (8, 30, 1, 0.05),
+        (64, 20, 1, 0.04),
+    ]
+    assert db.steps_to_result(DIGITS, goal=0.3, trials=1, release="first")["steps"].to_list() == [
+        None,
+        None,
+    ]
+    letters = db.steps_to_result([LETTERS], goal=0.85, batch_size=[32])
+    assert letters["steps"].to_list() == [10]
 
 
-def test_processes_that_make_it_at_once_agree(tmp_path: Path) -> None:
-    path = tmp_path / "db"
-    program = (
-        "import pathlib; from dbtool.store import database; "
-        f"database._make(pathlib.Path({str(path)!r}))"
+def test_best_within_budgets(db: Database) -> None:
+    def best(**budget: Any) -> list[tuple[Any, ...]]:
+        return (
+            db.best(DIGITS, release="first", **budget).select("batch_size", "value", "step").rows()
+        )
+
+    assert best() == [(8, 0.05, 30), (64, 0.03, 30)]
+    assert best(most_steps=10) == [(8, 0.5, 10), (64, 0.3, 10)]
+    # 160 examples are 20 steps of 8 and 2 of 64.
+    assert best(most_examples=160) == [(8, 0.2, 20), (64, 0.9, 0)]
+    # No trial trains for as many.
+    assert best(most_steps=31) == []
+
+
+def test_a_release_of_its_own(path: Path) -> None:
+    with dbtool.open(path, release="second") as db:
+        assert repr(db) == f"<dbtool.Database {path}, release='second'>"
+        assert db.workloads()["release"].unique().to_list() == ["second"]
+        assert db.steps_to_result(DIGITS)["value"].to_list() == [0.05 - 0.01, 0.04 - 0.01]
+        assert db.measurements().select("release").unique().collect().rows() == [("second",)]
+        assert db.workloads(release="first").height == 2
+
+
+def test_results_in_every_form(db: Database) -> None:
+    pytest.importorskip("pandas")
+    result = db.sql(
+        "SELECT trial_id, metaparameters AS m, seed + 0.5 AS half, sum(steps) OVER () AS total "
+        "FROM trials WHERE workload = $name AND batch_size = $size AND release = 'first' "
+        "AND trial_id < 2 ORDER BY trial_id",
+        name=DIGITS,
+        size=8,
     )
-    makers = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(4)]
-    assert [maker.wait() for maker in makers] == [0] * 4
-    assert list(tmp_path.iterdir()) == [path]
-    open_for_reading(path).close()
+    rows = [
+        (0, {"learning_rate": 0.01}, 1000.5, 60),
+        (1, {"learning_rate": 0.1, "momentum": 0.9}, 1001.5, 60),
+    ]
+    assert result.columns == ["trial_id", "m", "half", "total"]
+    assert len(result) == 2
+    assert [(*row[:2], float(row[2]), row[3]) for row in result.rows()] == rows
+    assert list(result) == result.rows()
+    assert isinstance(result.arrow(), pa.Table)
+    assert result.arrow().column("total").type == pa.int64()
+    assert result.polars()["total"].to_list() == [60, 60]
+    assert result.pandas()["m"].tolist() == [row[1] for row in rows]
+    assert repr(result) == repr(result.polars())
+    assert "<table" in result._repr_html_()
 
 
-def test_a_process_may_read_twice_at_once(database: Path) -> None:
-    with open_for_reading(database) as one, open_for_reading(database) as other:
-        for connection in (one, other):
-            assert connection.execute("SELECT count(*) FROM measurements").fetchall() == [(0,)]
-            with pytest.raises(duckdb.Error):
-                connection.execute("SELECT * FROM glob('*')")
-        with pytest.raises(DbtoolError, match="already open in this process"):
-            open_for_writing(database)
-
-
-def test_a_database_in_use_is_named(database: Path) -> None:
-    program = (
-        "import pathlib, sys; from dbtool.store.database import open_for_writing; "
-        f"connection = open_for_writing(pathlib.Path({str(database)!r})); "
-        "print('open', flush=True); sys.stdin.read()"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "open\n"
-        for opened in (open_for_reading, open_for_writing):
-            with pytest.raises(DbtoolError, match="is in use by another process"):
-                opened(database)
-        holder.communicate("")
+def test_whole_numbers_beyond_64_bits_stay(db: Database) -> None:
+    [(number,)] = db.sql("SELECT 2::HUGEINT ** 100 AS number").rows()
+    assert int(number) == 2**100
 
 
 @pytest.mark.parametrize(
-    "query",
+    ("query", "form"),
     [
-        "SELECT * FROM read_csv('{other}')",
-        "SELECT * FROM read_text('{other}')",
-        "SELECT * FROM '{other}'",
-        "SELECT * FROM glob('{folder}/*')",
-        "COPY (SELECT 1) TO '{new}'",
-        "COPY (SELECT 1) TO '{database}'",
-        # What enable_external_access alone lets through, as these are the open database's files.
-        "COPY (SELECT 1) TO '{database}' (FORMAT csv, USE_TMP_FILE false)",
-        "COPY (SELECT 1) TO '{database}.wal'",
-        "EXPLAIN ANALYZE COPY (SELECT 1) TO '{database}.wal'",
-        "SELECT size FROM read_blob('{database}')",
-        "CALL enable_logging(storage = 'file', storage_path = '{folder}')",
-        "CREATE PERSISTENT SECRET made_up (TYPE s3)",
-        "IMPORT DATABASE '{folder}'",
-        "SELECT getenv('HOME')",
-        "ATTACH '{new}'",
-        "ATTACH '{other}' (TYPE sqlite)",
-        "EXPORT DATABASE '{new}'",
-        "INSTALL httpfs",
-        "LOAD httpfs",
-        "SET enable_external_access = true",
-        "SET lock_configuration = false",
-        "RESET disabled_filesystems",
-        "SET temp_directory = '{folder}'",
-        "PRAGMA enable_profiling = 'json'",
-        "CREATE TABLE made_up (x INTEGER)",
-        "DELETE FROM stored.measurement",
-        "DROP VIEW measurements",
+        ("SELECT row(1, 2)", "rows"),
+        ("SELECT [row(1, 2)]", "rows"),
+        ("SELECT map([[1]], [2])", "rows"),
+        ("SELECT DATE '290000-01-01'", "rows"),
+        ("SELECT 'infinity'::TIMESTAMP", "rows"),
+        ("SELECT 1 AS a, 2 AS a", "polars"),
+        ("SELECT row(1, 2)", "polars"),
+        ("SELECT INTERVAL 1 MONTH", "polars"),
     ],
 )
-def test_queries_cannot_change_or_touch_anything(database: Path, query: str) -> None:
-    other = database.with_name("other.csv")
-    other.write_text("a\n1\n")
-    before = {path.name: path.read_bytes() for path in database.parent.iterdir()}
-    names = {
-        "other": other,
-        "folder": database.parent,
-        "new": database.with_name("new"),
-        "database": database,
-    }
-    with open_for_reading(database) as connection, pytest.raises(duckdb.Error):
-        connection.execute(query.format(**names)).fetchall()
-    assert {path.name: path.read_bytes() for path in database.parent.iterdir()} == before
+def test_values_that_python_cannot_hold(db: Database, query: str, form: str) -> None:
+    result = db.sql(query)
+    assert len(result.arrow()) == 1
+    try:
+        # DuckDB 2 names what has no name.
+        assert len(getattr(result, form)()) == 1
+    except dbtool.DbtoolError as error:
+        assert re.search(r"cannot hold the rows .* or take \.arrow\(\)$", str(error))  # noqa: PT017
 
 
-def test_variables_of_python_are_no_tables(database: Path) -> None:
-    rows = {"secret": [1]}
-    assert rows
-    with open_for_reading(database) as connection, pytest.raises(duckdb.CatalogException):
-        connection.execute("SELECT * FROM rows")
+def test_without_pandas(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(dbtool.DbtoolError, match="install it with `pip install pandas`"):
+        db.sql("SELECT 1").pandas()
+
+
+def test_no_rows(db: Database) -> None:
+    nothing = db.sql("SELECT * FROM trials WHERE false")
+    assert (nothing.rows(), nothing.polars().height, len(nothing)) == ([], 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("ask", "sentence"),
+    [
+        (
+            lambda db: db.measurements("digit/*"),
+            f"unknown workload 'digit/*'; closest: {DIGITS}, {LETTERS} (list them",
+        ),
+        (
+            lambda db: db.trials(DIGITS, batch_size=60),
+            f"unknown batch size '60'; closest: 64 (list them with `dbtool studies {DIGITS}`)",
+        ),
+        (
+            lambda db: db.measurements(DIGITS, trial_id=[1, 9]),
+            f"unknown trial '9'; closest: 0, 1, 2 (list them with `dbtool trials {DIGITS}`)",
+        ),
+        (lambda db: db.studies(release="frist"), "unknown release 'frist'; closest: first (list"),
+        (lambda db: db.best(DIGITS, metric="loss"), "unknown metric 'loss'; closest: "),
+        (lambda db: db.best(DIGITS, trials=0), "of each study 0 trials would count: give 1 or"),
+        (
+            lambda db: db.steps_to_result(LETTERS),
+            "has no goal of its own for val_classification_error; give one (`--goal X`, ",
+        ),
+        (
+            lambda db: db.sql("SELECT $goal"),
+            "the query needs a value for $goal; give it as goal=VALUE",
+        ),
+        (lambda db: db.sql("SELECT 1", goal=1), "unknown parameter 'goal'; closest: none"),
+        (lambda db: db.sql("SELECT nonsense FROM trials"), 'Binder Error: Referenced column "nons'),
+        (lambda db: db.sql("SELECT 1; SELECT 2"), "the query holds 2 statements; give exactly one"),
+        (lambda db: db.sql("DROP VIEW trials"), "DROP is not a query; `dbtool sql` runs SELECT"),
+        (lambda db: db.sql("COPY trials TO 'x.csv'"), "COPY is not a query; `dbtool sql` runs"),
+        (lambda db: db.sql("FROM 'x.csv'"), "file system operations are disabled by configuration"),
+    ],
+)
+def test_mistakes_are_one_sentence(
+    db: Database, ask: Callable[[Database], object], sentence: str
+) -> None:
+    with pytest.raises(dbtool.DbtoolError, match=re.escape(sentence)) as error:
+        ask(db)
+    assert "\n" not in str(error.value)
+
+
+def test_a_closed_database_says_so(path: Path) -> None:
+    with dbtool.open(str(path)) as db:
+        result = db.sql("SELECT 1 AS one")
+        frame = db.measurements(DIGITS)
+    assert result.rows() == [(1,)]
+    with pytest.raises(dbtool.DbtoolError, match="the database was closed: open it again"):
+        db.workloads()
+    with pytest.raises(Exception, match="the database was closed: open it again"):
+        frame.collect()
+
+
+def test_threads_share_a_database(db: Database) -> None:
+    wrong: list[object] = []
+
+    def ask(size: int) -> None:
+        for _ in range(20):
+            found = db.sql("SELECT $size AS size, count(*) AS n FROM range(10000)", size=size)
+            steps = db.measurements(DIGITS, batch_size=size).select(pl.len()).collect().item()
+            if found.rows() != [(size, 10_000)] or steps != 2 * (31 + 31 + 11):
+                wrong.append((size, found.rows(), steps))
+
+    threads = [threading.Thread(target=ask, args=(size,)) for size in (8, 64, 8, 64)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_frame_that_was_not_read_to_its_end_keeps_nobody_waiting(path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", NOT_TO_THE_END, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "True\n[(1,)]\n"), done.stderr
+
+
+def test_ctrl_c_ends_a_query_and_not_the_database(path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "asking\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        try:
+            printed, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert (printed, errors) == ("[('answers again',)]\n", "")

@@ -11,24 +11,21 @@ import pytest
 from dbtool.store.statements import interruptible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+
+
+def _interrupted(_: int) -> int:
+    raise KeyboardInterrupt
 
 
 def _interrupted_function(connection: duckdb.DuckDBPyConnection) -> None:
-    def interrupted(_: int) -> int:
-        raise KeyboardInterrupt
-
-    connection.create_function("interrupted", interrupted, ["INTEGER"], "INTEGER")  # type: ignore[list-item, arg-type]
+    connection.create_function("interrupted", _interrupted, ["INTEGER"], "INTEGER")
     connection.execute("SELECT interrupted(1)").fetchall()
 
 
 def _interrupted_batches(connection: duckdb.DuckDBPyConnection) -> None:
-    def interrupted() -> Iterator[pa.RecordBatch]:
-        raise KeyboardInterrupt
-        yield
-
     schema = pa.schema([("loss", pa.float32())])
-    connection.register("rows", pa.RecordBatchReader.from_batches(schema, interrupted()))
+    connection.register("rows", pa.RecordBatchReader.from_batches(schema, map(_interrupted, [1])))
     connection.execute("FROM rows").fetchall()
 
 

@@ -1,16 +1,25 @@
-"""Windows around an optimum: where they lie, by hand; and what holds of all of them."""
+"""The rule and the windows of searches in lockstep: by hand, and by what holds of all of them."""
 
 from __future__ import annotations
 
+import itertools
 import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from dbtool.core.errors import UsageError
+from producers.lockstep.rule import LockstepRule, refuse_lockstep
 from producers.lockstep.window import Optimum, Windows, together
 from producers.search import Choice, Range
 from producers.training.optimizers import OPTIMIZERS
+from producers.workloads.registry import WORKLOADS
+
+if TYPE_CHECKING:
+    from producers.search import SearchSpace
 
 RATES = Range(1e-4, 10.0, "LOG_SCALE")
 MOMENTA = Range(0.9, 0.9999, "REVERSE_LOG_SCALE")
@@ -55,12 +64,6 @@ def test_with_momentum_the_window_is_of_the_effective_learning_rate() -> None:
     assert (1 - high, 1 - low) == pytest.approx((0.02 * 10**-0.5, 0.02 * 10**0.5))
 
 
-def test_momenta_end_at_the_border_of_their_range() -> None:
-    found = MOMENTUM.around(optimum(64, learning_rate=0.02, momentum=0.905), 64)
-    assert ends(found["momentum"])[0] == 0.9
-    assert 1 - ends(found["momentum"])[1] == pytest.approx(0.095 * 10**-0.5)
-
-
 def test_points_become_learning_rates_of_their_momentum() -> None:
     point = {"effective_learning_rate": 1.0, "momentum": 0.98}
     assert MOMENTUM.metaparameters(point) == pytest.approx(
@@ -72,7 +75,7 @@ def test_points_become_learning_rates_of_their_momentum() -> None:
 
 
 def test_the_bounds_hold_every_learning_rate_of_a_window() -> None:
-    searched = {
+    searched: SearchSpace = {
         "effective_learning_rate": Range(0.1, 1.0, "LOG_SCALE"),
         "momentum": Range(0.9, 0.99, "REVERSE_LOG_SCALE"),
     }
@@ -82,7 +85,7 @@ def test_the_bounds_hold_every_learning_rate_of_a_window() -> None:
 
 
 def test_an_optimum_in_the_outer_tenth_widens_its_side() -> None:
-    searched = {"learning_rate": Range(0.01, 0.01 * 10**1.5, "LOG_SCALE")}
+    searched: SearchSpace = {"learning_rate": Range(0.01, 0.01 * 10**1.5, "LOG_SCALE")}
     assert SGD.widened(searched, {"learning_rate": 0.05}) is None
     lower = SGD.widened(searched, {"learning_rate": 0.01 * 10**0.1})
     assert lower is not None
@@ -95,13 +98,13 @@ def test_an_optimum_in_the_outer_tenth_widens_its_side() -> None:
 
 
 def test_an_optimum_at_the_border_of_the_space_widens_nothing() -> None:
-    searched = {"learning_rate": Range(0.5, 10.0, "LOG_SCALE")}
+    searched: SearchSpace = {"learning_rate": Range(0.5, 10.0, "LOG_SCALE")}
     assert SGD.widened(searched, {"learning_rate": 9.9}) is None
     assert SGD.widened(searched, {"learning_rate": 0.51}) is not None
 
 
 def test_momenta_widen_towards_one() -> None:
-    searched = {
+    searched: SearchSpace = {
         "effective_learning_rate": Range(0.1, 0.1 * 10**1.5, "LOG_SCALE"),
         "momentum": Range(0.9, 0.99, "REVERSE_LOG_SCALE"),
     }
@@ -117,7 +120,7 @@ def test_momenta_widen_towards_one() -> None:
 
 def test_other_metaparameters_keep_their_ranges() -> None:
     epsilon, smoothing = Range(1e-10, 1e-3, "LOG_SCALE"), Choice((0.0, 0.1))
-    space = {"learning_rate": RATES, "epsilon": epsilon, "label_smoothing": smoothing}
+    space: SearchSpace = {"learning_rate": RATES, "epsilon": epsilon, "label_smoothing": smoothing}
     found = Windows(space, effective=False).around(
         optimum(64, learning_rate=0.1, epsilon=1e-8, label_smoothing=0.0), 64
     )
@@ -143,14 +146,12 @@ def test_windows_of_every_optimizer(name: str) -> None:
     middle |= {"momentum": 0.9, "weight_decay": 0.0, "rho": 0.9, "epsilon": 1e-8}
     weights = {"kernel": jnp.ones((4, 4))}
     rule = definition.direction({each: jnp.float32(value) for each, value in middle.items()})
-    state, first, last = rule.init(weights), None, None
+    state, moves = rule.init(weights), []
     for _ in range(200):
         direction, state = rule.update({"kernel": jnp.ones((4, 4))}, state, weights)
-        last = float(direction["kernel"][0, 0])
-        first = first or last
-    assert first is not None
+        moves.append(float(direction["kernel"][0, 0]))
     if name != "rmsprop":  # its first direction is not scaled yet
-        assert (last / first > 5) is definition.sums_up
+        assert (moves[-1] / moves[0] > 5) is definition.sums_up
 
 
 @given(
@@ -191,3 +192,52 @@ def test_widening_ends(rate: float, to: int) -> None:
     low, high = ends(window["learning_rate"])
     assert low <= best <= high
     assert best == rate
+
+
+FC = WORKLOADS["mnist/fc_64_64_64/sgd"]
+
+
+def test_studies_are_searched_outwards_from_the_widely_searched_one() -> None:
+    chain = LockstepRule(wide_at=64).neighbours([1, 16, 64, 256, 1024])
+    assert list(chain.items()) == [(64, None), (16, 64), (1, 16), (256, 64), (1024, 256)]
+
+
+def test_the_closest_batch_size_is_searched_widely() -> None:
+    # On the scale of doublings 16 is closer to 64 than 512 is.
+    assert LockstepRule(wide_at=64).neighbours([512, 16]) == {16: None, 512: 16}
+    assert LockstepRule(wide_at=64).neighbours([8]) == {8: None}
+
+
+def test_without_windows_every_study_is_searched_widely() -> None:
+    rule = LockstepRule(window=False)
+    assert rule.neighbours([4, 1, 16]) == {4: None, 1: None, 16: None}
+
+
+@given(st.integers(1, 6_000), st.sampled_from([1, 8, 64, 1_024, 16_384]))
+def test_evaluations(train_steps: int, batch_size: int) -> None:
+    steps, everyone = LockstepRule().evaluations(FC, train_steps, batch_size)
+    ordered = list(steps)
+    assert ordered == sorted(ordered)
+    assert (ordered[0], ordered[-1]) == (0, train_steps)
+    assert {0, train_steps} <= everyone <= set(steps)
+    # Every split is evaluated of all trials alone, and at the end.
+    assert {step for step, every_split in steps.items() if every_split} <= everyone
+    assert steps[train_steps]
+    for before, after in itertools.pairwise(ordered):
+        # 2,000 examples, or a factor of 2 ** (1 / 8), rounded to steps.
+        assert (after - before - 1) * batch_size < 2_000 or after <= before * 2 ** (1 / 8) + 1
+    for before, after in itertools.pairwise(sorted(everyone)):
+        # 4,000 examples, or a factor of 2 ** (1 / 4), on the finer grid.
+        assert (after - before - 2) * batch_size < 6_000 or after <= before * 2 ** (3 / 8) + 3
+
+
+def test_a_protocol_that_evaluates_every_so_many_steps_is_kept() -> None:
+    sparse = WORKLOADS["sparsity_0/mnist/simple_cnn/sgd"]
+    steps, everyone = LockstepRule().evaluations(sparse, 450, 32)
+    assert list(steps) == [0, 100, 200, 300, 400, 450]
+    assert everyone == set(steps)
+
+
+def test_without_a_goal_lockstep_is_refused() -> None:
+    with pytest.raises(UsageError, match="has no goal"):
+        refuse_lockstep(replace(FC, goal=None))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -11,8 +12,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from producers.models.convolution import conv_general_dilated
-from producers.models.pooling import max_pool_2x2
+from producers.models.convolution import conv_general_dilated, max_pool_2x2
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,15 +30,24 @@ SHAPES = [
     ((24, 5, 6, 3), (3, 3, 3, 2)),
     ((20, 5, 6, 3), (3, 3, 3, 2)),
 ]
+# Strides and padding: those of residual networks, and unequal ones.
+WINDOWS = [
+    ((2, 8, 7, 8), (3, 4, 8, 4), (3, 1), ((0, 2), (1, 0))),
+    ((2, 8, 7, 3), (4, 3, 3, 4), (1, 2), "SAME"),
+]
+MORE_WINDOWS = [
+    ((2, 8, 8, 3), (3, 3, 3, 4), (2, 2), ((1, 1), (1, 1))),
+    ((2, 7, 9, 2), (3, 3, 2, 4), (2, 2), ((1, 1), (1, 1))),
+    ((2, 9, 8, 3), (7, 7, 3, 4), (2, 2), ((3, 3), (3, 3))),
+    ((2, 7, 6, 3), (1, 1, 3, 4), (2, 2), ((0, 0), (0, 0))),
+    ((2, 7, 8, 8), (3, 5, 8, 4), (1, 1), ((1, 1), (2, 2))),
+    ((2, 8, 7, 3), (4, 3, 3, 4), (1, 2), "VALID"),
+]
 LAYOUT = ("NHWC", "HWIO", "NHWC")
 
 
 def _own(inputs: jax.Array, kernel: jax.Array) -> jax.Array:
     return conv_general_dilated(inputs, kernel, (1, 1), "SAME", dimension_numbers=LAYOUT)
-
-
-def _library_s(inputs: jax.Array, kernel: jax.Array) -> jax.Array:
-    return jax.lax.conv_general_dilated(inputs, kernel, (1, 1), "SAME", dimension_numbers=LAYOUT)
 
 
 def _normal(*shape: int) -> jax.Array:
@@ -52,18 +61,28 @@ def _assert_same(found: Any, expected: Any) -> None:
         np.testing.assert_allclose(one, other, rtol=0, atol=3e-6 * scale)
 
 
-@pytest.mark.parametrize(("images", "kernel"), SHAPES)
+@pytest.mark.parametrize(
+    ("images", "kernel", "strides", "padding"),
+    [
+        *((*shapes, (1, 1), "SAME") for shapes in SHAPES),
+        *WINDOWS,
+        *(pytest.param(*window, marks=pytest.mark.slow) for window in MORE_WINDOWS),
+    ],
+)
 def test_convolution_and_its_gradients_are_the_library_s(
-    images: tuple[int, ...], kernel: tuple[int, ...]
+    images: tuple[int, ...], kernel: tuple[int, ...], strides: tuple[int, int], padding: Any
 ) -> None:
     arguments = _normal(*images), _normal(*kernel)
-    weights = _normal(*images[:3], kernel[3])
 
     def result_and_gradients(convolve: Callable[..., jax.Array]) -> list[jax.Array]:
-        result, pull_back = jax.vjp(convolve, *arguments)
-        return [result, *pull_back(weights)]
+        result, pull_back = jax.vjp(
+            partial(convolve, window_strides=strides, padding=padding, dimension_numbers=LAYOUT),
+            *arguments,
+        )
+        return [result, *pull_back(_normal(*result.shape))]
 
-    _assert_same(result_and_gradients(_own), result_and_gradients(_library_s))
+    expected = result_and_gradients(jax.lax.conv_general_dilated)
+    _assert_same(result_and_gradients(conv_general_dilated), expected)
 
 
 @pytest.mark.parametrize(("images", "kernel"), [*SHAPES[:3], SHAPES[6]])
@@ -84,7 +103,13 @@ def test_convolutions_side_by_side_are_the_library_s(
         last, _ = jax.jit(lambda kernels: jax.lax.scan(step, kernels, None, length=2))(kernels)
         return last
 
-    _assert_same([gradients(_own)], [gradients(_library_s)])
+    library_s = partial(
+        jax.lax.conv_general_dilated,
+        window_strides=(1, 1),
+        padding="SAME",
+        dimension_numbers=LAYOUT,
+    )
+    _assert_same([gradients(_own)], [gradients(library_s)])
 
 
 def test_on_a_cpu_gradients_are_convolutions_of_the_forward_form() -> None:
@@ -111,41 +136,6 @@ def test_a_gradient_in_bfloat16_does_not_depend_on_how_many_examples_are_summed(
     np.testing.assert_allclose(
         of_kernel[:, :, 0, 0].astype(jnp.float32), 8_192 * overlaps, rtol=4e-3
     )
-
-
-# Strides and padding: those of residual networks, and unequal ones.
-WINDOWS = [
-    ((2, 8, 7, 8), (3, 4, 8, 4), (3, 1), ((0, 2), (1, 0))),
-    ((2, 8, 7, 3), (4, 3, 3, 4), (1, 2), "SAME"),
-]
-MORE_WINDOWS = [
-    ((2, 8, 8, 3), (3, 3, 3, 4), (2, 2), ((1, 1), (1, 1))),
-    ((2, 7, 9, 2), (3, 3, 2, 4), (2, 2), ((1, 1), (1, 1))),
-    ((2, 9, 8, 3), (7, 7, 3, 4), (2, 2), ((3, 3), (3, 3))),
-    ((2, 7, 6, 3), (1, 1, 3, 4), (2, 2), ((0, 0), (0, 0))),
-    ((2, 7, 8, 8), (3, 5, 8, 4), (1, 1), ((1, 1), (2, 2))),
-    ((2, 8, 7, 3), (4, 3, 3, 4), (1, 2), "VALID"),
-]
-
-
-@pytest.mark.parametrize(
-    ("images", "kernel", "strides", "padding"),
-    [*WINDOWS, *(pytest.param(*window, marks=pytest.mark.slow) for window in MORE_WINDOWS)],
-)
-def test_any_strides_and_padding_are_the_library_s(
-    images: tuple[int, ...], kernel: tuple[int, ...], strides: tuple[int, int], padding: Any
-) -> None:
-    arguments = _normal(*images), _normal(*kernel)
-
-    def result_and_gradients(convolve: Callable[..., jax.Array]) -> list[jax.Array]:
-        def placed(images: jax.Array, kernel: jax.Array) -> jax.Array:
-            return convolve(images, kernel, strides, padding, dimension_numbers=LAYOUT)
-
-        result, pull_back = jax.vjp(placed, *arguments)
-        return [result, *pull_back(_normal(*result.shape))]
-
-    expected = result_and_gradients(jax.lax.conv_general_dilated)
-    _assert_same(result_and_gradients(conv_general_dilated), expected)
 
 
 @pytest.mark.parametrize(

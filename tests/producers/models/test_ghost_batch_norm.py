@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from dbtool.errors import UsageError
+from dbtool.core.errors import UsageError
 from producers.datasets.forms import ImageForm
 from producers.models.ghost_batch_norm import GhostBatchNorm
 from producers.training.objectives import objective_for
@@ -51,15 +51,20 @@ def _expected(images: np.ndarray, mean: Any, variance: Any) -> np.ndarray:
     return result
 
 
-def test_each_ghost_batch_is_normalised_by_its_own_statistics() -> None:
-    images = _images(12, 2, 5, 3)
-    means, variances = _statistics(images, 4)
-    expected = [
-        _expected(images[4 * ghost : 4 * ghost + 4], means[ghost], variances[ghost])
-        for ghost in range(3)
-    ]
-    found = _layer(ghost_batch=4)(jnp.asarray(images), train=True)
+@pytest.mark.parametrize(
+    ("examples", "sizes", "ghosts"), [(12, {"ghost_batch": 4}, 3), (64, {}, 2), (5, {}, 1)]
+)
+def test_each_ghost_batch_is_normalised_by_its_own_statistics(
+    examples: int, sizes: dict[str, Any], ghosts: int
+) -> None:
+    images = _images(examples, 2, 5, 3)
+    means, variances = _statistics(images, examples // ghosts)
+    parts = np.split(images, ghosts)
+    expected = [_expected(*part) for part in zip(parts, means, variances, strict=True)]
+    layer = _layer(**sizes)
+    found = layer(jnp.asarray(images), train=True)
     np.testing.assert_allclose(found, np.concatenate(expected), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(layer.mean[...], 0.1 * means.mean(0), rtol=1e-5)
 
 
 def test_running_averages_and_evaluation_by_them() -> None:
@@ -78,25 +83,6 @@ def test_running_averages_and_evaluation_by_them() -> None:
     found = layer(jnp.asarray(images), train=False)
     np.testing.assert_allclose(found, _expected(images, mean, variance), rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(layer.mean[...], mean, rtol=1e-5)
-
-
-def test_64_examples_are_two_batches_of_32() -> None:
-    images = jnp.asarray(_images(64, 2, 2, 3))
-    together, first, second = _layer(), _layer(), _layer()
-    found = together(images, train=True)
-    halves = [first(images[:32], train=True), second(images[32:], train=True)]
-    np.testing.assert_allclose(found, jnp.concatenate(halves), rtol=1e-6, atol=1e-6)
-    for name in ("mean", "variance"):
-        average = (getattr(first, name)[...] + getattr(second, name)[...]) / 2
-        np.testing.assert_allclose(getattr(together, name)[...], average, rtol=1e-6)
-
-
-def test_a_batch_below_32_is_one_ghost_batch() -> None:
-    images = _images(5, 3, 2, 3)
-    means, variances = _statistics(images, 5)
-    found = _layer()(jnp.asarray(images), train=True)
-    expected = _expected(images, means[0], variances[0])
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_a_batch_that_is_not_divided_is_refused() -> None:
@@ -156,20 +142,3 @@ def test_accumulated_gradients_and_averages_are_those_of_the_whole_batch() -> No
     averages = whole.statistics["norm"]
     np.testing.assert_allclose(averages["mean"][...], 0.1 * means.mean(0), rtol=1e-5)
     np.testing.assert_allclose(averages["variance"][...], 0.9 + 0.1 * variances.mean(0), rtol=1e-5)
-
-
-def test_trials_side_by_side_train_and_are_evaluated_as_alone() -> None:
-    images, labels = _batch(6)
-    states = jax.vmap(FUNCTIONS.start)(jnp.arange(2, dtype=jnp.uint32))
-    rates = {"learning_rate": jnp.array([0.1, 0.2])}
-
-    def train_and_evaluate(state: Any, rate: Any) -> Any:
-        state, loss = FUNCTIONS.step(state, rate, images, labels)
-        return loss, state, FUNCTIONS.logits(state.parameters, state.statistics, images)
-
-    together = jax.jit(jax.vmap(train_and_evaluate))(states, rates)
-    alone = jax.jit(train_and_evaluate)
-    for trial in range(2):
-        one = alone(*jax.tree.map(lambda array, trial=trial: array[trial], (states, rates)))
-        for found, expected in zip(jax.tree.leaves(together), jax.tree.leaves(one), strict=True):
-            np.testing.assert_allclose(found[trial], expected, rtol=1e-4, atol=1e-5)

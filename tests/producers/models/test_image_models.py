@@ -10,13 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
-from support.weights import with_normal_weights
 
-from producers.models.pooling import mean_pool_2x2
+from producers.datasets import ImageForm
+from producers.models.convolution import mean_pool_2x2
 from producers.models.resnet_8 import ResNet8
 from producers.models.resnet_50 import BottleneckResNet
 from producers.models.simple_cnn import SimpleCNN
 from producers.models.vgg import VGG
+from tests.support.weights import with_normal_weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +41,7 @@ def _convolve(images: jax.Array, convolution: Any, stride: int = 1) -> jax.Array
 
 
 def _convolve_without_padding(images: jax.Array, convolution: Any) -> jax.Array:
-    """The convolution as a sum over the places of its 5x5 kernel."""
+    """The convolution as a sum over the positions of its 5x5 kernel."""
     kernel = convolution.kernel[...]
     height, width = images.shape[1] - 4, images.shape[2] - 4
     parts = [
@@ -78,7 +79,7 @@ def test_simple_cnn_pools_after_relu_as_it_is_usually_written() -> None:
             activations = _pool(jax.nn.relu(_convolve(activations, layer)))
         return model.logits(jax.nn.relu(model.dense(activations.reshape(2, -1))))
 
-    build = partial(SimpleCNN, 8, 12, 1, (4, 6), 5, 3, padding="SAME")
+    build = partial(SimpleCNN, ImageForm(8, 12, 1, 3), (4, 6), 5, padding="SAME")
     _assert_same(build, expected, (2, 8, 12, 1))
 
 
@@ -92,7 +93,7 @@ def test_simple_cnn_of_the_sparsity_study_has_no_padding_and_no_dense_layer() ->
         flat = activations.reshape(2, -1)
         return flat @ model.logits.kernel[...] + model.logits.bias[...]
 
-    build = partial(SimpleCNN, 28, 28, 1, (4, 6), None, 10, padding="VALID")
+    build = partial(SimpleCNN, ImageForm(28, 28, 1, 10), (4, 6), None, padding="VALID")
     _assert_same(build, expected, (2, 28, 28, 1))
 
 
@@ -116,7 +117,8 @@ def test_resnet_8_activates_before_it_convolves() -> None:
         last = jax.nn.relu(shortcut + added)
         return model.logits(last.reshape(2, 12, 6).mean(1))
 
-    _assert_same(partial(ResNet8, 3, 4, (4, 6), 5), expected, (2, 6, 8, 3))
+    build = partial(ResNet8, ImageForm(6, 8, 3, 5), 4, (4, 6))
+    _assert_same(build, expected, (2, 6, 8, 3))
 
 
 def test_means_of_squares_by_hand() -> None:
@@ -139,11 +141,12 @@ def test_vgg_is_convolutions_and_pools_in_a_row() -> None:
             activations = jax.nn.relu(activations @ layer.kernel[...] + layer.bias[...])
         return model.logits(activations)
 
-    _assert_same(partial(VGG, 9, 4, 3, ((4,), (6, 5)), (8, 7), 5), expected, (2, 9, 4, 3))
+    build = partial(VGG, ImageForm(9, 4, 3, 5), ((4,), (6, 5)), (8, 7))
+    _assert_same(build, expected, (2, 9, 4, 3))
 
 
 def test_bottleneck_network_at_evaluation() -> None:
-    def normalise(images: jax.Array, norm: Any) -> jax.Array:
+    def normalise(images: jax.Array, norm: Any) -> Any:
         centred = (images - norm.mean[...]) / jnp.sqrt(norm.variance[...] + 1e-5)
         return centred * norm.scale[...] + norm.bias[...]
 
@@ -166,7 +169,8 @@ def test_bottleneck_network_at_evaluation() -> None:
         last = jax.nn.relu(normalise(activations, model.last_norm))
         return model.logits(last.mean((1, 2)))
 
-    _assert_same(partial(BottleneckResNet, 3, 2, (2, 1), 5), expected, (2, 16, 16, 3))
+    build = partial(BottleneckResNet, ImageForm(16, 16, 3, 5), 2, (2, 1))
+    _assert_same(build, expected, (2, 16, 16, 3))
 
 
 def _set_normalisation(model: Any) -> None:
@@ -183,9 +187,9 @@ def _set_normalisation(model: Any) -> None:
 @pytest.mark.parametrize(
     "build",
     [
-        partial(ResNet8, 3, 4, (4, 6), 5),
-        partial(VGG, 8, 8, 3, ((4,), (6,)), (8,), 5),
-        partial(BottleneckResNet, 3, 2, (1,), 5),
+        partial(ResNet8, ImageForm(8, 8, 3, 5), 4, (4, 6)),
+        partial(VGG, ImageForm(8, 8, 3, 5), ((4,), (6,)), (8,)),
+        partial(BottleneckResNet, ImageForm(8, 8, 3, 5), 2, (1,)),
     ],
 )
 def test_bfloat16_is_close_to_float32(build: Any) -> None:

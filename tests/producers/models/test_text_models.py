@@ -10,23 +10,25 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
-from support.weights import with_normal_weights
 
-from producers.models.lstm import LSTMLanguageModel, LSTMSizes, ProjectedLSTM
-from producers.models.transformer import Transformer, TransformerSizes, sinusoidal_positions
+from producers.models.lstm import LSTMLanguageModel, ProjectedLSTM
+from producers.models.transformer import Transformer, sinusoidal_positions
+from tests.support.weights import with_normal_weights
 
 VOCABULARY = 11
 TOKENS = np.random.default_rng(0).integers(1, VOCABULARY, (3, 7), np.int32)
 
 
 def _transformer(dtype: Any = jnp.float32) -> Any:
-    sizes = TransformerSizes(layers=2, width=8, hidden=12, heads=2)
-    return with_normal_weights(partial(Transformer, VOCABULARY, sizes, dtype=dtype))
+    return with_normal_weights(
+        partial(Transformer, VOCABULARY, layers=2, width=8, hidden=12, heads=2, dtype=dtype)
+    )
 
 
 def _lstm(dtype: Any = jnp.float32) -> Any:
-    sizes = LSTMSizes(embedding=6, cells=9, projected=5)
-    return with_normal_weights(partial(LSTMLanguageModel, VOCABULARY, sizes, dtype=dtype))
+    return with_normal_weights(
+        partial(LSTMLanguageModel, VOCABULARY, embedding=6, cells=9, projected=5, dtype=dtype)
+    )
 
 
 @pytest.mark.parametrize("build", [_transformer, _lstm])
@@ -132,7 +134,8 @@ def test_lstm_by_its_equations() -> None:
 
 
 def test_the_forget_gate_of_the_lstm_starts_open() -> None:
-    memory = ProjectedLSTM(LSTMSizes(1, 2, 1), dtype=jnp.float32, rngs=nnx.Rngs(0))
+    memory = ProjectedLSTM(1, 2, 1, dtype=jnp.float32, rngs=nnx.Rngs(0))
+    assert memory.of_inputs.bias is not None
     assert memory.of_inputs.bias[...].tolist() == [0, 0, 1, 1, 0, 0, 0, 0]
 
 
@@ -146,8 +149,8 @@ def test_the_gradients_of_frequent_tokens_add_up_in_float32() -> None:
     tokens = np.full((2, 512), 3, np.int32)
 
     def summed(embedding: jax.Array, dtype: Any) -> jax.Array:
-        sizes = TransformerSizes(layers=0, width=8, hidden=1, heads=1)
-        model = with_normal_weights(partial(Transformer, 5, sizes, dtype=dtype))
+        sizes: dict[str, Any] = {"layers": 0, "width": 8, "hidden": 1, "heads": 1}
+        model = with_normal_weights(partial(Transformer, 5, **sizes, dtype=dtype))
         model.embedding.embedding[...] = embedding
         log_probabilities = jax.nn.log_softmax(model(tokens, train=True).astype(jnp.float32))
         return log_probabilities[..., 4].sum()

@@ -10,27 +10,28 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
-from support.ray_cluster import PATIENCE, Cluster, cluster
-from support.sweeps import (
+
+from dbtool.core.errors import DbtoolError
+from dbtool.core.resources import DISTRIBUTION
+from producers.configuration import SweepOptions
+from producers.sweep.ray_run import refuse_small_nodes
+from producers.sweep.ray_task import train_block_of, versions
+from tests.support.ray_cluster import PATIENCE, Cluster, cluster
+from tests.support.sweeps import (
     BATCH_SIZE,
-    DATA,
     TRAINED,
     WORKLOAD,
     assert_same_rows,
     fast_start,
+    footer,
     in_place_of_mnist,
-    metadata,
     produce,
     shards,
     small_study,
     start_produce,
     statuses,
+    unlisted,
 )
-
-from dbtool.errors import DbtoolError
-from producers.sweep import SweepOptions
-from producers.sweep.ray_run import TaskResources
-from producers.sweep.ray_task import Job, train_block_of, versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,9 +77,9 @@ def assert_same_sweep(ours: Path, theirs: Path) -> None:
     """Asserts that all is equal but what tells how and when it was trained."""
     assert_same_rows(ours, theirs)
     for one, other in zip(shards(ours), shards(theirs), strict=True):
-        for key in ("dbtool_study", "dbtool_trials"):
-            assert metadata(one, key) == metadata(other, key)
-    assert sorted(path for path in ours.rglob("*") if path.is_file()) == shards(ours)
+        for key in ("study", "trials"):
+            assert footer(one, key) == footer(other, key)
+    assert unlisted(ours) == []
 
 
 @pytest.mark.slow
@@ -90,9 +91,9 @@ def test_cluster_writes_the_same_rows(
     result = produce(*words, "--out", out, "--on", "ray", **environment)
     assert (result.returncode, result.stdout) == (0, ""), result.stderr
     # Trials that diverge have fewer rows than steps, so that the shards say how many.
-    assert sorted(result.stderr.splitlines()) == [
+    assert sorted(result.stderr.splitlines()) == sorted(
         f"wrote {path} ({pq.read_metadata(path).num_rows} measurements)" for path in shards(out)
-    ]
+    )
     assert len(shards(out)) == 3
     assert_same_sweep(out, in_process(words, tmp_path / "here", environment))
     # What is there is not trained again, and what was added is.
@@ -101,25 +102,6 @@ def test_cluster_writes_the_same_rows(
     more = produce(*words, "--trials", "6", "--out", out, "--on", "ray", **environment)
     assert (more.returncode, more.stderr.count("\n")) == (0, 1), more.stderr
     assert sorted(statuses(out)) == list(range(6))
-
-
-@pytest.mark.slow
-def test_cluster_trains_a_plan_as_one_process_does(
-    running: Cluster, environment: dict[str, str], made_up_mnist: Path, tmp_path: Path
-) -> None:
-    assert running.head.is_running()
-    plan = tmp_path / "plan.toml"
-    table = f'[[sweep]]\nworkloads = ["{WORKLOAD}"]\nsteps = 20\n'
-    plan.write_text(
-        f'release = "tests"\nreplace = ["mnist={DATA}:{made_up_mnist}"]\n'
-        f"{table}batch_sizes = [8]\ntrials = 3\n"
-        f"{table}batch_sizes = [16]\ntrials = 1\nfeasible = 2\n"
-    )
-    words = ("--plan", str(plan), "--block", "4")
-    ours = in_process((*words, "--on", "ray"), tmp_path / "ray", environment)
-    assert_same_sweep(ours, in_process(words, tmp_path / "here", environment))
-    held = {folder.name: sorted(statuses(folder)) for folder in (ours / TRAINED).iterdir()}
-    assert held == {"8": [0, 1, 2], "16": list(range(9))}
 
 
 @pytest.mark.slow
@@ -152,7 +134,8 @@ def test_block_that_always_kills_its_worker_is_one_sentence(
     _, errors = process.communicate()
     assert (process.returncode, errors.count("\n")) == (1, 1), errors
     assert f"that trained {TRAINED} at batch size 8, trials 0 to 0 died 4 times (" in errors
-    assert killed == 4
+    # A worker may be killed before it is given the task.
+    assert killed >= 4
     assert shards(tmp_path) == []
 
 
@@ -193,7 +176,7 @@ def test_cluster_that_does_not_answer_is_one_sentence(tmp_path: Path) -> None:
     assert (result.returncode, result.stderr.count("\n")) == (1, 1), result.stderr
     assert "cannot use the Ray cluster at RAY_ADDRESS=127.0.0.1:9 (" in result.stderr
     assert "ray start --head" in result.stderr
-    assert list(tmp_path.iterdir()) == []
+    assert unlisted(tmp_path) == []
 
 
 def test_missing_ray_names_the_extra(tmp_path: Path) -> None:
@@ -206,28 +189,30 @@ def test_missing_ray_names_the_extra(tmp_path: Path) -> None:
     )
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr == (
-        "dbtool: Ray is not installed; install it with `pip install 'dbtool[cluster]'`\n"
+        f"dbtool: Ray is not installed; install it with `pip install '{DISTRIBUTION}[cluster]'`\n"
     )
 
 
 @pytest.mark.parametrize("name", ["dbtool", "jax"])
 def test_worker_with_other_versions_trains_nothing(name: str) -> None:
-    job = Job(
-        study=small_study(),
-        trial_ids=(0,),
-        options=SweepOptions(block=1, datasets=None),
-        cpus=1,
-        gpus=0,
-        versions={**versions(), name: "0.0.1"},
-    )
+    expected = {**versions(), name: "0.0.1"}
     with pytest.raises(DbtoolError, match=rf"has {name} .* was started with 0\.0\.1; install"):
-        train_block_of(job)
+        train_block_of(small_study(), (0,), SweepOptions(block=1), expected)
 
 
-def test_resources_of_nodes() -> None:
-    node = {"Alive": True, "Resources": {"CPU": 4.0, "GPU": 1.0}}
-    assert TaskResources(4, 1).fit(node)
-    assert not TaskResources(5, 0).fit(node)
-    assert not TaskResources(1, 2).fit(node)
-    assert not TaskResources(1, 0).fit({**node, "Alive": False})
-    assert not TaskResources(1, 1).fit({**node, "Resources": {"CPU": 4.0}})
+@pytest.mark.parametrize(
+    ("node", "cpus", "gpus"),
+    [
+        ({"CPU": 4.0, "GPU": 1.0}, 5, 0),
+        ({"CPU": 4.0, "GPU": 1.0}, 1, 2),
+        ({"CPU": 4.0}, 1, 1),
+        ({}, 1, 0),
+    ],
+)
+def test_blocks_that_no_node_has_room_for(node: dict[str, float], cpus: int, gpus: int) -> None:
+    options = SweepOptions(cpus_per_task=cpus, gpus_per_task=gpus)
+    large = {"CPU": float(cpus), "GPU": float(gpus)}
+    dead = {"Alive": False, "Resources": large}
+    with pytest.raises(DbtoolError, match=f"has {cpus} CPUs and {gpus} GPUs; ask for less"):
+        refuse_small_nodes([{"Alive": True, "Resources": node}, dead], options)
+    refuse_small_nodes([dead, {"Alive": True, "Resources": large}], options)

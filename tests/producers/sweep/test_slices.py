@@ -1,31 +1,36 @@
-"""Slices: how they are written, what they train, and that together they are the sweep."""
+"""Slices: how they are written, what they train, and who may write beside whom."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.sweeps import (
+
+from dbtool.core.contract import study_path
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.files import unfinished
+from dbtool.core.index import Index
+from producers.configuration import SweepOptions
+from producers.sweep.locks import only_writer
+from producers.sweep.slices import Slice
+from producers.sweep.tasks import next_blocks, partition
+from tests.support.sweeps import (
     BATCH_SIZE,
     WORKLOAD,
     assert_same_rows,
+    footer,
     in_place_of_mnist,
-    metadata,
     produce,
     shards,
     small_study,
     start_produce,
     statuses,
     sweep,
+    unlisted,
 )
-
-from dbtool.errors import UsageError
-from producers.lock import only_slice
-from producers.sweep import Slice, SweepOptions, next_blocks
-from producers.sweep.tasks import partition
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,12 +39,6 @@ if TYPE_CHECKING:
 
 TRIALS = 5
 COUNT = 2
-
-
-@given(st.integers(1, 10**9 - 1), st.data())
-def test_written_slices_come_back(count: int, data: st.DataObject) -> None:
-    number = data.draw(st.integers(1, count))
-    assert Slice.parse(str(Slice(number, count))) == Slice(number, count)
 
 
 @given(st.text().filter(lambda text: "/" not in text) | st.from_regex(r"\A-?\d*/0*\Z"))
@@ -53,13 +52,9 @@ def test_other_words_are_one_sentence(text: str) -> None:
     ("text", "part"),
     [
         ("0/16", "there is no slice 0/16: with --slice I/N, I goes from 1 to N"),
-        ("17/16", "there is no slice 17/16"),
-        ("0/0", "there is no slice 0/0"),
         ("3", "slice '3' is not a number, a stroke"),
-        ("/", "slice '/' is not a number, a stroke"),
         ("", "slice '' is not"),
         ("-1/4", "slice '-1/4' is not"),
-        ("1/4/2", "slice '1/4/2' is not"),
         ("\u0661/\u0664", "give the third of sixteen as --slice 3/16"),
     ],
 )
@@ -70,7 +65,7 @@ def test_slices_that_are_none_are_named(text: str, part: str) -> None:
 
 
 def options(part: Slice | None, *, block: int = 2) -> SweepOptions:
-    return SweepOptions(block=block, datasets=None, part=part)
+    return SweepOptions(block=block, slice=None if part is None else str(part))
 
 
 def with_trials(study: StudyPlan, trials: int) -> StudyPlan:
@@ -82,14 +77,11 @@ def with_trials(study: StudyPlan, trials: int) -> StudyPlan:
     trials=st.lists(st.integers(1, 20), min_size=1, max_size=3),
     block=st.integers(1, 8),
 )
-def test_slices_are_a_partition_of_the_sweep(
-    tmp_path_factory: pytest.TempPathFactory, count: int, trials: list[int], block: int
-) -> None:
-    out = tmp_path_factory.getbasetemp() / "nothing"
+def test_slices_are_a_partition_of_the_sweep(count: int, trials: list[int], block: int) -> None:
     plans = [with_trials(small_study(seed=seed), each) for seed, each in enumerate(trials)]
 
     def blocks(part: Slice | None) -> list[tuple[int, tuple[int, ...]]]:
-        following = next_blocks(plans, out, options(part, block=block))
+        following = next_blocks(plans, Index(), options(part, block=block))
         return [(study, ids) for study, left in enumerate(following) for ids in left]
 
     parts = [blocks(Slice(number, count)) for number in range(1, count + 1)]
@@ -122,17 +114,17 @@ def test_slices_together_are_the_sweep(
     undisturbed: Path, made_up_mnist: Path, tmp_path: Path
 ) -> None:
     trained = [
-        sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS, part=Slice(number, COUNT))
+        sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS, slice=f"{number}/{COUNT}")
         for number in (2, 1)
     ]
     # The second slice goes first, and what the other has finished moves no block to another slice.
     assert trained == [[(2, 3)], [(0, 1), (4,)]]
     assert_same_rows(tmp_path, undisturbed)
     for ours, theirs in zip(shards(tmp_path), shards(undisturbed), strict=True):
-        for key in ("dbtool_study", "dbtool_trials"):
-            assert metadata(ours, key) == metadata(theirs, key)
-    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == shards(tmp_path)
-    assert sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS, part=Slice(1, COUNT)) == []
+        for key in ("study", "trials"):
+            assert footer(ours, key) == footer(theirs, key)
+    assert unlisted(tmp_path) == []
+    assert sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS, slice="1/2") == []
     assert sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS) == []
 
 
@@ -141,29 +133,24 @@ def test_trials_that_are_there_are_left_out_of_their_block(
 ) -> None:
     study = small_study(steps=2)
     sweep(study, tmp_path, made_up_mnist, trials=1)
-    assert sweep(study, tmp_path, made_up_mnist, trials=4, part=Slice(1, COUNT)) == [(1,)]
-    assert sweep(study, tmp_path, made_up_mnist, trials=4, part=Slice(2, COUNT)) == [(2, 3)]
+    assert sweep(study, tmp_path, made_up_mnist, trials=4, slice="1/2") == [(1,)]
+    assert sweep(study, tmp_path, made_up_mnist, trials=4, slice="2/2") == [(2, 3)]
     assert sorted(statuses(tmp_path)) == [0, 1, 2, 3]
 
 
-def test_only_the_same_slice_clears_what_a_killed_one_left(
-    made_up_mnist: Path, tmp_path: Path
-) -> None:
+def test_a_slice_leaves_what_another_one_writes(made_up_mnist: Path, tmp_path: Path) -> None:
     study = small_study(steps=2)
-    left = [
-        study.folder(tmp_path / f".writing-{number}-of-2") / ".writing-x.parquet"
-        for number in (1, 2)
-    ]
-    for file in left:
-        file.parent.mkdir(parents=True)
-        file.touch()
+    abandoned = tmp_path / study_path(*study.key) / ".writing-abandoned"
+    abandoned.parent.mkdir(parents=True)
+    abandoned.touch()
     part = Slice(2, COUNT)
-    with only_slice(tmp_path, Slice(1, COUNT), partition([with_trials(study, 4)], options(part))):
-        sweep(study, tmp_path, made_up_mnist, trials=4, part=part)
-        assert [file.exists() for file in left] == [True, False]
-    sweep(study, tmp_path, made_up_mnist, trials=4)
-    assert not left[0].exists()
-    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == shards(tmp_path)
+    with (
+        only_writer(tmp_path, Slice(1, COUNT), partition([with_trials(study, 4)], options(part))),
+        unfinished(abandoned.parent) as (_, in_work),
+    ):
+        sweep(study, tmp_path, made_up_mnist, trials=4, slice=str(part))
+        assert in_work.exists()
+    assert unlisted(tmp_path) == []
 
 
 @pytest.mark.slow
@@ -181,7 +168,7 @@ def test_slices_run_at_once_in_processes_of_their_own(made_up_mnist: Path, tmp_p
     assert produce(*words, "--out", whole).returncode == 0
     assert sorted(statuses(together)) == [0, 1, 2]
     assert_same_rows(together, whole)
-    assert sorted(path for path in together.rglob("*") if path.is_file()) == shards(together)
+    assert unlisted(together) == []
 
 
 def test_more_slices_than_blocks_is_told(made_up_mnist: Path, tmp_path: Path) -> None:
@@ -193,4 +180,57 @@ def test_more_slices_than_blocks_is_told(made_up_mnist: Path, tmp_path: Path) ->
         "nothing to train: the sweep has 2 blocks of trials for 4 slices; "
         "a smaller --block makes more of them\n"
     )
+    assert unlisted(tmp_path) == []
+
+
+FIRST, SECOND = Slice(1, 2), Slice(2, 2)
+
+
+def test_slices_of_a_sweep_share_the_folder(tmp_path: Path) -> None:
+    with only_writer(tmp_path, FIRST, "cut"), only_writer(tmp_path, SECOND, "cut"):
+        assert len(list(tmp_path.iterdir())) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("held", "wanted", "sentence"),
+    [
+        ((), (), "another sweep writes into"),
+        ((), (FIRST, "cut"), "another sweep writes into"),
+        ((FIRST, "cut"), (), "a slice of a sweep writes into"),
+        ((FIRST, "cut"), (FIRST, "cut"), "another process of slice 1/2 writes into"),
+        (
+            (FIRST, "cut"),
+            (SECOND, "other"),
+            "a slice of another sweep, or of one cut differently, writes into",
+        ),
+        (
+            (FIRST, "cut"),
+            (Slice(2, 3), "cut"),
+            "a slice of another sweep, or of one cut differently, writes into",
+        ),
+    ],
+)
+def test_all_others_are_refused(
+    tmp_path: Path, held: tuple[Any, ...], wanted: tuple[Any, ...], sentence: str
+) -> None:
+    with only_writer(tmp_path, *held):
+        before = sorted(tmp_path.iterdir())
+        with pytest.raises(DbtoolError, match=sentence) as caught, only_writer(tmp_path, *wanted):
+            pass
+        assert "--out" in str(caught.value)
+        assert sorted(tmp_path.iterdir()) == before
+    with only_writer(tmp_path, *wanted):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_lock_files_of_killed_slices_hold_nobody_up(tmp_path: Path) -> None:
+    for wanted in (only_writer(tmp_path, FIRST, "cut"), only_writer(tmp_path)):
+        (tmp_path / ".lock").touch()
+        (tmp_path / ".lock-1-of-2-cut").touch()
+        (tmp_path / ".lock-7-of-9-other").touch()
+        with wanted:
+            pass
+    # The whole sweep, which was the last, has removed them all.
     assert list(tmp_path.iterdir()) == []

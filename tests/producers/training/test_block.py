@@ -3,105 +3,63 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from producers.datasets import Split
-from producers.training.block import BlockProgram
-from producers.training.mesh import device_mesh
-from producers.training.run import BlockTrials, Splits, train_block
-from producers.training.step import trainer
+from producers.training.groups import of_each
+from tests.support.blocks import (
+    EVALUATIONS,
+    OTHER_EXAMPLES,
+    Rows,
+    assert_columns_close,
+    assert_same_columns,
+    rows,
+    train,
+)
 
 if TYPE_CHECKING:
-    from producers.training.records import BlockRecord
+    from producers.training.block_record import BlockRecord
 
-BATCH_SIZE = 8
-EVALUATIONS = {0: True, 1: False, 7: False, 40: True}
+STEPS = max(EVALUATIONS)
 TRIALS = 6
 # Summing in another order changes float32 results in their last digits, and training amplifies it.
 TOLERANCE = 1e-4
 
 
-def made_up_split(count: int, seed: int) -> Split:
-    """Images of noise whose brightest column tells their label."""
-    random = np.random.default_rng(seed)
-    labels = random.integers(0, 10, count, dtype=np.uint8)
-    images = random.integers(0, 60, (count, 28, 28), dtype=np.uint8)
-    images[np.arange(count), :, labels * 2] += 150
-    return Split(images, labels)
-
-
 @functools.cache
-def compiled(lanes: int, shared: bool) -> BlockProgram:
-    return BlockProgram(
-        trainer("fc_16", "momentum", "constant"),
-        device_mesh(jax.devices()[:2]),
-        lanes=lanes,
-        shared_batches=shared,
-        evaluation_batch=10,
-    )
+def trained(lanes: int) -> BlockRecord:
+    return block(lanes=lanes)
 
 
-def train(
-    trial_ids: list[int],
-    lanes: int,
-    *,
-    learning_rates: dict[int, float] | None = None,
-    shared: bool = False,
-) -> BlockRecord:
-    program = compiled(lanes, shared)
-    training, other = made_up_split(50, 1), program.put(made_up_split(20, 2))
-    splits = Splits(program.put(training), program.put(training.first(10)), other, other)
-    rates = learning_rates or {}
-    trials = BlockTrials(
-        trial_ids=trial_ids,
-        seeds=[100 + trial_id for trial_id in trial_ids],
-        metaparameters=[
-            {"learning_rate": rates.get(trial_id, 0.01 * (1 + trial_id)), "momentum": 0.9}
-            for trial_id in trial_ids
-        ],
-        shared_seed=5 if shared else None,
-    )
-    return train_block(program, splits, trials, batch_size=BATCH_SIZE, evaluations=EVALUATIONS)
+def block(**options: Any) -> BlockRecord:
+    return train("fc", devices=2, **({"trials": TRIALS} | options))
 
 
-def rows(record: BlockRecord, trial_ids: list[int]) -> dict[str, np.ndarray]:
-    (table,) = record.tables(trial_ids)
-    return {name: table[name].to_numpy() for name in table.column_names}
-
-
-def of_trial(columns: dict[str, np.ndarray], trial_id: int) -> dict[str, np.ndarray]:
+def of_trial(columns: Rows, trial_id: int) -> Rows:
     return {name: values[columns["trial_id"] == trial_id] for name, values in columns.items()}
 
 
 @pytest.mark.parametrize("lanes", [2, 100])
 def test_curves_do_not_depend_on_the_grouping(lanes: int) -> None:
-    ids = list(range(TRIALS))
-    one_lane, several = rows(train(ids, 1), ids), rows(train(ids, lanes), ids)
-    for name, values in one_lane.items():
-        np.testing.assert_allclose(several[name], values, rtol=TOLERANCE, err_msg=name)
+    found, expected = (rows(trained(each), TRIALS) for each in (lanes, 1))
+    assert_columns_close(found, expected, TOLERANCE)
 
 
 def test_a_trial_of_a_block_is_bit_for_bit_the_trial_alone() -> None:
-    ids = list(range(TRIALS))
-    together = rows(train(ids, 1), ids)
-    for trial_id in (0, 4):
-        alone = rows(train([trial_id], 1), [trial_id])
-        for name, values in of_trial(together, trial_id).items():
-            np.testing.assert_array_equal(alone[name], values, err_msg=name)
+    alone = rows(block(trials=1), 1)
+    assert_same_columns(of_trial(rows(trained(1), TRIALS), 0), alone)
 
 
 @pytest.mark.parametrize("lanes", [1, 100])
 def test_a_diverging_trial_ends_with_the_row_that_shows_it(lanes: int) -> None:
-    ids = list(range(TRIALS))
-    undisturbed = rows(train(ids, lanes), ids)
     diverging = {1: 1e30, 2: 1e25, 3: 1e30, 4: 1e30}
-    record = train(ids, lanes, learning_rates=diverging)
-    columns = rows(record, ids)
-    for trial_id in ids:
+    record = block(lanes=lanes, diverging=diverging)
+    columns, undisturbed = rows(record, TRIALS), rows(trained(lanes), TRIALS)
+    for trial_id in range(TRIALS):
         found = of_trial(columns, trial_id)
         losses = found["batch_cross_entropy_error"][1:]
         last = len(losses)
@@ -109,53 +67,66 @@ def test_a_diverging_trial_ends_with_the_row_that_shows_it(lanes: int) -> None:
         assert record.steps(trial_id) == last
         if trial_id in diverging:
             assert record.status(trial_id) == "INFEASIBLE"
-            assert last < 10
-            ended_by_batch = not np.isfinite(losses[-1])
-            ended_by_evaluation = not np.isfinite(found["val_cross_entropy_error"][-1])
-            assert ended_by_batch or ended_by_evaluation
+            assert last < STEPS
+            # Ended by its batch or by its evaluation.
+            assert not np.isfinite([losses[-1], found["val_cross_entropy_error"][-1]]).all()
             assert np.isfinite(losses[:-1]).all()
         else:
-            assert record.status(trial_id) == "COMPLETE"
-            assert last == 40
-            for name, values in of_trial(undisturbed, trial_id).items():
-                np.testing.assert_allclose(found[name], values, rtol=TOLERANCE, err_msg=name)
+            assert (record.status(trial_id), last) == ("COMPLETE", STEPS)
+            assert_columns_close(found, of_trial(undisturbed, trial_id), TOLERANCE)
 
 
 def test_a_block_that_diverges_whole_ends() -> None:
-    ids = [0, 1]
-    record = train(ids, 1, learning_rates={0: 1e30, 1: 1e30})
-    assert [record.status(trial) for trial in ids] == ["INFEASIBLE"] * 2
-    assert all(record.steps(trial) < 10 for trial in ids)
+    record = block(trials=2, diverging={0: 1e30, 1: 1e30})
+    assert [record.status(trial) for trial in (0, 1)] == ["INFEASIBLE"] * 2
+    assert all(record.steps(trial) < STEPS for trial in (0, 1))
 
 
 def test_splits_are_measured_at_their_evaluations_alone() -> None:
-    columns = rows(train([0], 1), [0])
-    for name, steps in {"val": [0, 1, 7, 40], "train": [0, 40], "test": [0, 40]}.items():
+    columns = of_trial(rows(trained(1), TRIALS), 0)
+    every_split = [step for step, every in EVALUATIONS.items() if every]
+    for name, steps in {"val": [*EVALUATIONS], "train": every_split, "test": every_split}.items():
         for metric in ("cross_entropy_error", "classification_error"):
             values = columns[f"{name}_{metric}"]
             assert np.flatnonzero(~np.isnan(values)).tolist() == steps
     assert np.isnan(columns["batch_cross_entropy_error"]).nonzero()[0].tolist() == [0]
-
-
-def test_training_learns_and_errors_are_exact_shares() -> None:
-    columns = rows(train([2], 1), [2])
-    error = columns["val_classification_error"]
-    measured = error[~np.isnan(error)]
-    assert measured[-1] < measured[0]
-    assert [round(value * 20) / 20 for value in measured] == measured.tolist()
+    errors = columns["val_classification_error"][[*EVALUATIONS]] * OTHER_EXAMPLES
+    np.testing.assert_allclose(errors, errors.round(), atol=1e-9)
 
 
 @pytest.mark.parametrize("lanes", [1, 100])
-def test_shared_batches_are_the_same_for_all_trials(lanes: int) -> None:
-    # The same seed and metaparameters under two ids: equal only where the batches are.
-    same = {0: 0.1, 1: 0.1}
-    ids = [0, 1]
-    shared = rows(train(ids, lanes, learning_rates=same, shared=True), ids)
-    own = rows(train(ids, lanes, learning_rates=same), ids)
-    assert not np.array_equal(
-        of_trial(own, 0)["batch_cross_entropy_error"][1:],
-        of_trial(shared, 0)["batch_cross_entropy_error"][1:],
+def test_shared_batches_are_those_of_all_trials_whoever_diverges(lanes: int) -> None:
+    own = block(lanes=lanes, trials=2)
+    shared, disturbed = (
+        rows(block(lanes=lanes, trials=2, shared=True, diverging=diverging), 2)
+        for diverging in (None, {0: 1e30})
     )
-    alone = rows(train([1], 1, learning_rates=same, shared=True), [1])
-    for name, values in of_trial(shared, 1).items():
-        np.testing.assert_allclose(alone[name], values, rtol=TOLERANCE, err_msg=name)
+    first, second = (each["batch_cross_entropy_error"][1:] for each in (rows(own, 2), shared))
+    assert not np.array_equal(first, second, equal_nan=True)
+    assert_columns_close(of_trial(disturbed, 1), of_trial(shared, 1), TOLERANCE)
+
+
+def product(state: dict[str, jax.Array], inputs: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return inputs @ state["weights"], state["bias"] + 1
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_each_trial_takes_its_own_and_what_is_shared(count: int) -> None:
+    weights = jnp.arange(6.0 * count).reshape(count, 2, 3)
+    state = {"weights": weights, "bias": jnp.arange(count)}
+    inputs = jnp.array([[1.0, 10.0]])
+    products, biases = of_each(product, (0, None))(state, inputs)
+    np.testing.assert_array_equal(products, np.einsum("ij,kjl->kil", inputs, weights))
+    np.testing.assert_array_equal(biases, np.arange(count) + 1)
+    own = jnp.stack([inputs + trial for trial in range(count)])
+    products, _ = of_each(product)(state, own)
+    np.testing.assert_array_equal(products, np.einsum("kij,kjl->kil", own, weights))
+
+
+def test_a_group_of_one_has_no_batch_axis() -> None:
+    def compiled(count: int) -> str:
+        state = {"weights": jnp.ones((count, 2, 3)), "bias": jnp.ones(count)}
+        return str(jax.make_jaxpr(of_each(product, (0, None)))(state, jnp.ones((1, 2))))
+
+    assert "f32[1,3] = dot_general" in compiled(1)
+    assert "f32[1,3] = dot_general" not in compiled(3)

@@ -16,18 +16,17 @@ from typing import TYPE_CHECKING
 import jax
 import numpy as np
 import pytest
-from support.blocks import TRIALS, assert_columns_close, assert_same_columns, compiled, train
-from support.checkpointed import BLOCK, EVALUATIONS, STEPS, block_rows
 
-from dbtool.errors import DbtoolError
+from dbtool.core.errors import DbtoolError
 from producers.training.checkpoints import CHECKPOINT_PREFIX, Checkpoints
+from tests.support.blocks import TRIALS, assert_columns_close, assert_same_columns, compiled, train
+from tests.support.checkpointed import BLOCK, EVALUATIONS, STEPS, block_rows
 
 if TYPE_CHECKING:
     from subprocess import Popen
 
-    from support.blocks import Rows
-
     from producers.training.progress import Progress
+    from tests.support.blocks import Rows
 
 PATIENCE = 300.0
 NEVER = 1e9
@@ -44,20 +43,20 @@ def environment(cache: str) -> dict[str, str]:
     return os.environ | {
         "JAX_COMPILATION_CACHE_DIR": cache,
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1",
-        "PYTHONPATH": str(Path(__file__).parents[2]),
+        "PYTHONPATH": str(Path(__file__).parents[3]),
     }
 
 
 @pytest.fixture
 def as_here() -> dict[str, str]:
     """Processes that compile as this one does, and take what it has compiled."""
-    here = environment(jax.config.jax_compilation_cache_dir)
+    here = environment(jax.config.values["jax_compilation_cache_dir"])
     return here | {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
 
 
 def start(folder: Path, file: Path, environment: dict[str, str], *words: str) -> Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "support.checkpointed", str(folder), str(file), *words],
+        [sys.executable, "-m", "tests.support.checkpointed", str(folder), str(file), *words],
         env=environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

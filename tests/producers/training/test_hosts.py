@@ -7,18 +7,24 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from support.blocks import OTHER_EXAMPLES, assert_columns_close, assert_same_columns, rows, train
-from support.host_process import CASES, DIVERGING, MANY_CALLS, PROCESSES, RESUMED
 
-from dbtool.errors import UsageError
+from dbtool.core.errors import UsageError
 from producers.devices import join_hosts
+from tests.support.blocks import (
+    OTHER_EXAMPLES,
+    assert_columns_close,
+    assert_same_columns,
+    rows,
+    train,
+)
+from tests.support.host_process import CASES, DIVERGING, MANY_CALLS, PROCESSES, RESUMED
 
 if TYPE_CHECKING:
-    from support.blocks import Rows
+    from tests.support.blocks import Rows
 
 TOLERANCE = 1e-4
 PATIENCE = 600.0
@@ -43,9 +49,9 @@ def by_process(folder: Path, cases: list[str]) -> list[dict[str, Rows]]:
         "JAX_COORDINATOR_BIND_ADDRESS": address,
         "JAX_NUM_PROCESSES": str(PROCESSES),
         "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
-        "PYTHONPATH": str(Path(__file__).parents[2]),
+        "PYTHONPATH": str(Path(__file__).parents[3]),
     }
-    words = [sys.executable, "-m", "support.host_process", str(folder), *cases]
+    words = [sys.executable, "-m", "tests.support.host_process", str(folder), *cases]
     processes = [
         subprocess.Popen(
             words,
@@ -98,7 +104,7 @@ def measurements(found: Rows) -> Rows:
 @cases(QUICK, *OTHERS)
 def test_processes_agree_with_a_process_alone(found: list[Rows], case: str) -> None:
     settings = CASES["diverging" if case == RESUMED else case]
-    same = {name: settings.get(name) for name in ("diverging", "evaluations")}
+    same: dict[str, Any] = {each: settings.get(each) for each in ("diverging", "evaluations")}
     alone = rows(train("fc", shared=settings.get("shared", False), **same))
     for of_process in found:
         assert_columns_close(measurements(of_process), alone, TOLERANCE)
@@ -115,8 +121,8 @@ def test_what_was_resumed_is_bit_for_bit_what_was_not_stopped(
 @cases(QUICK, "micro-batches", "trials apart")
 def test_each_process_reads_its_half(found: list[Rows]) -> None:
     """Of every trial's batches, or the batches of half the trials."""
-    asked = [of_process["training"] for of_process in found]
-    assert [len(numbers) for numbers in asked] == [4 * EXAMPLES_OF_A_TRIAL // 2] * 2
+    requested = [of_process["training"] for of_process in found]
+    assert [len(numbers) for numbers in requested] == [4 * EXAMPLES_OF_A_TRIAL // 2] * 2
     evaluated = [of_process["validation"].tolist() for of_process in found]
     # Four devices hold 6 examples each, the last one fewer; 4 evaluations.
     assert [len(numbers) for numbers in evaluated] == [4 * 12, 4 * (OTHER_EXAMPLES - 12)]
@@ -131,9 +137,9 @@ def test_processes_with_trials_of_their_own_read_all_shared_batches(found: list[
 
 @cases("diverging")
 def test_trials_that_end_are_no_longer_read(found: list[Rows]) -> None:
-    asked = sum(len(of_process["training"]) for of_process in found)
+    requested = sum(len(of_process["training"]) for of_process in found)
     assert len(DIVERGING) == 3
-    assert asked < 0.9 * 4 * 16 * max(MANY_CALLS)
+    assert requested < 0.9 * 4 * 16 * max(MANY_CALLS)
 
 
 def test_hosts_that_nothing_names_are_refused() -> None:

@@ -1,8 +1,9 @@
-"""Measures of real networks against the gradients they are made of."""
+"""Measures of quadratics and gradients that are known, and of real networks against NumPy."""
 
 from __future__ import annotations
 
 import functools
+import tomllib
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +13,17 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 
+from dbtool.core.errors import UsageError
+from dbtool.core.resources import schema_folder
 from producers.datasets.forms import ImageForm
 from producers.models.convolution import conv_general_dilated
-from producers.training.lipschitz import hessian_times
-from producers.training.measures import MEASURES
+from producers.training.measures import (
+    MEASURES,
+    gradient_lipschitz_constant,
+    gradient_moments,
+    hessian_times,
+    largest_eigenvalue,
+)
 from producers.training.pruning import masks
 from producers.training.step import TrialState, pruned, trainer
 
@@ -41,7 +49,7 @@ def examples() -> tuple[np.ndarray, np.ndarray]:
     )
 
 
-def trained(seed: int = 1, *, sparse: bool = False) -> TrialState:
+def trained(seed: int = 1, *, sparse: bool = False) -> Any:
     """After a step, so that momentum takes part."""
     state = start(jnp.uint32(seed))
     if sparse:
@@ -65,13 +73,13 @@ def together(arrays: tuple[np.ndarray, np.ndarray]) -> list[np.ndarray]:
 
 @functools.cache
 def compiled(name: str) -> Callable[..., dict[str, jax.Array]]:
-    return jax.jit(partial(MEASURES[name].function, FUNCTIONS))
+    return jax.jit(partial(MEASURES[name], FUNCTIONS))
 
 
 def measured(name: str, state: TrialState) -> dict[str, Any]:
-    measure = MEASURES[name]
-    found = compiled(name)(state, METAPARAMETERS, *examples())
-    assert set(found) == set(measure.metrics)
+    found = compiled(name)(state, METAPARAMETERS, examples())
+    described = tomllib.loads((schema_folder() / "shard.toml").read_text(encoding="utf-8"))
+    assert set(found) <= set(described["other_metrics"])
     assert all(value.shape == () and value.dtype == jnp.float32 for value in found.values())
     return {metric: float(value) for metric, value in found.items()}
 
@@ -113,7 +121,8 @@ def test_largest_eigenvalue_of_the_hessian(sparse: bool) -> None:
 
     def loss(values: jax.Array) -> jax.Array:
         moved = state._replace(parameters=form(values))
-        return FUNCTIONS.gradient(moved, METAPARAMETERS, *together(examples())).loss
+        inputs, targets = map(jnp.asarray, together(examples()))
+        return FUNCTIONS.gradient(moved, METAPARAMETERS, inputs, targets).loss
 
     hessian = np.asarray(jax.jit(jax.hessian(loss))(values), np.float64)
     if sparse:
@@ -129,8 +138,8 @@ def test_trials_together_are_trials_one_by_one(name: str) -> None:
     states = [trained(seed) for seed in (1, 2)]
     stacked = jax.tree.map(lambda *arrays: jnp.stack(arrays), *states)
     metaparameters = {name: jnp.stack([value] * 2) for name, value in METAPARAMETERS.items()}
-    of_each = jax.vmap(partial(MEASURES[name].function, FUNCTIONS), (0, 0, None, None))
-    found = jax.jit(of_each)(stacked, metaparameters, *examples())
+    of_each = jax.vmap(partial(MEASURES[name], FUNCTIONS), (0, 0, None))
+    found = jax.jit(of_each)(stacked, metaparameters, examples())
     for index, state in enumerate(states):
         for metric, value in measured(name, state).items():
             assert float(found[metric][index]) == pytest.approx(value, rel=1e-4)
@@ -151,3 +160,126 @@ def test_convolutions_can_be_differentiated_twice() -> None:
     # The loss is quadratic, so that its Hessian times a direction is the gradient there.
     found = hessian_times(jax.grad(loss), kernel, direction)
     np.testing.assert_allclose(found, jax.grad(loss)(direction), rtol=1e-4, atol=1e-3)
+
+
+# The Hessian of w^T A w / 2, with eigenvalues 9, -4, 2 and 1 in a basis of its own.
+EIGENVALUES = np.array([9.0, -4.0, 2.0, 1.0])
+BASIS = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
+HESSIAN = jnp.asarray(BASIS @ np.diag(EIGENVALUES) @ BASIS.T, jnp.float32)
+
+Tree = dict[str, jax.Array]
+
+
+def vector(tree: Tree) -> jax.Array:
+    return jnp.concatenate([tree["kernel"].ravel(), tree["bias"]])
+
+
+def as_tree(vector: np.ndarray | jax.Array) -> Tree:
+    values = jnp.asarray(vector, jnp.float32)
+    return {"kernel": values[:3].reshape(3, 1), "bias": values[3:]}
+
+
+def quadratic(parameters: Tree) -> jax.Array:
+    weights = vector(parameters)
+    return weights @ HESSIAN @ weights / 2
+
+
+PARAMETERS = as_tree(np.array([1.0, -2.0, 0.5, 3.0]))
+
+
+@pytest.mark.parametrize("index", range(4))
+def test_of_a_quadratic_along_an_eigenvector_is_its_eigenvalue(index: int) -> None:
+    update = as_tree(0.3 * BASIS[:, index])
+    found = gradient_lipschitz_constant(jax.grad(quadratic), PARAMETERS, update)
+    assert float(found) == pytest.approx(abs(EIGENVALUES[index]), rel=1e-4)
+
+
+def test_of_a_quadratic_in_a_moved_subspace_is_the_rate_of_that_direction() -> None:
+    direction = BASIS[:, 1] + BASIS[:, 2]
+    found = gradient_lipschitz_constant(jax.grad(quadratic), PARAMETERS, as_tree(direction))
+    # |A (v2 + v3)| / |v2 + v3| = sqrt((4^2 + 2^2) / 2)
+    assert float(found) == pytest.approx(10**0.5, rel=1e-4)
+
+
+def test_is_the_greatest_over_the_way() -> None:
+    # L = |w|^3 / 3 for one weight: L' = w |w|. From 1 by u = 2 to 1 + 2 f: (4 f + 4 f^2) / 2 f.
+    def gradient(weight: jax.Array) -> jax.Array:
+        return weight * jnp.abs(weight)
+
+    found = gradient_lipschitz_constant(gradient, jnp.float32(1), jnp.float32(2))
+    assert float(found) == pytest.approx(2 + 2 * 0.9, rel=1e-5)
+    found = gradient_lipschitz_constant(gradient, jnp.float32(1), jnp.float32(2), (0.25, 1.0))
+    assert float(found) == pytest.approx(4, rel=1e-5)
+
+
+def test_a_step_that_goes_nowhere_has_none() -> None:
+    nowhere = jax.tree.map(jnp.zeros_like, PARAMETERS)
+    assert np.isnan(gradient_lipschitz_constant(jax.grad(quadratic), PARAMETERS, nowhere))
+
+
+def test_products_with_the_hessian() -> None:
+    direction = np.array([1.0, 2.0, 3.0, 4.0])
+    found = hessian_times(jax.grad(quadratic), PARAMETERS, as_tree(direction))
+    np.testing.assert_allclose(vector(found), HESSIAN @ direction, rtol=1e-5)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_largest_eigenvalue_has_its_sign(sign: int) -> None:
+    def times(direction: Tree) -> Any:
+        return hessian_times(jax.grad(lambda at: sign * quadratic(at)), PARAMETERS, direction)
+
+    start = as_tree(np.ones(4))
+    assert float(largest_eigenvalue(times, start)) == pytest.approx(9 * sign, rel=1e-4)
+    # One product gives the Rayleigh quotient of the start.
+    assert float(largest_eigenvalue(times, start, 1)) == pytest.approx(
+        float(sign * HESSIAN.sum() / 4), rel=1e-4
+    )
+
+
+def test_flat_ground_has_eigenvalue_zero() -> None:
+    assert largest_eigenvalue(jnp.zeros_like, jnp.ones(3)) == 0
+
+
+def mean_gradient(examples: jax.Array) -> dict[str, jax.Array]:
+    """Each example is its own gradient."""
+    mean = examples.mean(0)
+    return {"kernel": mean[:2], "bias": mean[2:]}
+
+
+def test_two_slices_worked_by_hand() -> None:
+    # Slices of 2 with means (3, 1, 0) and (1, 1, 2): |G_b|^2 = (10 + 6) / 2 = 8.
+    # All 4: mean (2, 1, 1): |G_B|^2 = 6. |G|^2 = (4 * 6 - 2 * 8) / 2, trace = (8 - 6) / (1/2 - 1/4)
+    slices = jnp.array([[[2.0, 2, 0], [4, 0, 0]], [[1, 0, 4], [1, 2, 0]]])
+    found = gradient_moments(mean_gradient, slices, 2)
+    assert float(found["gradient_squared_norm"]) == pytest.approx(4)
+    assert float(found["gradient_covariance_trace"]) == pytest.approx(8)
+
+
+def test_gradients_that_are_all_the_same_have_no_noise() -> None:
+    found = gradient_moments(mean_gradient, jnp.full((5, 4, 3), 2.0), 4)
+    assert float(found["gradient_squared_norm"]) == pytest.approx(12)
+    assert float(found["gradient_covariance_trace"]) == pytest.approx(0, abs=1e-5)
+
+
+def test_estimates_are_unbiased() -> None:
+    """Gaussian gradients with |G|^2 = 14 and tr(Sigma) = 35, in many made-up evaluations."""
+    mean, deviations = np.array([1.0, 2.0, -3.0]), np.array([1.0, 3.0, 5.0])
+    random = np.random.default_rng(11)
+    evaluations, slices, examples = 4_000, 5, 8
+    drawn = random.normal(mean, deviations, (evaluations, slices, examples, 3))
+    estimate = jax.jit(
+        jax.vmap(partial(gradient_moments, mean_gradient, examples_a_slice=examples))
+    )
+    found = estimate(jnp.asarray(drawn, jnp.float32))
+    for values, expected in (
+        (found["gradient_squared_norm"], 14),
+        (found["gradient_covariance_trace"], 35),
+    ):
+        standard_error = np.std(values) / evaluations**0.5
+        assert standard_error < expected / 50
+        assert float(np.mean(values)) == pytest.approx(expected, abs=3 * float(standard_error))
+
+
+def test_one_slice_is_not_enough() -> None:
+    with pytest.raises(UsageError, match="two slices of 4 training examples; leave out"):
+        gradient_moments(mean_gradient, jnp.ones((1, 4, 3)), 4)

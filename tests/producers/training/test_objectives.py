@@ -28,13 +28,13 @@ def metrics_of(objective: Objective, *batches: tuple[np.ndarray, np.ndarray]) ->
     """The metrics of one trial from batches that are evaluated one after the other."""
     summed = jax.jit(objective.totals)
     totals = [summed(jnp.asarray(a), jnp.asarray(b)) for a, b in batches]
-    sums = {name: sum(np.asarray(each[name]) for each in totals)[None] for name in totals[0]}
+    sums = {name: np.sum([each[name] for each in totals], axis=0)[None] for name in totals[0]}
     return {name: float(value[0]) for name, value in objective.metrics(sums).items()}
 
 
 def log_softmax(logits: np.ndarray) -> np.ndarray:
-    exact = logits.astype(np.float64)
-    return exact - np.log(np.exp(exact).sum(-1, keepdims=True))
+    exact: np.ndarray = logits.astype(np.float64)
+    return np.asarray(exact - np.log(np.exp(exact).sum(-1, keepdims=True)))
 
 
 def exact_average_precision(scores: np.ndarray, present: np.ndarray) -> float:
@@ -65,7 +65,8 @@ def test_classification() -> None:
     targets = np.array([1, 0], np.uint8)
     expected = -(log_softmax(LOGITS)[0, 1] + log_softmax(LOGITS)[1, 0])
     total, count = Classification().loss(jnp.asarray(LOGITS), jnp.asarray(targets), {})
-    assert (float(total), float(count)) == (pytest.approx(expected, rel=1e-6), 2.0)
+    assert float(total) == pytest.approx(expected, rel=1e-6)
+    assert float(count) == 2.0
     found = metrics_of(Classification(), (LOGITS[:1], targets[:1]), (LOGITS[1:], targets[1:]))
     assert found["cross_entropy_error"] == pytest.approx(expected / 2, rel=1e-6)
     # The first of equal logits is the class: the second image is right.
@@ -91,11 +92,12 @@ def test_next_tokens_count_and_padding_does_not() -> None:
     logits = random.normal(size=(3, 4, 6)).astype(np.float32)
     targets = np.array([[3, 4, 2, 0], [5, 2, 0, 0], [0, 0, 0, 0]], np.int32)
     losses = [
-        -log_softmax(logits)[text, place, targets[text, place]]
-        for text, place in [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]
+        -log_softmax(logits)[text, position, targets[text, position]]
+        for text, position in [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]
     ]
     total, tokens = NextToken().loss(jnp.asarray(logits), jnp.asarray(targets), {})
-    assert (float(total), float(tokens)) == (pytest.approx(sum(losses), rel=1e-6), 5.0)
+    assert float(total) == pytest.approx(sum(losses), rel=1e-6)
+    assert float(tokens) == 5.0
     # The mean is over tokens, not over the means of the batches.
     parts = [(logits[:1], targets[:1]), (logits[1:], targets[1:])]
     found = metrics_of(NextToken(), *parts)["cross_entropy_error"]
@@ -124,7 +126,8 @@ def test_several_labels() -> None:
     probability = 1 / (1 + np.exp(-SEVERAL_LOGITS.astype(np.float64)))
     expected = -np.log(np.where(SEVERAL == 1, probability, 1 - probability)).sum()
     total, images = MultiLabel().loss(jnp.asarray(SEVERAL_LOGITS), jnp.asarray(SEVERAL), {})
-    assert (float(total), float(images)) == (pytest.approx(expected, rel=1e-6), 2.0)
+    assert float(total) == pytest.approx(expected, rel=1e-6)
+    assert float(images) == 2.0
     found = metrics_of(MultiLabel(), (SEVERAL_LOGITS, SEVERAL))
     assert found["cross_entropy_error"] == pytest.approx(expected / 2, rel=1e-6)
     # From the highest score: absent, absent, present, present, absent, absent.
@@ -171,14 +174,6 @@ def test_average_precision_of_scores_close_together_is_nearly_exact() -> None:
     expected = exact_average_precision(logits.ravel()[:2000], targets.ravel()[:2000] == 1)
     found = metrics_of(MultiLabel(), (logits[:100], targets[:100]))["average_precision"]
     assert found == pytest.approx(expected, abs=2e-3)
-
-
-def test_average_precision_of_good_and_bad_rankings() -> None:
-    targets = np.array([[1, 1, 0, 0]], np.uint8)
-    perfect = np.array([[3.0, 2.0, -2.0, -3.0]], np.float32)
-    found = [metrics_of(MultiLabel(), (logits, targets)) for logits in (perfect, -perfect)]
-    assert found[0]["average_precision"] == 1.0
-    assert found[1]["average_precision"] == pytest.approx((1 / 3 + 2 / 4) / 2)
 
 
 def test_average_precision_without_a_positive_label() -> None:

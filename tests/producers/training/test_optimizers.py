@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -58,14 +59,14 @@ def adam(_: np.ndarray, gradients: list[np.ndarray], values: Values, matrix: boo
     count = len(gradients)
     first = average(values["beta1"], gradients) / (1 - values["beta1"] ** count)
     second = average(values["beta2"], [g**2 for g in gradients]) / (1 - values["beta2"] ** count)
-    return first / (np.sqrt(second) + values["epsilon"])
+    return np.asarray(first / (np.sqrt(second) + values["epsilon"]))
 
 
 def adamw(
     weights: np.ndarray, gradients: list[np.ndarray], values: Values, matrix: bool
 ) -> np.ndarray:
     decay = values["weight_decay"] if matrix else 0
-    return adam(weights, gradients, values, matrix) + decay * weights
+    return np.asarray(adam(weights, gradients, values, matrix) + decay * weights)
 
 
 def lamb(
@@ -105,9 +106,7 @@ def values_of(name: str, trial: int) -> Values:
     return {each: METAPARAMETERS[each][trial] for each in names}
 
 
-def trained(
-    name: str, values: dict[str, jax.Array], start: Arrays, gradients: list[Arrays]
-) -> Arrays:
+def trained(name: str, values: dict[str, jax.Array], start: Any, gradients: list[Any]) -> Any:
     """The parameters after some steps, as the training step makes them."""
     zeros = dict.fromkeys(values, jnp.zeros(()))
     parameters = jax.tree.map(lambda array: jnp.asarray(array, jnp.float32), start)
@@ -231,7 +230,10 @@ def test_every_optimizer_goes_downhill_in_the_middle_of_its_search_space(name: s
     curvature = {"kernel": jnp.linspace(0.5, 2, 12).reshape(4, 3), "bias": jnp.ones(3)}
 
     def loss(parameters: dict[str, jax.Array]) -> jax.Array:
-        return sum((curvature[leaf] * parameters[leaf] ** 2).sum() for leaf in parameters)
+        return sum(
+            ((curvature[leaf] * parameters[leaf] ** 2).sum() for leaf in parameters),
+            jnp.float32(0),
+        )
 
     rule = OPTIMIZERS[name].direction(values)
 

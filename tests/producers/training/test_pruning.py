@@ -1,8 +1,9 @@
-"""SNIP against sorting in NumPy, and by hand."""
+"""SNIP against sorting in NumPy and by hand, and blocks whose networks it pruned."""
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -18,8 +19,22 @@ from producers.training.pruning import (
     masks,
     prunable_weights,
 )
-from producers.training.step import pruned, trainer
+from producers.training.step import trainer
 from producers.training.weight_matrices import weight_matrices
+from tests.support.blocks import (
+    PROBLEMS,
+    TRAINING_EXAMPLES,
+    TRIALS,
+    LastStates,
+    assert_close,
+    compiled,
+    made_up_split,
+    rows,
+    train,
+)
+
+if TYPE_CHECKING:
+    from producers.training.block_record import BlockRecord
 
 # Few different values, so that there are ties; the largest and smallest floats among them.
 SENSITIVITY = st.sampled_from([0.0, 1e-45, 1e-30, 0.5, 1.0, 2.0, 3e38]) | st.floats(0, 4, width=32)
@@ -40,28 +55,6 @@ def tree(values: np.ndarray | jax.Array) -> dict[str, dict[str, jax.Array]]:
 
 def kernels(masks: dict[str, dict[str, jax.Array]]) -> np.ndarray:
     return np.concatenate([np.asarray(masks[layer]["kernel"]).ravel() for layer in ("a", "b")])
-
-
-def test_keeps_the_most_sensitive_weights_of_a_small_network_by_hand() -> None:
-    parameters = {
-        "first": {"kernel": jnp.array([[1.0, -2.0], [0.5, 4.0]]), "bias": jnp.array([7.0, 0.0])},
-        "second": {"kernel": jnp.array([[-3.0], [0.25]]), "bias": jnp.array([0.0])},
-    }
-    gradients = {
-        "first": {"kernel": jnp.array([[0.5, 1.0], [-8.0, 0.0]]), "bias": jnp.array([9.0, 9.0])},
-        "second": {"kernel": jnp.array([[-1.0], [4.0]]), "bias": jnp.array([9.0])},
-    }
-    sensitivity = connection_sensitivity(parameters, gradients)
-    assert sensitivity["first"]["kernel"].tolist() == [[0.5, 2.0], [4.0, 0.0]]
-    assert sensitivity["second"]["kernel"].tolist() == [[3.0], [1.0]]
-
-    found = masks(parameters, sensitivity, 0.5)
-
-    # 4, 3 and 2 are the highest three of six, whatever layer they are in.
-    assert found["first"]["kernel"].tolist() == [[False, True], [True, False]]
-    assert found["second"]["kernel"].tolist() == [[True], [False]]
-    assert found["first"]["bias"].tolist() == [True, True]
-    assert found["second"]["bias"].tolist() == [True]
 
 
 @settings(max_examples=20, deadline=None)
@@ -128,7 +121,7 @@ def test_scaling_the_loss_changes_nothing(values: np.ndarray) -> None:
 def test_trials_together_are_trials_one_by_one() -> None:
     values = jnp.asarray(np.random.default_rng(1).random((3, 20), dtype=np.float32))
 
-    def of_one(values: jax.Array) -> dict[str, dict[str, jax.Array]]:
+    def of_one(values: jax.Array) -> Any:
         return masks(tree(values), tree(values), 0.7)
 
     together = jax.jit(jax.vmap(of_one))(values)
@@ -137,40 +130,8 @@ def test_trials_together_are_trials_one_by_one() -> None:
         np.testing.assert_array_equal(flat(mine), flat(of_one(one)))
 
 
-def test_pruned_weights_stay_zero_and_biases_learn() -> None:
-    functions = trainer("fc_8_8", "momentum", "constant")
-    state = jax.jit(functions.start)(jnp.uint32(0))
-    random = np.random.default_rng(2)
-    images = random.integers(0, 256, (16, 28, 28), dtype=np.uint8)
-    labels = random.integers(0, 10, 16, dtype=np.uint8)
-    metaparameters = {"learning_rate": jnp.float32(0.1), "momentum": jnp.float32(0.9)}
-    gradient = jax.jit(functions.gradient)(state, metaparameters, images, labels)
-    sensitivity = connection_sensitivity(state.parameters, gradient.gradients)
-    fixed = masks(state.parameters, sensitivity, 0.9)
-    state = pruned(state, fixed)
-    before = state.parameters
-    step = jax.jit(functions.step)
-    losses = []
-    for _ in range(10):
-        state, loss = step(state, metaparameters, images, labels)
-        losses.append(float(loss))
-
-    weights, kept = flat(state.parameters), flat(fixed)
-    assert (weights[~kept] == 0).all()
-    assert (~kept).sum() == prunable_weights(before) - kept_weights(before, 0.9)
-    # Not every weight moves: pixels that are 0 in all images, units that are off.
-    assert (weights[kept] != flat(before)[kept]).mean() > 0.5
-    assert losses[-1] < losses[0]
-
-
-def test_an_impossible_sparsity_is_refused() -> None:
-    sensitivity = tree(np.ones(20, np.float32))
-    with pytest.raises(ValueError, match="from 0 to 1, got 50"):
-        masks(sensitivity, sensitivity, 50)
-
-
 def test_weight_matrices_are_told_by_axes_and_names() -> None:
-    shapes = {
+    shapes: dict[str, dict[str, tuple[int, ...]]] = {
         "attention": {"kernel": (8, 2, 4), "bias": (2, 4)},
         "norm": {"scale": (8,), "bias": (8,)},
         "embed": {"embedding": (10, 8)},
@@ -187,3 +148,105 @@ def test_weight_matrices_are_told_by_axes_and_names() -> None:
     assert weight_matrices(parameters) == expected
     expected["embed"]["embedding"] = False
     assert weight_matrices(parameters, embeddings=False) == expected
+
+
+SPARSITY = 0.9
+TOLERANCE = 1e-4
+TRAINER = PROBLEMS["fc"].trainer
+SHAPES = jax.eval_shape(TRAINER.start, jax.ShapeDtypeStruct((), jnp.uint32)).parameters
+
+
+@functools.cache
+def trained(sparsity: float, devices: int = 1, devices_a_trial: int = 1) -> Any:
+    """The record, and the states after the last step."""
+    last = LastStates()
+    record = train(
+        "fc",
+        devices=devices,
+        devices_a_trial=devices_a_trial,
+        sparsity=sparsity,
+        checkpoints=last,
+    )
+    return record, last.states
+
+
+@functools.cache
+def starts() -> Any:
+    """The dense states before the first step."""
+    program = compiled("fc", 1, 1, 1, False, None)
+    seeds = np.arange(100, 100 + TRIALS, dtype=np.uint32)
+    return jax.device_get(program.start(seeds))
+
+
+def weights_of(tree: Any, trial: int) -> np.ndarray:
+    """The prunable weights of a trial, one after the other."""
+    matrices = jax.tree.leaves(weight_matrices(SHAPES))
+    arrays = jax.tree.leaves(tree)
+    kept = [a[trial].ravel() for a, wanted in zip(arrays, matrices, strict=True) if wanted]
+    return np.concatenate(kept)
+
+
+@pytest.mark.parametrize("trial", range(TRIALS))
+def test_the_weights_of_highest_sensitivity_over_all_examples_are_kept(trial: int) -> None:
+    state = jax.tree.map(lambda a: a[trial], starts())
+    split = made_up_split(TRAINER.form, TRAINING_EXAMPLES, 1)
+    gradients = jax.jit(TRAINER.gradient)(state, {}, split.inputs, split.targets).gradients
+    of_one = [jax.tree.map(lambda a: np.asarray(a)[None], a) for a in (state.parameters, gradients)]
+    sensitivity = np.abs(weights_of(of_one[0], 0) * weights_of(of_one[1], 0))
+    kept = weights_of(trained(SPARSITY)[1].masks, trial)
+    # But for rounding, none that was pruned is more sensitive than one that was kept.
+    assert sensitivity[~kept].max() <= sensitivity[kept].min() * (1 + TOLERANCE)
+    assert sensitivity[kept].min() > 0
+
+
+def test_pruned_weights_stay_zero_and_the_masks_as_they_were() -> None:
+    _, states = trained(SPARSITY)
+    program = compiled("fc", 1, 1, 1, False, None)
+    split = made_up_split(TRAINER.form, TRAINING_EXAMPLES, 1)
+    before = jax.device_get(program.prune(starts(), SPARSITY, program.put(split)))
+    assert jax.tree.all(jax.tree.map(np.array_equal, states.masks, before.masks))
+    for trial in range(TRIALS):
+        pruned = ~weights_of(states.masks, trial)
+        for tree in (before.parameters, states.parameters):
+            assert not weights_of(tree, trial)[pruned].any()
+        # Before pruning they were other than zero, and those that are kept learn.
+        assert weights_of(starts().parameters, trial)[pruned].all()
+        kept = ~pruned
+        same = weights_of(states.parameters, trial) == weights_of(before.parameters, trial)
+        assert same[kept].mean() < 0.5
+        np.testing.assert_array_equal(
+            weights_of(before.parameters, trial)[kept], weights_of(starts().parameters, trial)[kept]
+        )
+
+
+def test_biases_are_pruned_where_the_workload_says_so() -> None:
+    last = LastStates()
+    train("fc", sparsity=SPARSITY, prune_biases=True, checkpoints=last)
+    matrices = jax.tree.leaves(weight_matrices(SHAPES))
+    parameters = jax.tree.leaves(last.states.parameters)
+    # They start at zero, and stay there.
+    assert not any(
+        array.any() for array, matrix in zip(parameters, matrices, strict=True) if not matrix
+    )
+    kept = round(0.1 * (784 * 16 + 16 + 16 * 10 + 10))
+    for trial in range(TRIALS):
+        assert weights_of(last.states.masks, trial).sum() == kept
+
+
+@pytest.mark.slow
+def test_devices_that_share_a_trial_prune_the_same_weights() -> None:
+    found, expected = trained(SPARSITY, 8, 4), trained(SPARSITY)
+    for trial in range(TRIALS):
+        ours, theirs = (weights_of(each[1].masks, trial) for each in (found, expected))
+        np.testing.assert_array_equal(ours, theirs)
+    assert_close(found[0], expected[0], TOLERANCE)
+
+
+def test_a_sparse_network_learns_otherwise_than_a_dense_one() -> None:
+    def losses(record: BlockRecord) -> np.ndarray:
+        found: np.ndarray = rows(record)["val_cross_entropy_error"].reshape(TRIALS, -1)
+        return found[:, [0, -1]]
+
+    sparse, dense = losses(trained(SPARSITY)[0]), losses(trained(0.0)[0])
+    assert (sparse[:, 1] < sparse[:, 0]).all()
+    assert (np.abs(sparse - dense) > 10 * TOLERANCE).all()

@@ -1,22 +1,24 @@
-"""Blocks whose trials advance together: the rows of those that train on, up to where they stop."""
+"""Trials that advance together: when they stop, and the rows of those that train on up to there."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from support.blocks import TRIALS, Rows, assert_same, assert_same_columns, rows, train
+from hypothesis import given
+from hypothesis import strategies as st
 
 from producers.training.checkpoints import Checkpoints
-from producers.training.slots import Slots
+from producers.training.progress import Slots
 from producers.training.stopping import FirstToGoal, Goal
+from tests.support.blocks import TRIALS, Rows, assert_same, assert_same_columns, rows, train
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from producers.training.block_record import BlockRecord
     from producers.training.progress import Progress
-    from producers.training.records import BlockRecord
 
 EVALUATIONS = {step: step % 12 == 0 for step in range(0, 25, 2)}
 METRIC = "val_cross_entropy_error"
@@ -38,13 +40,13 @@ def rule(whole: Rows, dropping: float | None = None) -> FirstToGoal:
     return FirstToGoal(goal, TRIALS, everyone=EVALUATIONS, dropping=dropping)
 
 
-def stopped(whole: Rows, **options: object) -> BlockRecord:
+def stopped(whole: Rows, **options: Any) -> BlockRecord:
     return train(
         "normalised",
         evaluations=EVALUATIONS,
         diverging=DIVERGING,
         rule=rule(whole),
-        **options,  # type: ignore[arg-type]
+        **options,
     )
 
 
@@ -71,8 +73,8 @@ def test_a_block_stops_at_the_first_evaluation_past_its_goal(whole: Rows) -> Non
 @pytest.mark.parametrize(
     "options", [{"devices": 2}, {"lanes": 4}, {"devices": 4, "devices_a_trial": 2}]
 )
-def test_devices_and_lanes_stop_alike(whole: Rows, options: dict[str, int]) -> None:
-    def trained(**options: int) -> Rows:
+def test_devices_and_lanes_stop_alike(whole: Rows, options: dict[str, Any]) -> None:
+    def trained(**options: Any) -> Rows:
         return rows(train("normalised", evaluations=EVALUATIONS, rule=rule(whole), **options))
 
     found, expected = trained(**options), trained()
@@ -92,9 +94,9 @@ def test_trials_far_from_the_goal_are_evaluated_with_everyone_alone() -> None:
 
 
 class _StopAt(Checkpoints):
-    """Saves after every call, and stops at a step as a kill would."""
+    """Saves after every call, and stops before an evaluation that drops trials, as a kill would."""
 
-    at = 6
+    at = 4
 
     def save_when_due(self, progress: Progress) -> None:
         super().save_when_due(progress)
@@ -124,10 +126,10 @@ def test_a_stopped_block_goes_on_with_what_its_rule_had_seen(whole: Rows, tmp_pa
         assert again.steps(trial) == undisturbed.steps(trial)
 
 
-def test_places_are_dealt_out_evenly_to_the_devices() -> None:
+def test_running_trials_are_dealt_out_evenly_to_the_devices() -> None:
     slots = Slots(8, lambda trials: -(-trials // 4) * 4)
     slots.stop(np.array([0, 1, 4]))
-    # Two places a device, and five trials alive: no device can have fewer than two.
+    # Two slots a device, and five trials alive: no device can have fewer than two.
     assert not slots.uneven(4)
     slots.stop(np.array([2]))
     # Now the last device has two where one each would do.
@@ -138,3 +140,106 @@ def test_places_are_dealt_out_evenly_to_the_devices() -> None:
     np.testing.assert_array_equal(slots.trial, order)
     assert set(slots.trial[slots.alive]) == {3, 5, 6, 7}
     assert not slots.uneven(4)
+
+
+ERROR = Goal("val_classification_error", 0.03)
+NO_TRIALS = np.empty(0, np.int64)
+
+
+@pytest.mark.parametrize(
+    ("goal", "reached"),
+    [
+        (ERROR, [True, False, False]),
+        (Goal("val_classification_error", 0.03, inclusive=True), [True, True, False]),
+        (Goal("val_average_precision", 0.03, maximize=True), [False, False, True]),
+        (Goal("val_average_precision", 0.03, maximize=True, inclusive=True), [False, True, True]),
+    ],
+)
+def test_a_goal_is_reached_past_it_or_at_it(goal: Goal, reached: list[bool]) -> None:
+    # 149, 150 and 151 errors of 5,000, as evaluations divide them.
+    assert goal.reached(np.array([149, 150, 151]) / 5_000).tolist() == reached
+
+
+def test_not_a_number_reaches_nothing_and_is_the_worst() -> None:
+    for goal in (ERROR, Goal("val_average_precision", 0.3, maximize=True)):
+        values = np.array([np.nan, 0.5])
+        assert not goal.reached(values)[0]
+        assert not goal.near(values)[0]
+        assert goal.cost(values).argmax() == 0
+
+
+def observe(rule: FirstToGoal, step: int, values: dict[int, float]) -> list[int]:
+    dropped = rule.observe(step, np.array(list(values)), np.array(list(values.values())))
+    return sorted(dropped.tolist())
+
+
+def test_trials_near_the_goal_are_evaluated_more_often_than_the_others() -> None:
+    rule = FirstToGoal(ERROR, 3, everyone=[0, 10])
+    assert rule.due(0).tolist() == [True, True, True]
+    observe(rule, 0, {0: 0.9, 1: 0.9, 2: 0.9})
+    assert rule.due(5).tolist() == [False, False, False]
+    # Under 0.06, twice the goal, once is enough.
+    observe(rule, 10, {0: 0.05, 1: 0.06, 2: 0.2})
+    assert rule.due(11).tolist() == [True, False, False]
+    observe(rule, 11, {0: 0.07})
+    assert rule.due(12).tolist() == [True, False, False]
+
+
+def test_the_third_past_the_goal_ends_it_where_three_have_to_be() -> None:
+    rule = FirstToGoal(ERROR, 4, everyone=[], reaching=3)
+    observe(rule, 10, {0: 0.02, 1: 0.04})
+    # Twice the same trial is one, also where its value gets worse again.
+    observe(rule, 20, {0: 0.05, 1: 0.02})
+    assert not rule.ended
+    observe(rule, 30, {0: 0.02, 3: 0.02})
+    assert rule.ended
+
+
+def test_no_more_can_reach_the_goal_than_there_are() -> None:
+    rule = FirstToGoal(ERROR, 1, everyone=[], reaching=3)
+    observe(rule, 10, {0: 0.02})
+    assert rule.ended
+
+
+def test_a_trial_is_dropped_when_the_leader_was_ahead_four_times_as_fast() -> None:
+    rule = FirstToGoal(ERROR, 3, everyone=[], dropping=4)
+    # The untrained networks say nothing of who leads.
+    assert observe(rule, 0, {0: 0.80, 1: 0.90, 2: 0.95}) == []
+    assert observe(rule, 10, {0: 0.50, 1: 0.70, 2: 0.60}) == []
+    # 39 / 4 is before the leader's first evaluation, 40 / 4 is at it.
+    assert observe(rule, 39, {0: 0.30, 1: 0.60, 2: 0.55}) == []
+    assert observe(rule, 40, {0: 0.20, 1: 0.55, 2: 0.50}) == [1]
+    # Trial 2 is as good as the leader was, and not worse: what counts is the best of each.
+    assert observe(rule, 41, {0: 0.20, 2: 0.70}) == []
+
+
+def test_leaders_of_earlier_rounds_drop_trials_too() -> None:
+    rule = FirstToGoal(ERROR, 1, everyone=[], dropping=2, leader=[(0, 0.9), (5, 0.4), (8, 0.1)])
+    assert observe(rule, 10, {0: 0.40}) == []
+    assert observe(rule, 14, {0: 0.45}) == []  # its best is still 0.40
+    assert observe(rule, 16, {0: 0.20}) == [0]
+
+
+@given(st.data())
+def test_dropped_trials_are_those_that_are_behind(data: st.DataObject) -> None:
+    """Compares with the rule in words, worked out from the whole history at each evaluation."""
+    trials = data.draw(st.integers(1, 4))
+    steps = sorted(data.draw(st.sets(st.integers(1, 60), min_size=1, max_size=8)))
+    dropping = data.draw(st.floats(1.5, 8))
+    errors = st.floats(0.0, 1.0)
+    rule = FirstToGoal(ERROR, trials, everyone=steps, dropping=dropping)
+    seen: list[tuple[int, int, float]] = []
+    alive = set(range(trials))
+    for step in steps:
+        values = {trial: data.draw(errors) for trial in sorted(alive)}
+        seen += [(step, trial, value) for trial, value in values.items()]
+        dropped = observe(rule, step, values)
+        ahead = [value for at, _, value in seen if at <= step / dropping]
+        for trial in alive:
+            own = min(value for _, each, value in seen if each == trial)
+            assert (trial in dropped) == (bool(ahead) and own > min(ahead))
+        alive -= set(dropped)
+        if not alive:
+            break
+    # The leader of all is never among them.
+    assert alive or not seen

@@ -7,10 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
-from support.blocks import (
+
+from producers.training import stream
+from producers.training.run import evaluated
+from producers.training.stream import calls
+from tests.support.blocks import (
     OTHER_EXAMPLES,
+    TEXTS,
     TRAINING_EXAMPLES,
     CountedSource,
     assert_close,
@@ -22,13 +28,9 @@ from support.blocks import (
     train,
 )
 
-from producers.training import stream
-from producers.training.run import evaluated
-from producers.training.stream import Call, calls, rows_a_device
-
 if TYPE_CHECKING:
     from producers.datasets import Split
-    from producers.training.records import BlockRecord
+    from producers.training.block_record import BlockRecord
 
 TOLERANCE = 1e-4
 # Two of the four trials end at once, one later, so that the block shrinks while others are read.
@@ -69,16 +71,16 @@ def test_several_devices_read_what_one_does() -> None:
     record = train("fc", devices=8, devices_a_trial=4, splits=splits)
     assert_close(record, in_memory(False, False), TOLERANCE)
     assert isinstance(splits.training, CountedSource)
-    assert len(splits.training.asked) == 4 * 16 * 12
+    assert len(splits.training.drawn) == 4 * 16 * 12
 
 
 def test_trials_that_share_batches_read_them_once() -> None:
     splits = splits_of(compiled("fc", 1, 1, 1, True, None), streamed=True)
     train("fc", shared=True, splits=splits)
     assert isinstance(splits.training, CountedSource)
-    assert len(splits.training.asked) == 16 * 12
+    assert len(splits.training.drawn) == 16 * 12
     # The stream runs through the training set before it takes an example again.
-    assert set(splits.training.asked[:TRAINING_EXAMPLES]) == set(range(TRAINING_EXAMPLES))
+    assert set(splits.training.drawn[:TRAINING_EXAMPLES]) == set(range(TRAINING_EXAMPLES))
 
 
 def test_trials_that_end_are_no_longer_read() -> None:
@@ -88,7 +90,7 @@ def test_trials_that_end_are_no_longer_read() -> None:
     train("fc", splits=splits, diverging=DIVERGING, evaluations=evaluations)
     assert isinstance(splits.training, CountedSource)
     # Of two trials about ten steps are read, of one or two all 40.
-    assert len(splits.training.asked) < 0.8 * 4 * 16 * 40
+    assert len(splits.training.drawn) < 0.8 * 4 * 16 * 40
 
 
 def test_augmentation_follows_from_the_seed_alone() -> None:
@@ -119,9 +121,10 @@ def test_evaluation_counts_every_example_once(
     alive = np.ones(2, bool)
     source = CountedSource(split)
     found = [evaluated(program, states, alive, of) for of in (program.put(split), source)]
-    assert sorted(source.asked) == list(range(examples))
-    one = jax.tree.map(lambda a: a[1], (states.parameters, states.statistics))
-    logits = np.asarray(program.trainer.logits(*one, split.inputs), np.float64)
+    assert sorted(source.drawn) == list(range(examples))
+    one = jax.tree.map(lambda a: a[1], states)
+    found_logits = program.trainer.logits(one.parameters, one.statistics, jnp.asarray(split.inputs))
+    logits = np.asarray(found_logits, np.float64)
     chosen = logits[np.arange(examples), split.targets]
     loss = (np.log(np.exp(logits).sum(1)) - chosen).mean()
     for metrics in found:
@@ -134,10 +137,11 @@ def test_evaluation_counts_every_example_once(
 def test_texts_of_evaluations_may_be_longer_than_those_of_training(length: int) -> None:
     # Of 6 tokens 8 texts are evaluated together: of 12 there are 4, of 60 still one.
     program = compiled("pairs", 1, 1, 1, False, None)
-    split = made_up_split(replace(program.trainer.form, length=length), 7, 3)
+    split = made_up_split(replace(TEXTS, length=length), 7, 3)
     states = program.start(np.arange(2, dtype=np.uint32))
-    one = jax.tree.map(lambda a: a[1], (states.parameters, states.statistics))
-    logits = np.asarray(program.trainer.logits(*one, split.inputs), np.float64)
+    one = jax.tree.map(lambda a: a[1], states)
+    found_logits = program.trainer.logits(one.parameters, one.statistics, jnp.asarray(split.inputs))
+    logits = np.asarray(found_logits, np.float64)
     chosen = np.take_along_axis(logits, split.targets[..., None], axis=2)[..., 0]
     losses = np.log(np.exp(logits).sum(2)) - chosen
     loss = losses[split.targets != 0].mean()
@@ -150,24 +154,13 @@ def test_validation_examples_are_read_once_an_evaluation() -> None:
     splits = splits_of(compiled("fc", 1, 1, 1, False, None), streamed=True)
     train("fc", splits=splits)
     assert isinstance(splits.validation, CountedSource)
-    assert sorted(splits.validation.asked) == sorted(list(range(OTHER_EXAMPLES)) * 4)
+    assert sorted(splits.validation.drawn) == sorted(list(range(OTHER_EXAMPLES)) * 4)
 
 
 def test_calls_end_at_every_target() -> None:
-    assert calls([0, 2, 7], 3, 0) == [Call(0, 2), Call(2, 3), Call(5, 2)]
-    assert calls([0, 2, 7], 3, 4) == [Call(4, 3)]
+    assert calls([0, 2, 7], 3, 0) == [(0, 2), (2, 3), (5, 2)]
+    assert calls([0, 2, 7], 3, 4) == [(4, 3)]
     assert calls([0, 2, 7], 3, 7) == []
-
-
-@pytest.mark.parametrize(
-    ("count", "devices", "rows"),
-    [(23, 4, 6), (8, 4, 2), (4, 4, 1), (5, 4, None), (3, 4, None), (9, 8, None), (1, 1, 1)],
-)
-def test_no_device_is_left_without_examples_to_read(
-    count: int, devices: int, rows: int | None
-) -> None:
-    # Of 5 examples by twos, the last of four devices would have none.
-    assert rows_a_device(count, devices) == rows
 
 
 def test_an_error_of_reading_reaches_the_one_who_trains() -> None:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
-from dbtool.figures.gallery.build import drawn_of, write_page
-from dbtool.figures.gallery.page import Missing, ReleaseFacts
+from dbtool.figures.gallery.page import Missing, ReleaseFacts, drawn_of, write_page
 from dbtool.figures.points import Request, as_points
 from dbtool.figures.specs import find_figure
 
@@ -42,7 +41,8 @@ def nasty_points() -> Points:
                 "momentum": 0.9,
                 "metric": "val_classification_error",
                 "goal": 0.1,
-                "goal_text": 'said "0.1,\nat most"' if place == 0 else "",
+                "goal_inclusive": False,
+                "told": 'said "0.1,\nat most"' if place == 0 else "",
                 "workload": NASTY,
                 "release": NASTY,
                 "release_order": 1,

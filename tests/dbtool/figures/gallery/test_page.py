@@ -1,7 +1,6 @@
 """The page as text: what it holds, what it escapes, and that it needs nothing else."""
 
 import base64
-import gzip
 import hashlib
 import re
 from html.parser import HTMLParser
@@ -55,11 +54,6 @@ def test_the_query_is_there_word_for_word(read):
     assert NASTY.replace("'", "''") in shown
 
 
-def test_the_points_are_there_byte_for_byte(page):
-    packed = re.search(r'<script type="text/plain">([^<]*)</script>', page)[1]
-    assert gzip.decompress(base64.b64decode(packed)).decode() == nasty_points().csv()
-
-
 def test_the_page_asks_for_no_other_file(read):
     addresses = [
         attrs[name] for _, attrs in read.elements for name in ("src", "href") if name in attrs
@@ -72,7 +66,7 @@ def test_the_page_asks_for_no_other_file(read):
 
 def test_the_policy_lets_the_pages_own_script_and_style_run(page):
     for tag in ("style", "script"):
-        text = re.search(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)[1]
+        text = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)[0]
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         assert f"{tag}-src 'sha256-{digest}'" in page
 

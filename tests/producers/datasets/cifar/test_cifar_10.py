@@ -5,22 +5,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from support.image_files import binary_batch, cifar_images, python_2_batch
 
-from dbtool.errors import DbtoolError, UsageError
-from producers.datasets import Dataset, HeldOut, ImageForm, Split, load_dataset
-from producers.datasets.forms import CIFAR_10, GREY_28
+from dbtool.core.errors import DbtoolError
+from producers.datasets import Dataset, ImageForm, Split, load_dataset
+from producers.datasets.forms import CIFAR_10
+from producers.datasets.permutation import HeldOut
+from tests.support.image_files import binary_batch, cifar_images, python_2_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
 TRAINING, TEST = cifar_images(60, seed=1), cifar_images(20, seed=2)
-
-
-@pytest.fixture(autouse=True)
-def _no_given_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("DBTOOL_DATASETS", raising=False)
 
 
 def write(
@@ -62,18 +58,6 @@ def test_both_formats_give_the_same_splits(tmp_path: Path) -> None:
     content = (folders[0] / "test_batch.bin").read_bytes()
     md5 = hashlib.md5(content, usedforsecurity=False).hexdigest()
     assert both[0].file_hashes["test_batch.bin"] == md5
-
-
-def test_smaller_training_sets_nest_and_arrays_are_read_only(tmp_path: Path) -> None:
-    folder = write(tmp_path)
-    train, validation, _ = whole(load_dataset("cifar_10", form=CIFAR_10, folder=folder))
-    part = load_dataset("cifar_10", form=CIFAR_10, folder=folder, train_examples=7)
-    fewer, same, _ = whole(part)
-    np.testing.assert_array_equal(fewer.inputs, train.inputs[:7])
-    np.testing.assert_array_equal(same.inputs, validation.inputs)
-    for split in whole(part):
-        assert not split.inputs.flags.writeable
-        assert not split.targets.flags.writeable
 
 
 def test_held_out_images_are_those_asked_for(tmp_path: Path) -> None:
@@ -118,26 +102,3 @@ def test_known_data_set_is_checked(tmp_path: Path) -> None:
     python = write(tmp_path / "python" / "cifar-10-batches-py", python_2_batch, batches=5)
     with pytest.raises(DbtoolError, match="data_batch_1 is not the known data_batch_1: its MD5"):
         load_dataset("cifar_10", form=CIFAR_10, datasets_dir=python.parent)
-
-
-def test_absent_data_set_says_where_to_get_it(tmp_path: Path) -> None:
-    with pytest.raises(DbtoolError) as caught:
-        load_dataset("cifar_10", form=CIFAR_10, datasets_dir=tmp_path)
-    sentence = str(caught.value)
-    assert sentence.startswith("the data set cifar_10 (data_batch_1 to data_batch_5 and test_batch")
-    assert "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz" in sentence
-    assert str(tmp_path / "cifar_10" / "cifar-10-batches-bin") in sentence
-
-
-def test_impossible_requests_are_refused(tmp_path: Path) -> None:
-    folder = write(tmp_path)
-    with pytest.raises(UsageError, match="cifar_10 has from 1 to 54 examples to train on, not 55"):
-        load_dataset("cifar_10", form=CIFAR_10, folder=folder, train_examples=55)
-    with pytest.raises(UsageError, match="cifar_10 has no subset 'half_images'; only imagenet"):
-        load_dataset("cifar_10", form=CIFAR_10, folder=folder, subset="half_images")
-    with pytest.raises(UsageError, match="cifar_10 has images of 3 channels, which is not what"):
-        load_dataset("cifar_10", form=GREY_28, folder=folder)
-    with pytest.raises(UsageError, match="absent to take cifar_10 from does not exist"):
-        load_dataset("cifar_10", form=CIFAR_10, folder=tmp_path / "absent")
-    with pytest.raises(UsageError, match="unknown data set 'cifar'; closest: cifar_10"):
-        load_dataset("cifar", form=CIFAR_10)

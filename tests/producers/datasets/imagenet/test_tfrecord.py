@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from support.image_files import crc32c, example, image_example, record
 
-from dbtool.errors import DbtoolError
-from producers.datasets.imagenet.example import parse_example
-from producers.datasets.imagenet.tfrecord import index_records, masked_crc, read_record
+from dbtool.core.errors import DbtoolError
+from producers.datasets.imagenet.tfrecord import (
+    index_records,
+    masked_crc,
+    parse_example,
+    read_record,
+)
+from tests.support.image_files import crc32c, example, image_example, record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +28,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def read_all(path: Path) -> list[bytes]:
-    return [read_record(path, *place) for place in index_records(path).tolist()]
+    return [read_record(path, *entry) for entry in index_records(path).tolist()]
 
 
 def test_check_value_of_the_polynomial() -> None:
@@ -32,25 +37,22 @@ def test_check_value_of_the_polynomial() -> None:
     assert masked_crc(b"123456789") == 0xC78AB0E5
 
 
-@settings(deadline=None)
 @given(parts=DATA)
 def test_records_come_back(file: Path, parts: list[bytes]) -> None:
     file.write_bytes(b"".join(map(record, parts)))
     assert read_all(file) == parts
 
 
-@settings(deadline=None)
 @given(parts=DATA, data=st.data())
 def test_every_flipped_bit_is_found(file: Path, parts: list[bytes], data: st.DataObject) -> None:
     content = bytearray(b"".join(map(record, parts)))
-    place = data.draw(st.integers(0, len(content) - 1))
-    content[place] ^= 1 << data.draw(st.integers(0, 7))
+    offset = data.draw(st.integers(0, len(content) - 1))
+    content[offset] ^= 1 << data.draw(st.integers(0, 7))
     file.write_bytes(content)
     with pytest.raises(DbtoolError, match=f"^{file} is (no TFRecord file or is )?damaged: the CRC"):
         read_all(file)
 
 
-@settings(deadline=None)
 @given(parts=DATA, data=st.data())
 def test_truncations_are_found(file: Path, parts: list[bytes], data: st.DataObject) -> None:
     records = [record(part) for part in parts]
@@ -69,6 +71,9 @@ def test_other_files_are_refused(file: Path, tmp_path: Path) -> None:
         index_records(file)
     with pytest.raises(DbtoolError, match="absent cannot be read: No such file"):
         index_records(tmp_path / "absent")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DbtoolError, match="pipe cannot be read: it is no file"):
+        index_records(tmp_path / "pipe")
     with pytest.raises(DbtoolError, match="absent cannot be read: No such file"):
         read_record(tmp_path / "absent", 12, 1)
     file.write_bytes(record(b"shrunk since")[:-1])
@@ -76,15 +81,14 @@ def test_other_files_are_refused(file: Path, tmp_path: Path) -> None:
         read_record(file, 12, 12)
 
 
-@settings(deadline=None)
 @given(
     content=st.binary(max_size=300),
     label=st.integers(0, 2**40),
     others=st.dictionaries(st.text(max_size=5), st.integers(0, 300), max_size=3),
 )
 def test_examples_come_back(content: bytes, label: int, others: dict[str, int]) -> None:
-    features = others | {"image/encoded": content, "image/class/label": label}
-    assert parse_example(example(features), "x") == (content, label)
+    features: dict[str, bytes | int] = {"image/encoded": content, "image/class/label": label}
+    assert parse_example(example({**others, **features}), "x") == (content, label)
 
 
 def test_examples_without_an_image_or_label_are_refused() -> None:
@@ -102,7 +106,6 @@ def test_examples_without_an_image_or_label_are_refused() -> None:
         parse_example(image_example(b"abc", 1)[:-1], "a shard")
 
 
-@settings(deadline=None)
 @given(content=st.binary(max_size=60))
 def test_any_bytes_are_an_example_or_refused(content: bytes) -> None:
     with pytest.raises(DbtoolError, match=r"^a shard "):

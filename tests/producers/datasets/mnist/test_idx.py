@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 
 import numpy as np
@@ -9,17 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dbtool.errors import DbtoolError
-from producers.datasets import read_idx
-from producers.datasets.mnist.idx import parse_idx
+from dbtool.core.errors import DbtoolError
+from producers.datasets.mnist.idx import parse_idx, read_idx
+from tests.support.image_files import idx_bytes
 
 PATH = Path("some-idx3-ubyte")
 ARRAYS = hnp.arrays(np.uint8, hnp.array_shapes(min_dims=1, max_dims=5, min_side=0, max_side=5))
-
-
-def idx_bytes(array: np.ndarray) -> bytes:
-    sizes = b"".join(size.to_bytes(4, "big") for size in array.shape)
-    return bytes([0, 0, 8, array.ndim]) + sizes + array.tobytes()
 
 
 @pytest.fixture(scope="module")
@@ -96,14 +92,9 @@ def test_refusals_name_the_reason(file: Path, content: str, reason: str) -> None
     assert str(file) in str(caught.value)
 
 
-def test_content_tells_gzip_not_the_name(tmp_path: Path) -> None:
-    array = np.arange(6, dtype=np.uint8)
-    raw, compressed = tmp_path / "raw.gz", tmp_path / "compressed"
-    raw.write_bytes(idx_bytes(array))
-    compressed.write_bytes(gzip.compress(idx_bytes(array)))
-    np.testing.assert_array_equal(read_idx(raw), read_idx(compressed))
-
-
-def test_absent_file_is_named(tmp_path: Path) -> None:
+def test_absent_file_and_pipe_are_named(tmp_path: Path) -> None:
     with pytest.raises(DbtoolError, match="absent cannot be read: No such file"):
         read_idx(tmp_path / "absent")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DbtoolError, match="pipe cannot be read: it is no file"):
+        read_idx(tmp_path / "pipe")

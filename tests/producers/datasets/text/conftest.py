@@ -6,7 +6,12 @@ import gzip
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
+
+from producers.datasets import Dataset, Examples, Split
+from producers.datasets.text.cache import cache_folder
+from producers.datasets.text.vocabulary import load_vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -14,11 +19,6 @@ if TYPE_CHECKING:
 
 TRAINING = "training-monolingual.tokenized.shuffled"
 HELD_OUT = "heldout-monolingual.tokenized.shuffled"
-
-
-@pytest.fixture
-def no_given_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("DBTOOL_DATASETS", raising=False)
 
 
 def numbered(first: int, count: int) -> list[str]:
@@ -35,6 +35,24 @@ def _numbered() -> Callable[[int, int], list[str]]:
     return numbered
 
 
+def texts(data: Dataset, examples: Examples) -> list[str]:
+    """The texts of examples, decoded from their targets by the one vocabulary of the cache."""
+    vocabulary = load_vocabulary(next(cache_folder("vocabularies").glob("*/*.model")))
+    assert data.file_hashes["vocabulary"] == vocabulary.sha256
+    read = (
+        examples if isinstance(examples, Split) else examples.read(np.arange(len(examples)), None)
+    )
+    rows = read.targets.tolist()
+    # The end of a text that was cut is not there.
+    ends = [row.index(2) if 2 in row else len(row) for row in rows]
+    return [vocabulary.decode(row[:end]) for row, end in zip(rows, ends, strict=True)]
+
+
+@pytest.fixture(name="texts", scope="session")
+def _texts() -> Callable[[Dataset, Examples], list[str]]:
+    return texts
+
+
 @dataclass(frozen=True)
 class Lm1b:
     """A folder as LM1B unpacks to, and the sentences in it."""
@@ -49,14 +67,14 @@ class Lm1b:
 def lm1b(tmp_path: Path) -> Lm1b:
     """Three training shards of 20 sentences each, two held-out shards of ten."""
     folder = tmp_path / "lm1b"
-    (folder / TRAINING).mkdir(parents=True)
-    (folder / HELD_OUT).mkdir()
-    for shard in range(3):
-        text = "".join(f"{sentence}\n" for sentence in numbered(20 * shard, 20))
-        (folder / TRAINING / f"news.en-{shard + 1:05d}-of-00100").write_text(text)
-    for shard in range(2):
-        text = "".join(f"{sentence}\n" for sentence in numbered(1_000 + 10 * shard, 10))
-        (folder / HELD_OUT / f"news.en.heldout-{shard:05d}-of-00050").write_text(text)
+    shards = {
+        **{f"{TRAINING}/news.en-{n + 1:05d}-of-00100": numbered(20 * n, 20) for n in range(3)},
+        **{f"{HELD_OUT}/news.en.heldout-{n:05d}-of-00050": numbered(1_000 + 10 * n, 10)
+           for n in range(2)},
+    }  # fmt: skip
+    for name, sentences in shards.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("".join(f"{sentence}\n" for sentence in sentences))
     return Lm1b(folder, numbered(0, 60), numbered(1_000, 10), numbered(1_010, 10))
 
 
@@ -74,31 +92,24 @@ def wet_record(payload: bytes, kind: str = "conversion", number: int = 0) -> byt
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + payload + b"\r\n\r\n"
 
 
-def wet(pages: Sequence[bytes], *, compressed: bool) -> bytes:
-    """An archive: a record about itself, then one a page."""
-    about = wet_record(b"Software-Info: ia-web-commons\r\n", "warcinfo")
-    records = [about, *(wet_record(page, number=n) for n, page in enumerate(pages))]
-    return b"".join(gzip.compress(record, mtime=0) if compressed else record for record in records)
+@pytest.fixture
+def wet() -> Callable[..., bytes]:
+    def wet(pages: Sequence[bytes], *, compressed: bool) -> bytes:
+        """An archive: a record about itself, then one a page."""
+        about = wet_record(b"Software-Info: ia-web-commons\r\n", "warcinfo")
+        records = [about, *(wet_record(page, number=n) for n, page in enumerate(pages))]
+        return b"".join(gzip.compress(each, mtime=0) if compressed else each for each in records)
 
-
-@pytest.fixture(name="wet_record")
-def _wet_record() -> Callable[..., bytes]:
-    return wet_record
-
-
-@pytest.fixture(name="wet")
-def _wet() -> Callable[..., bytes]:
     return wet
 
 
 @pytest.fixture(scope="session")
 def brown_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that holds the official Brown corpus."""
-    from support.official import official
-
     from producers.datasets.forms import BROWN
-    from producers.datasets.request import Request
-    from producers.datasets.text.brown_files import find_texts
+    from producers.datasets.registry import Request
+    from producers.datasets.text.brown import find_texts
+    from tests.support.official import official
 
     folder = tmp_path_factory.mktemp("brown")
     for name, content in official(lambda: find_texts(Request("brown", BROWN))).items():

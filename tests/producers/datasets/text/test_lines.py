@@ -53,10 +53,3 @@ def test_long_lines_are_cut_between_characters(text: str, limit: int) -> None:
     cut = first_line(f"{text}\nanother".encode(), limit)
     assert len(cut.encode()) <= limit
     assert text.strip().startswith(cut)
-
-
-def test_text_in_utf_16_is_no_sentence() -> None:
-    content = "one line\nand another\n".encode("utf-16")
-    lines = find_lines(content)
-    assert len(lines.starts) == 0
-    assert (lines.empty, lines.undecodable) == (1, 2)

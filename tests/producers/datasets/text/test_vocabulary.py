@@ -1,23 +1,20 @@
 from __future__ import annotations
 
-import io
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbtool.errors import DbtoolError, UsageError
-from producers.datasets import TextForm
+from dbtool.core.errors import DbtoolError, UsageError
 from producers.datasets.text.cache import cache_folder
 from producers.datasets.text.vocabulary import (
     Vocabulary,
     load_vocabulary,
     train_vocabulary,
-    vocabulary_of_size,
 )
 
 if TYPE_CHECKING:
@@ -70,15 +67,6 @@ def test_examples_predict_each_token_and_the_end(
             assert vocabulary.decode(tokens[:-1]) == text
 
 
-def test_known_example(vocabulary: Vocabulary) -> None:
-    split = vocabulary.examples(["The dog", "The dog . The dog ."], 4)
-    the, dog = vocabulary.encode(["The dog"])[0][:1], vocabulary.encode(["The dog"])[0][1:]
-    short = [*the, *dog, 2, 0, 0][:4]
-    assert split.targets[0].tolist() == short
-    assert split.inputs[0].tolist() == [1, *short[:3]]
-    assert 2 not in split.targets[1]
-
-
 def test_frequent_words_are_one_token(vocabulary: Vocabulary) -> None:
     assert len(vocabulary.encode(["The lazy"])[0]) < len("The lazy")
 
@@ -95,31 +83,12 @@ def test_processes_train_the_same_at_once() -> None:
     assert printed == [load_vocabulary(kept[0] / "sentencepiece.model").sha256] * 2
 
 
-def test_vocabulary_is_kept(capfd: pytest.CaptureFixture[str]) -> None:
-    def never() -> list[str]:
-        raise AssertionError
-
-    first = train_vocabulary(300, ("kept",), lambda: TEXTS)
-    assert capfd.readouterr().err == "building a vocabulary of 300 tokens on 36 sentences, once\n"
-    assert train_vocabulary(300, ("kept",), never).sha256 == first.sha256
-    assert capfd.readouterr().err == ""
-    with pytest.raises(AssertionError):
-        train_vocabulary(300, ("others",), never)
-    with pytest.raises(AssertionError):
-        train_vocabulary(301, ("kept",), never)
-
-
 def test_damaged_vocabulary_in_the_cache_is_trained_anew() -> None:
     first = train_vocabulary(300, ("kept",), lambda: TEXTS)
     path = next(cache_folder("vocabularies").glob("*/sentencepiece.model"))
     path.write_bytes(path.read_bytes()[:-100])
     assert train_vocabulary(300, ("kept",), lambda: TEXTS).sha256 == first.sha256
     assert load_vocabulary(path).sha256 == first.sha256
-
-
-def test_vocabulary_is_as_large_as_the_text_supports() -> None:
-    vocabulary = train_vocabulary(32_000, ("small",), lambda: TEXTS)
-    assert 300 < vocabulary.size < 400
 
 
 def test_too_small_a_vocabulary_is_refused() -> None:
@@ -129,27 +98,14 @@ def test_too_small_a_vocabulary_is_refused() -> None:
     assert train_vocabulary(261 + characters, ("small",), lambda: TEXTS).size == 261 + characters
 
 
-def write_model(path: Path, **settings: Any) -> Path:
+def test_vocabulary_of_another_kind_is_refused(tmp_path: Path) -> None:
     import sentencepiece
 
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(TEXTS), model_writer=model, minloglevel=2, **settings
-    )
-    path.write_bytes(model.getvalue())
-    return path
-
-
-def test_vocabulary_of_another_size_is_refused(tmp_path: Path) -> None:
-    ids = {"pad_id": 0, "bos_id": 1, "eos_id": 2, "unk_id": 3}
-    path = write_model(tmp_path / "own.model", vocab_size=36, **ids)
-    assert vocabulary_of_size(path, TextForm(36, 8)).size == 36
-    with pytest.raises(DbtoolError, match=r"own\.model has 36 tokens, not 37 as the workload"):
-        vocabulary_of_size(path, TextForm(37, 8))
-
-
-def test_vocabulary_of_another_kind_is_refused(tmp_path: Path) -> None:
-    path = write_model(tmp_path / "own.model", vocab_size=36)
+    path = tmp_path / "own.model"
+    with path.open("wb") as model:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(TEXTS), model_writer=model, minloglevel=2, vocab_size=36
+        )
     with pytest.raises(DbtoolError, match="numbers padding, begin, end and unknown -1, 1, 2, 0;"):
         load_vocabulary(path)
 

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import gzip
+import random
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbtool.errors import DbtoolError
+from dbtool.core.errors import DbtoolError
 from producers.datasets.text.warc import read_records
 
 if TYPE_CHECKING:
@@ -62,8 +63,8 @@ def test_changed_bytes_of_a_compressed_archive_are_refused(file: Path, data: st.
     page = b"WARC/1.0\r\nWARC-Type: conversion\r\nContent-Length: 2\r\n\r\nab\r\n\r\n"
     content = bytearray(gzip.compress(page, mtime=0))
     # The first ten bytes are a header, of which some may be anything.
-    place = data.draw(st.integers(10, len(content) - 1))
-    content[place] ^= data.draw(st.integers(1, 255))
+    offset = data.draw(st.integers(10, len(content) - 1))
+    content[offset] ^= data.draw(st.integers(1, 255))
     file.write_bytes(content)
     with pytest.raises(DbtoolError, match=f"^{file} is .*; remove it or download it again"):
         payloads(file)
@@ -87,16 +88,21 @@ def test_archive_compressed_as_a_whole_is_refused(
 
 
 def test_large_records_span_what_is_read_at_once(wet: Callable[..., bytes], tmp_path: Path) -> None:
-    import numpy as np
-
-    noise = np.random.Generator(np.random.Philox(0)).bytes(700_000)
+    noise = random.Random(0).randbytes(700_000)
     pages = [b"small", noise, b"small again"]
     path = tmp_path / "large.warc.wet.gz"
     path.write_bytes(wet(pages, compressed=True))
     assert payloads(path) == pages
 
 
-def test_record_without_length_is_refused(file: Path) -> None:
-    file.write_bytes(b"WARC/1.0\r\nWARC-Type: conversion\r\n\r\n")
-    with pytest.raises(DbtoolError, match="states no length"):
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+@pytest.mark.parametrize(
+    ("length", "reason"), [("", "states no length"), ("Content-Length: 9\r\n", "is not whole")]
+)
+def test_records_without_a_length_or_of_another_are_refused(
+    file: Path, compress: Callable[[bytes], bytes], length: str, reason: str
+) -> None:
+    record = f"WARC/1.0\r\nWARC-Type: conversion\r\n{length}\r\nab\r\n\r\n"
+    file.write_bytes(compress(record.encode()))
+    with pytest.raises(DbtoolError, match=reason):
         payloads(file)

@@ -1,1 +1,0 @@
-"""Downloads an archive: resumed after any failure, named only once its hash is right."""

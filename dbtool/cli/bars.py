@@ -1,0 +1,118 @@
+"""Progress bars on standard error, on a terminal alone."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import duckdb
+    from rich.progress import ProgressColumn
+
+    OnProgress = Callable[[int, int], None]
+    Unit = Literal["bytes", "shards", "files", "measurements", "percent"]
+
+_SECONDS_BEFORE_IT_SHOWS = 0.5
+_SECONDS_BETWEEN_LOOKS = 0.2
+
+
+@contextlib.contextmanager
+def bar(description: str, unit: Unit = "shards") -> Iterator[OnProgress]:
+    """A function that shows how much of how much is done.
+
+    The bar appears half a second after the first call, so that short work shows none, and goes with
+    the last.
+
+    Args:
+        description: what stands before the bar.
+        unit: what is counted.
+    """
+    # Rich takes some variables of the environment for a terminal.
+    if not sys.stderr.isatty():
+        yield lambda _done, _total: None
+        return
+    with contextlib.ExitStack() as stack:
+        show: OnProgress | None = None
+        began: float | None = None
+
+        def update(done: int, total: int) -> None:
+            nonlocal show, began
+            began = began or time.monotonic()
+            if done >= total:
+                stack.close()
+                show = began = None
+            elif show is not None:
+                show(done, total)
+            elif time.monotonic() - began > _SECONDS_BEFORE_IT_SHOWS:
+                show = stack.enter_context(_shown(description, unit))
+
+        yield update
+
+
+@contextlib.contextmanager
+def query_bar(connection: duckdb.DuckDBPyConnection) -> Iterator[Callable[[], None]]:
+    """Shows what share of the query in the block is done.
+
+    Args:
+        connection: the block runs one query on it.
+
+    Returns:
+        What ends the bar, at the latest at the end of the block.
+    """
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    ended = threading.Event()
+
+    def show() -> None:
+        if not ended.wait(2 * _SECONDS_BEFORE_IT_SHOWS):
+            with _shown("Ctrl-C stops the query", "percent") as update:
+                while not ended.wait(_SECONDS_BETWEEN_LOOKS):
+                    # DuckDB gives -1 while it cannot tell.
+                    update(max(0, int(connection.query_progress())), 100)
+
+    thread = threading.Thread(target=show, daemon=True)
+    thread.start()
+
+    def end() -> None:
+        ended.set()
+        thread.join()
+
+    try:
+        yield end
+    finally:
+        end()
+
+
+@contextlib.contextmanager
+def _shown(description: str, unit: str) -> Iterator[OnProgress]:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        MofNCompleteColumn,
+        Progress,
+        TaskProgressColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+
+    counts: tuple[ProgressColumn, ...] = (MofNCompleteColumn(),)
+    if unit == "bytes":
+        counts = (DownloadColumn(), TransferSpeedColumn())
+    if unit == "percent":
+        counts = (TaskProgressColumn(),)
+    columns: tuple[str | ProgressColumn, ...] = (
+        "{task.description}",
+        BarColumn(),
+        *counts,
+        TimeRemainingColumn(compact=True),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(description, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)

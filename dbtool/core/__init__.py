@@ -1,0 +1,1 @@
+"""What both packages need: errors, files, the shard contract, and release folders."""

@@ -1,0 +1,276 @@
+"""Downloads files: resumed after any failure, and named only once their contents are right."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import filelock
+
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.files import make_folder
+from dbtool.core.http import (
+    NoMoreError,
+    PermanentError,
+    RemoteFile,
+    TemporaryError,
+    get,
+    http_client,
+    without_secrets,
+)
+from dbtool.core.part import Part, megabytes, part_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import httpx
+
+    Progress = Callable[[str, int, int | None], None]
+
+DOWNLOADING, CHECKING = "downloading", "checking"
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """How long a URL that fails is tried.
+
+    Attributes:
+        most: tries in a row that bring nothing new, after the first of them.
+        timeout: seconds without a byte after which a connection is given up.
+        first_wait: seconds before the first retry; the next waits are twice as long each.
+        longest_wait: seconds that no wait exceeds, whatever a server wants.
+        on_retry: called with the reason for a retry and the seconds until it.
+    """
+
+    most: int = 5
+    timeout: float = 30.0
+    first_wait: float = 1.0
+    longest_wait: float = 60.0
+    on_retry: Callable[[str, float], None] = lambda _reason, _wait: None
+
+
+class Downloader:
+    """Downloads files, over connections that it keeps until it is closed; threads may share it.
+
+    Example:
+        with Downloader() as downloader:
+            downloader.download(RemoteFile("data.bin", (url,), sha256), Path("data.bin"))
+    """
+
+    def __init__(
+        self,
+        retries: RetryPolicy | None = None,
+        *,
+        other_path: str = "choose another path",
+        other_source: str = "try again later",
+    ) -> None:
+        """Prepares; nothing is requested yet.
+
+        Args:
+            retries: how long each URL is tried; None: as long as `RetryPolicy` does by default.
+            other_path: what to do where a file cannot be written, for messages.
+            other_source: what to do where a file cannot be had, for messages.
+        """
+        self._retries = retries or RetryPolicy()
+        self._other_path = other_path
+        self._other_source = other_source
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes its connections."""
+        if "_client" in self.__dict__:
+            self._client.close()
+
+    def download(
+        self,
+        file: RemoteFile,
+        path: Path,
+        on_progress: Progress = lambda _what, _done, _total: None,
+        *,
+        wait: bool = False,
+    ) -> bool:
+        """Downloads a file; returns whether it was there before.
+
+        What comes lies in a .part file beside it, which outlives every failure and with which the
+        next call goes on. URLs are tried in order; each goes on with what the last one brought.
+
+        Args:
+            file: what to download.
+            path: where it shall lie; folders are made.
+            on_progress: called with DOWNLOADING or CHECKING, the bytes done and the bytes in all,
+                None where the server does not say.
+            wait: whether to wait for another process that downloads it.
+
+        Raises:
+            UsageError: something that is no file is in the way.
+            DbtoolError: no URL gave the file, another file or another process is in the way, or the
+                disk is too small or cannot be written.
+        """
+        if self._is_there(file, path, on_progress):
+            part_path(path).unlink(missing_ok=True)
+            return True
+        make_folder(path.parent, self._other_path)
+        try:
+            with self._locked(path, wait=wait), Part(path, file) as part:
+                # Another process may have ended meanwhile.
+                was_there = self._is_there(file, path, on_progress)
+                if was_there:
+                    part.clear()
+                else:
+                    self._bring(part, on_progress)
+                    part.finish()
+        except OSError as error:
+            raise DbtoolError(
+                f"cannot write {part_path(path)}: {error.strerror}; what came is kept: make that "
+                f"possible and run the same command again to go on, or {self._other_path}"
+            ) from error
+        return was_there
+
+    def read(self, url: str, most_bytes: int) -> bytes:
+        """The contents of a small file.
+
+        Args:
+            url: from `check_url`.
+            most_bytes: a larger file is refused.
+
+        Raises:
+            DbtoolError: it cannot be had.
+        """
+        name = without_secrets(url).rpartition("/")[2]
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "file")
+            self.download(RemoteFile(name, (url,), None, most_bytes=most_bytes), path)
+            return path.read_bytes()
+
+    @functools.cached_property
+    def _client(self) -> httpx.Client:
+        return http_client(self._retries.timeout)
+
+    def _is_there(self, file: RemoteFile, path: Path, on_progress: Progress) -> bool:
+        """Whether the file is there; another one of that name is left alone."""
+        if not path.exists():
+            return False
+        if not path.is_file():
+            raise UsageError(f"{path} is no file: {self._other_path}")
+        try:
+            found = _digest(path, file.algorithm, on_progress)
+        except OSError as error:
+            raise DbtoolError(f"cannot read {path}: {error.strerror}") from error
+        if found == file.digest:
+            return True
+        raise DbtoolError(
+            f"{path} is there already and is another file ({file.algorithm} {found} in place of "
+            f"{file.digest}): move it away or {self._other_path}"
+        )
+
+    @contextlib.contextmanager
+    def _locked(self, path: Path, *, wait: bool) -> Iterator[None]:
+        """Keeps other processes from downloading the file while the block runs."""
+        lock = path.with_name(f".{path.name}.lock")
+        try:
+            with filelock.FileLock(lock, timeout=-1 if wait else 0):
+                try:
+                    yield
+                finally:
+                    # Whoever waits for it notices that it is gone and makes a new one.
+                    lock.unlink(missing_ok=True)
+        except filelock.Timeout as error:
+            raise DbtoolError(
+                f"another process is downloading {path}: wait for it or {self._other_path}"
+            ) from error
+
+    def _bring(self, part: Part, on_progress: Progress) -> None:
+        """Brings a part to the whole file, from the first URL that gives it."""
+        failures = []
+        for url in part.file.urls:
+            try:
+                self._bring_from(url, part, on_progress)
+            except PermanentError as error:
+                failures.append(f"{without_secrets(url)}: {error}")
+            else:
+                return
+        kept = f"{megabytes(part.size)} of it are kept, run the same command again to go on"
+        raise DbtoolError(
+            f"cannot download {part.file.name} from {'; from '.join(failures)}; "
+            f"{kept if part.size else self._other_source}"
+        )
+
+    def _bring_from(self, url: str, part: Part, on_progress: Progress) -> None:
+        file, restarted = part.file, False
+        while True:
+            size_before = part.size
+            self._receive_all(url, part, on_progress)
+            found = _digest(part.path, file.algorithm, on_progress)
+            if file.digest in {found, None}:
+                return
+            if part.total is None and part.size > size_before:
+                continue  # a server that does not say the length may have closed too early
+            may_be_mixed = part.is_pieced
+            part.clear()
+            if restarted or not may_be_mixed:
+                raise PermanentError(
+                    f"what it sends has the {file.algorithm} {found} in place of {file.digest}"
+                )
+            restarted = True
+
+    def _receive_all(self, url: str, part: Part, on_progress: Progress) -> None:
+        """Receives what a part lacks, in as many tries as it takes.
+
+        Where the server does not say the length, what has come when it closes counts as the whole.
+        """
+        furthest, failures = part.size, 0
+        while part.size != part.total:
+            try:
+                self._receive(url, part, on_progress)
+                if part.total in {part.size, None}:
+                    return
+                error = TemporaryError("the server closes before the end")
+            except TemporaryError as caught:
+                error = caught
+            if part.size > furthest:
+                furthest, failures = part.size, 0
+            elif failures == self._retries.most:
+                often = f" ({failures + 1} tries in a row)" if failures else ""
+                raise PermanentError(f"{error}{often}") from error
+            else:
+                failures += 1
+            wait = error.wait or self._retries.first_wait * 2 ** max(failures - 1, 0)
+            wait = min(wait, self._retries.longest_wait)
+            self._retries.on_retry(str(error), wait)
+            time.sleep(wait)
+
+    def _receive(self, url: str, part: Part, on_progress: Progress) -> None:
+        """Requests once what a part lacks, and writes what comes."""
+        # Of another server the validator says nothing.
+        validator = part.validator if part.url == without_secrets(url) else None
+        try:
+            with get(self._client, url, part.size, validator) as reply:
+                skip = part.accept(reply, url, validator)
+                on_progress(DOWNLOADING, part.size, part.total)
+                for chunk in reply.chunks:
+                    part.write(chunk[skip:])
+                    skip = max(skip - len(chunk), 0)
+                    on_progress(DOWNLOADING, part.size, part.total)
+        except NoMoreError:
+            # Then it is whole, or the digest tells that it is not.
+            part.total = part.size
+
+
+def _digest(path: Path, algorithm: str, on_progress: Progress) -> str:
+    size = path.stat().st_size
+    on_progress(CHECKING, 0, size)
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False))
+    on_progress(CHECKING, size, size)
+    return found.hexdigest()

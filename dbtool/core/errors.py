@@ -1,0 +1,63 @@
+"""Errors that a person meets: one sentence each, with the exit code it leads to."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# DuckDB shows the place in the query below this; Arrow the Python it passed through.
+_DETAILS = re.compile(r"\n\s*(?:LINE \d+:|At:|For more info|Stack Trace).*", re.DOTALL)
+# What an error collects in front when it passes from one engine to another.
+_PASSED_ON = re.compile(r"^(?:.*get_next failed\(\): *)*(?:.*\bDbtoolError: )?", re.DOTALL)
+
+
+class DbtoolError(Exception):
+    """The work failed; the message is one sentence that names what is wrong and what helps."""
+
+    exit_code = 1
+
+
+class UsageError(DbtoolError):
+    """The words given were wrong: an unknown name, a value out of range, options that clash."""
+
+    exit_code = 2
+
+
+def closest(word: str, choices: Iterable[str], count: int = 3) -> list[str]:
+    """The choices most like a word, best first; the first few in order when none is alike."""
+    names = list(choices)
+    return difflib.get_close_matches(word, names, n=count, cutoff=0.4) or sorted(names)[:count]
+
+
+def unknown(kind: str, word: str, choices: Iterable[str], listing: str) -> UsageError:
+    """The error for a name that is none of the valid ones.
+
+    Args:
+        kind: what the word should have named, such as "workload".
+        word: what was given.
+        choices: the valid names.
+        listing: the command that lists them, such as "dbtool workloads".
+    """
+    names = ", ".join(closest(word, choices)) or "none"
+    return UsageError(f"unknown {kind} {word!r}; closest: {names} (list them with `{listing}`)")
+
+
+def first_sentence(error: BaseException) -> str:
+    """The message on one line: what is wrong and the candidates, without the query's text."""
+    text = _DETAILS.sub("", _PASSED_ON.sub("", str(error)))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return "; ".join(line.rstrip("!.;") for line in lines) or type(error).__name__
+
+
+def printable(text: str) -> str:
+    """A text of unknown origin without characters that would move a terminal's cursor."""
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape", "replace").decode()
+        for letter in text
+    )

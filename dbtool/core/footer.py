@@ -1,0 +1,220 @@
+"""What a shard's footer says: its study, its trials and what produced them, as checked values."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Annotated, Any, Literal, get_args
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Meta, Struct
+
+from dbtool.core.contract import SHARD_FORMAT, metric_columns
+from dbtool.core.errors import DbtoolError
+from dbtool.core.parsing import InvalidError, parse_json
+
+Status = Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
+STATUSES = get_args(Status)
+Scalar = float | int | bool | str
+# A folder is named by it, and file systems take 255 bytes.
+_LONGEST_NAME = 240
+_Name = Annotated[str, Meta(min_length=1)]
+_Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+_Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+_Small = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+
+
+class FooterError(DbtoolError):
+    """A footer is out of contract; the message says in what, without the file's name."""
+
+
+class Workload(Struct, frozen=True, kw_only=True):
+    """A data set, model and optimizer, with what is measured.
+
+    Attributes:
+        workload: its name, such as mnist_subsets/mnist_6875/simple_cnn_base/sgd.
+        collection: the folder above the data set, such as mnist_subsets; None for most.
+        dataset: the data set's name.
+        model: the model's name.
+        optimizer: the optimizer's name.
+        sparsity: share of weights pruned before training, from 0 up to 1.
+        metric: the column of the goal, such as val_classification_error.
+        goal: the value to get past; None where none is known.
+        goal_inclusive: whether a value equal to the goal has reached it.
+        train_examples: size of the training split; None where it is not known.
+        definition: the producer's whole definition; None where there is none.
+    """
+
+    workload: _Name
+    collection: _Name | None = None
+    dataset: _Name
+    model: _Name
+    optimizer: _Name
+    sparsity: Annotated[float, Meta(ge=0, lt=1)] = 0.0
+    metric: str
+    goal: float | None = None
+    goal_inclusive: bool = False
+    train_examples: _Count | None = None
+    definition: dict[str, Any] | None = None
+
+    @property
+    def maximize(self) -> bool:
+        """Whether higher values of the metric are better."""
+        return self.metric.endswith("average_precision")
+
+
+class Study(Struct, frozen=True, kw_only=True):
+    """A workload at one batch size, and how its metaparameters were searched.
+
+    Attributes:
+        workload: what was trained.
+        batch_size: global batch size, in examples.
+        train_steps: fewest updates of a COMPLETE trial; 0 where the budget was time.
+        early_stopping: whether trials were stopped early.
+        search_space: metaparameter to its type, range or points.
+        seed: of which every random number follows; None where it is not known.
+        search: how it was searched in lockstep and where that stopped; None where trials train to
+            their end.
+    """
+
+    workload: Workload
+    batch_size: Annotated[int, Meta(ge=1, le=2**31 - 1)]
+    train_steps: _Count
+    early_stopping: bool = False
+    search_space: dict[str, dict[str, Any]] = {}
+    seed: _Integer | None = None
+    search: dict[str, Any] | None = None
+
+
+class Trial(Struct, frozen=True, kw_only=True):
+    """One training run of a study.
+
+    Attributes:
+        trial_id: unique in its study.
+        status: how it ended.
+        steps: the last update that was made.
+        metaparameters: name to value; numbers that JSON lacks are "nan", "inf" and "-inf".
+        seed: of initialisation and batch order; None where it is not known.
+        name: what the tool that it comes from calls it; None where that has no name for it.
+        source: digest of the files that it was imported from; None where there were none.
+        measurements: its rows; 0 before they are written.
+    """
+
+    trial_id: _Small
+    status: Status
+    steps: _Count
+    metaparameters: dict[str, Scalar]
+    seed: _Integer | None = None
+    name: str | None = None
+    source: str | None = None
+    measurements: _Count = 0
+
+
+class Footer(Struct, frozen=True, kw_only=True):
+    """All that an index needs to know of a shard.
+
+    Attributes:
+        study: the study that its rows belong to.
+        trials: its trials, sorted by trial_id.
+        producer: what made the rows: versions, device, revision.
+        reduced: what a release left out of the rows, see `dbtool.release.reduction`; None: nothing.
+        repeated_steps: whether a trial may have several rows of one step, as archives have them.
+        shard_format: the number of the contract.
+    """
+
+    study: Study
+    trials: tuple[Trial, ...]
+    producer: dict[str, Any]
+    reduced: dict[str, Any] | None = None
+    repeated_steps: bool = False
+    shard_format: _Small = SHARD_FORMAT
+
+
+class _Format(Struct, frozen=True):
+    shard_format: _Small
+
+
+def encode(footer: Footer) -> bytes:
+    """The JSON of a footer, the same for the same footer.
+
+    Raises:
+        FooterError: it is out of contract.
+    """
+    _check_goal(footer.study.workload.goal)
+    try:
+        text = msgspec.json.encode(footer, order="deterministic")
+    except UnicodeEncodeError as error:
+        raise FooterError("its footer holds text that is not Unicode") from error
+    decode(text)
+    return text
+
+
+def decode(text: bytes) -> Footer:
+    """The footer that a text is.
+
+    Raises:
+        FooterError: it is out of contract.
+    """
+    try:
+        written = parse_json(text, _Format).shard_format
+        if written != SHARD_FORMAT:
+            raise FooterError(f"its shard format is {written} and this dbtool reads {SHARD_FORMAT}")
+        footer = parse_json(text, Footer)
+    except InvalidError as error:
+        raise FooterError(f"its footer is out of contract: {error}") from error
+    _check(footer)
+    return footer
+
+
+def plain(value: float | bool | str) -> Scalar:
+    """A metaparameter as JSON can hold it: numbers that it lacks become words."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def as_json(value: Any) -> str:
+    """The text under which an index stores an object; the same for the same object."""
+    return msgspec.json.encode(value, order="deterministic").decode()
+
+
+def check_names(workload: Workload) -> None:
+    """Refuses names that a folder cannot have, or a terminal would not show as they are.
+
+    Raises:
+        FooterError: there is such a name.
+    """
+    for name in ("workload", "collection", "dataset", "model", "optimizer"):
+        value = getattr(workload, name)
+        if value is not None and (value.isspace() or not value.isprintable()):
+            raise FooterError(f"its workload's {name} {value!r} is no name that can be printed")
+    if len(quote(workload.workload, safe="")) > _LONGEST_NAME:
+        raise FooterError(f"its workload's name {workload.workload!r} is too long")
+
+
+def _check(footer: Footer) -> None:
+    """Refuses what types cannot tell.
+
+    Raises:
+        FooterError: trials are unsorted, a name is too long or unprintable, or the metric is
+            unknown.
+    """
+    study, trials = footer.study, footer.trials
+    check_names(study.workload)
+    _check_goal(study.workload.goal)
+    if study.workload.metric not in metric_columns():
+        raise FooterError(f"its workload's metric {study.workload.metric!r} is none of the columns")
+    if not trials:
+        raise FooterError("it lists no trials")
+    ids = [trial.trial_id for trial in trials]
+    for before, after in pairwise(ids):
+        if before >= after:
+            raise FooterError(f"it lists trial {after} after trial {before}")
+    if b"\\u0000" in msgspec.json.encode([study, trials, footer.producer]):
+        raise FooterError("its footer holds a null character")
+
+
+def _check_goal(goal: float | None) -> None:
+    if goal is not None and not math.isfinite(goal):
+        raise FooterError(f"its workload's goal {goal} is not a finite number")

@@ -1,0 +1,250 @@
+"""URLs of files, and what servers answer when a file is requested from some byte on."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import re
+import stat
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
+
+from dbtool import __version__
+from dbtool.core.errors import DbtoolError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import httpx
+
+_CHUNK_BYTES = 1 << 18
+_RANGE = re.compile(r"bytes ([0-9]{1,18})-[0-9]{1,18}/([0-9]{1,18}|\*)")
+# Of bytes or seconds; longer ones are nonsense.
+_NUMBER = re.compile(r"[0-9]{1,18}")
+# Answers that another try can better: time-outs, too many requests, a server in trouble.
+_TEMPORARY = {408, 421, 425, 429, 500, 502, 503, 504}
+
+
+class TemporaryError(Exception):
+    """Nothing (more) came, and another try may bring it.
+
+    Attributes:
+        wait: the seconds after which the server wants to be tried again; None where it names none.
+    """
+
+    def __init__(self, reason: str, wait: float | None = None) -> None:
+        super().__init__(reason)
+        self.wait = wait
+
+
+class PermanentError(Exception):
+    """This URL does not give the file."""
+
+
+class NoMoreError(Exception):
+    """There is nothing from the byte on that was requested."""
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file on servers.
+
+    Attributes:
+        name: what to call it in messages.
+        urls: where it can be had, in the order in which they are tried; from `check_url`.
+        digest: of the whole file, in lowercase hexadecimal; None where it is not known.
+        least_bytes: a smaller file is refused before it comes.
+        most_bytes: a larger one likewise.
+        algorithm: of the digest.
+    """
+
+    name: str
+    urls: tuple[str, ...]
+    digest: str | None
+    least_bytes: int = 0
+    most_bytes: int = sys.maxsize
+    algorithm: str = "sha256"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """Bytes of a file as they come.
+
+    Attributes:
+        start: which byte of the file the first one is.
+        total: the whole file's bytes; None where the server does not say.
+        validator: what changes with the file, an ETag or a date; None where the server sends none.
+        chunks: the bytes.
+    """
+
+    start: int
+    total: int | None
+    validator: str | None
+    chunks: Iterator[bytes]
+
+
+def check_url(text: str) -> str:
+    """A URL that files can be fetched from: http, https, or file for one of this machine.
+
+    Raises:
+        UsageError: it is no such URL.
+    """
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+        # What name servers are sent; raises on labels that are empty or too long.
+        (parts.hostname or "").encode("idna")
+    except ValueError as error:
+        raise _malformed(text, str(error)) from error
+    if not text.isprintable() or " " in text:
+        raise _malformed(text, "it holds a character that no URL has")
+    if parts.scheme == "file":
+        path = str(_path(text))
+        if parts.netloc not in {"", "localhost"} or path[:1] != "/" or "\0" in path:
+            raise _malformed(text, "a file of this machine is written file:///PATH")
+    elif parts.scheme not in {"http", "https"}:
+        hint = "" if "://" in text else f"; for a file write {Path(text).absolute().as_uri()}"
+        raise UsageError(f"{text!r} is no http://, https:// or file:// URL{hint}")
+    elif not parts.hostname or port == 0:
+        raise _malformed(text, "it names no server")
+    return text
+
+
+def without_secrets(url: str) -> str:
+    """A URL without user, password and query, for messages."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def http_client(timeout: float) -> httpx.Client:
+    """A client that follows redirects and takes the proxies of the environment.
+
+    Args:
+        timeout: the seconds without a byte after which a connection is given up.
+
+    Raises:
+        DbtoolError: the environment names a proxy that cannot be used.
+    """
+    import httpx
+
+    def check_redirect(request: httpx.Request) -> None:
+        try:
+            check_url(str(request.url))
+        except UsageError as error:
+            raise httpx.UnsupportedProtocol(str(error), request=request) from error
+
+    try:
+        return httpx.Client(
+            timeout=timeout,
+            follow_redirects=True,
+            headers={"User-Agent": f"dbtool/{__version__}", "Accept-Encoding": "identity"},
+            event_hooks={"request": [check_redirect]},
+        )
+    except (ValueError, httpx.InvalidURL, ImportError) as error:
+        raise DbtoolError(
+            f"cannot use the proxy that HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names: {error}"
+        ) from error
+
+
+@contextlib.contextmanager
+def get(client: httpx.Client, url: str, offset: int, validator: str | None) -> Iterator[Reply]:
+    """Requests a file from some byte on.
+
+    Args:
+        client: from `http_client`.
+        url: of the file, from `check_url`.
+        offset: the first byte wanted; the reply may start at 0 all the same.
+        validator: of the file that the bytes before it belong to; None where it is not known.
+
+    Raises:
+        TemporaryError: the connection or the server failed; also while chunks are read.
+        PermanentError: the file is not there.
+        NoMoreError: there is nothing from the offset on.
+    """
+    import httpx
+
+    if urlsplit(url).scheme == "file":
+        with _file_reply(_path(url), offset) as reply:
+            yield reply
+        return
+    headers = {"Range": f"bytes={offset}-"} if offset else {}
+    # If-Range takes no weak ETag.
+    if offset and validator and not validator.startswith("W/"):
+        headers["If-Range"] = validator
+    try:
+        with client.stream("GET", url, headers=headers) as response:
+            yield _http_reply(response, offset)
+    except httpx.TimeoutException as error:
+        raise TemporaryError("the server stalled") from error
+    except (
+        httpx.UnsupportedProtocol,
+        httpx.TooManyRedirects,
+        # Names of hosts that no server can have.
+        httpx.InvalidURL,
+        UnicodeError,
+    ) as error:
+        raise PermanentError(_reason(error)) from error
+    except httpx.RequestError as error:
+        lasting = "certificate verify failed" in str(error)
+        raise (PermanentError if lasting else TemporaryError)(_reason(error)) from error
+
+
+def _http_reply(response: httpx.Response, offset: int) -> Reply:
+    headers, status = response.headers, response.status_code
+    if headers.get("Content-Encoding", "identity").lower() != "identity":
+        raise PermanentError("the server sends it encoded, which was not requested")
+    if status == 200:
+        start, total = 0, headers.get("Content-Length", "")
+    elif status == 206:
+        found = _RANGE.fullmatch(headers.get("Content-Range", ""))
+        if found is None or int(found[1]) != offset:
+            raise NoMoreError
+        start, total = offset, found[2]
+    elif status == 416 and offset:
+        raise NoMoreError
+    else:
+        reason = f"the server answers {status} {response.reason_phrase}".rstrip()
+        if status not in _TEMPORARY:
+            raise PermanentError(reason)
+        wait = headers.get("Retry-After", "")
+        raise TemporaryError(reason, float(wait) if _NUMBER.fullmatch(wait) else None)
+    validator = headers.get("ETag") or headers.get("Last-Modified")
+    return Reply(
+        start, int(total) if _NUMBER.fullmatch(total) else None, validator, response.iter_raw()
+    )
+
+
+@contextlib.contextmanager
+def _file_reply(path: Path, offset: int) -> Iterator[Reply]:
+    try:
+        # Opening a pipe would wait for whoever writes to it.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise PermanentError("it is no file")
+        file = path.open("rb")
+    except OSError as error:
+        raise PermanentError(error.strerror or str(error)) from error
+    with file:
+        found = os.fstat(file.fileno())
+        if offset > found.st_size:
+            raise NoMoreError
+        file.seek(offset)
+        chunks = iter(functools.partial(file.read, _CHUNK_BYTES), b"")
+        yield Reply(offset, found.st_size, f'"{found.st_mtime_ns}"', chunks)
+
+
+def _path(url: str) -> Path:
+    return Path(os.fsdecode(unquote_to_bytes(urlsplit(url).path)))
+
+
+def _malformed(text: str, reason: str) -> UsageError:
+    return UsageError(f"{text!r} is no URL that can be fetched: {reason}")
+
+
+def _reason(error: Exception) -> str:
+    """One clause on what a library says, without the number of the system's error."""
+    text = " ".join(re.sub(r"^\[Errno -?\d+\] ", "", str(error)).split()).rstrip(".")
+    return text or "the connection broke"

@@ -1,0 +1,345 @@
+"""The index of a release: its workloads, studies and trials, derived from the shards' footers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import polars as pl
+import pyarrow as pa
+
+from dbtool.core.errors import DbtoolError
+from dbtool.core.footer import STATUSES, Footer, Study, Workload, as_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from dbtool.core.manifest import ReleaseFile
+    from dbtool.core.shards import Shard
+
+WORKLOADS, STUDIES, TRIALS = TABLES = ("workloads.parquet", "studies.parquet", "trials.parquet")
+REPEATED = ["workload", "status", "shard", "producer"]
+"""The columns of trials that hold few values in many rows."""
+_OWN_COLUMN = (
+    "learning_rate",
+    "momentum",
+    "end_learning_rate_factor",
+    "learning_rate_decay_steps",
+    "label_smoothing",
+)
+"""The metaparameters that have a column of their own."""
+_STATUSES = tuple(status.lower() for status in STATUSES)
+_COUNTS = (*_STATUSES, "trials", "measurements")
+_TOTALS = ("studies", "trials", "measurements")
+_NEVER_NULL = ("workload", "batch_size", "trial_id", "status", "measurements")
+_SCHEMAS = {
+    WORKLOADS: pa.schema(
+        [
+            ("workload", pa.string()),
+            ("collection", pa.string()),
+            ("dataset", pa.string()),
+            ("model", pa.string()),
+            ("optimizer", pa.string()),
+            ("sparsity", pa.float64()),
+            ("metric", pa.string()),
+            ("goal", pa.float64()),
+            ("maximize", pa.bool_()),
+            ("goal_inclusive", pa.bool_()),
+            ("train_examples", pa.int64()),
+            ("definition", pa.string()),
+            *[(name, pa.int64()) for name in _TOTALS],
+        ]
+    ),
+    STUDIES: pa.schema(
+        [
+            ("workload", pa.string()),
+            ("batch_size", pa.int32()),
+            ("train_steps", pa.int64()),
+            ("early_stopping", pa.bool_()),
+            ("search_space", pa.string()),
+            ("seed", pa.int64()),
+            ("search", pa.string()),
+            *[(name, pa.int64()) for name in _COUNTS],
+        ]
+    ),
+    TRIALS: pa.schema(
+        [
+            ("workload", pa.string()),
+            ("batch_size", pa.int32()),
+            ("trial_id", pa.int32()),
+            ("status", pa.string()),
+            ("steps", pa.int64()),
+            *[(name, pa.float64()) for name in _OWN_COLUMN],
+            ("metaparameters", pa.string()),
+            ("seed", pa.int64()),
+            ("measurements", pa.int64()),
+            ("name", pa.string()),
+            ("source", pa.string()),
+            ("shard", pa.string()),
+            ("producer", pa.string()),
+        ]
+    ),
+}
+
+
+class ClashError(DbtoolError):
+    """A shard disagrees with what a release holds."""
+
+
+@dataclass
+class Index:
+    """What a release holds.
+
+    Attributes:
+        workloads: by name.
+        studies: by workload and batch size.
+        trials: a row a trial.
+    """
+
+    workloads: dict[str, Workload] = field(default_factory=dict)
+    studies: dict[tuple[str, int], Study] = field(default_factory=dict)
+    trials: pa.Table = field(default_factory=_SCHEMAS[TRIALS].empty_table)
+
+    @classmethod
+    def of(cls, shards: Iterable[Shard]) -> Index:
+        """The index of shards.
+
+        Raises:
+            ClashError: two of them disagree.
+        """
+        index = cls()
+        for shard in shards:
+            if reason := index.clash(shard.footer):
+                raise ClashError(f"{shard.path} contradicts the other shards: {reason}")
+            index.add(shard)
+        return index
+
+    def add(self, shard: Shard) -> None:
+        """Takes in a shard that does not clash with what is there."""
+        study = shard.footer.study
+        self.workloads.setdefault(study.workload.workload, study.workload)
+        self.studies.setdefault((study.workload.workload, study.batch_size), study)
+        self.trials = pa.concat_tables([self.trials, _trials_of(shard)])
+
+    def trials_of(self, workload: str, batch_size: int) -> dict[int, dict[str, Any]]:
+        """The rows of a study's trials, by trial_id."""
+        if (workload, batch_size) not in self.studies:
+            return {}
+        rows = self._rows_of(workload, batch_size).drop_columns(["producer"]).to_pylist()
+        return {row["trial_id"]: row for row in rows}
+
+    def clash(self, footer: Footer) -> str | None:
+        """In what a shard disagrees with what is there; None where it does not."""
+        study = footer.study
+        name, size = study.workload.workload, study.batch_size
+        differing = differences(self.workloads.get(name), study.workload)
+        if not differing:
+            differing = differences(self.studies.get((name, size)), study)
+        if differing:
+            return f"its study differs from the one that is there in {', '.join(differing)}"
+        held = self.trials_of(name, size)
+        for trial in footer.trials:
+            if trial.trial_id in held:
+                return (
+                    f"its trial {trial.trial_id} is already there from "
+                    f"{held[trial.trial_id]['shard']}, whose contents differ"
+                )
+        return None
+
+    def tables(self) -> dict[str, pa.Table]:
+        """The tables of the index, by the names of their files, each sorted."""
+        keys = [("workload", "ascending"), ("batch_size", "ascending"), ("trial_id", "ascending")]
+        trials = self.trials.combine_chunks().sort_by(keys)
+        counts = _counts(trials)
+        studies = [_study_row(study, counts[key]) for key, study in sorted(self.studies.items())]
+        totals = _totals(studies)
+        workloads = [
+            _workload_row(workload, totals[name])
+            for name, workload in sorted(self.workloads.items())
+        ]
+        return {
+            WORKLOADS: pa.Table.from_pylist(workloads, _SCHEMAS[WORKLOADS]),
+            STUDIES: pa.Table.from_pylist(studies, _SCHEMAS[STUDIES]),
+            TRIALS: trials,
+        }
+
+    @classmethod
+    def from_tables(cls, tables: Mapping[str, pa.Table]) -> Index:
+        """The index that tables hold, which `check_tables` has passed.
+
+        Raises:
+            DbtoolError: a value is out of contract.
+        """
+        try:
+            workloads = {
+                row["workload"]: msgspec.convert(_decoded(row, "definition"), Workload)
+                for row in tables[WORKLOADS].to_pylist()
+            }
+            studies = {}
+            for row in tables[STUDIES].to_pylist():
+                key = row["workload"], row["batch_size"]
+                given = _decoded(row, "search_space", "search") | {"workload": workloads[key[0]]}
+                studies[key] = msgspec.convert(given, Study)
+        except msgspec.MsgspecError as error:
+            raise DbtoolError(
+                f"the index of the release is out of contract ({error}); make it anew with "
+                "`dbtool index`"
+            ) from error
+        return cls(workloads, studies, tables[TRIALS].cast(_SCHEMAS[TRIALS]))
+
+    def _rows_of(self, workload: str, batch_size: int) -> pa.Table:
+        import pyarrow.compute as pc
+
+        return self.trials.filter(
+            (pc.field("workload") == workload) & (pc.field("batch_size") == batch_size)
+        )
+
+
+def check_tables(tables: Mapping[str, pa.Table], shards: Iterable[ReleaseFile]) -> None:
+    """Refuses the tables of an index whose rows would be lost, or stand for nothing, in a join.
+
+    Args:
+        tables: by the names of their files.
+        shards: as the manifest lists them.
+
+    Raises:
+        ValueError: tables contradict each other or the manifest; the message says in what.
+    """
+    for name, schema in _SCHEMAS.items():
+        if [(each.name, _value_type(each)) for each in tables[name].schema] != [
+            (each.name, each.type) for each in schema
+        ]:
+            raise ValueError(f"{name} has other columns than an index")
+    trials = tables[TRIALS]
+    measured = pl.DataFrame(trials.select(["shard", "measurements"])).group_by("shard").sum()
+    rows = dict(measured.iter_rows())
+    if any(trials[name].null_count for name in _NEVER_NULL):
+        raise ValueError(f"{TRIALS} has a null where every trial has a value")
+    if not set(trials["status"].unique().to_pylist()) <= set(STATUSES):
+        raise ValueError(f"{TRIALS} has a trial of unknown status")
+    if rows != {shard.path: shard.rows for shard in shards}:
+        raise ValueError(f"{TRIALS} has other measurements than the shards that the manifest lists")
+    studies = tables[STUDIES].to_pylist()
+    counts = {(row["workload"], row["batch_size"]): _only(row, _COUNTS) for row in studies}
+    if len(counts) != len(studies) or counts != _counts(trials):
+        raise ValueError(f"{STUDIES} counts other trials than {TRIALS} has")
+    workloads = tables[WORKLOADS].to_pylist()
+    totals = {row["workload"]: _only(row, _TOTALS) for row in workloads}
+    if len(totals) != len(workloads) or totals != _totals(studies):
+        raise ValueError(f"{WORKLOADS} counts other studies than {STUDIES} has")
+
+
+def _trials_of(shard: Shard) -> pa.Table:
+    """The rows of a shard's trials."""
+    study, trials = shard.footer.study, shard.footer.trials
+    producer = as_json(shard.footer.producer)
+    rows = [
+        {
+            "workload": study.workload.workload,
+            "batch_size": study.batch_size,
+            "trial_id": trial.trial_id,
+            "status": trial.status,
+            "steps": trial.steps,
+            **{name: _number(trial.metaparameters.get(name)) for name in _OWN_COLUMN},
+            "metaparameters": as_json(trial.metaparameters),
+            "seed": trial.seed,
+            "measurements": trial.measurements,
+            "name": trial.name,
+            "source": trial.source,
+            "shard": shard.path,
+            "producer": producer,
+        }
+        for trial in trials
+    ]
+    return pa.Table.from_pylist(rows, _SCHEMAS[TRIALS])
+
+
+def _number(value: Any) -> float | None:
+    """A metaparameter as a number; None where it is none."""
+    try:
+        return None if value is None else float(value)
+    except ValueError:
+        return None
+
+
+def differences(held: Workload | Study | None, given: Workload | Study) -> list[str]:
+    """The names of what differs between two workloads, or between studies apart from theirs.
+
+    Short values are named with them, and of objects the keys that differ.
+    """
+    found = []
+    for name in given.__struct_fields__ if held is not None else ():
+        old, new = getattr(held, name), getattr(given, name)
+        if old == new or isinstance(new, Workload):
+            continue
+        if isinstance(old, dict) and isinstance(new, dict):
+            keys = [key for key in sorted({*old, *new}) if old.get(key) != new.get(key)]
+            found += [f"{name} ({key})" for key in keys]
+        elif isinstance(old, dict) or isinstance(new, dict):
+            found.append(name)
+        else:
+            found.append(f"{name} ({as_json(new)}, there {as_json(old)})")
+    return found
+
+
+def _counts(trials: pa.Table) -> dict[tuple[str, int], dict[str, int]]:
+    """By workload and batch size, how many trials of each status and how many measurements."""
+    keys = ["workload", "batch_size", "status"]
+    grouped = (
+        pl.DataFrame(trials.select([*keys, "measurements"]))
+        .group_by(keys)
+        .agg(pl.len(), pl.col("measurements").sum())
+    )
+    counts: dict[tuple[str, int], dict[str, int]] = {}
+    for workload, batch_size, status, count, measurements in grouped.iter_rows():
+        of_study = counts.setdefault((workload, batch_size), dict.fromkeys(_COUNTS, 0))
+        of_study[status.lower()] += count
+        of_study["trials"] += count
+        of_study["measurements"] += measurements
+    return counts
+
+
+def _value_type(field: pa.Field) -> pa.DataType:
+    return field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+
+
+def _totals(studies: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
+    """By workload, how many studies, trials and measurements it has."""
+    totals: dict[str, dict[str, int]] = {}
+    for row in studies:
+        of_workload = totals.setdefault(row["workload"], dict.fromkeys(_TOTALS, 0))
+        of_workload["studies"] += 1
+        of_workload["trials"] += row["trials"]
+        of_workload["measurements"] += row["measurements"]
+    return totals
+
+
+def _only(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: row[name] for name in names}
+
+
+def _study_row(study: Study, counts: Mapping[str, int]) -> dict[str, Any]:
+    return {
+        **msgspec.structs.asdict(study),
+        "workload": study.workload.workload,
+        "search_space": as_json(study.search_space),
+        "search": None if study.search is None else as_json(study.search),
+        **counts,
+    }
+
+
+def _workload_row(workload: Workload, totals: Mapping[str, int]) -> dict[str, Any]:
+    definition = workload.definition
+    return {
+        **msgspec.structs.asdict(workload),
+        "maximize": workload.maximize,
+        "definition": None if definition is None else as_json(definition),
+        **totals,
+    }
+
+
+def _decoded(row: dict[str, Any], *names: str) -> dict[str, Any]:
+    """A row with the JSON of some columns as what it says."""
+    decoded = {name: msgspec.json.decode(row[name]) for name in names if row[name] is not None}
+    return row | decoded

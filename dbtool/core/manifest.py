@@ -1,0 +1,243 @@
+"""The manifest of a release folder: its name, and the hash of every file that belongs to it.
+
+Its form is schema/manifest.schema.json. Of a folder that changes it is what changes last, in one
+step: what it lists is there, and files that it does not list are not yet, or no longer, the
+release's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from dbtool import __version__
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.files import open_file
+from dbtool.core.resources import schema_version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+MANIFEST = "manifest.json"
+SUMS = "SHA256SUMS"
+"""The hashes of all files for other programs, which publishing adds."""
+FORMAT = 3
+_MEASUREMENTS = "measurements/"
+_LONGEST_NAME = 200
+# More than any file is; a sum of those of a manifest still fits 64 bits.
+_LARGEST_FILE = 2**48
+_Version = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+
+
+class ReleaseFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A file of a release.
+
+    Attributes:
+        path: below the release folder, with forward slashes.
+        sha256: of the whole file, in hexadecimal.
+        bytes: its size.
+        rows: of a Parquet file; None of other files.
+    """
+
+    path: Annotated[str, Meta(min_length=1, max_length=1_000)]
+    sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")]
+    bytes: Annotated[int, Meta(ge=0, le=_LARGEST_FILE)]
+    rows: Annotated[int, Meta(ge=0, le=_LARGEST_FILE)] | None = None
+
+
+class About(Struct, frozen=True, kw_only=True):
+    """What a release says of itself.
+
+    Attributes:
+        release: its name.
+        title: one line on what it is; None where nobody gave any.
+        licence: SPDX identifier of the measurements' licence; None where nobody gave any.
+        citation: BibTeX; None where nobody gave any.
+    """
+
+    release: Annotated[str, Meta(min_length=1, max_length=_LONGEST_NAME)]
+    title: str | None = None
+    licence: str | None = None
+    citation: str | None = None
+
+
+class Manifest(About, frozen=True, kw_only=True):
+    """What a release folder holds.
+
+    Attributes:
+        dbtool: version that wrote it.
+        schema_version: of the index and the shards, see schema/version.txt.
+        files: every file but the manifest and SHA256SUMS, sorted by path.
+        manifest_format: the number of its form.
+    """
+
+    dbtool: str
+    schema_version: _Version
+    files: tuple[ReleaseFile, ...]
+    manifest_format: _Version = FORMAT
+
+    @property
+    def about(self) -> About:
+        """What the release says of itself."""
+        return About(**{name: getattr(self, name) for name in About.__struct_fields__})
+
+    @property
+    def shards(self) -> tuple[ReleaseFile, ...]:
+        """The files of measurements."""
+        return tuple(file for file in self.files if file.path.startswith(_MEASUREMENTS))
+
+    def file(self, path: str) -> ReleaseFile | None:
+        """The file at a path below the folder; None where it is not listed."""
+        return next((file for file in self.files if file.path == path), None)
+
+
+class _Format(Struct, frozen=True):
+    manifest_format: _Version
+
+
+def new_manifest(about: About, files: Iterable[ReleaseFile]) -> Manifest:
+    """The manifest of a release that this version of dbtool writes."""
+    return Manifest(
+        **msgspec.structs.asdict(about),
+        dbtool=__version__,
+        schema_version=schema_version(),
+        files=tuple(sorted(files, key=lambda file: file.path)),
+    )
+
+
+def is_release(folder: Path) -> bool:
+    """Whether a folder is a release folder, sound or not."""
+    return (folder / MANIFEST).is_file()
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a release folder.
+
+    Raises:
+        DbtoolError: it is missing, damaged, or of another format or schema version.
+    """
+    path = folder / MANIFEST
+    try:
+        with open_file(path) as file:
+            text = file.read()
+    except OSError as error:
+        raise DbtoolError(f"{path} cannot be read: {error.strerror}; {_remedy(path)}") from error
+    return parse_manifest(text, str(path))
+
+
+def parse_manifest(text: bytes, origin: str) -> Manifest:
+    """The manifest that a text is.
+
+    Args:
+        text: of manifest.json.
+        origin: the path or URL that it came from.
+
+    Raises:
+        DbtoolError: it is damaged, or of another format or schema version.
+    """
+    try:
+        written = msgspec.json.decode(text, type=_Format).manifest_format
+        if written != FORMAT:
+            raise DbtoolError(
+                f"{origin} has manifest format {written} and this dbtool reads {FORMAT}: install "
+                "the version of dbtool that wrote it, or get the release in this one's"
+            )
+        manifest = msgspec.json.decode(text, type=Manifest)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise DbtoolError(f"{origin} is not a sound manifest; {_remedy(origin)}") from error
+    if not _is_sound(manifest):
+        raise DbtoolError(f"{origin} is not a sound manifest; {_remedy(origin)}")
+    # Also finds a change that leaves the meaning alone, such as a blank more.
+    if encode_manifest(manifest) != text:
+        raise DbtoolError(f"{origin} was altered: its own digest does not match; {_remedy(origin)}")
+    if manifest.schema_version != schema_version():
+        raise DbtoolError(
+            f"{origin} has schema version {manifest.schema_version} and this dbtool reads "
+            f"{schema_version()}: get the release in that version, or install the dbtool that "
+            f"wrote it ({manifest.dbtool})"
+        )
+    return manifest
+
+
+def encode_manifest(manifest: Manifest) -> bytes:
+    """The text of manifest.json, the same for the same release."""
+    content = msgspec.to_builtins(manifest)
+    content["totals"] = {
+        "files": len(manifest.files),
+        "bytes": sum(file.bytes for file in manifest.files),
+        "measurements": sum(file.rows or 0 for file in manifest.shards),
+    }
+    text = msgspec.json.encode(content, order="sorted")
+    content["sha256"] = hashlib.sha256(text).hexdigest()
+    return msgspec.json.format(msgspec.json.encode(content, order="sorted"), indent=1) + b"\n"
+
+
+def check_about(about: About) -> None:
+    """Refuses what a manifest does not hold, or a terminal would not show as it is.
+
+    Raises:
+        UsageError: the name is empty, long or unprintable, or another value is unprintable.
+    """
+    check_name(about.release)
+    for name in ("title", "licence", "citation"):
+        if not _is_printable(getattr(about, name), lines=name == "citation"):
+            raise UsageError(f"the {name} holds a character that cannot be printed: leave it out")
+
+
+def check_name(name: str, option: str = "--release") -> None:
+    """Refuses a release's name that a terminal, a file system or a URL would not take.
+
+    Args:
+        name: the name.
+        option: what the person gave it with.
+
+    Raises:
+        UsageError: it is empty, long, or has letters that cannot be printed.
+    """
+    if not _is_name(name):
+        shown = f"{name[:20]!r}…" if len(name) > _LONGEST_NAME else repr(name)
+        raise UsageError(
+            f"{option} {shown} is no name for a release; give one of at most {_LONGEST_NAME} "
+            "printable characters, such as my-sweep"
+        )
+
+
+def _is_sound(manifest: Manifest) -> bool:
+    """Whether no file lies outside of the folder or is listed twice, and all text can be shown."""
+    listed = [file.path for file in manifest.files]
+    return (
+        _is_name(manifest.release)
+        and all(map(_is_printable, (manifest.title, manifest.licence, manifest.dbtool, *listed)))
+        and _is_printable(manifest.citation, lines=True)
+        and all(map(_is_inside, listed))
+        and listed == sorted(set(listed))
+    )
+
+
+def _is_inside(path: str) -> bool:
+    pure = PurePosixPath(path)
+    named = pure.parts and ".." not in pure.parts and not pure.is_absolute()
+    return bool(named) and pure.as_posix() == path
+
+
+def _is_name(name: str) -> bool:
+    return 0 < len(name) <= _LONGEST_NAME and not name.isspace() and _is_printable(name)
+
+
+def _is_printable(text: str | None, *, lines: bool = False) -> bool:
+    text = text or ""
+    return (text.replace("\n", "").replace("\t", "") if lines else text).isprintable()
+
+
+def _remedy(origin: str | Path) -> str:
+    if str(origin).startswith(("http://", "https://")):
+        return "tell whoever hosts it, or try again later"
+    folder = str(origin).removesuffix(MANIFEST).rstrip("/") or "."
+    return (
+        f"get the release anew, or make its index anew with `dbtool index {folder} --release NAME`"
+    )

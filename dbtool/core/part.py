@@ -1,0 +1,148 @@
+"""The bytes of a download that have come so far, kept for the next try and the next process."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+from typing import TYPE_CHECKING, Annotated, Self
+
+import msgspec
+from msgspec import Meta
+
+from dbtool.core.files import sync_folder
+from dbtool.core.http import PermanentError, TemporaryError, without_secrets
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dbtool.core.http import RemoteFile, Reply
+
+
+class _State(msgspec.Struct, frozen=True):
+    """What the bytes of a part belong to."""
+
+    digest: str | None
+    url: str
+    # Of printable characters, as a header takes them.
+    validator: Annotated[str, Meta(pattern=r"\A[ -~]*\Z")] | None
+    total: Annotated[int, Meta(ge=0)] | None
+
+
+class Part:
+    """The bytes of a file that have come so far, from its first one on, without a gap.
+
+    They lie in NAME.part beside the file; NAME.part.json says what they belong to, so that another
+    process can go on with them. A kill at any moment leaves them sound: bytes are only added, after
+    it was noted what they belong to.
+
+    Attributes:
+        file: what they are of.
+        path: where they lie.
+        size: how many there are.
+        is_pieced: whether they came with more than one reply.
+        url, validator, total: of the server's file; None where they are not known.
+    """
+
+    def __init__(self, target: Path, file: RemoteFile) -> None:
+        """Takes over what has come before.
+
+        Args:
+            target: where the file shall lie.
+            file: what is downloaded.
+
+        Raises:
+            OSError: the bytes cannot be written.
+        """
+        self.file = file
+        self.path = part_path(target)
+        self._target = target
+        self._note = self.path.with_name(f"{self.path.name}.json")
+        # A pipe or a link in its way is left alone.
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
+        self._handle = os.open(self.path, flags, 0o666)
+        self.size = os.fstat(self._handle).st_size
+        self.is_pieced = self.size > 0
+        self.url: str | None = None
+        self.validator: str | None = None
+        self.total: int | None = None
+        with contextlib.suppress(OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
+            state = msgspec.json.decode(self._note.read_bytes(), type=_State)
+            if state.digest != file.digest:
+                self.clear()
+            elif self.size:
+                self.url, self.validator, self.total = state.url, state.validator, state.total
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._handle)
+        if not self.size:
+            self.path.unlink(missing_ok=True)
+            self._note.unlink(missing_ok=True)
+
+    def clear(self) -> None:
+        """Lets go of all bytes."""
+        os.ftruncate(self._handle, 0)
+        self._note.unlink(missing_ok=True)
+        self.size, self.is_pieced = 0, False
+        self.url = self.validator = self.total = None
+
+    def accept(self, reply: Reply, url: str, validator: str | None) -> int:
+        """Makes ready for a reply; returns how many of its bytes are there already.
+
+        Args:
+            reply: which begins at the end of what is there, or at 0.
+            url: where it comes from.
+            validator: of what is there; None where it is not known.
+        """
+        file, total = self.file, reply.total
+        if total is not None and not file.least_bytes <= total <= file.most_bytes:
+            about = f"{file.least_bytes:,} to " if file.least_bytes < file.most_bytes else ""
+            raise PermanentError(f"it has {total:,} bytes in place of {about}{file.most_bytes:,}")
+        missing = (total or file.least_bytes) - self.size
+        free = shutil.disk_usage(self.path.parent).free
+        if missing > free:
+            reason = f"{megabytes(missing)} are missing and {megabytes(free)} are free"
+            raise OSError(errno.ENOSPC, reason)
+        known = {(validator, reply.validator), (self.total, total)}
+        changed = any(None not in pair and len(set(pair)) > 1 for pair in known)
+        if changed or (reply.start < self.size and None in {validator, reply.validator}):
+            self.clear()
+            if reply.start:
+                raise TemporaryError("the file has changed")
+        self.is_pieced |= self.size > 0
+        self.url, self.validator, self.total = without_secrets(url), reply.validator, total
+        state = _State(file.digest, self.url, self.validator, total)
+        self._note.write_bytes(msgspec.json.encode(state))
+        return self.size - reply.start
+
+    def write(self, chunk: bytes) -> None:
+        """Adds bytes, and none beyond the file's end."""
+        rest = memoryview(chunk if self.total is None else chunk[: self.total - self.size])
+        while rest:
+            written = os.write(self._handle, rest)
+            self.size += written
+            rest = rest[written:]
+        if self.size > self.file.most_bytes:
+            self.clear()
+            raise PermanentError(f"it has more than {self.file.most_bytes:,} bytes")
+
+    def finish(self) -> None:
+        """Gives the bytes the file's name, once they are on the disk."""
+        os.fsync(self._handle)
+        self.path.rename(self._target)
+        self._note.unlink(missing_ok=True)
+        sync_folder(self._target.parent)
+
+
+def part_path(target: Path) -> Path:
+    """Where the bytes of a file lie that have come so far."""
+    return target.with_name(f"{target.name}.part")
+
+
+def megabytes(count: int) -> str:
+    """A number of bytes, for messages."""
+    return f"{count / 1e6:,.1f} MB"

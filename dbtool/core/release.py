@@ -1,0 +1,138 @@
+"""Reads release folders: the one form in which measurements lie on a disk.
+
+RELEASE/
+  manifest.json                                        what belongs to it, with hashes
+  workloads.parquet  studies.parquet  trials.parquet   the index, derived from the shards
+  measurements/workload=…/batch_size=…/….parquet       the shards
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dbtool.core.errors import DbtoolError
+from dbtool.core.files import open_file, sha256_of
+from dbtool.core.footer import FooterError
+from dbtool.core.index import REPEATED, TABLES, Index, check_tables
+from dbtool.core.manifest import read_manifest
+from dbtool.core.shards import Shard, read_footer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from dbtool.core.manifest import Manifest
+
+_TRIES, _SECONDS_BETWEEN_TRIES = 5, 0.05
+_WRITE_ANEW = "remove it and run the command that wrote it again, or get the release anew"
+
+
+def read_release(folder: Path) -> tuple[Manifest, dict[str, pa.Table]]:
+    """The manifest of a release folder, and the tables of its index by the names of their files.
+
+    The tables are made from the shards where the files are not those of the manifest, as a writer
+    that was killed between the index and the manifest leaves them.
+
+    Raises:
+        DbtoolError: the manifest is missing, damaged or of another version, contradicts the
+            index, or a shard that the index has to be made from is not sound.
+    """
+    for _ in range(_TRIES):
+        manifest = read_manifest(folder)
+        tables = _listed_tables(folder, manifest)
+        if tables is not None:
+            return manifest, tables
+        # A writer replaces the index right before the manifest.
+        time.sleep(_SECONDS_BETWEEN_TRIES)
+    manifest = read_manifest(folder)
+    shards = (load_shard(folder, file.path) for file in manifest.shards)
+    return manifest, Index.of(shards).tables()
+
+
+def shard_paths(folder: Path) -> list[str]:
+    """The shards that lie in a release folder, listed or not, as sorted paths below it."""
+    found = folder.glob("measurements/workload=*/batch_size=*/*.parquet")
+    return sorted(
+        path.relative_to(folder).as_posix() for path in found if not path.name.startswith(".")
+    )
+
+
+def load_shard(folder: Path, path: str) -> Shard:
+    """A shard that lies in a release folder, whose contents are those that its name says.
+
+    Args:
+        folder: the release folder.
+        path: below it.
+
+    Raises:
+        FooterError: it was cut short or altered, its footer is out of contract, or it cannot be
+            read.
+    """
+    file = folder / path
+    try:
+        sha256, size = sha256_of(file), file.stat().st_size
+    except OSError as error:
+        raise FooterError(f"{file} cannot be read: {error.strerror}; {_WRITE_ANEW}") from error
+    if not sha256.startswith(file.stem):
+        raise FooterError(
+            f"{file} was cut short or altered: its contents are not those of its name; "
+            f"{_WRITE_ANEW}"
+        )
+    try:
+        return Shard(path, sha256, size, read_footer(file))
+    except FooterError as error:
+        raise FooterError(f"{file} is refused: {error}; {_WRITE_ANEW}") from error
+
+
+def parse_tables(
+    contents: Mapping[str, bytes], manifest: Manifest, origin: str
+) -> dict[str, pa.Table]:
+    """The tables of an index by the names of their files.
+
+    Args:
+        contents: of the files, by their names.
+        manifest: that lists them.
+        origin: where they came from, for messages.
+
+    Raises:
+        DbtoolError: they are no tables of an index, or contradict the manifest.
+    """
+    try:
+        tables = {name: _table(contents[name]) for name in TABLES}
+        check_tables(tables, manifest.shards)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = error if type(error) is ValueError else "a file is not readable Parquet"
+        raise DbtoolError(
+            f"the index of {origin} is not sound: {reason}; get the release anew, or make its "
+            "index anew with `dbtool index`"
+        ) from error
+    return tables
+
+
+def _listed_tables(folder: Path, manifest: Manifest) -> dict[str, pa.Table] | None:
+    """The tables that the manifest lists; None where the files are others."""
+    contents = {}
+    for name in TABLES:
+        listed = manifest.file(name)
+        try:
+            with open_file(folder / name) as file:
+                contents[name] = file.read()
+        except OSError:
+            return None
+        if listed is None or hashlib.sha256(contents[name]).hexdigest() != listed.sha256:
+            return None
+    return parse_tables(contents, manifest, str(folder))
+
+
+def _table(content: bytes) -> pa.Table:
+    """The table that a Parquet file is, names that repeat in many rows as dictionaries."""
+    buffer = pa.BufferReader(content)
+    repeated = [name for name in pq.read_schema(buffer).names if name in REPEATED]
+    # `read_table` would load pandas, too, where that is installed.
+    with pq.ParquetFile(buffer, read_dictionary=repeated) as file:
+        return file.read()

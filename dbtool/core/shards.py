@@ -1,0 +1,339 @@
+"""Writes shards, whole or not at all and named by their contents; reads their footers and rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO, Literal
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dbtool.core.contract import (
+    BATCH_LOSS,
+    CONSTANTS,
+    FOOTER_KEY,
+    OTHER_METRICS,
+    column_names,
+    metric_columns,
+    shard_path,
+    shard_schema,
+    study_path,
+)
+from dbtool.core.errors import DbtoolError
+from dbtool.core.files import finish, open_file, sha256_of, unfinished
+from dbtool.core.footer import Footer, FooterError, check_names, decode, encode
+from dbtool.core.manifest import ReleaseFile
+from dbtool.core.rows import Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+ROW_GROUP = 122_880
+"""Most rows of a row group: as many as DuckDB takes at a time."""
+# Values that repeat are stored once each; where more of them differ, bytes of equal weight together
+# compress better.
+_FEW_DISTINCT = 0.3
+_FEW_DIGITS = 6
+# So many rows tell how a column's values are, in a quarter of the time of a whole row group.
+_SAMPLE = 32_768
+# Of zstd: more takes longer and gains little.
+COMPRESSION_LEVEL = 5
+_OTHER_METRICS = msgspec.json.Decoder(dict[str, float | Literal["nan", "inf", "-inf"]])
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A shard in a release folder.
+
+    Attributes:
+        path: below the release folder, with forward slashes.
+        sha256: of the whole file, in hexadecimal.
+        bytes: its size.
+        footer: what it says of itself.
+    """
+
+    path: str
+    sha256: str
+    bytes: int
+    footer: Footer
+
+    @property
+    def rows(self) -> int:
+        """Its measurements."""
+        return sum(trial.measurements for trial in self.footer.trials)
+
+    @property
+    def listed(self) -> ReleaseFile:
+        """How a manifest lists it."""
+        return ReleaseFile(path=self.path, sha256=self.sha256, bytes=self.bytes, rows=self.rows)
+
+
+def write_shard(
+    release: Path,
+    footer: Footer,
+    tables: Iterable[pa.Table],
+    *,
+    compression_level: int = COMPRESSION_LEVEL,
+) -> Shard:
+    """Writes trials of one study as a shard.
+
+    Args:
+        release: the release folder.
+        footer: what the shard says of itself; rows are counted here.
+        tables: the rows, sorted by trial_id and step: trial_id, step and any of the metrics. At
+            least one table; no more than one lies in memory.
+        compression_level: of zstd, up to 22.
+
+    Raises:
+        FooterError: the footer or the rows are out of contract.
+        DbtoolError: the file cannot be written, for instance because the disk is full.
+    """
+    study = footer.study
+    check_names(study.workload)
+    name = study.workload.workload
+    folder = release / study_path(name, study.batch_size)
+    try:
+        with unfinished(folder) as (file, temporary):
+            footer = _write(file, footer, tables, compression_level)
+            file.flush()
+            sha256, size = sha256_of(temporary), temporary.stat().st_size
+            path = shard_path(name, study.batch_size, sha256)
+            finish(file, temporary, release / path)
+    except OSError as error:
+        raise not_written(folder, error) from error
+    return Shard(path, sha256, size, footer)
+
+
+def not_written(folder: Path, error: OSError) -> DbtoolError:
+    """The error for a shard that could not be written."""
+    return DbtoolError(
+        f"could not write a shard into {folder}: {error.strerror or error}; "
+        "free some space or choose another folder, then run the same command again"
+    )
+
+
+def read_footer(path: Path) -> Footer:
+    """What a shard says of itself.
+
+    Raises:
+        FooterError: it cannot be read, or is out of contract.
+    """
+    try:
+        with open_file(path) as opened, pq.ParquetFile(opened) as file:
+            return _footer(file)
+    except (pa.ArrowException, OSError) as error:
+        raise FooterError(_unreadable(error)) from error
+
+
+def read_tables(path: Path, columns: list[str] | None = None) -> Iterator[pa.Table]:
+    """The rows of a shard, one row group after the other.
+
+    Args:
+        path: the shard.
+        columns: their names; None: all.
+    """
+    with pq.ParquetFile(path) as file:
+        for group in range(file.num_row_groups):
+            yield file.read_row_group(group, columns)
+
+
+def check_shard(path: Path) -> Footer:
+    """Reads every row of a shard and holds them against its footer.
+
+    Raises:
+        FooterError: something about it is out of contract.
+    """
+    try:
+        with (
+            open_file(path) as opened,
+            pq.ParquetFile(opened, page_checksum_verification=True) as file,
+        ):
+            footer = _footer(file)
+            schema = file.schema_arrow.remove_metadata()
+            if [(field.name, field.type) for field in schema] != [
+                (field.name, field.type) for field in shard_schema()
+            ]:
+                raise FooterError("its columns are not those of a shard")
+            rows = Rows(footer)
+            for group in range(file.num_row_groups):
+                table = file.read_row_group(group)
+                table.validate(full=True)
+                _check_constants(table, footer)
+                _check_other_metrics(table[OTHER_METRICS])
+                rows.add(table)
+            rows.end()
+    except (pa.ArrowException, OSError) as error:
+        raise FooterError(_unreadable(error)) from error
+    return footer
+
+
+def _write(
+    file: BinaryIO, footer: Footer, tables: Iterable[pa.Table], compression_level: int
+) -> Footer:
+    """Writes tables as row groups, and the footer with their numbers of rows, which it returns."""
+    following = (part for table in tables for part in _parts(table))
+    first = next(following)
+    rows = Rows(footer)
+    constants = _constants(footer)
+    with pq.ParquetWriter(
+        file,
+        _written_schema(),
+        compression="zstd",
+        compression_level=compression_level,
+        write_page_checksum=True,
+        # A page a column of a row group: zstd looks for repeats within a page alone.
+        max_rows_per_page=ROW_GROUP,
+        data_page_size=8 << 20,
+        # Plain columns, which every engine reads alike.
+        store_schema=False,
+        **_encodings(first),
+    ) as writer:
+        part: pa.Table | None = first
+        while part is not None:
+            writer.write_table(_whole(part, rows.add(part), constants, footer))
+            part = next(following, None)
+        footer = msgspec.structs.replace(
+            footer,
+            trials=tuple(
+                msgspec.structs.replace(trial, measurements=count)
+                for trial, count in zip(footer.trials, rows.counts.tolist(), strict=True)
+            ),
+        )
+        text = encode(footer)
+        writer.add_key_value_metadata({FOOTER_KEY: text})
+    return decode(text)
+
+
+def _parts(table: pa.Table) -> Iterator[pa.Table]:
+    """A table in parts of a row group each; one without rows is one part."""
+    for start in range(0, max(len(table), 1), ROW_GROUP):
+        yield table.slice(start, ROW_GROUP)
+
+
+def _written_schema() -> pa.Schema:
+    """The schema of a shard, with names that repeat in every row as dictionaries."""
+    return pa.schema(
+        [
+            pa.field(field.name, pa.dictionary(pa.int32(), pa.string()), nullable=field.nullable)
+            if field.name in (*CONSTANTS, "status") and pa.types.is_string(field.type)
+            else field
+            for field in shard_schema()
+        ]
+    )
+
+
+def _constants(footer: Footer) -> Mapping[str, str | int]:
+    workload = footer.study.workload
+    return {
+        "workload": workload.workload,
+        "batch_size": footer.study.batch_size,
+        "dataset": workload.dataset,
+        "model": workload.model,
+        "optimizer": workload.optimizer,
+    }
+
+
+def _whole(
+    table: pa.Table, position: np.ndarray, constants: Mapping[str, str | int], footer: Footer
+) -> pa.Table:
+    """Rows with all columns of a shard.
+
+    Args:
+        table: trial_id, step and metrics.
+        position: [rows] of each one's trial in the footer.
+        constants: the columns that are the same in all rows.
+        footer: of the shard.
+    """
+    statuses = ("COMPLETE", "INCOMPLETE", "INFEASIBLE")
+    status = np.array([statuses.index(trial.status) for trial in footer.trials], np.int32)
+    columns = []
+    for field in _written_schema():
+        if field.name in constants:
+            columns.append(_repeated(constants[field.name], len(table), field.type))
+        elif field.name == "status":
+            columns.append(pa.DictionaryArray.from_arrays(status[position], pa.array(statuses)))
+        elif field.name in table.column_names:
+            columns.append(table[field.name].cast(field.type))
+        else:
+            columns.append(pa.nulls(len(table), field.type))
+    return pa.table(columns, schema=_written_schema())
+
+
+def _repeated(value: str | int, rows: int, kind: pa.DataType) -> pa.Array:
+    if isinstance(value, str):
+        return pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), pa.array([value]))
+    return pa.array(np.full(rows, value), kind)
+
+
+def _encodings(table: pa.Table) -> dict[str, object]:
+    """How the columns are encoded, from the first rows."""
+    encodings = {"step": "DELTA_BINARY_PACKED"}
+    table = table.slice(0, _SAMPLE)
+    for name in metric_columns():
+        if name in table.column_names and (name == BATCH_LOSS or _differ(table[name])):
+            # The bytes of a decimal of few digits repeat more as they stand.
+            few_digits = _have_few_digits(table[name])
+            encodings[name] = "PLAIN" if few_digits else "BYTE_STREAM_SPLIT"
+    dictionaries = [name for name in shard_schema().names if name not in encodings]
+    return {"use_dictionary": dictionaries, "column_encoding": encodings}
+
+
+def _differ(column: pa.ChunkedArray) -> bool:
+    """Whether most values of a column differ from each other."""
+    values = column.drop_null()
+    return len(values.unique()) > _FEW_DISTINCT * len(values)
+
+
+def _have_few_digits(column: pa.ChunkedArray) -> bool:
+    """Whether most values of a column are decimals of six digits after the point, or fewer."""
+    values = column.drop_null().to_numpy().astype(np.float64)
+    return bool((values.round(_FEW_DIGITS) == values).sum() * 2 > len(values))
+
+
+def _footer(file: pq.ParquetFile) -> Footer:
+    text = (file.metadata.metadata or {}).get(FOOTER_KEY.encode())
+    if text is None:
+        raise FooterError("it is not a shard: its metadata has no footer of dbtool's")
+    return decode(text)
+
+
+def _check_constants(table: pa.Table, footer: Footer) -> None:
+    """Holds the columns that the footer repeats against it.
+
+    Raises:
+        FooterError: they differ.
+    """
+    for name, value in _constants(footer).items():
+        if table[name].null_count or not set(table[name].unique().to_pylist()) <= {value}:
+            raise FooterError(f"its column {name} is not {value!r} throughout")
+    pairs = table.select(["trial_id", "status"]).group_by(["trial_id", "status"]).aggregate([])
+    found = dict(zip(pairs["trial_id"].to_pylist(), pairs["status"].to_pylist(), strict=True))
+    listed = {trial.trial_id: trial.status for trial in footer.trials}
+    for trial, status in found.items():
+        if listed.get(trial, status) != status or len(pairs) != len(found):
+            raise FooterError(f"trial {trial} has another status in its rows than in its footer")
+
+
+def _check_other_metrics(column: pa.ChunkedArray) -> None:
+    """Refuses what is no object of numbers, or holds a metric that has a column.
+
+    Raises:
+        FooterError: there is such a row.
+    """
+    for text in column.drop_null().to_pylist():
+        try:
+            metrics = _OTHER_METRICS.decode(text)
+        except msgspec.MsgspecError as error:
+            raise FooterError(f"its column {OTHER_METRICS} holds more than numbers") from error
+        if not metrics.keys().isdisjoint(column_names()):
+            name = min(metrics.keys() & set(column_names()))
+            raise FooterError(f"its column {OTHER_METRICS} holds {name}, which has a column")
+
+
+def _unreadable(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"it cannot be read ({error.strerror})"
+    return "it is not a readable Parquet file"

@@ -1,1 +1,0 @@
-"""Measurements as files for other programs, which appear whole or not at all."""

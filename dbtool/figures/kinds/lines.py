@@ -1,0 +1,180 @@
+"""Markers joined by a line, against batch size or sparsity: steps, values and metaparameters."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from dbtool.figures import marks
+from dbtool.figures.kinds.renderer import Renderer
+from dbtool.figures.names import readable
+from dbtool.figures.scales import Span, equal_octaves, given_span, set_scales, span_of
+from dbtool.figures.style import FAINT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.axes import Axes
+
+    from dbtool.figures.panels import Curve, Panel
+    from dbtool.figures.scales import Size
+    from dbtool.figures.specs import Scale
+
+# Octaves between the outermost points and the ends of an axis.
+MARGIN = 0.7
+FEWEST_OCTAVES = 4.0
+# A border of the searched range this many octaves from a point is drawn.
+NEAR_BORDER = 1.5
+# A list of more batch sizes than this is left to the CSV.
+MOST_LISTED = 12
+
+
+@dataclass(frozen=True)
+class LineRenderer(Renderer):
+    """Curves with markers, lines to compare with, and what could not be drawn.
+
+    Attributes:
+        point: see `Renderer`, which has all other attributes.
+        guides: the lines to compare with, by their columns.
+        counts_steps: whether a point is missing where no trial reached a goal; crosses say so.
+        equal: whether octaves are to be equally long on both axes.
+        room_below: the share of spare vertical room below: that is where perfect scaling leads,
+            while scaling rules lead upwards.
+        whole: what the horizontal axis holds in any case.
+    """
+
+    point: str
+    labels: tuple[str, str] = ("batch size", "steps to result")
+    scales: tuple[Scale, Scale] = ("log2", "log2")
+    guides: tuple[str, ...] = ()
+    counts_steps: bool = True
+    equal: bool = True
+    room_below: float = 0.7
+    whole: tuple[float, ...] = ()
+    aspects: tuple[float, float, float] = (0.76, 0.82, 0.9)
+    page: float = 5.4
+
+    def remark(self, panel: Panel) -> str:
+        """The batch size that a normalised panel is relative to; none where no curve has points."""
+        size = panel.first("normalise_at") if panel.kind == "normalised" else None
+        return "" if size is None else f"relative to batch size {size:,}"
+
+    def draw(self, axes: Axes, panel: Panel, size: Size) -> None:
+        """Draws curves and guides, crosses where there is no point, and rings at borders."""
+        crowded = [curve for curve in panel.curves if any(curve.column("at_border"))]
+        x, y = self._spans(panel, _near_borders(panel, crowded), size)
+        set_scales(axes, panel.scales, x, y, size)
+        for curve in crowded:
+            _shade_beyond(axes, curve)
+        marks.draw_guides(axes, panel, self.guides)
+        positive = panel.scales[1] != "linear"
+        for index, curve in enumerate(panel.curves):
+            marks.draw_curve(axes, curve, 3 + index, positive=positive)
+            marks.dots(
+                axes,
+                curve.marked("at_border"),
+                zorder=3 + index,
+                label=f"ring: {curve.name}",
+                **marks.KEY["ring"].look,
+            )
+        if self.counts_steps:
+            marks.draw_unreached(axes, panel)
+        if not any(y > 0 or not positive for y in panel.values("y")):
+            why = "no trial reached the goal" if self.counts_steps else "no value within the budget"
+            marks.write_in_middle(axes, why)
+
+    def _spans(self, panel: Panel, borders: list[float], size: Size) -> tuple[Span, Span]:
+        """How far the axes reach."""
+        x_scale, y_scale = panel.scales
+        xs, ys = [*panel.values("x"), *self.whole], panel.values("y")
+        if not self.counts_steps:
+            y = given_span(panel, "y", y_scale) or span_of(ys, y_scale, 1e-6, 0.07)
+            return span_of(xs, x_scale, 3.0, 0.05), y
+        y = span_of([*ys, *borders], y_scale, FEWEST_OCTAVES).widened(MARGIN, MARGIN)
+        if x_scale == "linear":
+            x = span_of(xs, x_scale, 1.0, 0.04)
+        else:
+            x = span_of(xs, x_scale, FEWEST_OCTAVES).widened(MARGIN, MARGIN)
+        if self.equal:
+            guided = any(panel.first(name) is not None for name in self.guides)
+            below = self.room_below if guided else 0.5
+            x, y = equal_octaves(x, y, size, below)
+            # No batch size lies far below 1.
+            up = max(0.0, -MARGIN - x.low)
+            x = Span(x.low + up, x.high + up)
+        return x, _with_room_above(y, ys, marks.room_for_crosses(panel, size.height))
+
+    def sample(self, name: str, release_index: int) -> Mapping[str, Any]:  # noqa: ARG002
+        """A marker on a line."""
+        return marks.curve_look(release_index)
+
+    def notes(self, rows: pl.DataFrame) -> list[str]:
+        """Points without a value, and why; and those that a closer look leaves out."""
+        if not self.counts_steps:
+            return _where("No finite value", rows, pl.col("y").is_null()) + super().notes(rows)
+        x = "sparsity" if self.whole else "batch size"
+        notes = _where("Goal not reached", rows, pl.col("steps").is_null(), x)
+        notes += _where("Goal passed before step 1", rows, pl.col("steps") == 0, x)
+        missing = rows.filter(pl.col("y").is_null() & (pl.col("steps") > 0))["series"]
+        if len(missing) and "normalise_at" in rows.columns:
+            notes.append(
+                "Not drawn, for want of steps at the batch size to divide by: "
+                f"{', '.join(map(readable, missing.unique(maintain_order=True)))}."
+            )
+        return notes
+
+
+def _with_room_above(span: Span, ys: list[float], share: float) -> Span:
+    """A stretch in octaves, longer where the highest value would lie below the crosses."""
+    highest = max(ys, default=0.0)
+    if not share or highest <= 0:
+        return span
+    needed = span.low + (math.log2(highest) + 0.3 - span.low) / (1 - share)
+    return Span(span.low, max(span.high, needed))
+
+
+def _near_borders(panel: Panel, crowded: list[Curve]) -> list[float]:
+    """The borders of searched ranges that trials at a border came near."""
+    ys = [y for y in panel.values("y") if y > 0]
+    borders = {end for curve in crowded for name in ("low", "high") for end in curve.column(name)}
+    return [
+        border
+        for border in borders
+        if border and any(abs(math.log2(border / y)) < NEAR_BORDER for y in ys)
+    ]
+
+
+def _shade_beyond(axes: Axes, curve: Curve) -> None:
+    """Shades what lies outside the searched range, which may be another one at every batch size."""
+    rows = [row for row in curve.columns("x", "low", "high") if None not in row]
+    if not rows:
+        return
+    # Steps change half-way between two batch sizes, on the axis's scale.
+    left, right = axes.get_xlim()
+    middles = [math.sqrt(a[0] * b[0]) for a, b in pairwise(rows)]
+    xs = [edge for pair in pairwise([left, *middles, right]) for edge in pair]
+    bottom, top = axes.get_ylim()
+    lows = [max(low, bottom) for _, low, _ in rows for _ in range(2)]
+    highs = [min(high, top) for _, _, high in rows for _ in range(2)]
+    for edges, end in ((lows, bottom), (highs, top)):
+        axes.fill_between(xs, edges, end, color=FAINT, lw=0, zorder=0, label="beyond")
+
+
+def _where(what: str, rows: pl.DataFrame, where: pl.Expr, x: str = "batch size") -> list[str]:
+    """Where something is so, a sentence or none: "WHAT: CURVE (PANEL) at X 1, 2; …"."""
+    several = rows["release"].n_unique() > 1
+    found = rows.filter(where)
+    grouped = found.group_by("panel", "series", "release", maintain_order=True).agg("x")
+    if grouped.height > MOST_LISTED:
+        return [f"{what}: at {found.height} points of {grouped.height} curves (see the CSV)."]
+    parts = []
+    for panel, series, release, sizes in grouped.iter_rows():
+        title, curve = readable(panel), readable(series)
+        name = title if curve in title else f"{curve} ({title})"
+        origin = f" in {release}" if several else ""
+        parts.append(f"{name}{origin} at {x} {', '.join(f'{size:,}' for size in sizes)}")
+    return [f"{what}: {'; '.join(parts)}."] if parts else []

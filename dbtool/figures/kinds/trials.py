@@ -1,0 +1,246 @@
+"""Every trial of a search by what became of it: over two metaparameters, or one and batch size."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+from matplotlib.collections import PolyCollection
+from matplotlib.patches import Rectangle
+
+from dbtool.figures import marks
+from dbtool.figures.kinds.renderer import Renderer
+from dbtool.figures.names import readable
+from dbtool.figures.scales import OCTAVES_A_DECADE, given_span, set_scales, span_of
+from dbtool.figures.style import BAND, PERFECT, QUIET, TINY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from matplotlib.axes import Axes
+
+    from dbtool.figures.panels import Curve, Panel
+    from dbtool.figures.scales import Size, Span
+    from dbtool.figures.specs import Scale
+
+ACHIEVED, NOT_ACHIEVED, INFEASIBLE = "goal achieved", "goal not achieved", "infeasible"
+# By the index of a release; the crosses of infeasible trials differ from its dots.
+DOTS = ("o", "s", "D", "v", "P")
+SIZES: Mapping[str, float] = {ACHIEVED: 3.2, NOT_ACHIEVED: 2.6, INFEASIBLE: 2.9}
+# More contours than this a panel would be a hatching.
+MOST_CONTOURS = 6
+# A contour's label stands in from the edge that it runs into.
+LABEL_INSET = 0.015
+# In sizes of their type, with what rotating them adds.
+LABEL_HEIGHT = 1.8
+LEAST_ROOM_FOR_LABEL = 0.3
+# Octaves from a batch size to the lanes of its outcomes, and half the width of its column.
+LANES: Mapping[str, float] = {ACHIEVED: -0.22, INFEASIBLE: 0.22}
+HALF_COLUMN = 0.36
+
+
+class _OutcomeRenderer(Renderer):
+    """What the two kinds have in common: trials as dots, crosses and stars."""
+
+    def sample(self, name: str, release_index: int) -> Mapping[str, Any]:
+        """A dot or a cross."""
+        crossed = name == INFEASIBLE
+        return {
+            "linestyle": "none",
+            "marker": (marks.CROSSES if crossed else DOTS)[release_index % len(DOTS)],
+            "markersize": SIZES.get(name, SIZES[ACHIEVED]),
+            "markeredgewidth": 0.8 if crossed else 0.0,
+        }
+
+    def draw_trials(self, axes: Axes, curve: Curve, xs: Sequence[float]) -> None:
+        """Draws the trials of one outcome, as one artist, and stars on those that were first."""
+        rows = list(zip(xs, curve.column("y"), curve.column("best"), strict=True))
+        marks.dots(
+            axes,
+            [(x, y) for x, y, _ in rows],
+            color=curve.colour,
+            zorder=4 if curve.name == ACHIEVED else 3,
+            label=f"trials: {curve.name}",
+            **self.sample(curve.name, curve.release_index),
+        )
+        marks.dots(
+            axes,
+            [(x, y) for x, y, best in rows if best and _on(axes, x, y)],
+            zorder=6,
+            clip_on=False,
+            label=f"best: {curve.release}",
+            **{**marks.KEY["best"].look, "markerfacecolor": marks.star_face(curve.release_index)},
+        )
+
+
+@dataclass(frozen=True)
+class ScatterRenderer(_OutcomeRenderer):
+    """Dots on two logarithmic axes over contours of constant effective learning rate."""
+
+    point: str = "A point is one trial, complete or infeasible, of the search at one batch size."
+    labels: tuple[str, str] = ("learning rate", "1 \N{MINUS SIGN} momentum")
+    scales: tuple[Scale, Scale] = ("log10", "log10")
+    page: float = 4.8
+    aspects: tuple[float, float, float] = (0.76, 0.8, 0.95)
+
+    def remark(self, panel: Panel) -> str:
+        """The budget, where there is one."""
+        most_steps = panel.first("most_steps")
+        return "" if most_steps is None else f"within {most_steps:,} steps"
+
+    def draw(self, axes: Axes, panel: Panel, size: Size) -> None:
+        """Draws search space, contours and trials, and a star on the first to get there."""
+        momentum = len(set(panel.values("y"))) > 1
+        x, y = (
+            given_span(panel, axis, "log10")
+            or span_of(panel.values(axis, f"{axis}_low", f"{axis}_high"), "log10", least, 0.08)
+            for axis, least in (("x", OCTAVES_A_DECADE), ("y", OCTAVES_A_DECADE * momentum))
+        )
+        set_scales(axes, panel.scales, x, y, size)
+        axes.grid(visible=False)
+        _draw_space(axes, panel)
+        if momentum:
+            _draw_contours(axes, x, y, size)
+        else:
+            only = panel.values("y")[0]
+            axes.set_yticks([only], labels=[f"{only:g}"])
+            axes.set_yticks([], minor=True)
+        for curve in reversed(panel.curves):
+            self.draw_trials(axes, curve, curve.column("x"))
+
+    def notes(self, rows: pl.DataFrame) -> list[str]:
+        """Panels in which no trial reached the goal, and trials that lie beyond the axes."""
+        reached = rows.group_by("panel", "release", maintain_order=True).agg(
+            pl.col("series").eq(ACHIEVED).any().alias("any")
+        )
+        several = rows["release"].n_unique() > 1
+        panels = [
+            readable(panel) + (f" in {release}" if several else "")
+            for panel, release, any_reached in reached.iter_rows()
+            if not any_reached
+        ]
+        notes = [f"No trial reached the goal: {'; '.join(panels)}."] if panels else []
+        return notes + super().notes(rows)
+
+
+def _on(axes: Axes, x: float, y: float) -> bool:
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    return left <= x <= right and bottom <= y <= top
+
+
+def _draw_space(axes: Axes, panel: Panel) -> None:
+    """Frames the search space; of several, the one that holds all."""
+    xs, ys = panel.values("x_low", "x_high"), panel.values("y_low", "y_high")
+    if not xs or not ys:
+        return
+    axes.add_patch(
+        Rectangle(
+            (min(xs), min(ys)),
+            max(xs) - min(xs),
+            max(ys) - min(ys),
+            fill=False,
+            edgecolor=QUIET,
+            linewidth=0.8,
+            linestyle=marks.FRAME,
+            zorder=1.5,
+            label="search space",
+        )
+    )
+
+
+def _draw_contours(axes: Axes, x: Span, y: Span, size: Size) -> None:
+    """Draws lines of constant learning rate / (1 - momentum), a decade or more apart, with labels.
+
+    Args:
+        axes: whose scales are set.
+        x: of the learning rate, from edge to edge.
+        y: of 1 - momentum.
+        size: of the axes.
+    """
+    low, high = ((x.low - y.high) / OCTAVES_A_DECADE, (x.high - y.low) / OCTAVES_A_DECADE)
+    exponents = range(math.ceil(low + 0.2), math.floor(high - 0.2) + 1)
+    every = max(1, math.ceil(len(exponents) / MOST_CONTOURS))
+    angle = math.degrees(math.atan((size.height / y.length) / (size.width / x.length)))
+    top = y.high - TINY * LABEL_HEIGHT / 72 / size.height * y.length
+    for exponent in exponents:
+        if exponent % every:
+            continue
+        # On the axes, log2(1 - momentum) = log2(learning rate) - shift.
+        shift = exponent * OCTAVES_A_DECADE
+        left, right = max(x.low, y.low + shift), min(x.high, y.high + shift)
+        ends = [2**left, 2**right]
+        heights = [end / 10.0**exponent for end in ends]
+        axes.plot(ends, heights, color=PERFECT, linewidth=0.6, zorder=1, label="contours")
+        if (right - left) / x.length * size.width < LEAST_ROOM_FOR_LABEL:
+            continue
+        at = min(right - LABEL_INSET * x.length, top + shift)
+        axes.text(
+            2**at,
+            2 ** (at - shift),
+            rf"$\mathdefault{{10^{{{exponent}}}}}$",
+            fontsize=TINY,
+            color=QUIET,
+            rotation=angle,
+            rotation_mode="anchor",
+            ha="right",
+            va="bottom",
+            zorder=5,
+            bbox={"facecolor": "white", "alpha": 0.85, "linewidth": 0, "pad": 0.4},
+        )
+
+
+@dataclass(frozen=True)
+class GridRenderer(_OutcomeRenderer):
+    """A column a batch size, in it a lane an outcome, in it a dot a trial at its value."""
+
+    point: str = (
+        "A point is one trial, complete or infeasible, at its value of the metaparameter; the "
+        "outcomes of a batch size stand side by side."
+    )
+    labels: tuple[str, str] = ("batch size", "value")
+    scales: tuple[Scale, Scale] = ("log2", "log10")
+    page: float = 7.0
+    aspects: tuple[float, float, float] = (0.25, 0.45, 0.7)
+
+    def draw(self, axes: Axes, panel: Panel, size: Size) -> None:
+        """Draws the searched range of each batch size as a band, and the trials over it."""
+        scale: Scale = "linear" if panel.first("scale") == "linear" else "log10"
+        x = span_of(panel.values("x"), "log2", 0.0).widened(0.75, 0.75)
+        least = 1e-6 if scale == "linear" else 1.7
+        y = span_of(panel.values("y", "low", "high"), scale, least, 0.07)
+        set_scales(axes, ("log2", scale), x, y, size)
+        axes.grid(visible=False, axis="x")
+        _draw_bands(axes, panel)
+        for curve in panel.curves:
+            lane = 2.0 ** LANES.get(curve.name, 0.0)
+            self.draw_trials(axes, curve, [x * lane for x in curve.column("x")])
+
+    def notes(self, rows: pl.DataFrame) -> list[str]:
+        """Batch sizes at which no trial reached the goal."""
+        reached = set(rows.filter(rows["series"] == ACHIEVED)["x"])
+        missing = sorted(set(rows["x"]) - reached)
+        sizes = ", ".join(f"{size:,}" for size in missing)
+        return [f"No trial reached the goal at batch size {sizes}."] if missing else []
+
+
+def _draw_bands(axes: Axes, panel: Panel) -> None:
+    """Draws the searched range of each batch size, as one artist."""
+    ranges = {
+        row
+        for curve in panel.curves
+        for row in curve.columns("x", "low", "high")
+        if None not in row
+    }
+    if not ranges:
+        return
+    half = 2.0**HALF_COLUMN
+    boxes = [
+        [(x / half, low), (x * half, low), (x * half, high), (x / half, high)]
+        for x, low, high in sorted(ranges)
+    ]
+    axes.add_collection(
+        PolyCollection(boxes, facecolors=BAND, linewidths=0, zorder=0.5, label="searched range"),
+        autolim=False,
+    )

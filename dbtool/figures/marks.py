@@ -1,0 +1,234 @@
+"""Marks that several kinds share, and what the key says of them.
+
+An artist's label is the name of its mark in KEY, and after a colon the curve it belongs to: so the
+key explains what is drawn, and nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dbtool.figures.style import ACCENT, BAND, FAINT, INK, LABEL, PERFECT, QUIET, RING, STAR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from matplotlib.axes import Axes
+
+    from dbtool.figures.panels import Curve, Panel
+
+# By the index of a release, as are the crosses.
+MARKERS = ("^", "o", "s", "D", "v")
+DASHES: tuple[Any, ...] = (
+    "-",
+    (0, (2.6, 1.1)),
+    (0, (1.0, 1.0)),
+    (0, (5, 1.2, 1, 1.2)),
+    (0, (8, 2)),
+)
+CROSSES = ("x", "+", "1", "2", "3")
+DASHED, DOTTED, FRAME = (0, (4, 2.2)), (0, (1, 1.8)), (0, (1, 1.6))
+# Points.
+MARKER_SIZE, CURVE_WIDTH, RING_SIZE = 4.6, 1.2, 5.5
+FAINT_LINE = "#b4bcc6"
+# Slopes, between logarithmic axes, of lines to compare with; by the columns that hold them.
+SLOPES: Mapping[str, float] = {"perfect": -1.0, "linear": 1.0, "square_root": 0.5}
+# Crosses hang from the top edge, a row a curve, while there is room for rows.
+CROSS_TOP, CROSS_STEP, CROSS_ROOM = 0.97, 0.045, 0.27
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A line or a mark that a legend or the key explains.
+
+    Attributes:
+        text: what it means.
+        shape: what it is in words, for a caption that stands without the picture; "" in legends.
+        look: the properties of a Line2D.
+    """
+
+    text: str
+    shape: str
+    look: dict[str, Any]
+
+
+def _line(text: str, shape: str, **look: Any) -> Mark:
+    return Mark(text, shape, {"linestyle": "-", "color": PERFECT, "linewidth": 1.0} | look)
+
+
+def _dot(text: str, shape: str, marker: str, size: float, **look: Any) -> Mark:
+    dot = {"linestyle": "none", "marker": marker, "markersize": size, "color": QUIET}
+    return Mark(text, shape, dot | look)
+
+
+_BAND = {"linewidth": 6.0, "solid_capstyle": "butt"}
+_FIRST = "the trial that reached the goal first"
+KEY: Mapping[str, Mark] = {
+    "perfect": _line("perfect scaling", "dashed line", linestyle=DASHED),
+    "linear": _line("linear scaling", "dashed line", linestyle=DASHED),
+    "square_root": _line("square-root scaling", "dotted line", linestyle=DOTTED),
+    "hollow": _dot(
+        "fewer trials than asked for",
+        "hollow marker",
+        MARKERS[0],
+        MARKER_SIZE,
+        markerfacecolor="white",
+    ),
+    "unreached": _dot(
+        "no trial reached the goal", "cross at the top", CROSSES[0], 4.2, markeredgewidth=1.2
+    ),
+    "ring": _dot(
+        "within 5 % of the border of the searched range",
+        "ring",
+        "o",
+        8.5,
+        markerfacecolor="none",
+        color=RING,
+    ),
+    "beyond": _line("beyond the searched range", "shading", color=FAINT, **_BAND),
+    "best": _dot(_FIRST, "star", "*", 10.0, markeredgewidth=0.8, color=INK, markerfacecolor=STAR),
+    "contours": _line("constant effective learning rate", "thin line", linewidth=0.6),
+    "search space": _line(
+        "search space", "dotted frame", linestyle=FRAME, color=QUIET, linewidth=0.8
+    ),
+    "searched range": _line("searched range", "band", color=BAND, **_BAND),
+    "first": _line(_FIRST, "strong line", color=ACCENT, linewidth=CURVE_WIDTH),
+    "others": _line("the other trials of the study", "faint line", color=FAINT_LINE, linewidth=0.8),
+    "goal": _line("goal", "dashed line", linestyle=DASHED),
+    "read off": _dot(
+        "where steps to result are read off", "ring", "o", RING_SIZE, markerfacecolor="white"
+    ),
+}
+
+
+def star_face(release_index: int) -> str:
+    """What the stars of a release are filled with."""
+    return "white" if release_index else STAR
+
+
+def dots(axes: Axes, points: Iterable[tuple[float, float]], **look: Any) -> None:
+    """Draws marks that no line joins, as one artist; nothing where there are no points."""
+    found = list(points)
+    if found:
+        axes.plot(*zip(*found, strict=True), **{"linestyle": "none"} | look)
+
+
+def curve_look(release_index: int) -> dict[str, Any]:
+    """How a curve with markers looks in a release, all but its colour."""
+    return {
+        "marker": MARKERS[release_index % len(MARKERS)],
+        "linestyle": DASHES[release_index % len(DASHES)],
+        "markersize": MARKER_SIZE,
+        "linewidth": 1.4,
+    }
+
+
+def draw_curve(axes: Axes, curve: Curve, order: float, *, positive: bool) -> None:
+    """Draws markers joined by a line, which breaks where there is no point.
+
+    Args:
+        axes: to draw in.
+        curve: with the columns x, y, trials and asked_trials.
+        order: what lies over what.
+        positive: whether the vertical axis has room for positive values alone.
+    """
+    xs = curve.column("x")
+    ys = [
+        math.nan if y is None or not math.isfinite(y) or (positive and y <= 0) else y
+        for y in curve.column("y")
+    ]
+    look = curve_look(curve.release_index) | {"color": curve.colour}
+    axes.plot(xs, ys, **look | {"marker": "", "label": f"line: {curve.name}", "zorder": order})
+    points = [
+        (x, y, fewer)
+        for x, y, fewer in zip(xs, ys, curve.fewer(), strict=True)
+        if not math.isnan(y)
+    ]
+    for hollow in (False, True):
+        dots(
+            axes,
+            [(x, y) for x, y, fewer in points if fewer == hollow],
+            label=f"{'hollow' if hollow else 'full'}: {curve.name}",
+            markerfacecolor="white" if hollow else curve.colour,
+            zorder=order + 0.5,
+            **look | {"linestyle": "none"},
+        )
+
+
+def draw_guides(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
+    """Draws each line to compare with once, grey where all curves have the same."""
+    for name in names:
+        guides = _guides(panel, name)
+        shared = len(guides) == 1
+        for curve, points in guides:
+            if len(points) > 1:
+                axes.plot(
+                    *zip(*sorted(points.items()), strict=True),
+                    linestyle=KEY[name].look["linestyle"],
+                    linewidth=1.0 if shared else 0.8,
+                    color=PERFECT if shared else curve.colour,
+                    alpha=1.0 if shared else 0.65,
+                    zorder=2,
+                    label=f"{name}: {curve.name}",
+                )
+
+
+def _guides(panel: Panel, name: str) -> list[tuple[Curve, dict[float, float]]]:
+    """The lines of a name, each with its first curve and the points of all curves that lie on it.
+
+    Drawn apart, dashes of curves that start elsewhere on the line would fill each other's gaps.
+    """
+    guides: dict[float, tuple[Curve, dict[float, float]]] = {}
+    for curve in panel.curves:
+        points = {x: y for x, y in curve.columns("x", name) if y is not None and y > 0}
+        if points:
+            x, y = next(iter(points.items()))
+            own = y / x ** SLOPES[name]
+            height = next((known for known in guides if math.isclose(known, own)), own)
+            guides.setdefault(height, (curve, {}))[1].update(points)
+    return list(guides.values())
+
+
+def draw_unreached(axes: Axes, panel: Panel) -> None:
+    """Marks at the top edge the x at which no trial reached the goal, a row a curve."""
+    rows = [curve for curve in panel.curves if curve.unreached()]
+    for row, curve in enumerate(rows):
+        cross = {"marker": CROSSES[curve.release_index % len(CROSSES)], "color": curve.colour}
+        dots(
+            axes,
+            [(x, CROSS_TOP - _cross_step(panel) * row) for x in curve.unreached()],
+            transform=axes.get_xaxis_transform(),
+            clip_on=False,
+            zorder=9,
+            label=f"unreached: {curve.name}",
+            **KEY["unreached"].look | cross,
+        )
+
+
+def room_for_crosses(panel: Panel, height: float) -> float:
+    """The share of the axes' height that the crosses at the top take; 0 without any."""
+    rows = sum(bool(curve.unreached()) for curve in panel.curves)
+    if not rows:
+        return 0.0
+    return min(0.4, 1 - CROSS_TOP + _cross_step(panel) * (rows - 1) + 0.09 / height)
+
+
+def _cross_step(panel: Panel) -> float:
+    return min(CROSS_STEP, CROSS_ROOM / len(panel.curves))
+
+
+def write_in_middle(axes: Axes, text: str) -> None:
+    """Says in the middle of empty axes why they are, in place of numbers along the vertical one."""
+    axes.set_yticks([])
+    axes.set_yticks([], minor=True)
+    axes.annotate(
+        text,
+        (0.5, 0.5),
+        xycoords="axes fraction",
+        ha="center",
+        va="center",
+        size=LABEL,
+        color=QUIET,
+    )

@@ -1,0 +1,143 @@
+"""The registry of figures: what each is called, what it asks, and the query that answers it."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import msgspec
+
+from dbtool.core.errors import unknown
+from dbtool.core.resources import queries_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Kind: TypeAlias = Literal[
+    "steps_to_result",
+    "normalised",
+    "metaparameter",
+    "best",
+    "against",
+    "scatter",
+    "grid",
+    "curves",
+]
+Scale: TypeAlias = Literal["log2", "log10", "linear"]
+
+FORMATS = ("png", "pdf", "svg")
+DATA_FORMATS = ("csv", "json", "parquet")
+_NUMBER = re.compile(r"(?:fig(?:ure)?\.?[ _-]?)?0*([1-9][0-9]*[a-z]?)", re.IGNORECASE)
+
+
+class FigureSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A figure, as figures.toml describes it.
+
+    Attributes:
+        name: what it is called; also the stem of the files it is written to.
+        title: the heading above the panels.
+        question: what the figure answers, one sentence.
+        kind: which points the query returns, where its rows do not say so themselves.
+        heading: where the figure was first published, or that it is this project's own.
+        like: the figure of the paper that it is drawn as; "" where it is one itself.
+        query: the stem of the query's file; "" for the name.
+        x_label: of the horizontal axis; "" where the kind or the rows tell it.
+        y_label: the same along the vertical axis.
+        x_scale: of the horizontal axis; None: the kind's.
+        y_scale: of the vertical axis; None: the kind's.
+        columns: panels side by side where there are enough of them.
+        takes_workloads: whether a request may name workloads.
+        workloads: those that a query of any workloads is given for this figure.
+        takes_only: which of the workloads with a goal the query draws, as in "workloads that
+            search a momentum"; "": all.
+        in_published: whether the published release has what the figure is about.
+    """
+
+    name: str
+    title: str
+    question: str
+    kind: Kind
+    heading: str = ""
+    like: str = ""
+    query: str = ""
+    x_label: str = ""
+    y_label: str = ""
+    x_scale: Scale | None = None
+    y_scale: Scale | None = None
+    columns: int = 3
+    takes_workloads: bool = False
+    workloads: tuple[str, ...] = ()
+    takes_only: str = ""
+    in_published: bool = True
+
+    @property
+    def number(self) -> str:
+        """Its number in the paper, such as "1" or "9a"; "" where it has none."""
+        found = _NUMBER.fullmatch(self.name)
+        return found[1] if found else ""
+
+    @property
+    def label(self) -> str:
+        """Its number in the paper, or its name."""
+        return f"Figure {self.number}" if self.number else self.name
+
+    @property
+    def full_name(self) -> str:
+        """Its title, after its number where it has one."""
+        return f"{self.label}: {self.title}" if self.number else self.title
+
+    @property
+    def source(self) -> str:
+        """Where it was first published, or what it is like."""
+        if self.number:
+            return f"{self.heading}, figure {self.number}"
+        return f"{self.heading}; {self.like}" if self.like else self.heading
+
+    @property
+    def command(self) -> str:
+        """The command that draws it."""
+        return f"dbtool plot {self.number or self.name}"
+
+    @property
+    def query_path(self) -> Path:
+        """The query's file."""
+        stem = self.query or self.name.replace("-", "_")
+        return queries_folder() / "figures" / f"{stem}.sql"
+
+
+class _Source(msgspec.Struct):
+    title: str
+    figure: list[FigureSpec]
+
+
+def _registered() -> tuple[FigureSpec, ...]:
+    text = files("dbtool.figures").joinpath("figures.toml").read_text(encoding="utf-8")
+    sources = msgspec.toml.decode(text, type=dict[str, list[_Source]])["source"]
+    return tuple(
+        msgspec.structs.replace(spec, heading=source.title)
+        for source in sources
+        for spec in source.figure
+    )
+
+
+FIGURES = _registered()
+"""Every figure, in the order of figures.toml."""
+
+
+def find_figure(word: str) -> FigureSpec:
+    """The figure that a word names: its name, or its number in the paper ("1", "01", "9a").
+
+    Raises:
+        UsageError: no figure is called that.
+
+    Example:
+        >>> find_figure("9a").title
+        'Where trials reach the goal within one epoch'
+    """
+    name = word.strip().lower().replace("_", "-")
+    number = _NUMBER.fullmatch(name)
+    for spec in FIGURES:
+        if spec.name.replace("_", "-") == name or (number and spec.number == number[1]):
+            return spec
+    raise unknown("figure", word, [spec.name for spec in FIGURES], "dbtool plot --list")

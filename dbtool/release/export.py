@@ -1,0 +1,187 @@
+"""Writes measurements into files of other programs' formats, whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+import duckdb
+import pyarrow as pa
+
+from dbtool.core.contract import OTHER_METRICS, metric_columns
+from dbtool.core.errors import first_sentence
+from dbtool.core.resources import schema_folder
+from dbtool.release.building import building
+from dbtool.release.file_format import FileFormat
+from dbtool.release.original import refuse_folders, write_study, writing
+from dbtool.release.selection import read_rows, select
+from dbtool.store.relations import SCHEMA_FILES
+from dbtool.store.statements import interruptible, sql_text, table_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from dbtool.release.original import OnTrials
+    from dbtool.release.selection import Selection, Study, Trial
+    from dbtool.store.database import Database
+
+
+_COPY = {
+    FileFormat.PARQUET: "FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2",
+    FileFormat.CSV: "FORMAT csv",
+    FileFormat.JSONL: "FORMAT json",
+}
+_TEXTS = {FileFormat.CSV, FileFormat.JSONL}
+
+
+def export(
+    db: Database,
+    out: Path,
+    file_format: FileFormat,
+    workload: str | Iterable[str] | None = None,
+    *,
+    batch_size: int | Iterable[int] | None = None,
+    release: str | None = None,
+    on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> list[Study]:
+    """Writes measurements by release, workload, batch size, trial and step.
+
+    Memory holds some hundred thousand of them at a time, or one trial's.
+
+    Args:
+        db: the database.
+        out: the file, or for the original layout the folder or tar file; not there yet.
+        file_format: what it shall hold.
+        workload: names or patterns; None: all.
+        batch_size: of studies with these batch sizes alone.
+        release: of this release alone.
+        on_progress: called now and then with the number of measurements that are written and that
+            of all.
+
+    Returns:
+        The studies that were written.
+
+    Raises:
+        UsageError: something is there already, a name is not, or the layout cannot hold what was
+            chosen.
+        DbtoolError: a shard is damaged, or writing failed; nothing is left of it then.
+
+    Example:
+        >>> with dbtool.open() as db:
+        ...     export(db, Path("mnist.parquet"), FileFormat.PARQUET, "mnist/*")
+    """
+    selection = select(db, workload, batch_size, release)
+    studies = selection.studies
+    done, total = 0, sum(trial.measurements for study in studies for trial in study.trials)
+
+    def on_trials(trials: Sequence[Trial]) -> None:
+        nonlocal done
+        done += sum(trial.measurements for trial in trials)
+        on_progress(done, total)
+
+    if file_format is FileFormat.ORIGINAL:
+        refuse_folders(studies)
+    with building(out) as path, db.cursor() as cursor:
+        if file_format is FileFormat.ORIGINAL:
+            with writing(path) as put:
+                for study in studies:
+                    write_study(cursor, study, put, on_trials)
+        else:
+            with _rows(cursor, studies, file_format, on_trials) as rows:
+                if file_format is FileFormat.ARROW:
+                    _write_arrow(path, rows)
+                elif file_format is FileFormat.DUCKDB:
+                    _write_database(path, selection, rows)
+                else:
+                    _copy(path, file_format, rows)
+    return studies
+
+
+def _write_arrow(path: Path, rows: pa.RecordBatchReader) -> None:
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with (
+        pa.OSFile(str(path), "wb") as file,
+        pa.ipc.new_file(file, rows.schema, options=options) as writer,
+    ):
+        for batch in rows:
+            columns = map(_without_leftovers, batch.columns)
+            writer.write_batch(pa.RecordBatch.from_arrays([*columns], schema=batch.schema))
+
+
+def _without_leftovers(column: pa.Array) -> pa.Array:
+    """A column with zeros under nulls, where DuckDB leaves whatever was in memory."""
+    if not (pa.types.is_floating(column.type) and column.null_count):
+        return column
+    nulls = column.is_null().to_numpy(zero_copy_only=False)
+    return pa.array(column.fill_null(0).to_numpy(), column.type, mask=nulls)
+
+
+def _copy(path: Path, file_format: FileFormat, rows: pa.RecordBatchReader) -> None:
+    """Has DuckDB write rows into a file."""
+    columns = [_json_column(name) for name in rows.schema.names]
+    chosen = ", ".join(columns) if file_format is FileFormat.JSONL else "*"
+    with duckdb.connect() as connection:
+        connection.register("rows", rows)
+        connection.execute(
+            f"COPY (SELECT {chosen} FROM rows) TO {sql_text(str(path))} ({_COPY[file_format]})"  # noqa: S608
+        )
+
+
+def _json_column(name: str) -> str:
+    """A column as JSON holds it, which has no numbers that are not finite."""
+    if name == OTHER_METRICS:
+        return f"{name}::JSON AS {name}"
+    if name in metric_columns():
+        # A number of 32 bits is the decimal that it was written as.
+        return f"if(isfinite({name}), {name}::VARCHAR::DOUBLE, NULL) AS {name}"
+    return name
+
+
+def _write_database(path: Path, selection: Selection, rows: pa.RecordBatchReader) -> None:
+    """Writes a file of DuckDB's own with the rows of a selection, the views and the macros."""
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE SCHEMA stored")
+        for name, incoming in {**selection.index, "measurements": rows}.items():
+            connection.register("incoming", incoming)
+            connection.execute(f"CREATE TABLE stored.{name} AS FROM incoming")
+            connection.unregister("incoming")
+        for part in SCHEMA_FILES:
+            connection.execute((schema_folder() / f"{part}.sql").read_text(encoding="utf-8"))
+
+
+@contextlib.contextmanager
+def _rows(
+    cursor: duckdb.DuckDBPyConnection,
+    studies: Sequence[Study],
+    file_format: FileFormat,
+    on_trials: OnTrials,
+) -> Iterator[pa.RecordBatchReader]:
+    """The measurements in order, while the block writes them.
+
+    Raises:
+        DbtoolError: reading or writing them fails.
+    """
+    # In text, metrics without a column of their own are a JSON object, as shards have them.
+    is_stored = file_format in _TEXTS or file_format is FileFormat.DUCKDB
+    source = "stored.measurements" if is_stored else "measurements"
+    failed: list[BaseException] = []
+    columns = ", ".join(cursor.table("measurements").columns)
+    schema = table_of(cursor, f"SELECT {columns} FROM {source} LIMIT 0", {}).schema  # noqa: S608
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        try:
+            for study in studies:
+                for trials in study.groups():
+                    yield from read_rows(cursor, study, trials, columns, source).to_batches()
+                    on_trials(trials)
+        except BaseException as error:
+            # On its way through DuckDB or Arrow it would become another one.
+            failed.append(error)
+            raise
+
+    try:
+        with interruptible():
+            yield pa.RecordBatchReader.from_batches(schema, batches())
+    except (duckdb.Error, pa.ArrowException) as error:
+        raise failed[0] if failed else OSError(first_sentence(error)) from error

@@ -1,0 +1,154 @@
+"""The studies of a database that are exported, and their measurements, some trials at a time."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from dbtool.core.resources import query
+from dbtool.store import questions
+from dbtool.store.statements import table_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import duckdb
+    import pyarrow as pa
+
+    from dbtool.store.database import Database
+
+# Of a trial with more, all are read at once.
+_ROWS_AT_ONCE = 500_000
+_INDEX = ("releases", "workloads", "studies", "trials")
+# How shards write numbers that JSON lacks.
+_NUMBERS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
+
+
+class Trial(Struct, frozen=True):
+    """A trial of a study, as the index of its release has it."""
+
+    trial_id: int
+    status: str
+    steps: int
+    metaparameters: dict[str, Any]
+    measurements: int
+
+
+class Study(Struct, frozen=True):
+    """A study, as the index of its release has it, with its trials sorted by trial_id."""
+
+    release: str
+    workload: str
+    batch_size: int
+    dataset: str
+    model: str
+    optimizer: str
+    early_stopping: bool
+    train_steps: int
+    search_space: dict[str, Any]
+    trials: list[Trial]
+
+    def groups(self) -> Iterator[list[Trial]]:
+        """All trials in order, in groups whose measurements are read at once."""
+        group: list[Trial] = []
+        rows = 0
+        for trial in self.trials:
+            rows += trial.measurements
+            if group and rows > _ROWS_AT_ONCE:
+                yield group
+                group, rows = [], trial.measurements
+            group.append(trial)
+        yield group
+
+
+class Selection(Struct, frozen=True):
+    """What is exported.
+
+    Attributes:
+        studies: sorted by release, workload and batch size.
+        index: of the relations that the views stand on, by name, the rows that belong to them.
+    """
+
+    studies: list[Study]
+    index: Mapping[str, pa.Table]
+
+
+def select(
+    db: Database,
+    workload: str | Iterable[str] | None,
+    batch_size: int | Iterable[int] | None,
+    release: str | None,
+) -> Selection:
+    """The studies that are named; see `dbtool.release.export.export`.
+
+    Raises:
+        UsageError: a name is not there.
+    """
+    values = questions.trials(db, workload, batch_size, release).values
+    with db.cursor(measurements=False) as cursor:
+        index = {name: table_of(cursor, query(name, "export"), values) for name in _INDEX}
+    workloads = {(row["release"], row["workload"]): row for row in index["workloads"].to_pylist()}
+    trials: dict[Any, list[Trial]] = {}
+    for row in index["trials"].drop_columns(["producer"]).to_pylist():
+        given = json.loads(row["metaparameters"])
+        numbers = {
+            name: _NUMBERS.get(value, value) if isinstance(value, str) else value
+            for name, value in given.items()
+        }
+        trial = msgspec.convert(row | {"metaparameters": numbers}, Trial)
+        trials.setdefault((row["release"], row["workload"], row["batch_size"]), []).append(trial)
+    studies = [
+        msgspec.convert(
+            {
+                **workloads[row["release"], row["workload"]],
+                **row,
+                "search_space": json.loads(row["search_space"]),
+                "trials": trials[row["release"], row["workload"], row["batch_size"]],
+            },
+            Study,
+        )
+        for row in index["studies"].to_pylist()
+    ]
+    return Selection(studies, index)
+
+
+def read_rows(
+    cursor: duckdb.DuckDBPyConnection,
+    study: Study,
+    trials: Sequence[Trial],
+    columns: str,
+    source: str = "measurements",
+) -> pa.Table:
+    """The measurements of trials, sorted by trial and step; repeated steps stay in their order.
+
+    Args:
+        cursor: of the database.
+        study: that they are of.
+        trials: at least one, following each other.
+        columns: SQL of the columns to read, trial_id among them.
+        source: the view or table that they are read from.
+    """
+    text = f"""
+        SELECT {columns}
+        FROM {source}
+        WHERE release = $release AND workload = $workload AND batch_size = $batch_size
+            AND trial_id BETWEEN $first AND $last
+    """  # noqa: S608 (columns and a source of ours)
+    values = {
+        "release": study.release,
+        "workload": study.workload,
+        "batch_size": study.batch_size,
+        "first": trials[0].trial_id,
+        "last": trials[-1].trial_id,
+    }
+    rows = table_of(cursor, text, values)
+    # Shards come one after the other with trials sorted in each, so that rows are in order already
+    # but where trials of one lie between those of another.
+    ids = rows["trial_id"].to_numpy()
+    if (np.diff(ids) < 0).any():
+        rows = rows.take(np.argsort(ids, kind="stable"))
+    return rows

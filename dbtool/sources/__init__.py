@@ -1,0 +1,1 @@
+"""Where measurements come from: each source yields studies for the one shard writer."""

@@ -1,0 +1,95 @@
+"""Fetches the published archive, or another file that is known by its sha256."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from dbtool.core.download import Downloader
+from dbtool.core.errors import UsageError
+from dbtool.core.http import RemoteFile, check_url
+from dbtool.sources.archive.published import ABOUT_BYTES, FILE_NAME, SHA256, URL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from dbtool.core.download import RetryPolicy
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+# How far a rounded size may be from the file's: a megabyte may mean 1000 or 1024 kilobytes.
+_ROUNDING = 0.1
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A file that is there and right.
+
+    Attributes:
+        path: where it is.
+        bytes: its size.
+        was_there: whether it was there before.
+    """
+
+    path: Path
+    bytes: int
+    was_there: bool
+
+
+def archive_file(
+    url: str | None = None, mirrors: Sequence[str] = (), sha256: str | None = None
+) -> RemoteFile:
+    """The published archive, or another file.
+
+    Args:
+        url: where to get it in place of the published URL.
+        mirrors: URLs to try after it, in order.
+        sha256: of another file; None: the published archive's.
+
+    Raises:
+        UsageError: a URL or the sha256 is malformed, or a sha256 comes without a URL.
+    """
+    urls = (*([] if url is None else [url]), *mirrors)
+    if sha256 is None:
+        urls = tuple(map(check_url, urls if url is not None else (URL, *urls)))
+        least, most = (round((1 + sign * _ROUNDING) * ABOUT_BYTES) for sign in (-1, 1))
+        return RemoteFile(FILE_NAME, urls, SHA256, least, most)
+    if not _SHA256.fullmatch(sha256.lower()):
+        raise UsageError(
+            f"{sha256!r} is not a sha256: give 64 hex digits, as `sha256sum FILE` prints them"
+        )
+    if not urls:
+        raise UsageError("--sha256 names another file than the published one: give its --url too")
+    name = unquote(urlsplit(check_url(urls[0])).path).rpartition("/")[2]
+    is_name = name not in {"", ".", ".."} and name.isprintable()
+    return RemoteFile(name if is_name else FILE_NAME, tuple(map(check_url, urls)), sha256.lower())
+
+
+def fetch_archive(
+    file: RemoteFile,
+    dest: Path,
+    retries: RetryPolicy | None = None,
+    on_progress: Callable[[str, int, int | None], None] = lambda _what, _done, _total: None,
+) -> Fetched:
+    """Fetches a file, or finds that it is there.
+
+    Args:
+        file: from `archive_file`.
+        dest: its path, or a folder to put it in under its own name; folders are made.
+        retries: how long each URL is tried.
+        on_progress: see `Downloader.download`.
+
+    Raises:
+        UsageError: the path cannot be a file's.
+        DbtoolError: it cannot be had or written; what came is kept.
+    """
+    path = dest / file.name if dest.is_dir() else dest
+    with Downloader(
+        retries,
+        other_path="choose another path with --dest",
+        other_source="try again later or name another URL with --mirror",
+    ) as downloader:
+        was_there = downloader.download(file, path, on_progress)
+    return Fetched(path, path.stat().st_size, was_there)

@@ -1,0 +1,209 @@
+"""measurements.csv of many trials as one table, and what is unusual about them.
+
+The files of a header are parsed together: one by one they would take most of an import. Where that
+fails each is parsed alone, and one that fails again is read line by line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from dbtool.core.contract import archive_columns
+from dbtool.core.other_metrics import with_other_metrics
+from dbtool.sources.archive.errors import ArchiveError
+from dbtool.sources.archive.lines import read_lines, split_header
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+_NEWLINE = ord("\n")
+_COMMA = ord(",")
+
+
+class Text(NamedTuple):
+    """A trial's measurements.csv.
+
+    Attributes:
+        trial_id: the trial.
+        path: the file's name, for messages.
+        body: its contents.
+        last_step: the last that a measurement may have.
+    """
+
+    trial_id: int
+    path: str
+    body: bytes
+    last_step: int = 2**63 - 1
+
+
+@dataclass
+class Measurements:
+    """The measurements of some trials.
+
+    Attributes:
+        table: trial_id, step, the metrics that shards have columns for and other_metrics, as far as
+            the files have them; sorted by trial_id and step, and rows of a step as in the file.
+        sound: the trials whose file is not malformed.
+        oddities: how often there is what is unusual and yet kept as it is, by what it is called.
+        malformed: why files were left out.
+    """
+
+    table: pa.Table
+    sound: set[int] = field(default_factory=set)
+    oddities: Counter[str] = field(default_factory=Counter)
+    malformed: list[ArchiveError] = field(default_factory=list)
+
+
+class _Parsed(NamedTuple):
+    """Files that were parsed together.
+
+    Attributes:
+        texts: the files.
+        rows: how many each has.
+        frame: a column a name of their header, in that order, named by its position.
+    """
+
+    texts: Sequence[Text]
+    rows: list[int]
+    frame: pl.DataFrame
+
+
+def parse_measurements(texts: Iterable[Text]) -> Measurements:
+    """Parses the files of trials of one study."""
+    keys = {"trial_id": pa.array([], pa.int32()), "step": pa.array([], pa.int64())}
+    found = Measurements(pa.table(keys))
+    by_header: dict[bytes, list[Text]] = {}
+    for text in texts:
+        header = text.body.partition(b"\n")[0] if text.body.strip() else b""
+        by_header.setdefault(header, []).append(text)
+    for text in by_header.pop(b"", ()):
+        found.oddities["empty files"] += 1
+        found.sound.add(text.trial_id)
+    tables = [found.table]
+    for header, group in by_header.items():
+        try:
+            names = split_header(header)
+        except ValueError as error:
+            found.malformed += [ArchiveError(text.path, str(error)) for text in group]
+            continue
+        for parsed in _parse(group, names, len(header) + 1, found.malformed):
+            found.sound |= {text.trial_id for text in parsed.texts}
+            found.oddities["files with a header alone"] += parsed.rows.count(0)
+            found.oddities += _odd_values(parsed.frame, names)
+            tables.append(_table(parsed, names))
+    table = pa.concat_tables(tables, promote_options="default").combine_chunks()
+    found.table = _sorted(table, found.oddities)
+    return found
+
+
+def _parse(
+    texts: Sequence[Text], names: tuple[str, ...], start: int, malformed: list[ArchiveError]
+) -> Iterator[_Parsed]:
+    """Parses files of one header, together where that goes.
+
+    Args:
+        texts: the files.
+        names: the header's.
+        start: bytes of the header's line.
+        malformed: takes the errors of those that are malformed.
+    """
+    together = _parse_together(texts, names, start)
+    if together is not None:
+        yield together
+    elif len(texts) > 1:
+        for text in texts:
+            yield from _parse([text], names, start, malformed)
+    else:
+        [text] = texts
+        try:
+            rows = read_lines(text.body, names, text.last_step)
+        except ValueError as error:
+            malformed.append(ArchiveError(text.path, str(error)))
+        else:
+            yield _Parsed(texts, [len(rows)], pl.DataFrame(rows, _schema(names), orient="row"))
+
+
+def _parse_together(texts: Sequence[Text], names: tuple[str, ...], start: int) -> _Parsed | None:
+    """Parses files of one header at once; None where one of them has something unusual to parse."""
+    parts: list[bytes | memoryview] = []
+    rows = []
+    for text in texts:
+        lines = memoryview(text.body)[start:]
+        count = int(np.count_nonzero(np.frombuffer(lines, np.uint8) == _NEWLINE))
+        parts.append(lines)
+        if lines and lines[-1] != _NEWLINE:
+            parts.append(b"\n")
+            count += 1
+        rows.append(count)
+    joined = b"".join(parts)
+    schema = _schema(names)
+    if not joined:
+        return _Parsed(texts, rows, pl.DataFrame(schema=schema))
+    # Lines with too few fields would be filled up with missing values.
+    commas = int(np.count_nonzero(np.frombuffer(joined, np.uint8) == _COMMA))
+    if commas != sum(rows) * (len(names) - 1):
+        return None
+    try:
+        frame = pl.read_csv(joined, has_header=False, schema=schema, quote_char=None)
+    except pl.exceptions.PolarsError:
+        return None
+    # Blank lines are rows of missing values to Polars.
+    step = frame.to_series(names.index("step"))
+    if frame.height != sum(rows) or step.null_count() or (step < 0).any():
+        return None
+    if (step.to_numpy() > np.repeat([text.last_step for text in texts], rows)).any():
+        return None
+    return _Parsed(texts, rows, frame)
+
+
+def _schema(names: tuple[str, ...]) -> dict[str, type[pl.DataType]]:
+    return {
+        str(position): pl.Int64 if name == "step" else pl.Float64
+        for position, name in enumerate(names)
+    }
+
+
+def _odd_values(frame: pl.DataFrame, names: tuple[str, ...]) -> Counter[str]:
+    """How many values are missing or not finite."""
+    found: Counter[str] = Counter()
+    for name, column in zip(names, frame, strict=True):
+        if name != "step":
+            found["missing values"] += column.null_count()
+            # Finite sums have finite terms alone.
+            if not math.isfinite(column.sum()):
+                found["nan"] += int(column.is_nan().sum())
+                found["infinite values"] += int(column.is_infinite().sum())
+    return found
+
+
+def _table(parsed: _Parsed, names: tuple[str, ...]) -> pa.Table:
+    """The rows in the columns of shards."""
+    columns_of = {archived: column for column, archived in archive_columns().items()}
+    trial_ids = np.array([text.trial_id for text in parsed.texts], np.int32)
+    columns = {"trial_id": pa.array(np.repeat(trial_ids, parsed.rows))}
+    for name, series in zip(names, parsed.frame, strict=True):
+        columns[columns_of.get(name, name)] = series.rechunk().to_arrow()
+    return with_other_metrics(columns)
+
+
+def _sorted(table: pa.Table, oddities: Counter[str]) -> pa.Table:
+    """The rows by trial and step; rows of a step stay as they were."""
+    trial_id, step = (table[name].to_numpy() for name in ("trial_id", "step"))
+    trial_change, step_change = np.diff(trial_id), np.diff(step)
+    same = trial_change == 0
+    unsorted = int(np.count_nonzero(same & (step_change < 0)))
+    if unsorted or (trial_change < 0).any():
+        order = np.lexsort((step, trial_id))
+        table = table.take(pa.array(order))
+        same = np.diff(trial_id[order]) == 0
+        step_change = np.diff(step[order])
+    oddities["repeated steps"] += int(np.count_nonzero(same & (step_change == 0)))
+    oddities["unsorted steps"] += unsorted
+    return table

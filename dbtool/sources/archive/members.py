@@ -1,0 +1,87 @@
+"""The files of an archive that belong to studies, told by their names."""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+from dbtool.core.contract import ARCHIVE_ROOT
+from dbtool.sources.archive.errors import ArchiveError
+
+STUDY, METADATA, MEASUREMENTS = "study.json", "metadata.json", "measurements.csv"
+# The published archive's files are far smaller; what claims more is no such file.
+_LARGEST = {STUDY: 16 << 20, METADATA: 16 << 20, MEASUREMENTS: 256 << 20}
+_LARGEST_BATCH_SIZE = 2**31 - 1
+_FEWEST_PARTS = 4  # DATASET/MODEL/OPTIMIZER/BATCH_SIZE
+
+
+class Member(NamedTuple):
+    """A file of a study.
+
+    Attributes:
+        study: the study's path below the archive's root, WORKLOAD/BATCH_SIZE.
+        trial: the name of the trial's folder; empty for study.json.
+        file: study.json, metadata.json or measurements.csv.
+        body: its contents.
+    """
+
+    study: str
+    trial: str
+    file: str
+    body: bytes = b""
+
+    @property
+    def name(self) -> str:
+        """Its name below the archive's root."""
+        return "/".join(part for part in (self.study, self.trial, self.file) if part)
+
+
+def named_member(name: str, size: int) -> Member | ArchiveError | None:
+    """The member that a file is, without its contents, or why it is refused.
+
+    None for a file that belongs to no study.
+    """
+    if reason := _hostile(name):
+        return ArchiveError(name, reason)
+    folder, _, file = name.rpartition("/")
+    if file not in _LARGEST:
+        return None
+    trial = ""
+    if file != STUDY:
+        folder, _, trial = folder.rpartition("/")
+    study = _study_path(folder)
+    if study is None or (file != STUDY and trial in {"", "."}):
+        return ArchiveError(name, "it does not lie in a folder DATASET/MODEL/OPTIMIZER/BATCH_SIZE")
+    if size > _LARGEST[file]:
+        return ArchiveError(
+            name, f"it claims {size:,} bytes, and no {file} has more than {_LARGEST[file]:,}"
+        )
+    return Member(study, trial, file)
+
+
+def _hostile(name: str) -> str | None:
+    """Why a name could lead out of the folder that is unpacked into; None: it could not."""
+    if name.startswith("/"):
+        return "it has an absolute path, which no sound archive has"
+    if ".." in name and ".." in name.split("/"):
+        return "its path leads out of the archive through .."
+    if "\\" in name:
+        return "its path has a backslash, which some systems take for a folder"
+    return None
+
+
+@functools.lru_cache(maxsize=10_000)
+def _study_path(folder: str) -> str | None:
+    """A study's path below the archive's root; None where the folder is no study's by its name."""
+    parts = [part for part in folder.split("/") if part not in {"", "."}]
+    if ARCHIVE_ROOT in parts:
+        parts = parts[len(parts) - parts[::-1].index(ARCHIVE_ROOT) :]
+    if len(parts) < _FEWEST_PARTS or not all(part.isprintable() for part in parts):
+        return None
+    batch_size = parts[-1]
+    if not (batch_size.isascii() and batch_size.isdigit()) or batch_size.startswith("0"):
+        return None
+    # A long number would take Python long.
+    if len(batch_size) > len(str(_LARGEST_BATCH_SIZE)) or int(batch_size) > _LARGEST_BATCH_SIZE:
+        return None
+    return "/".join(parts)

@@ -1,0 +1,176 @@
+"""The contents of an archive file, decoded on all cores and ahead of whoever reads them."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import zlib
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, BinaryIO
+
+from dbtool.core.files import open_file
+from dbtool.sources.archive.errors import UnreadableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+_BLOCK_BYTES = 4 << 20
+# What is decoded while a large study is stored: some seconds' work.
+_BLOCKS_AHEAD = 32
+_FAILURES = (OSError, EOFError, RuntimeError, ValueError, zlib.error)
+# The best that compression does for measurements is far less, and far more for zeros alone.
+_MOST_EXPANSION = 250
+_HARMLESS = 256 << 20
+
+
+class Stream:
+    """An archive's contents as a file that is read once from front to back.
+
+    Attributes:
+        member: the member that is read, for messages.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        read: Callable[[int], bytes],
+        tell: Callable[[], int],
+        on_block: Callable[[int], None],
+    ) -> None:
+        """Begins before the first byte.
+
+        Args:
+            name: the archive, for messages.
+            read: reads decoded bytes.
+            tell: how many bytes of the file they were decoded from.
+            on_block: called with that number after every block.
+        """
+        self.member = ""
+        self._name = name
+        self._read_decoded = read
+        self._tell_packed = tell
+        self._on_block = on_block
+        self._block = b""
+        self._start = 0  # of the block, in all contents
+        self._position = 0  # in the block
+        self._thread = ThreadPoolExecutor(1)
+        self._ahead: deque[Future[tuple[bytes, int]]] = deque()
+
+    def tell(self) -> int:
+        """How many bytes have been read."""
+        return self._start + self._position
+
+    def read(self, count: int) -> bytes:
+        """The next bytes, exactly as many.
+
+        Raises:
+            UnreadableError: the archive is damaged, cut short or a bomb.
+        """
+        parts = []
+        while count > len(self._block) - self._position:
+            parts.append(self._block[self._position :])
+            count -= len(parts[-1])
+            self._next_block()
+        self._position += count
+        last = self._block[self._position - count : self._position]
+        return b"".join([*parts, last]) if parts else last
+
+    def seek(self, position: int) -> None:
+        """Passes over the bytes up to a position.
+
+        Raises:
+            UnreadableError: as `read`.
+        """
+        while position > self._start + len(self._block):
+            self._next_block()
+        self._position = position - self._start
+
+    def close(self) -> None:
+        """Stops decoding."""
+        self._thread.shutdown(cancel_futures=True)
+
+    def unreadable(self, reason: str) -> UnreadableError:
+        """The error for an archive that is wrong after the last sound member."""
+        if self.member:
+            return UnreadableError(self._name, f"{reason} after {self.member}")
+        return UnreadableError(
+            self._name,
+            "it is no archive: give a .tar.bz2, .tar.gz or .tar, or the unpacked folder",
+        )
+
+    def _next_block(self) -> None:
+        while len(self._ahead) < _BLOCKS_AHEAD:
+            self._ahead.append(self._thread.submit(self._decode))
+        self._start += len(self._block)
+        try:
+            self._block, packed = self._ahead.popleft().result()
+        except _FAILURES as error:
+            raise UnreadableError(self._name, _reason(error)) from error
+        self._position = 0
+        if not self._block:
+            raise self.unreadable("it is cut short")
+        self._on_block(packed)
+        decoded = self._start + len(self._block)
+        if decoded > max(_HARMLESS, _MOST_EXPANSION * packed):
+            raise UnreadableError(
+                self.member or self._name,
+                f"it is a bomb: {packed:,} bytes of the archive have grown to {decoded:,}",
+            )
+
+    def _decode(self) -> tuple[bytes, int]:
+        return self._read_decoded(_BLOCK_BYTES), self._tell_packed()
+
+
+@contextlib.contextmanager
+def open_stream(path: Path, on_progress: Callable[[int, int], None]) -> Iterator[Stream]:
+    """The contents of a .tar.bz2, .tar.gz or .tar, which is told by its first bytes.
+
+    Args:
+        path: the file.
+        on_progress: called now and then with the bytes of it that were read, and all of them.
+
+    Raises:
+        UnreadableError: the file cannot be opened.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            file = stack.enter_context(open_file(path))
+            total = os.fstat(file.fileno()).st_size
+            start = file.read(4)
+            file.seek(0)
+            read, tell = _decoder(path, file, start, stack)
+        except _FAILURES as error:
+            raise UnreadableError(str(path), _reason(error)) from error
+        stream = Stream(str(path), read, tell, lambda done: on_progress(min(done, total), total))
+        # The decoder must not be closed under the thread that reads from it.
+        stack.callback(stream.close)
+        yield stream
+
+
+def _decoder(
+    path: Path, file: BinaryIO, start: bytes, stack: contextlib.ExitStack
+) -> tuple[Callable[[int], bytes], Callable[[], int]]:
+    """How to read the decoded bytes, and how to tell how far that has come in the file."""
+    if start.startswith(b"BZh") and start[3:4] in b"123456789":
+        # Its import starts no thread, but takes a while.
+        from rapidgzip import IndexedBzip2File
+
+        # 0: as many threads as there are cores.
+        packed = stack.enter_context(
+            contextlib.closing(IndexedBzip2File(str(path), parallelization=0))
+        )
+        return packed.read, lambda: int(packed.raw.bz2reader.tell_compressed()) // 8
+    if start.startswith(b"\x1f\x8b"):
+        unpacked = stack.enter_context(gzip.GzipFile(fileobj=file, mode="rb"))
+        return unpacked.read, file.tell
+    return file.read, file.tell
+
+
+def _reason(error: Exception) -> str:
+    """One clause for an error of the system's or of a decoder's."""
+    if isinstance(error, gzip.BadGzipFile) or not isinstance(error, OSError):
+        return "it is damaged or cut short: fetch it again with `dbtool fetch`"
+    return f"it cannot be read ({error.strerror or error})"

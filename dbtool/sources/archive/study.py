@@ -1,0 +1,182 @@
+"""What has come of one study of an archive, as a shard's footer and rows."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from dbtool.core.contract import archive_columns
+from dbtool.core.footer import Footer, FooterError, Study, Trial, Workload, encode, plain
+from dbtool.core.index import differences
+from dbtool.sources.archive.descriptions import (
+    StudyDescription,
+    TrialDescription,
+    parse_description,
+)
+from dbtool.sources.archive.errors import ArchiveError
+from dbtool.sources.archive.lines import split_header
+from dbtool.sources.archive.measurements import Text, parse_measurements
+from dbtool.sources.archive.members import MEASUREMENTS, METADATA, STUDY
+from dbtool.sources.archive.table import catalog
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pyarrow as pa
+
+    from dbtool.core.index import Index
+    from dbtool.sources.archive.gather import Gathered
+    from dbtool.sources.archive.report import ImportReport
+
+# What a workload that the catalog does not know is judged by: the first that its files have.
+_METRICS = tuple(
+    f"{split}_{metric}"
+    for split in ("val", "test", "train")
+    for metric in ("average_precision", "classification_error", "cross_entropy_error")
+)
+
+
+def read_study(
+    gathered: Gathered, index: Index, report: ImportReport
+) -> tuple[Footer, pa.Table] | None:
+    """The footer and the rows of a shard of a study's new and sound trials; None: there are none.
+
+    Args:
+        gathered: what has come of the study.
+        index: what the release holds.
+        report: takes what is left out or unusual.
+    """
+    name, _, size = gathered.path.rpartition("/")
+    key = name, int(size)
+    try:
+        study = _study(gathered, index.studies.get(key), index.workloads.get(name))
+    except ArchiveError as error:
+        trials = len(gathered.trials)
+        reason = f"{error.reason}; its {trials:,} trials are left out" if trials else error.reason
+        report.leave_out(ArchiveError(error.path, reason), trials)
+        return None
+    held = index.trials_of(*key) if key in index.studies else {}
+    new = sorted(_new_trials(gathered, held, report), key=lambda pair: pair[0].trial_id)
+    parsed = parse_measurements(
+        Text(trial.trial_id, f"{gathered.path}/{trial.trial_id}/{MEASUREMENTS}", body, trial.steps)
+        for trial, body in new
+        if body is not None
+    )
+    for malformed in parsed.malformed:
+        report.leave_out(malformed)
+    parsed.oddities["trials without measurements.csv"] = sum(body is None for _, body in new)
+    report.oddities += parsed.oddities
+    sound = [trial for trial, body in new if body is None or trial.trial_id in parsed.sound]
+    if not sound:
+        return None
+    footer = Footer(
+        study=study,
+        trials=tuple(sound),
+        producer={"archive": gathered.path},
+        repeated_steps=parsed.oddities["repeated steps"] > 0,
+    )
+    try:
+        encode(footer)
+    except FooterError as error:
+        report.leave_out(ArchiveError(gathered.path, str(error)), len(sound))
+        return None
+    return footer, parsed.table
+
+
+def _study(gathered: Gathered, held: Study | None, workload: Workload | None) -> Study:
+    """What study.json says or, of trials that came late, what it said.
+
+    Raises:
+        ArchiveError: it is malformed or missing, or differs from what the release holds.
+    """
+    path = f"{gathered.path}/{STUDY}"
+    name, _, size = gathered.path.rpartition("/")
+    body = gathered.read("", STUDY)
+    if body is None:
+        if held is None:
+            raise ArchiveError(path, "it is missing")
+        return held
+    description = parse_description(StudyDescription, path, body, size)
+    study = Study(
+        workload=workload or _workload(name, gathered),
+        batch_size=description.batch_size,
+        train_steps=description.train_steps,
+        early_stopping=description.early_stopping,
+        search_space=description.search_space,
+    )
+    if differing := differences(held, study):
+        raise ArchiveError(path, f"it differs from the stored study in {', '.join(differing)}")
+    return study
+
+
+def _new_trials(
+    gathered: Gathered, held: Mapping[int, Mapping[str, Any]], report: ImportReport
+) -> Iterator[tuple[Trial, bytes | None]]:
+    """The trials that the release does not hold, each with its measurements.csv."""
+    for folder in gathered.trials:
+        path = f"{gathered.path}/{folder}"
+        metadata = gathered.read(folder, METADATA)
+        if metadata is None:
+            report.leave_out(ArchiveError(path, f"it has no {METADATA}"))
+            continue
+        try:
+            description = parse_description(
+                TrialDescription, f"{path}/{METADATA}", metadata, folder
+            )
+        except ArchiveError as error:
+            report.leave_out(error)
+            continue
+        measurements = gathered.read(folder, MEASUREMENTS)
+        trial = Trial(
+            trial_id=description.trial_id,
+            status=description.status,
+            steps=description.steps,
+            metaparameters={name: plain(value) for name, value in description.parameters.items()},
+            source=_digest(metadata, measurements),
+        )
+        if trial.trial_id not in held:
+            yield trial, measurements
+        elif held[trial.trial_id]["source"] == trial.source:
+            report.already_there += 1
+        else:
+            report.leave_out(
+                ArchiveError(path, "the release holds this trial already, with other contents")
+            )
+
+
+def _digest(metadata: bytes, measurements: bytes | None) -> str:
+    """16 hex digits that tell a trial's two files from any others."""
+    digest = hashlib.sha256(len(metadata).to_bytes(8))
+    digest.update(metadata)
+    if measurements is not None:
+        digest.update(b"\1")
+        digest.update(measurements)
+    return digest.hexdigest()[:16]
+
+
+def _workload(name: str, gathered: Gathered) -> Workload:
+    """A workload as the catalog knows it, or as its path and its files tell."""
+    *collection, dataset, model, optimizer = name.split("/")
+    known = next((known for known in catalog() if known.workload == name), None)
+    return Workload(
+        workload=name,
+        collection="/".join(collection) or None,
+        dataset=dataset,
+        model=model,
+        optimizer=optimizer,
+        metric=known.metric if known else _likely_metric(gathered),
+        goal=known.goal if known else None,
+        train_examples=known.train_examples if known else None,
+    )
+
+
+def _likely_metric(gathered: Gathered) -> str:
+    """The metric to judge trials by, of those in the first file that has a header."""
+    for trial in gathered.trials:
+        line = (gathered.read(trial, MEASUREMENTS) or b"").partition(b"\n")[0]
+        try:
+            names = split_header(line)
+        except ValueError:
+            continue
+        return next((each for each in _METRICS if archive_columns()[each] in names), _METRICS[1])
+    return _METRICS[1]

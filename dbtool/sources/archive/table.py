@@ -1,0 +1,130 @@
+"""The published archive's own table of studies, and its 35 workloads with their goals and sizes.
+
+Both are shipped as CSV files in schema/catalog, so that they are known without the archive.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+from typing import Literal, TypeAlias, TypeVar
+
+import msgspec
+
+from dbtool.core.resources import schema_folder
+
+Certainty: TypeAlias = Literal["stated", "recalled", "chosen"]
+T = TypeVar("T")
+
+
+class PublishedStudy(msgspec.Struct, frozen=True):
+    """A row of the release's table.
+
+    Attributes:
+        dataset: with its collection, where it has one.
+        model: as the archive's path names it.
+        optimizer: as the archive's path names it.
+        batch_size: the global batch size.
+        complete: how many trials of each status the archive holds.
+        incomplete: the same.
+        infeasible: the same.
+    """
+
+    dataset: str
+    model: str
+    optimizer: str
+    batch_size: int
+    complete: int
+    incomplete: int
+    infeasible: int
+
+    @property
+    def workload(self) -> str:
+        """The workload's path in the archive."""
+        return f"{self.dataset}/{self.model}/{self.optimizer}"
+
+    @property
+    def path(self) -> str:
+        """The study's folder, below the archive's root."""
+        return f"{self.workload}/{self.batch_size}"
+
+    @property
+    def trials(self) -> int:
+        """How many trials the archive holds of the study, whatever their status."""
+        return self.complete + self.incomplete + self.infeasible
+
+
+class CatalogWorkload(msgspec.Struct, frozen=True):
+    """A workload of the published archive, as far as its settings are known.
+
+    Attributes:
+        workload: its path in the archive.
+        metric: the column that the goal is about.
+        goal: steps to result count up to the first value strictly past it.
+        goal_certainty: how sure the goal is: stated (the release or its paper says so), recalled
+            (from memory of the paper) or chosen (ours).
+        maximize: whether higher values of the metric are better.
+        train_examples: size of the training split; None where it is not known to the example.
+        train_examples_certainty: how sure that is.
+        trial_limit: how many COMPLETE trials of a study the authors' figures use, by trial id.
+        notes: what the settings leave out; None where nothing is to be said.
+    """
+
+    workload: str
+    metric: str
+    goal: float
+    goal_certainty: Certainty
+    maximize: bool
+    train_examples: int | None
+    train_examples_certainty: Certainty | None
+    trial_limit: int
+    notes: str | None
+
+    @property
+    def collection(self) -> str | None:
+        """The folder above the data set, such as mnist_subsets; None for most."""
+        return "/".join(self.workload.split("/")[:-3]) or None
+
+    @property
+    def studies(self) -> list[PublishedStudy]:
+        """Those of the release's table, by batch size."""
+        found = [study for study in published_studies() if study.workload == self.workload]
+        return sorted(found, key=lambda study: study.batch_size)
+
+    @property
+    def batch_sizes(self) -> tuple[int, ...]:
+        """One a study, in ascending order."""
+        return tuple(study.batch_size for study in self.studies)
+
+    @property
+    def certainty(self) -> dict[str, Certainty]:
+        """How sure each setting is that is known."""
+        known: dict[str, Certainty] = {
+            "batch_sizes": "stated",
+            "goal": self.goal_certainty,
+            "trial_limit": "stated",
+        }
+        if self.train_examples_certainty:
+            known["train_examples"] = self.train_examples_certainty
+        return known
+
+
+@functools.cache
+def published_studies() -> tuple[PublishedStudy, ...]:
+    """The 454 studies of the release's table, in its order."""
+    return _rows("published_studies.csv", PublishedStudy)
+
+
+@functools.cache
+def catalog() -> tuple[CatalogWorkload, ...]:
+    """The 35 published workloads, sorted by name."""
+    return _rows("published_workloads.csv", CatalogWorkload)
+
+
+def _rows(name: str, kind: type[T]) -> tuple[T, ...]:
+    """The rows of a CSV file in schema/catalog."""
+    with (schema_folder() / "catalog" / name).open(encoding="utf-8", newline="") as file:
+        return tuple(
+            msgspec.convert({key: text or None for key, text in row.items()}, kind, strict=False)
+            for row in csv.DictReader(file)
+        )

@@ -1,0 +1,172 @@
+"""Loads own runs: reads the files, and adds what is new of them to a release."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from dbtool.core.contract import metric_columns
+from dbtool.core.errors import UsageError
+from dbtool.core.manifest import About
+from dbtool.core.writer import ReleaseWriter
+from dbtool.sources.own_runs.mapping import read_mapping
+from dbtool.sources.own_runs.properties import properties_of, read_table_of_runs, refuse_missing
+from dbtool.sources.own_runs.reading import read_files
+from dbtool.sources.own_runs.records import shown
+from dbtool.sources.own_runs.trials import MeasuredRun, new_shards
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from dbtool.core.index import Index
+    from dbtool.sources.own_runs.mapping import RunMapping
+    from dbtool.sources.own_runs.reading import Run
+    from dbtool.sources.own_runs.records import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRuns:
+    """Runs that were read and found to be what their mapping says.
+
+    Attributes:
+        mapping: the mapping.
+        release: the name under which they shall be stored.
+        runs: those with measurements.
+        other_metrics: metrics that are kept under their own names.
+        without_values: runs without a measurement, which are left out.
+    """
+
+    mapping: RunMapping
+    release: str
+    runs: tuple[MeasuredRun, ...]
+    other_metrics: tuple[str, ...]
+    without_values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRunsReport:
+    """What became of runs.
+
+    Attributes:
+        read: the runs.
+        studies: studies that have new trials.
+        trials: trials that were added.
+        measurements: measurements that were added.
+        already_there: trials that were passed over, as the release holds them.
+    """
+
+    read: ReadRuns
+    studies: int
+    trials: int
+    measurements: int
+    already_there: int
+
+
+def read_own_runs(
+    paths: Sequence[Path],
+    kind: Kind,
+    mapping_path: Path,
+    *,
+    release: str | None = None,
+    on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> ReadRuns:
+    """Reads the runs of another tool.
+
+    Args:
+        paths: the files.
+        kind: their format.
+        mapping_path: the mapping, which docs/your_own_runs.md describes.
+        release: the name under which the runs are stored; None: the mapping's.
+        on_progress: called after each file with the number that is read and that of all.
+
+    Raises:
+        UsageError: the mapping says what cannot be.
+        RunsError: a file is malformed or is not what the mapping says.
+    """
+    mapping = read_mapping(mapping_path)
+    name = release or mapping.release
+    if name is None:
+        raise UsageError(f"the mapping {mapping_path} names no release: give one with --release")
+    columns: set[str] = set()
+    table = read_table_of_runs(mapping, columns)
+    files = read_files(paths, kind, mapping, on_progress)
+    refuse_missing(mapping, columns | files.columns)
+    parts = files.values.partition_by("run", as_dict=True, include_key=False)
+    measured, without = [], []
+    for run in files.runs:
+        if (run.number,) in parts:
+            properties = properties_of(run, mapping, table)
+            measured.append(_measured(run, properties, parts[run.number,]))
+        else:
+            without.append(run.name)
+    without += table.keys() - {run.name for run in files.runs}
+    others = set(files.values["metric"].unique()) - set(metric_columns())
+    return ReadRuns(mapping, name, tuple(measured), tuple(sorted(others)), tuple(without))
+
+
+def store_own_runs(folder: Path, read: ReadRuns) -> OwnRunsReport:
+    """Adds runs to a release of their own, each study whole or not at all.
+
+    Runs that are already there change nothing, so that files that have grown can be loaded again.
+
+    Args:
+        folder: the release folder, which is made where there is none.
+        read: the runs.
+
+    Raises:
+        UsageError: the release holds other measurements.
+        RunsError: runs of one workload differ in what it is, or a run is there with other contents;
+            nothing is added.
+        DbtoolError: the release could not be written; studies finished until then are there.
+
+    Example:
+        >>> store_own_runs(Path("my-sweep"), read_own_runs([history], "csv", mapping)).trials
+        5
+    """
+    mapping = read.mapping
+    about = About(
+        release=read.release,
+        title=mapping.title,
+        licence=mapping.licence,
+        citation=mapping.citation,
+    )
+    with ReleaseWriter(folder, about) as writer:
+        _refuse_other_measurements(writer.index, read.release)
+        new = new_shards(read.runs, mapping, writer.index)
+        for footer, _ in new:
+            writer.refuse_clash(footer)
+        shards = [writer.write(footer, [table]) for footer, table in new]
+    trials = sum(len(shard.footer.trials) for shard in shards)
+    return OwnRunsReport(
+        read,
+        studies=len(new),
+        trials=trials,
+        measurements=sum(shard.rows for shard in shards),
+        already_there=len(read.runs) - trials,
+    )
+
+
+def _measured(run: Run, properties: dict[str, dict[str, Any]], values: pl.DataFrame) -> MeasuredRun:
+    """A run with its steps in updates."""
+    times = properties["files"].get("times", 1)
+    last = MeasuredRun(run, properties, values).last_step
+    if last * times >= 2**63:
+        reason = f"run {shown(run.name)} has {times} steps in each of {last}"
+        raise run.first.error(None, reason)
+    return MeasuredRun(run, properties, values.with_columns(pl.col("step") * times))
+
+
+def _refuse_other_measurements(index: Index, release: str) -> None:
+    """Refuses a release of measurements that are no own runs.
+
+    Raises:
+        UsageError: it is one.
+    """
+    if index.trials["name"].null_count or index.trials["source"].null_count:
+        raise UsageError(
+            f"the release {release!r} holds other measurements than your own runs: choose another "
+            "name with --release"
+        )

@@ -1,0 +1,310 @@
+"""Mapping files: TOML that says what the columns of a tool's files are, for `dbtool ingest`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Generic,
+    Literal,
+    NamedTuple,
+    TypeAlias,
+    TypeVar,
+    get_args,
+)
+
+import msgspec
+from msgspec import Meta, Struct
+
+from dbtool.core.contract import metric_columns
+from dbtool.core.footer import Status
+from dbtool.core.parsing import read_toml
+from dbtool.sources.own_runs.records import shown
+from dbtool.sources.own_runs.transforms import TRANSFORMS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+T = TypeVar("T")
+_Text = Annotated[str, Meta(pattern=r"\S", description="text that is not empty")]
+# They become folders, and parts of a workload's name.
+_Part = Annotated[
+    str,
+    Meta(
+        pattern=r"\A(?![.\s])[^/\\*?\[\]\x00-\x1f\x7f-\x9f]{1,100}(?<!\s)\Z",
+        description=r"part of a workload's name, without any of / \ * ? [ ]",
+    ),
+]
+_Times = Annotated[int, Meta(ge=1, le=2**63 - 1)]
+_Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+_Number = Annotated[
+    float,
+    Meta(ge=-sys.float_info.max, le=sys.float_info.max, description="a finite number"),
+]
+_Status = Annotated[
+    Status,
+    Meta(
+        description="COMPLETE, INCOMPLETE or INFEASIBLE, or stand for one of them as in "
+        'values = { finished = "COMPLETE" }'
+    ),
+]
+if TYPE_CHECKING:
+    _Metric = str
+    _Transform = str
+else:
+    _Metric = Literal[metric_columns()]
+    _Transform = Literal[tuple(TRANSFORMS)]
+
+
+class Column(Struct, Generic[T], frozen=True, forbid_unknown_fields=True):
+    """A property that is read from a column, of the table of runs or of the rows.
+
+    Attributes:
+        column: its name.
+        values: what a text in it stands for; None where it stands for itself.
+        default: for runs without a value; None where there is none.
+    """
+
+    column: _Text
+    values: dict[str, T] | None = None
+    default: T | None = None
+
+
+_Property: TypeAlias = T | Annotated[Column[T], Meta(description="a column as in { column = … }")]
+
+
+class _Table(Struct, frozen=True, forbid_unknown_fields=True):
+    """A table of a mapping."""
+
+
+class StepColumn(_Table, frozen=True):
+    """A column that counts something else than updates.
+
+    Attributes:
+        column: its name.
+        times: updates in each of what it counts, such as an epoch.
+    """
+
+    column: _Text
+    times: _Property[_Times] = 1
+
+
+class FilesTable(_Table, frozen=True):
+    """The layout of the files.
+
+    Attributes:
+        step: the column of the step.
+        run: the column that names the run; None where the file's name does.
+        metric: the column that names the metric, in the long format; None in the wide one.
+        value: the column of its value, in the long format.
+        name: what parts of a file's name say, see `file_name_pattern`.
+        ignore: patterns of columns or metrics that are not taken.
+        repeated_steps: what is taken where a run has two values of a metric at a step.
+        float32: whether the tool keeps values as 32-bit numbers.
+    """
+
+    step: _Text | Annotated[StepColumn, Meta(description="{ column = …, times = … }")]
+    run: _Text | None = None
+    metric: _Text | None = None
+    value: _Text | None = None
+    name: str | None = None
+    ignore: list[str] = []
+    repeated_steps: Literal["refuse", "first", "last"] = "refuse"
+    float32: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.metric is None) != (self.value is None):
+            raise ValueError("metric and value go together: a long table has both, a wide none")
+        try:
+            file_name_pattern(self.name or "{run}")
+        except ValueError as error:
+            raise ValueError(f"name {shown(self.name or '')} {error}") from error
+
+
+class RunsTable(_Table, frozen=True):
+    """Where the table of runs lies: a file, and its column that names the run."""
+
+    file: _Text
+    run: _Text = "run"
+
+
+class WorkloadTable(_Table, frozen=True, kw_only=True):
+    """What was trained: see `dbtool.core.footer.Workload`."""
+
+    collection: _Property[_Part] | None = None
+    dataset: _Property[_Part]
+    model: _Property[_Part]
+    optimizer: _Property[_Part]
+    sparsity: _Property[Annotated[float, Meta(ge=0, lt=1)]] | None = None
+    metric: _Property[_Metric]
+    goal: _Property[_Number] | None = None
+    goal_inclusive: _Property[bool] | None = None
+    train_examples: _Property[_Count]
+
+
+class StudyTable(_Table, frozen=True):
+    """What the studies are: see `dbtool.core.footer.Study`."""
+
+    batch_size: _Property[Annotated[int, Meta(ge=1, le=2**31 - 1)]]
+    train_steps: _Property[_Count] | None = None
+    early_stopping: _Property[bool] | None = None
+
+
+class TrialTable(_Table, frozen=True):
+    """What became of the runs: see `dbtool.core.footer.Trial`."""
+
+    trial_id: _Property[Annotated[int, Meta(ge=0, le=2**31 - 1)]] | None = None
+    status: _Property[_Status] | None = None
+    seed: _Property[Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]] | None = None
+
+
+class MetricColumn(_Table, frozen=True):
+    """What a metric is read from.
+
+    Attributes:
+        column: the column, or the metric's name in the long format.
+        transform: one of `TRANSFORMS`; None: taken as it is.
+    """
+
+    column: _Text
+    transform: _Transform | None = None
+
+
+class Metric(NamedTuple):
+    """What a column, or a metric of the long format, becomes.
+
+    Attributes:
+        name: the column of the database, or a name of its own in other_metrics.
+        transform: one of `TRANSFORMS`; None: taken as it is.
+    """
+
+    name: str
+    transform: str | None = None
+
+
+class Property(NamedTuple):
+    """A property of runs.
+
+    Attributes:
+        table: of the mapping.
+        name: in that table.
+        value: the same of every run, or the column to read it from.
+        kind: its type with its bounds.
+    """
+
+    table: str
+    name: str
+    value: Any
+    kind: Any
+
+    @property
+    def column(self) -> str | None:
+        """The column that it is read from; None where it is the same of every run."""
+        return self.value.column if isinstance(self.value, Column) else None
+
+
+class RunMapping(_Table, frozen=True, kw_only=True, dict=True):
+    """What a mapping file says; docs/your_own_runs.md describes it."""
+
+    release: _Text | None = None
+    title: _Text | None = None
+    licence: _Text | None = None
+    citation: _Text | None = None
+    files: FilesTable
+    runs: RunsTable | None = None
+    workload: WorkloadTable
+    study: StudyTable
+    trial: TrialTable = TrialTable()
+    metaparameters: dict[str, _Property[_Number]] = {}
+    search_space: dict[str, dict[str, str | int | _Number | list[str | int | _Number]]] = {}
+    metrics: dict[_Metric, _Text | Annotated[MetricColumn, Meta(description="{ column = … }")]] = {}
+
+    def __post_init__(self) -> None:
+        if len(self.metric_of) < len(self.metrics):
+            raise ValueError("metrics names a column twice")
+
+    @cached_property
+    def metric_of(self) -> dict[str, Metric]:
+        """By column, or metric of the long format, what it becomes."""
+        return {
+            source.column if isinstance(source, MetricColumn) else source: Metric(
+                name, source.transform if isinstance(source, MetricColumn) else None
+            )
+            for name, source in self.metrics.items()
+        }
+
+    @cached_property
+    def properties(self) -> tuple[Property, ...]:
+        """The properties of runs, those that are given."""
+        found = [
+            Property(name, field.name, value, get_args(field.type)[0])
+            for name in ("workload", "study", "trial")
+            for table in [getattr(self, name)]
+            for field in msgspec.structs.fields(table)
+            if (value := getattr(table, field.name)) is not None
+        ]
+        found += [
+            Property("metaparameters", name, value, _Number)
+            for name, value in self.metaparameters.items()
+        ]
+        if isinstance(self.files.step, StepColumn) and isinstance(self.files.step.times, Column):
+            found.append(Property("files", "times", self.files.step.times, _Times))
+        return tuple(found)
+
+    @cached_property
+    def property_columns(self) -> frozenset[str]:
+        """The columns that properties of runs are read from."""
+        return frozenset(each.column for each in self.properties if each.column is not None)
+
+    def ignores(self, name: str) -> bool:
+        """Whether a column or metric is not to be taken; a column without a name never is."""
+        return not name or any(fnmatchcase(name, pattern) for pattern in self.files.ignore)
+
+
+def read_mapping(path: Path) -> RunMapping:
+    """Reads a mapping file.
+
+    Raises:
+        UsageError: it cannot be read, is no TOML, or says what cannot be.
+    """
+    mapping = read_toml(path, RunMapping, "mapping")
+    if mapping.runs is None:
+        return mapping
+    runs = msgspec.structs.replace(mapping.runs, file=str(path.parent / mapping.runs.file))
+    return msgspec.structs.replace(mapping, runs=runs)
+
+
+def file_name_pattern(text: str) -> re.Pattern[str]:
+    """The pattern of paths with forward slashes whose parts in braces stand for any text.
+
+    Args:
+        text: matched with the end of a path, so that it may name folders too.
+
+    Raises:
+        ValueError: it has no part, one twice, one without a name, or two without text between.
+
+    Example:
+        >>> file_name_pattern("{run}/lr-{rate}.csv").fullmatch("logs/a/lr-0.1.csv").groupdict()
+        {'run': 'a', 'rate': '0.1'}
+    """
+    texts_and_names = re.split(r"\{([^{}]*)\}", text)
+    texts, names = texts_and_names[::2], texts_and_names[1::2]
+    if not names:
+        raise ValueError("has no part in braces, as {run}.csv has")
+    if not all(texts[1:-1]):
+        raise ValueError("has two parts in braces without text between them")
+    if any("{" in each or "}" in each for each in texts):
+        raise ValueError("has a brace that belongs to no part")
+    # The last part takes no slash: it is of the file's own name.
+    parts = (
+        f"(?P<{name}>[^/]+){re.escape(end)}" for name, end in zip(names, texts[1:], strict=True)
+    )
+    try:
+        return re.compile(f"(?:.*/)?{re.escape(texts[0])}{''.join(parts)}", re.DOTALL)
+    except re.error as error:
+        raise ValueError(f"has a part in braces without a name of its own ({error.msg})") from error

@@ -1,0 +1,163 @@
+"""Opens releases for queries of any origin: they can read these releases and nothing else."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from dbtool.core.errors import DbtoolError, first_sentence
+from dbtool.core.http import without_secrets
+from dbtool.core.release import read_release
+from dbtool.store.relations import OpenRelease, make_relations
+from dbtool.store.soundness import ShardCheck
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from dbtool.store.remote import RemoteFiles
+    from dbtool.store.sources import Source
+
+    Progress = Callable[[int, int], None]
+
+# Python objects must not pass for tables: a mistyped name would find a variable of ours. A query
+# that spilled to disk could be told to write elsewhere.
+_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+    "python_enable_replacements": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "temp_directory": "",
+}
+FETCH_UP_TO = 100_000_000
+"""Bytes of shards that a query may fetch from servers unless more is allowed."""
+_FEWEST_THREADS_TO_FETCH = 8
+
+
+@dataclass
+class Opened:
+    """Releases that are open.
+
+    Attributes:
+        connection: to the schema's views and macros over them.
+        name: what to call them.
+        checks: of the shards of those on this machine.
+        remote: those on servers; None where there are none.
+        fetch_up_to: bytes of shards that a query may fetch from servers.
+    """
+
+    connection: duckdb.DuckDBPyConnection
+    name: str
+    checks: Sequence[ShardCheck] = ()
+    remote: RemoteFiles | None = None
+    fetch_up_to: int = FETCH_UP_TO
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """A cursor of its own; threads may call this at once, as DuckDB 2 does not allow."""
+        with self._lock:
+            return self.connection.cursor()
+
+    def close(self) -> None:
+        """Closes connections to the views and to servers."""
+        with self._lock:
+            self.connection.close()
+        if self.remote is not None:
+            self.remote.close()
+
+    def begin_query(self, on_progress: Progress = lambda _done, _total: None) -> None:
+        """Refuses damaged shards, before a query of measurements believes them.
+
+        The query may fetch so many bytes, whatever the one before has fetched.
+
+        Args:
+            on_progress: called with bytes done and of all while shards are read.
+
+        Raises:
+            DbtoolError: a shard is missing, cut short or altered.
+        """
+        for check in self.checks:
+            check.require_sound(on_progress)
+        if self.remote is not None:
+            self.remote.allow(self.fetch_up_to)
+
+
+def open_source(source: Source, fetch_up_to: int = FETCH_UP_TO) -> Opened:
+    """Opens what was named.
+
+    Args:
+        source: the releases.
+        fetch_up_to: bytes of shards that a query may fetch from servers.
+
+    Raises:
+        DbtoolError: a release is damaged, of another format, or there twice.
+    """
+    releases, checks = [], []
+    for folder in source.folders:
+        manifest, tables = read_release(folder)
+        root = folder.resolve()
+        shards = [f"{root}/{file.path}" for file in manifest.shards]
+        releases.append(OpenRelease(manifest, tables, shards))
+        checks.append(ShardCheck(folder, manifest.shards))
+    opened = Opened(duckdb.connect(config=_SETTINGS), source.name, checks, fetch_up_to=fetch_up_to)
+    try:
+        if source.urls:
+            releases += _add_remote(opened, source.urls)
+        _refuse_twice(releases)
+        make_relations(opened.connection, releases)
+        _lock(opened.connection, releases)
+    except duckdb.Error as error:
+        opened.close()
+        # The first shard is opened for its columns; where it is damaged, this says so.
+        opened.begin_query()
+        raise DbtoolError(f"{opened.name} cannot be opened: {first_sentence(error)}") from error
+    except BaseException:
+        opened.close()
+        raise
+    return opened
+
+
+def _add_remote(opened: Opened, urls: Sequence[str]) -> Iterator[OpenRelease]:
+    """Adds releases on servers."""
+    from dbtool.store.remote import RemoteFiles, release_url
+
+    urls = [release_url(url) for url in urls]
+    opened.name = ", ".join(map(without_secrets, urls))
+    opened.remote = RemoteFiles()
+    opened.connection.register_filesystem(opened.remote)
+    # Most of a query's time goes by waiting for a server, which threads do side by side.
+    [(threads,)] = opened.connection.execute("SELECT current_setting('threads')").fetchall()
+    opened.connection.execute(f"SET threads = {max(threads, _FEWEST_THREADS_TO_FETCH)}")
+    for url in urls:
+        yield opened.remote.add(url)
+
+
+def _lock(connection: duckdb.DuckDBPyConnection, releases: Sequence[OpenRelease]) -> None:
+    """Leaves a connection no more than reading these releases."""
+    # A join with up to so many rows (DuckDB's default is 50) filters the scan by their values.
+    connection.execute("SET GLOBAL dynamic_or_filter_threshold = 20000")
+    connection.execute("SET enable_progress_bar = true")
+    connection.execute("SET enable_progress_bar_print = false")
+    # Not their folders, into which DuckDB 1 writes logs for whoever asks it to.
+    connection.execute(
+        "SET allowed_paths = ?", [[path for each in releases for path in each.shards]]
+    )
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def _refuse_twice(releases: list[OpenRelease]) -> None:
+    """Refuses two folders of one release, whose rows could not be told apart.
+
+    Raises:
+        DbtoolError: there are such.
+    """
+    names = [each.manifest.release for each in releases]
+    for name in names:
+        if names.count(name) > 1:
+            raise DbtoolError(
+                f"two of the folders hold a release {name!r}: move one away, or name the other "
+                "with --db"
+            )

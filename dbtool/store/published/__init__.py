@@ -1,1 +1,0 @@
-"""Published release folders: what lies where in them, their manifest, and loading them."""

@@ -1,0 +1,92 @@
+"""The relations that the schema's views stand on, over release folders wherever they lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dbtool.core.contract import shard_schema
+from dbtool.core.index import STUDIES, TRIALS, WORKLOADS
+from dbtool.core.resources import schema_folder
+from dbtool.store.statements import sql_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import duckdb
+    import pyarrow as pa
+
+    from dbtool.core.manifest import Manifest
+
+SCHEMA_FILES = ("views", "macros", "figures", "comments")
+
+
+@dataclass(frozen=True)
+class OpenRelease:
+    """A release that is open to read.
+
+    Attributes:
+        manifest: what it holds.
+        index: its tables, by the names of their files.
+        shards: what DuckDB opens its shards by: paths or URLs.
+    """
+
+    manifest: Manifest
+    index: Mapping[str, pa.Table]
+    shards: Sequence[str]
+
+
+def make_relations(connection: duckdb.DuckDBPyConnection, releases: Sequence[OpenRelease]) -> None:
+    """Makes the relations, views and macros of releases in an empty database.
+
+    The index is copied, so that a writer that adds to a release changes nothing here.
+    """
+    connection.execute("CREATE SCHEMA stored")
+    connection.execute(
+        "CREATE TABLE stored.releases "
+        "(position INTEGER, release VARCHAR, title VARCHAR, licence VARCHAR, citation VARCHAR)"
+    )
+    for position, each in enumerate(releases):
+        about = each.manifest
+        row = (position, about.release, about.title, about.licence, about.citation)
+        connection.execute("INSERT INTO stored.releases VALUES (?, ?, ?, ?, ?)", row)
+    for name in (WORKLOADS, STUDIES, TRIALS):
+        _make_index(connection, name, releases)
+    connection.execute(f"CREATE VIEW stored.measurements AS {_measurements(releases)}")
+    for part in SCHEMA_FILES:
+        connection.execute((schema_folder() / f"{part}.sql").read_text(encoding="utf-8"))
+
+
+def _make_index(
+    connection: duckdb.DuckDBPyConnection, name: str, releases: Sequence[OpenRelease]
+) -> None:
+    """Makes the relation of one of the index's tables."""
+    parts = []
+    for position, each in enumerate(releases):
+        connection.register(f"incoming_{position}", each.index[name])
+        release = sql_text(each.manifest.release)
+        parts.append(f"SELECT {release} AS release, * FROM incoming_{position}")  # noqa: S608 (quoted)
+    connection.execute(f"CREATE TEMP VIEW incoming AS {' UNION ALL '.join(parts)}")
+    relation = name.removesuffix(".parquet")
+    connection.execute((schema_folder() / "index" / f"{relation}.sql").read_text(encoding="utf-8"))
+    connection.execute("DROP VIEW incoming")
+    for position in range(len(releases)):
+        connection.unregister(f"incoming_{position}")
+
+
+def _measurements(releases: Sequence[OpenRelease]) -> str:
+    """The query behind stored.measurements: each release's shards, pruned by their folders."""
+    parts = [
+        f"SELECT {sql_text(each.manifest.release)} AS release, * "  # noqa: S608 (quoted)
+        f"FROM read_parquet([{', '.join(map(sql_text, each.shards))}], hive_partitioning = true, "
+        "hive_types = {'workload': VARCHAR, 'batch_size': INTEGER})"
+        for each in releases
+        if each.shards
+    ]
+    if parts:
+        return " UNION ALL BY NAME ".join(parts)
+    types = {"string": "VARCHAR", "int32": "INTEGER", "int64": "BIGINT", "float": "FLOAT"}
+    columns = [
+        f"NULL::{types.get(str(field.type), 'DOUBLE')} AS {field.name}" for field in shard_schema()
+    ]
+    return f"SELECT NULL::VARCHAR AS release, {', '.join(columns)} WHERE false"

@@ -1,0 +1,266 @@
+"""Releases on servers, read where they are: each shard that a query needs comes whole, once.
+
+DuckDB opens shards by a file system of ours. A shard is fetched when it is opened for the first
+time, into the user's cache, where its name is its sha256; nothing of it is believed before that was
+compared. Since shards lie in folders of their workload and batch size, a query opens no others.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import os
+import sys
+import threading
+from typing import TYPE_CHECKING, Any, BinaryIO
+from urllib.parse import quote, urlsplit
+
+import platformdirs
+from fsspec.spec import AbstractFileSystem
+
+from dbtool.core.download import Downloader, RetryPolicy
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.http import RemoteFile, check_url, without_secrets
+from dbtool.core.index import TABLES
+from dbtool.core.manifest import MANIFEST, parse_manifest
+from dbtool.core.release import parse_tables
+from dbtool.store.relations import OpenRelease
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dbtool.core.manifest import Manifest, ReleaseFile
+
+PROTOCOL = "release"
+# No manifest is nearly as long.
+_LONGEST_MANIFEST = 64 << 20
+# Contents that are named by their hash do not change; DuckDB checks before it uses what it keeps.
+_NEVER = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
+_RETRIES = RetryPolicy(most=3, first_wait=0.5)
+_MEGABYTE = 1_000_000
+_OTHER_CACHE = "name another cache with XDG_CACHE_HOME"
+
+
+def release_url(text: str) -> str:
+    """The URL of a release folder, with a slash at its end; its manifest's URL stands for it too.
+
+    Raises:
+        UsageError: it is no http or https URL, or has a query.
+    """
+    parts = urlsplit(check_url(text))
+    if parts.scheme not in {"http", "https"}:
+        raise UsageError(f"{text!r} is no http:// or https:// URL: name a folder by its path")
+    if parts.query or parts.fragment:
+        raise UsageError(f"{text!r} has a part behind its path: give the URL of a release folder")
+    return text.removesuffix(MANIFEST).rstrip("/") + "/"
+
+
+def cache_folder() -> Path:
+    """The user's folder of shards that came from servers, which may be removed at any time."""
+    return platformdirs.user_cache_path("dbtool") / "shards"
+
+
+def remote_file(url: str, file: ReleaseFile) -> RemoteFile:
+    """A file of a release on a server.
+
+    Args:
+        url: of the release, from `release_url`.
+        file: of its manifest; its path may hold percent signs of its own.
+    """
+    return RemoteFile(file.path, (url + quote(file.path),), file.sha256, file.bytes, file.bytes)
+
+
+def read_remote_manifest(downloader: Downloader, url: str) -> tuple[Manifest, bytes]:
+    """The manifest of a release on a server, and its text.
+
+    Raises:
+        DbtoolError: it cannot be had, is damaged, or of another format.
+    """
+    text = downloader.read(url + MANIFEST, _LONGEST_MANIFEST)
+    return parse_manifest(text, without_secrets(url + MANIFEST)), text
+
+
+class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
+    """The shards of releases on servers, as a file system for DuckDB; threads may share it.
+
+    It holds what was added and nothing else of any machine.
+    """
+
+    protocol = PROTOCOL
+    cachable = False
+
+    def __init__(self) -> None:
+        """Makes one that holds nothing."""
+        super().__init__()
+        self._downloader = Downloader(
+            _RETRIES,
+            other_path=_OTHER_CACHE,
+            other_source="check that the URL is a release folder's and that the server answers, "
+            "then run the same command again",
+        )
+        self._cache = cache_folder()
+        self._shards: dict[str, tuple[str, ReleaseFile]] = {}
+        self._sound: set[str] = set()
+        self._lock = threading.Lock()
+        # Opening a release takes its smallest shard alone.
+        self.allow(sys.maxsize)
+
+    def close(self) -> None:
+        """Closes connections to servers."""
+        self._downloader.close()
+
+    def add(self, url: str) -> OpenRelease:
+        """Adds a release.
+
+        Args:
+            url: from `release_url`.
+
+        Raises:
+            DbtoolError: its manifest or its index cannot be had, is damaged, or of another version.
+        """
+        manifest, _ = read_remote_manifest(self._downloader, url)
+        tables = parse_tables(
+            {name: self._content(url, manifest, name) for name in TABLES},
+            manifest,
+            without_secrets(url),
+        )
+        names = []
+        # Every query opens the first one, for its columns.
+        for shard in sorted(manifest.shards, key=lambda file: file.bytes):
+            name = f"{quote(without_secrets(url), safe='')}/{shard.path}"
+            self._shards[name] = (url, shard)
+            names.append(f"{PROTOCOL}://{name}")
+        return OpenRelease(manifest, tables, names)
+
+    def allow(self, most_bytes: int) -> None:
+        """Begins a query: from now on so many bytes of shards may be fetched."""
+        with self._lock:
+            self._allowed, self._fetched = most_bytes, 0
+
+    def open(self, path: str, mode: str = "rb", **_: Any) -> _OpenShard:
+        """Opens a shard to read, which comes to this machine if it is not there yet.
+
+        Raises:
+            DbtoolError: it cannot be had, or more would be fetched than is allowed.
+        """
+        if mode != "rb":
+            raise PermissionError(f"{path} can only be read")
+        url, shard = self._shards[self._strip_protocol(path)]
+        opened = _OpenShard(self, url, shard)
+        opened.read(0)
+        return opened
+
+    def size(self, path: str) -> int:
+        """A shard's bytes."""
+        return self._shards[self._strip_protocol(path)][1].bytes
+
+    def glob(self, path: str, **_: Any) -> list[str]:
+        """The shard of that very name; no name is a pattern here."""
+        return [path] if self.exists(path) else []
+
+    def exists(self, path: str, **_: Any) -> bool:
+        """Whether there is such a shard."""
+        return self._strip_protocol(path) in self._shards
+
+    def isfile(self, path: str) -> bool:
+        """Whether there is such a shard."""
+        return self.exists(path)
+
+    def modified(self, path: str) -> dt.datetime:  # noqa: ARG002 (one answer for all)
+        """When it changed."""
+        return _NEVER
+
+    def _content(self, url: str, manifest: Manifest, name: str) -> bytes:
+        file = manifest.file(name)
+        if file is None:
+            raise DbtoolError(f"the release {without_secrets(url)} lists no {name}")
+        with self.sound_file(url, file, counted=False) as opened:
+            opened.seek(0)
+            return opened.read()
+
+    def sound_file(self, url: str, file: ReleaseFile, *, counted: bool = True) -> BinaryIO:
+        """A file in the cache, open, whose contents are those that the manifest lists.
+
+        Args:
+            url: of its release.
+            file: of the manifest.
+            counted: whether fetching it counts among the bytes that are allowed.
+
+        Raises:
+            DbtoolError: it cannot be had, or more would be fetched than is allowed.
+        """
+        path = self._cache / f"{file.sha256}.parquet"
+        try:
+            # Once as it lies there, once anew.
+            for _ in range(2):
+                if not path.exists():
+                    self._fetch(url, file, path, counted=counted)
+                opened = path.open("rb", buffering=0)
+                if file.sha256 in self._sound:
+                    return opened
+                if hashlib.file_digest(opened, "sha256").hexdigest() == file.sha256:
+                    self._sound.add(file.sha256)
+                    return opened
+                opened.close()
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            raise DbtoolError(f"{path} cannot be read: {error.strerror}") from error
+        raise DbtoolError(f"{path} is damaged as soon as it is written: {_OTHER_CACHE}")
+
+    def _fetch(self, url: str, file: ReleaseFile, path: Path, *, counted: bool) -> None:
+        if counted:
+            with self._lock:
+                if self._fetched + file.bytes > self._allowed:
+                    raise self._too_much(url, file)
+                self._fetched += file.bytes
+        self._downloader.download(remote_file(url, file), path, wait=True)
+
+    def _too_much(self, url: str, file: ReleaseFile) -> DbtoolError:
+        least = self._fetched + file.bytes
+        most = self._fetched + sum(
+            shard.bytes
+            for _, shard in self._shards.values()
+            if not (self._cache / f"{shard.sha256}.parquet").exists()
+        )
+        return DbtoolError(
+            f"the query needs {least / _MEGABYTE:,.1f} MB or more, up to "
+            f"{most / _MEGABYTE:,.1f} MB, of {without_secrets(url)} and may fetch "
+            f"{self._allowed / _MEGABYTE:,.1f} MB: allow it with --fetch-up-to "
+            f"{-(-most // _MEGABYTE)}, name fewer workloads or batch sizes, or take the release "
+            f"with `dbtool pull {without_secrets(url)}`"
+        )
+
+
+class _OpenShard:
+    """A shard that DuckDB has opened; its threads share it, each at a position of its own.
+
+    The file in the cache is opened for each part that is read: DuckDB lets go of what it has opened
+    without closing it.
+    """
+
+    def __init__(self, files: RemoteFiles, url: str, shard: ReleaseFile) -> None:
+        self._files = files
+        self._url = url
+        self._shard = shard
+        self._of_thread = threading.local()
+
+    def seek(self, position: int, whence: int = 0) -> int:
+        """Moves to a byte, counted from the start, from here or from the end."""
+        self._of_thread.position = (0, self.tell(), self._shard.bytes)[whence] + position
+        return self.tell()
+
+    def tell(self) -> int:
+        """The next byte."""
+        return int(getattr(self._of_thread, "position", 0))
+
+    def read(self, length: int = -1) -> bytes:
+        """The next bytes."""
+        position = self.tell()
+        length = self._shard.bytes if length < 0 else length
+        with self._files.sound_file(self._url, self._shard) as file:
+            found = os.pread(file.fileno(), length, position)
+        self._of_thread.position = position + len(found)
+        return found
+
+    def close(self) -> None:
+        """Nothing stays open."""

@@ -1,0 +1,128 @@
+"""The rows of a query, in the form that is wanted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pyarrow as pa
+
+from dbtool.core.errors import DbtoolError, first_sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pandas as pd
+
+# The type as which DuckDB hands over sums of whole numbers.
+_WIDE_INTEGERS = pa.decimal128(38, 0)
+
+
+class Result:
+    """The rows of a query.
+
+    >>> query = "SELECT workload, goal FROM workloads WHERE model = $model"
+    >>> result = db.sql(query, model="fc_64_64_64")
+    >>> result
+    shape: (1, 2)
+    ┌───────────────────────┬──────┐
+    │ workload              ┆ goal │
+    │ ---                   ┆ ---  │
+    │ str                   ┆ f64  │
+    ╞═══════════════════════╪══════╡
+    │ mnist/fc_64_64_64/sgd ┆ 0.03 │
+    └───────────────────────┴──────┘
+    >>> result.columns
+    ['workload', 'goal']
+    >>> [goal for _, goal in result]
+    [0.03]
+    """
+
+    def __init__(self, table: pa.Table) -> None:
+        """Wraps rows.
+
+        Args:
+            table: the rows as DuckDB returns them.
+        """
+        self._table = _with_plain_integers(table)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns, in order."""
+        return list(self._table.column_names)
+
+    def polars(self) -> pl.DataFrame:
+        """The rows as a Polars frame.
+
+        Raises:
+            DbtoolError: Polars cannot hold them, as two columns of one name.
+        """
+        try:
+            return pl.DataFrame(self._table)
+        except pl.exceptions.PolarsError as error:
+            raise _unheld("Polars", error) from error
+
+    def pandas(self) -> pd.DataFrame:
+        """The rows as a pandas frame; maps become dictionaries.
+
+        Raises:
+            DbtoolError: pandas is not installed.
+        """
+        try:
+            import pandas  # noqa: F401, ICN001 (only whether it is there; Arrow makes the frame)
+        except ImportError as error:
+            raise DbtoolError(
+                "pandas is not installed: install it with `pip install pandas`, or take .polars()"
+            ) from error
+        frame: pd.DataFrame = self._table.to_pandas(maps_as_pydicts="strict")
+        return frame
+
+    def arrow(self) -> pa.Table:
+        """The rows as an Arrow table."""
+        return self._table
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The rows as tuples of Python's own values; maps become dictionaries.
+
+        Raises:
+            DbtoolError: Python cannot hold them, as dates after the year 9999.
+        """
+        return list(self)
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        for batch in self._table.to_batches():
+            try:
+                columns = [column.to_pylist(maps_as_pydicts="strict") for column in batch.columns]
+            except (OverflowError, TypeError, ValueError) as error:
+                raise _unheld("Python", error) from error
+            yield from zip(*columns, strict=True)
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def __repr__(self) -> str:
+        return repr(self.polars())
+
+    def _repr_html_(self) -> str:
+        """The rows as notebooks show them."""
+        return self.polars()._repr_html_()
+
+
+def _unheld(what: str, error: Exception) -> DbtoolError:
+    """The error for values that a language or a library has no type for."""
+    return DbtoolError(
+        f"{what} cannot hold the rows ({first_sentence(error)}): cast the values to text in the "
+        "query, or take .arrow()"
+    )
+
+
+def _with_plain_integers(table: pa.Table) -> pa.Table:
+    """The table, with whole numbers of 64 bits where those that DuckDB sums to fit into them."""
+    for position, field in enumerate(table.schema):
+        if field.type == _WIDE_INTEGERS:
+            try:
+                narrow = table.column(position).cast(pa.int64())
+            except pa.ArrowInvalid:
+                continue
+            table = table.set_column(position, field.with_type(pa.int64()), narrow)
+    return table

@@ -1,0 +1,122 @@
+"""Whether the files of a release are those that its manifest lists, found before they are believed.
+
+DuckDB takes a damaged Parquet file at its word, so every file is read whole and its hash compared.
+What was sound is remembered in the user's cache by size, times and inode, so that this costs a
+second a gigabyte once, and no more than a look at each file from then on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import platformdirs
+
+from dbtool.core.errors import DbtoolError
+from dbtool.core.files import sha256_of, write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from dbtool.core.manifest import ReleaseFile
+
+_THREADS = min(8, os.cpu_count() or 1)
+# A file that changes twice within a tick of the file system's clock has one time.
+_TICK_NS = 2 * 10**9
+
+
+def fault(folder: Path, file: ReleaseFile) -> str | None:
+    """What is wrong with a file of a release, such as "it is missing"; None where nothing is."""
+    path = folder / file.path
+    try:
+        if not path.is_file():
+            return "it is not a file" if path.exists() else "it is missing"
+        size = path.stat().st_size
+        if size != file.bytes:
+            return f"it has {size:,} bytes and should have {file.bytes:,}"
+        if sha256_of(path) != file.sha256:
+            return "its contents are not those that the manifest lists: its sha256 does not match"
+    except OSError as error:
+        return f"it cannot be read ({error.strerror})"
+    return None
+
+
+class ShardCheck:
+    """Finds out whether the shards of a release folder are sound; threads may share it.
+
+    A shard that was sound is read again only after it changed.
+    """
+
+    def __init__(self, folder: Path, shards: Sequence[ReleaseFile]) -> None:
+        """Nothing is read yet.
+
+        Args:
+            folder: the release folder.
+            shards: as its manifest lists them.
+        """
+        self._folder = folder
+        self._shards = shards
+        name = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:32]
+        self._memory = platformdirs.user_cache_path("dbtool") / "sound" / f"{name}.json"
+        self._sound: dict[str, Any] | None = None
+
+    def require_sound(self, on_progress: Callable[[int, int], None]) -> None:
+        """Refuses the release where a shard is damaged.
+
+        Args:
+            on_progress: called with the bytes that were read and those to read.
+
+        Raises:
+            DbtoolError: a shard is missing, cut short or altered.
+        """
+        if self._sound is None:
+            self._sound = self._remembered()
+        known = self._sound
+        now = time.time_ns()
+        states = {file.path: self._state(file) for file in self._shards}
+        left = [file for file in self._shards if known.get(file.path) != states[file.path]]
+        if not left:
+            return
+        self._read(left, on_progress)
+        self._sound = {
+            path: state for path, state in states.items() if state and state[-1] < now - _TICK_NS
+        }
+        # Whoever cannot write the cache looks at everything again.
+        with contextlib.suppress(OSError):
+            write_whole(self._memory, json.dumps(self._sound).encode())
+
+    def _read(self, files: Sequence[ReleaseFile], on_progress: Callable[[int, int], None]) -> None:
+        total, done = sum(file.bytes for file in files), 0
+        with ThreadPoolExecutor(_THREADS) as pool:
+            for file, reason in zip(
+                files, pool.map(lambda each: fault(self._folder, each), files), strict=True
+            ):
+                if reason is not None:
+                    pool.shutdown(cancel_futures=True)
+                    raise DbtoolError(
+                        f"{self._folder / file.path} is damaged: {reason}; `dbtool verify "
+                        f"{self._folder}` names all that is; get the release anew"
+                    )
+                done += file.bytes
+                on_progress(done, total)
+
+    def _remembered(self) -> dict[str, Any]:
+        try:
+            known = json.loads(self._memory.read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return known if isinstance(known, dict) else {}
+
+    def _state(self, file: ReleaseFile) -> list[Any]:
+        """What changes when a file is written to or replaced, with the hash that it should have."""
+        try:
+            found = (self._folder / file.path).stat()
+        except OSError:
+            return []
+        return [file.sha256, found.st_size, found.st_ino, found.st_mtime_ns, found.st_ctime_ns]

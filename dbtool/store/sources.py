@@ -1,0 +1,125 @@
+"""What a person names to read: release folders, folders of them, and URLs."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import platformdirs
+
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.manifest import MANIFEST, is_release
+from dbtool.core.resources import bundled_release
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is opened.
+
+    Attributes:
+        name: what to call it.
+        folders: release folders on this machine.
+        urls: of release folders on servers.
+    """
+
+    name: str
+    folders: Sequence[Path] = ()
+    urls: Sequence[str] = ()
+
+
+def user_folder() -> Path:
+    """The folder of the user's own releases."""
+    return platformdirs.user_data_path("dbtool") / "releases"
+
+
+def named_source(given: str | os.PathLike[str] | None, option: str = "--db") -> Source:
+    """The releases that were named.
+
+    Args:
+        given: a release folder, a folder of release folders, or the URL of a release folder; None:
+            what DBTOOL_DB names or, where that is not set, the user's own releases and the one
+            that ships with dbtool.
+        option: what it was given with, for messages.
+
+    Raises:
+        UsageError: there is no release.
+    """
+    if given is None:
+        given, option = _from_environment(), "DBTOOL_DB"
+    if given is None:
+        folders = releases_in(user_folder())
+        bundled = bundled_release()
+        if is_release(bundled) and bundled.name not in {folder.name for folder in folders}:
+            folders.append(bundled)
+        if not folders:
+            raise DbtoolError(
+                "there is no release: make one with `dbtool import`, `dbtool ingest` or "
+                "`dbtool produce`, or name one with --db"
+            )
+        return Source("the releases of this machine", folders)
+    if url := as_url(given):
+        return Source(url, urls=[url])
+    path = Path(given).expanduser()
+    if not path.exists():
+        raise UsageError(
+            f"{path}, which {option} names, does not exist: name a release folder or a folder of "
+            "them, as `dbtool import`, `dbtool ingest` and `dbtool produce` make"
+        )
+    found = [path] if is_release(path) else releases_in(path)
+    if not found:
+        raise UsageError(
+            f"{path}, which {option} names, holds no release: there is no {MANIFEST} in it or in "
+            "the folders in it"
+        )
+    return Source(str(path), found)
+
+
+def folder_to_write(option: str | os.PathLike[str] | None, release: str) -> Path:
+    """The release folder that rows of a release are added to; it need not be there.
+
+    Args:
+        option: the value of --db: that release folder, or a folder of release folders.
+        release: the release's name.
+
+    Raises:
+        UsageError: a URL or a file was named.
+    """
+    given = option if option is not None else _from_environment()
+    folder = user_folder() if given is None else Path(given).expanduser()
+    if given is not None and (url := as_url(given)):
+        raise UsageError(f"{url} can only be read: name a folder to write to with --db")
+    if folder.is_file():
+        raise UsageError(f"{folder} is a file: name a folder of releases with --db")
+    return folder if is_release(folder) else folder / folder_name(release)
+
+
+def folder_name(release: str) -> str:
+    """The name of a release's folder in a folder of them."""
+    from urllib.parse import quote
+
+    name = quote(release, safe=" +-._=@,~")
+    return f"%2E{name[1:]}" if name.startswith(".") else name
+
+
+def releases_in(folder: Path) -> list[Path]:
+    """The release folders in a folder."""
+    return sorted(path.parent for path in folder.glob(f"*/{MANIFEST}") if path.is_file())
+
+
+def as_url(given: str | os.PathLike[str]) -> str | None:
+    """The URL that was given; None where it is a path."""
+    text = os.fspath(given)
+    for scheme in ("http", "https"):
+        # pathlib leaves one slash of two.
+        if text.startswith(f"{scheme}:/"):
+            return f"{scheme}://{text.removeprefix(f'{scheme}:').lstrip('/')}"
+    return None
+
+
+def _from_environment() -> str | None:
+    return os.environ.get("DBTOOL_DB") or None

@@ -1,0 +1,293 @@
+"""What a sweep is told: which studies to train, and how; the same on the command line and in plans.
+
+Every field with an `Option` is an option of `dbtool produce`; those of `Plan` and `Sweep` are keys
+of a plan file, too. None stands for what was not given.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path  # noqa: TC003 (msgspec evaluates the annotations)
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from producers.sweep.slices import Slice
+
+if TYPE_CHECKING:
+    from producers.lockstep.rule import LockstepRule
+
+DEFAULT_TRIALS = 100
+_LARGEST = sys.float_info.max
+_OF_LOCKSTEP = ("dropping", "reaching")
+_OF_WINDOW = ("wide_trials", "wide_at")
+
+_Text = Annotated[str, Meta(pattern=r"\S")]
+_Natural = Annotated[int, Meta(ge=0, le=2**63 - 1, description="a whole number from 0")]
+_Positive = Annotated[int, Meta(ge=1, le=2**63 - 1, description="a whole number from 1")]
+_Trials = Annotated[int, Meta(ge=1, le=1_000_000)]
+
+
+@dataclass(frozen=True)
+class Option:
+    """How a field is given on the command line.
+
+    Attributes:
+        help: what it does, for people.
+        metavar: stands for its value in the help; None where its values name themselves.
+        flag: as it is written where it takes no value.
+        envvar: the environment variable that stands in for it.
+    """
+
+    help: str
+    metavar: str | None = None
+    flag: str | None = None
+    envvar: str | None = None
+
+
+class Sweep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Studies that are trained alike: a table [[sweep]] of a plan.
+
+    Attributes:
+        workloads: names or patterns.
+    """
+
+    workloads: Annotated[
+        tuple[_Text, ...],
+        Meta(min_length=1, description='a list of names or patterns, such as ["mnist/fc_*"]'),
+    ]
+    batch_sizes: Annotated[
+        Annotated[
+            tuple[_Positive, ...],
+            Meta(min_length=1, description="a list of whole numbers from 1, such as [1, 64]"),
+        ]
+        | None,
+        Option("Global batch sizes; without it those of the published study.", "B,B,…"),
+    ] = None
+    trials: Annotated[
+        _Trials | None,
+        Option(
+            "Train the trials 0 to N - 1 of each study; without it "
+            f"{DEFAULT_TRIALS}, or the preset's.",
+            "N",
+        ),
+    ] = None
+    feasible: Annotated[
+        Annotated[int, Meta(ge=0, le=100_000)] | None,
+        Option(
+            "Add trials until N of a study did not diverge, at most 5 N in all; without it 0, or "
+            "the preset's.",
+            "N",
+        ),
+    ] = None
+    steps: Annotated[
+        Annotated[int, Meta(ge=1, le=100_000_000)] | None,
+        Option("Steps of each trial; without it the workload's budget.", "N"),
+    ] = None
+    budget: Annotated[
+        Annotated[float, Meta(ge=0, le=100)] | None,
+        Option("Multiplies the workload's budget of steps; without it 1, or the preset's.", "X"),
+    ] = None
+    search: Annotated[
+        Literal["fixed", "lockstep", "window"] | None,
+        Option(
+            "`fixed`, every trial trains to its end, as in the papers; `lockstep`, a study ends "
+            "when the first of its trials is past the goal; `window`, also search the whole space "
+            "at one batch size alone and near the last optimum at the others. Without it `fixed`."
+        ),
+    ] = None
+    dropping: Annotated[
+        Annotated[float, Meta(gt=1, le=1_000)] | None,
+        Option(
+            "Drop a trial whose best value after n steps is worse than the leader's after n / X; "
+            "4 is safe for fully connected networks, 8 for convolutional ones.",
+            "X",
+        ),
+    ] = None
+    reaching: Annotated[
+        _Trials | None,
+        Option(
+            "End a study when N of its trials are past the goal; without it 1. More tell how "
+            "lucky the first was.",
+            "N",
+        ),
+    ] = None
+    wide_trials: Annotated[
+        _Trials | None,
+        Option("Trials of the study that searches the whole space; without it 50.", "N"),
+    ] = None
+    wide_at: Annotated[
+        _Positive | None,
+        Option(
+            "The study at the batch size closest to B searches the whole space; without it 64.", "B"
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        """Refuses what no field can tell alone.
+
+        Raises:
+            ValueError: fields clash.
+        """
+        sizes = self.batch_sizes or ()
+        if len(set(sizes)) < len(sizes):
+            raise ValueError("batch_sizes has one of them twice; leave it out")
+        if self.steps is not None and self.budget is not None:
+            raise ValueError("steps and budget both say how long to train; leave one out")
+        given = [name for name in (*_OF_LOCKSTEP, *_OF_WINDOW) if getattr(self, name) is not None]
+        needed = "window" if set(given) & set(_OF_WINDOW) else "lockstep"
+        search = self.search or "fixed"
+        if given and search not in {needed, "window"}:
+            raise ValueError(
+                f"{' and '.join(given)} say how studies are searched with search {needed}, not "
+                f"with {search}; leave them out or search with {needed}"
+            )
+        if search != "fixed" and self.feasible:
+            raise ValueError(f"search {search} adds trials by itself; leave out feasible")
+
+    def rule(self) -> LockstepRule | None:
+        """How studies are searched in lockstep; None where every trial trains to its end."""
+        from producers.lockstep.rule import LockstepRule
+
+        if self.search in {None, "fixed"}:
+            return None
+        given = {name: getattr(self, name) for name in (*_OF_LOCKSTEP, *_OF_WINDOW)}
+        given = {name: value for name, value in given.items() if value is not None}
+        return LockstepRule(window=self.search == "window", **given)
+
+
+class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a release trains.
+
+    Attributes:
+        sweep: studies, none of which may be in two of them.
+    """
+
+    sweep: Annotated[
+        tuple[Sweep, ...],
+        Meta(min_length=1, description="one or more tables [[sweep]] that say what to train"),
+    ]
+    replace: Annotated[
+        Annotated[
+            tuple[_Text, ...],
+            Meta(
+                min_length=1,
+                description='a list of SOURCE=NAME:FOLDER, such as ["mnist=mine:digits"]',
+            ),
+        ],
+        Option(
+            "Train on what is in the folder, called NAME, instead of the data set SOURCE whose "
+            "format it has; workloads are then named replaced/NAME/…. May be given more than once.",
+            "SOURCE=NAME:FOLDER",
+        ),
+    ] = ()
+    goal: Annotated[
+        Annotated[float, Meta(ge=-_LARGEST, le=_LARGEST, description="a number, such as 0.03")]
+        | None,
+        Option("The goal of workloads whose data is replaced; without it they have none.", "X"),
+    ] = None
+    release: Annotated[
+        Annotated[str, Meta(pattern=r"\S", description='a name, such as "measured"')],
+        Option(
+            "The release that the measurements belong to; without it `local`, or the preset's.",
+            "NAME",
+        ),
+    ]
+    seed: Annotated[
+        _Natural,
+        Option("Every random number of the sweep follows from it; without it 0.", "N"),
+    ] = 0
+    shared_batches: Annotated[
+        bool, Option("Give all trials of a study the same batches.", flag="--shared-batches")
+    ] = False
+
+    def __post_init__(self) -> None:
+        """Refuses what no field can tell alone.
+
+        Raises:
+            ValueError: fields clash.
+        """
+        if self.goal is not None and not self.replace:
+            raise ValueError(
+                "goal is for data that replace names: registered workloads have goals of their own"
+            )
+
+
+class SweepOptions(Struct, frozen=True, kw_only=True):
+    """How to train; of these rows depend on dtype alone, but for the last digits of floats."""
+
+    block: Annotated[_Positive, Option("Most trials that are trained together.", "N")] = 100
+    datasets: Annotated[
+        Path | None, Option("Look for data sets here first.", "DIR", envvar="DBTOOL_DATASETS")
+    ] = None
+    slice: Annotated[
+        str | None,
+        Option("Train the I-th of N shares of the sweep, as the tasks of a job array do.", "I/N"),
+    ] = None
+    on: Annotated[
+        Literal["ray"] | None,
+        Option("Train on the Ray cluster of RAY_ADDRESS, else on one of this machine alone."),
+    ] = None
+    cpus_per_task: Annotated[
+        _Positive, Option("CPU cores of a block's worker on a cluster.", "N")
+    ] = 1
+    gpus_per_task: Annotated[_Natural, Option("GPUs of a block's worker on a cluster.", "N")] = 0
+    dtype: Annotated[
+        Literal["float32", "bfloat16"],
+        Option("What models compute in; weights and losses are float32 in either case."),
+    ] = "float32"
+    devices_per_trial: Annotated[
+        _Positive,
+        Option("Devices that share each batch of a trial; the others train other trials.", "N"),
+    ] = 1
+    micro_batch: Annotated[
+        _Positive | None,
+        Option(
+            "Most examples of a batch that pass through the model at a time; gradients of larger "
+            "batches are accumulated. Without it whole batches do.",
+            "N",
+        ),
+    ] = None
+    checkpoint_minutes: Annotated[
+        Annotated[float, Meta(ge=0)],
+        Option("Save a checkpoint of the trials in training every so often.", "X"),
+    ] = 10.0
+    distributed: Annotated[
+        bool,
+        Option(
+            "Train on the devices of all hosts that run this command, such as those of a TPU pod; "
+            "they need a file system in common for --out.",
+            flag="--distributed",
+        ),
+    ] = False
+    measure: Annotated[
+        tuple[
+            Literal[
+                "gradient_noise_scale",
+                "gradient_lipschitz_constant",
+                "largest_hessian_eigenvalue",
+            ],
+            ...,
+        ],
+        Option(
+            "Measure besides: gradient_noise_scale, gradient_lipschitz_constant or "
+            "largest_hessian_eigenvalue. May be given more than once.",
+            "NAME",
+        ),
+    ] = ()
+    vocabulary: Annotated[
+        Path | None,
+        Option("A SentencePiece model for data sets of texts; without it one is trained.", "FILE"),
+    ] = None
+
+    @property
+    def part(self) -> Slice | None:
+        """The slice of the sweep to train; None for all of it.
+
+        A slice adds no trials to reach a number of feasible ones, which needs the results of all.
+
+        Raises:
+            UsageError: there is no such slice.
+        """
+        return None if self.slice is None else Slice.parse(self.slice)

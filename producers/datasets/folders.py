@@ -1,0 +1,110 @@
+"""The folders of this machine that data sets are looked for in."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import platformdirs
+
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.files import open_file, write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from producers.datasets.registry import Request
+
+DATASETS_VARIABLE = "DBTOOL_DATASETS"
+"""The environment variable that names the folder of data sets when no argument does."""
+
+
+def default_cache() -> Path:
+    """The folder that keeps fetched data sets, each in a folder of its own name."""
+    return platformdirs.user_cache_path("dbtool", appauthor=False) / "datasets"
+
+
+def given_folder(datasets_dir: Path | None) -> Path | None:
+    """The folder of data sets that the user names, by argument or environment; None when neither.
+
+    Raises:
+        UsageError: the folder does not exist.
+    """
+    variable = os.environ.get(DATASETS_VARIABLE)
+    if datasets_dir is not None:
+        folder, origin = datasets_dir, "--datasets"
+    elif variable:
+        folder, origin = Path(variable).expanduser(), DATASETS_VARIABLE
+    else:
+        return None
+    if not folder.is_dir():
+        raise UsageError(
+            f"the folder of data sets {folder} does not exist; give an existing one by {origin}"
+        )
+    return folder
+
+
+def candidate_folders(request: Request, inside: Sequence[str] = ()) -> list[Path]:
+    """The folders that may hold a data set, in the order to look.
+
+    Of a replacement it is that folder alone. Otherwise it is the folder of data sets that the user
+    names (in it `<source>`, then the folder itself), then the cache's `<source>`.
+
+    Args:
+        request: the data set that is wanted.
+        inside: names of folders that the official archives unpack to, looked for in each.
+    """
+    source, replacement = request.source, request.folder
+    if replacement is None:
+        given = given_folder(request.datasets_dir)
+        bases = [given / source, given] if given is not None else []
+        bases.append(default_cache() / source)
+    elif replacement.is_dir():
+        bases = [replacement]
+    else:
+        raise UsageError(
+            f"the folder {replacement} to take {source} from does not exist; give an existing one"
+        )
+    return [folder for base in bases for folder in (base, *(base / name for name in inside))]
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Names a file that the block cannot read."""
+    try:
+        yield
+    except OSError as error:
+        raise DbtoolError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file."""
+    with reading(path), open_file(path) as file:
+        return file.read()
+
+
+def keep(path: Path, content: bytes) -> None:
+    """Writes a file of the cache, which appears whole or not at all."""
+    try:
+        write_whole(path, content)
+    except OSError as error:
+        raise DbtoolError(
+            f"{path} cannot be written to ({error.strerror}); make room or correct its permissions"
+        ) from error
+
+
+def not_found(source: str, looked: Sequence[Path], what: str, how_to_get: str) -> DbtoolError:
+    """The error for a data set that is in none of the folders it was looked for in.
+
+    Args:
+        source: the data set's name.
+        looked: the folders.
+        what: the files that a folder should hold.
+        how_to_get: where they can be had, as the end of a sentence.
+    """
+    return DbtoolError(
+        f"the data set {source} ({what}) is not in {', '.join(map(str, looked))}; get it from"
+        f" {how_to_get}"
+    )

@@ -1,0 +1,114 @@
+"""Loading any data set by its name: what may be wanted of it, and who loads it."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dbtool.core.errors import UsageError, unknown
+from producers.datasets.forms import ImageForm, TextForm
+from producers.datasets.permutation import RANDOM_5_000
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from producers.datasets.forms import Form
+    from producers.datasets.permutation import HeldOut
+    from producers.datasets.split import Dataset
+
+LOADERS = {
+    "mnist": ("mnist.images", "load_idx"),
+    "fashion_mnist": ("mnist.images", "load_idx"),
+    "cifar_10": ("cifar.images", "load_cifar_10"),
+    "imagenet": ("imagenet.images", "load_imagenet"),
+    "open_images_v4": ("open_images.images", "load_open_images"),
+    "lm1b": ("text.lm1b", "load_lm1b"),
+    "common_crawl": ("text.common_crawl", "load_common_crawl"),
+    "brown": ("text.brown", "load_brown"),
+}
+"""The module and function that load each data set; imported when they are called."""
+
+_WITH_SUBSETS = {"imagenet"}
+_WITH_HELD_OUT = {"mnist", "fashion_mnist", "cifar_10"}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A data set as a workload wants it.
+
+    Attributes:
+        source: the data set's name, such as `cifar_10`.
+        form: what its examples shall look like.
+        subset: a part of it that has a name, such as `half_classes`; None for the whole.
+        train_examples: how many examples to train on; None for all that are not held out.
+        folder: a folder to read instead of the known data set: in the same format, of any size and
+            any content. None for the known data set, whose sizes and hashes are checked.
+        datasets_dir: a folder that holds data sets; DBTOOL_DATASETS by default.
+        vocabulary: a SentencePiece model to take as a text data set's subword vocabulary; None to
+            have one trained, or found where it was trained before.
+        held_out: the official training examples that are for validation, of mnist, fashion_mnist
+            and cifar_10.
+    """
+
+    source: str
+    form: Form
+    subset: str | None = None
+    train_examples: int | None = None
+    folder: Path | None = None
+    datasets_dir: Path | None = None
+    vocabulary: Path | None = None
+    held_out: HeldOut = RANDOM_5_000
+
+    def image_form(self, channels: int) -> ImageForm:
+        """The form, of a data set of images with so many channels."""
+        form = self.form
+        if not isinstance(form, ImageForm) or form.channels != channels:
+            raise UsageError(
+                f"{self.source} has images of {channels} channels, which is not what was asked for:"
+                f" {form}"
+            )
+        return form
+
+    def text_form(self) -> TextForm:
+        """The form, of a data set of texts."""
+        form = self.form
+        if not isinstance(form, TextForm):
+            raise UsageError(f"{self.source} has texts, which is not what was asked for: {form}")
+        return form
+
+
+def load_dataset(source: str, **wanted: Any) -> Dataset:
+    """Loads a data set, or finds its files where memory would not hold it.
+
+    Args:
+        source: the data set's name, one of LOADERS.
+        wanted: how it is wanted, as `Request` has it. Images are scaled to the form's height and
+            width, and the form of the result has the number of classes that were found.
+
+    Raises:
+        UsageError: no data set has that name, the subset or number of examples does not exist, or a
+            folder given does not.
+        DbtoolError: the files cannot be had, or their contents are wrong.
+
+    Example:
+        >>> len(load_dataset("mnist", form=GREY_28, train_examples=6_875).train)
+        6875
+    """
+    if source not in LOADERS:
+        raise unknown("data set", source, LOADERS, "dbtool workloads --catalog")
+    request = Request(source, **wanted)
+    if request.subset is not None and source not in _WITH_SUBSETS:
+        raise UsageError(
+            f"{source} has no subset {request.subset!r}; only imagenet has some: half_classes and"
+            " half_images"
+        )
+    if request.held_out != RANDOM_5_000 and source not in _WITH_HELD_OUT:
+        raise UsageError(
+            f"which examples {source} holds out cannot be chosen; only mnist, fashion_mnist and"
+            " cifar_10 leave the choice"
+        )
+    module, function = LOADERS[source]
+    load = getattr(importlib.import_module(f"producers.datasets.{module}"), function)
+    dataset: Dataset = load(request)
+    return dataset

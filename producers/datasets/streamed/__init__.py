@@ -1,1 +1,0 @@
-"""Images that are read from files and decoded when they are needed."""

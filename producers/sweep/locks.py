@@ -1,0 +1,76 @@
+"""Keeps sweeps from writing into one folder, but for slices of the same sweep.
+
+A whole sweep holds the folder's lock; a slice holds one of its own, which names the slice and how
+the sweep is cut. Each takes its lock first and then looks for those of others, so that of two that
+start at once at most one goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+import filelock
+
+from dbtool.core.errors import DbtoolError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from producers.sweep.slices import Slice
+
+_LOCK = ".lock"
+# Others hold a lock for a moment to see whether anybody does.
+_PATIENCE = 1.0
+
+
+@contextlib.contextmanager
+def only_writer(folder: Path, part: Slice | None = None, partition: str = "") -> Iterator[None]:
+    """Holds a folder, or a slice of it beside others of the same sweep, for one process.
+
+    Args:
+        folder: made when absent.
+        part: the slice; None for the whole folder.
+        partition: letters that tell sweeps that are cut differently apart.
+
+    Raises:
+        DbtoolError: another process holds what this would write, or the folder cannot be written.
+    """
+    whole = folder / _LOCK
+    if part is None:
+        own, holder, cut = whole, "another sweep", None
+        others = "a slice of a sweep"
+    else:
+        cut = f"of-{part.count}-{partition}"
+        own, holder = folder / f"{_LOCK}-{part.number}-{cut}", f"another process of slice {part}"
+        others = "a slice of another sweep, or of one cut differently,"
+    with _held(own, holder):
+        for path in set(folder.glob(f"{_LOCK}*")) - {own}:
+            if cut is None or not path.name.endswith(cut):
+                with _held(path, "another sweep" if path == whole else others):
+                    pass
+        yield
+
+
+@contextlib.contextmanager
+def _held(path: Path, holder: str) -> Iterator[None]:
+    """Holds a lock, whose file is gone afterwards."""
+    lock = filelock.FileLock(path, timeout=_PATIENCE)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except filelock.Timeout as error:
+        raise DbtoolError(
+            f"{holder} writes into {path.parent}; wait for it or choose another folder with --out"
+        ) from error
+    except OSError as error:
+        raise DbtoolError(
+            f"cannot write into {path.parent}: {error.strerror}; choose another folder with --out"
+        ) from error
+    try:
+        yield
+    finally:
+        # While it is held, so that nobody else's lock is removed.
+        path.unlink(missing_ok=True)
+        lock.release()

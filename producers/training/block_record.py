@@ -1,0 +1,239 @@
+"""The measurements of a block of trials, and their form as rows of a shard."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from dbtool.core.contract import BATCH_LOSS, OTHER_METRICS, metric_columns
+from dbtool.core.other_metrics import encoded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from dbtool.core.footer import Status
+
+    Values = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+_ROWS_A_GROUP = 200_000
+_FIRST_STEPS = 1_024
+_ENDING = "_cross_entropy_error"
+_NO_VALUES = (np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0))
+
+
+class BlockRecord:
+    """Measurements of a block of trials, in memory.
+
+    A trial ends, INFEASIBLE, at the first step whose batch loss is not finite, or after which the
+    cross entropy of an evaluated split is not; INCOMPLETE where it is dropped.
+
+    Args:
+        trials: how many trials the block has.
+    """
+
+    def __init__(self, trials: int) -> None:
+        self._losses = np.full((trials, _FIRST_STEPS), np.nan, np.float32)
+        self._last = np.zeros(trials, np.int64)
+        self._diverged = np.zeros(trials, bool)
+        self._dropped = np.zeros(trials, bool)
+        # Trials, steps and values of each evaluation, by metric.
+        self._evaluations: dict[str, list[Values]] = {}
+
+    def add_losses(
+        self, trials: np.ndarray, alive: np.ndarray, first_step: int, losses: np.ndarray
+    ) -> np.ndarray:
+        """Adds the batch losses of consecutive steps.
+
+        Args:
+            trials: int [slots], the trial each row belongs to.
+            alive: bool [slots]; other rows are passed over.
+            first_step: updates made before the first of these steps.
+            losses: float32 [slots, steps].
+
+        Returns:
+            The trials that ended within these steps.
+        """
+        steps = losses.shape[1]
+        self._make_room(first_step + steps)
+        finite = np.isfinite(losses)
+        counted = np.where(finite.all(1), steps, finite.argmin(1) + 1)
+        rows = trials[alive]
+        self._losses[rows, first_step : first_step + steps] = losses[alive]
+        self._last[rows] = first_step + counted[alive]
+        ended: np.ndarray = rows[~finite.all(1)[alive]]
+        self._diverged[ended] = True
+        return ended
+
+    def add_evaluation(
+        self, trials: np.ndarray, alive: np.ndarray, step: int, metrics: Mapping[str, np.ndarray]
+    ) -> np.ndarray:
+        """Adds metrics that were measured after a step; a later value of the same replaces it.
+
+        A cross entropy that is not finite ends its trial and is kept as it is. Any other metric
+        that is NaN was not measured, such as an average precision without a positive label: it
+        ends nothing and is left out.
+
+        Args:
+            trials: int [slots], the trial of each slot.
+            alive: bool [slots]; other slots are passed over.
+            step: updates made before the measurement.
+            metrics: name to float64 [slots]; columns of a shard, such as val_cross_entropy_error,
+                by their names, and any other metric, which other_metrics will hold, by its own.
+
+        Returns:
+            The trials that ended with it.
+        """
+        rows = trials[alive]
+        diverged = np.zeros(len(rows), bool)
+        for name, of_slots in metrics.items():
+            values = np.asarray(of_slots[alive], np.float64)
+            kept = ~np.isnan(values)
+            if name.endswith(_ENDING):
+                diverged |= ~np.isfinite(values)
+                kept[:] = True
+            steps = np.full(kept.sum(), step, np.int64)
+            added = rows[kept].astype(np.int32), steps, values[kept]
+            self._evaluations.setdefault(name, []).append(added)
+        ended: np.ndarray = rows[diverged]
+        self._diverged[ended] = True
+        return ended
+
+    def drop(self, trials: np.ndarray) -> None:
+        """Marks trials that are trained no longer since others are so far ahead of them."""
+        self._dropped[trials] = True
+
+    def status(self, trial: int) -> Status:
+        """How a trial ended."""
+        if self._diverged[trial]:
+            return "INFEASIBLE"
+        return "INCOMPLETE" if self._dropped[trial] else "COMPLETE"
+
+    def values(self, name: str) -> Values:
+        """A metric in the order of its evaluations: int32 trials, int64 steps, float64 values."""
+        held = [_NO_VALUES, *self._evaluations.get(name, [])]
+        trials, steps, values = map(np.concatenate, zip(*held, strict=True))
+        return trials, steps, values
+
+    def steps(self, trial: int) -> int:
+        """The last step that a trial took."""
+        return int(self._last[trial])
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The whole record as arrays of numbers, such as a checkpoint holds.
+
+        Save and restore them as NumPy arrays: JAX would cut the 64-bit ones. Arrays without
+        elements are left out, since Orbax refuses them. Losses go as far as the last step taken.
+        """
+        names = sorted(self._evaluations)
+        held = [self.values(name) for name in names]
+        arrays: dict[str, np.ndarray] = {
+            "losses": self._losses[:, : self._last.max(initial=0)],
+            "last": self._last,
+            "diverged": self._diverged.astype(np.uint8),
+            "dropped": self._dropped.astype(np.uint8),
+            # Names hold no line feed, and no array holds text.
+            "names": np.frombuffer("\n".join(names).encode(), np.uint8),
+            "values": np.array([len(values) for *_, values in held], np.int64),
+        }
+        columns = map(np.concatenate, zip(_NO_VALUES, *held, strict=True))
+        arrays |= dict(zip(("trial", "step", "value"), columns, strict=True))
+        return {name: np.array(column) for name, column in arrays.items() if column.size}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> BlockRecord:
+        """The record whose `arrays` these are; it can be added to as that one could."""
+        last = np.asarray(arrays["last"])
+        record = cls(len(last))
+        record._last[:] = last
+        record._diverged[:] = np.asarray(arrays["diverged"]).astype(bool)
+        record._dropped[:] = np.asarray(arrays["dropped"]).astype(bool)
+        if "losses" in arrays:
+            losses = np.asarray(arrays["losses"])
+            record._make_room(losses.shape[1])
+            record._losses[:, : losses.shape[1]] = losses
+        if "names" in arrays:
+            names = bytes(np.asarray(arrays["names"])).decode().split("\n")
+            ends = np.cumsum(arrays["values"])[:-1]
+            columns = [
+                np.split(np.asarray(arrays.get(name, empty)), ends)
+                for name, empty in zip(("trial", "step", "value"), _NO_VALUES, strict=True)
+            ]
+            for name, *held in zip(names, *columns, strict=True):
+                record._evaluations[name] = [tuple(held)]
+        return record
+
+    def tables(self, trial_ids: list[int]) -> Iterator[pa.Table]:
+        """The rows of all trials in order, some trials at a time.
+
+        Every table has the same columns: trial_id, step, and the metrics of which some row has a
+        value.
+        """
+        evaluations = _Evaluations({name: self.values(name) for name in self._evaluations})
+        pending: list[pa.Table] = []
+        for trial, trial_id in enumerate(trial_ids):
+            rows = self.steps(trial) + 1
+            for start in range(0, rows, _ROWS_A_GROUP):
+                stop = min(start + _ROWS_A_GROUP, rows)
+                pending.append(self._table(evaluations, trial, trial_id, range(start, stop)))
+                if sum(len(table) for table in pending) >= _ROWS_A_GROUP:
+                    yield pa.concat_tables(pending)
+                    pending = []
+        if pending:
+            yield pa.concat_tables(pending)
+
+    def _make_room(self, steps: int) -> None:
+        """Lets the losses hold so many steps; at least doubled, since copies cost time."""
+        held = self._losses.shape[1]
+        if steps > held:
+            more = np.full((len(self._last), max(steps, 2 * held) - held), np.nan, np.float32)
+            self._losses = np.concatenate([self._losses, more], axis=1)
+
+    def _table(self, evaluations: _Evaluations, trial: int, trial_id: int, rows: range) -> pa.Table:
+        steps = np.arange(rows.start, rows.stop, dtype=np.int64)
+        losses = self._losses[trial, max(rows.start - 1, 0) : rows.stop - 1]
+        columns: dict[str, pa.Array] = {
+            "trial_id": pa.array(np.full(len(steps), trial_id, np.int32)),
+            "step": pa.array(steps),
+            # No update leads to step 0.
+            BATCH_LOSS: pa.array(
+                np.concatenate([np.zeros(len(steps) - len(losses), np.float32), losses]),
+                mask=steps == 0,
+            ),
+        }
+        columns |= {name: evaluations.column(name, trial, rows) for name in evaluations.metrics}
+        if evaluations.others:
+            columns[OTHER_METRICS] = encoded(
+                {name: evaluations.column(name, trial, rows) for name in evaluations.others}
+            )
+        return pa.table(columns)
+
+
+class _Evaluations:
+    """Values of metrics sorted by trial.
+
+    Attributes:
+        metrics: those that have columns of their own.
+        others: all others.
+    """
+
+    def __init__(self, evaluations: Mapping[str, Values]) -> None:
+        self._sorted: dict[str, Values] = {}
+        for name, (trial, step, value) in evaluations.items():
+            if len(trial):
+                order = np.argsort(trial, kind="stable")
+                self._sorted[name] = trial[order], step[order], value[order]
+        self.metrics = sorted(set(self._sorted) & set(metric_columns()))
+        self.others = sorted(set(self._sorted) - set(metric_columns()))
+
+    def column(self, name: str, trial: int, rows: range) -> pa.Array:
+        """A metric's values after the steps in a range, null where it was not measured."""
+        of_trial, step, value = self._sorted[name]
+        first, end = np.searchsorted(of_trial, [trial, trial + 1])
+        at = step[first:end] - rows.start
+        inside = (at >= 0) & (at < len(rows))
+        values, missing = np.zeros(len(rows)), np.ones(len(rows), bool)
+        values[at[inside]] = value[first:end][inside]
+        missing[at[inside]] = False
+        return pa.array(values, mask=missing)

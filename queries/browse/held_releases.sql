@@ -1,1 +1,0 @@
-SELECT release FROM stored.release ORDER BY release_id;

@@ -1,0 +1,1 @@
+CREATE TABLE stored.studies AS FROM incoming;

@@ -1,0 +1,1 @@
+CREATE TABLE stored.workloads AS FROM incoming;

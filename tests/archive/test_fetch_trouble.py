@@ -1,0 +1,330 @@
+"""Fetching over connections that break, from servers in trouble, of files that change."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dbtool.core.download import RetryPolicy
+from dbtool.core.errors import DbtoolError
+from dbtool.sources.archive.fetch import archive_file, fetch_archive
+from tests.support.file_server import SOUND_DATE, SOUND_ETAG, Answer, serving
+
+from .conftest import QUICK
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .conftest import Fetching
+
+FUZZ = settings(
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@pytest.mark.parametrize("how", ["closed", "reset"])
+@pytest.mark.parametrize("seed", range(5))
+def test_broken_connections_are_resumed(how: str, seed: int, fetching: Fetching) -> None:
+    chance = random.Random(seed)
+    cuts = [chance.randrange(1, 80_000) for _ in range(chance.randrange(1, 12))]
+    fetching.server.answers.extend(Answer(cut=cut, how=how) for cut in cuts)
+    fetching.fetch()
+    starts = [int((each or "bytes=0-")[6:-1]) for each in fetching.ranges]
+    assert starts == sorted(starts)
+    assert all(each.if_range == SOUND_ETAG for each in fetching.server.requests[1:])
+    if how == "closed":  # a reset may overtake bytes that were sent
+        sums = [sum(cuts[:count]) for count in range(len(cuts) + 1)]
+        assert starts == [each for each in sums if each < len(fetching.content)]
+
+
+@pytest.mark.parametrize("status", [401, 404, 451, 501])
+def test_refusals_are_not_repeated(status: int, fetching: Fetching) -> None:
+    fetching.server.default = Answer(status=status)
+    sentence = fetching.failure()
+    assert f"the server answers {status} " in sentence
+    assert "--mirror" in sentence
+    assert len(fetching.server.requests) == 1
+    assert list(fetching.dest.parent.iterdir()) == []
+
+
+def test_trouble_passes(fetching: Fetching) -> None:
+    fetching.server.answers.extend(
+        [
+            Answer(status=503),
+            Answer(cut=1000),
+            Answer(status=503, headers={"Retry-After": "1"}),
+            Answer(status=429, headers={"Retry-After": "soon"}),
+            Answer(status=500),
+        ]
+    )
+    waits: list[tuple[str, float]] = []
+
+    def on_retry(reason: str, wait: float) -> None:
+        waits.append((reason, wait))
+
+    retries = RetryPolicy(most=3, first_wait=0.01, longest_wait=0.03, on_retry=on_retry)
+    fetching.fetch(retries=retries)
+    assert [wait for _, wait in waits] == pytest.approx([0.01, 0.01, 0.03, 0.02, 0.03])
+    assert waits[0][0] == "the server answers 503 Service Unavailable"
+
+
+def test_trouble_that_stays_keeps_the_part(fetching: Fetching) -> None:
+    fetching.server.answers.append(Answer(cut=100_000))
+    fetching.server.default = Answer(status=503)
+    sentence = fetching.failure()
+    assert "503 Service Unavailable (4 tries in a row); 0.1 MB of it are kept" in sentence
+    assert len(fetching.server.requests) == 5
+    assert fetching.part.read_bytes() == fetching.content[:100_000]
+    fetching.server.default = Answer()
+    fetching.fetch()
+    last = fetching.server.requests[-1]
+    assert (last.range, last.if_range) == ("bytes=100000-", SOUND_ETAG)
+
+
+def test_stall_is_given_up_and_resumed(fetching: Fetching) -> None:
+    stalls = [Answer(cut=0, how="stalled"), Answer(cut=70_000, how="stalled")]
+    fetching.server.answers.extend(stalls)
+    reasons: list[str] = []
+    retries = RetryPolicy(
+        timeout=2.0, first_wait=0.0, on_retry=lambda reason, _wait: reasons.append(reason)
+    )
+    fetching.fetch(retries=retries)
+    assert reasons == ["the server stalled"] * 2
+
+
+def test_unreachable_server(fetching: Fetching) -> None:
+    with serving(b"") as gone:
+        url = gone.url
+    assert "Connection refused (4 tries in a row)" in fetching.failure(url)
+    fetching.fetch(url, fetching.server.url)
+
+
+def test_redirects(fetching: Fetching) -> None:
+    def to(url: str) -> Answer:
+        return Answer(status=302, headers={"Location": url})
+
+    server = fetching.server
+    server.answers.append(Answer(cut=50_000))
+    server.answers.extend([to("/elsewhere"), to(server.url)])
+    fetching.fetch()
+    assert server.requests[2].path == "/elsewhere"
+    fetching.dest.unlink()
+    for url in ("ftp://host/file", "file:///etc/hosts", "http://host:99999/", "http://xn--/"):
+        server.answers.append(to(url))
+        fetching.failure()
+    server.default = to(server.url)
+    assert "redirect" in fetching.failure()
+
+
+def test_encoded_content_is_refused(fetching: Fetching) -> None:
+    fetching.server.default = Answer(headers={"Content-Encoding": "gzip"})
+    assert "encoded" in fetching.failure()
+
+
+@pytest.mark.parametrize("proxy", ["nonsense://host:1", "socks5://host:1"])
+def test_proxy_that_cannot_be_used(
+    proxy: str, fetching: Fetching, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    assert "proxy" in fetching.failure()
+
+
+def test_ignored_range_starts_over(fetching: Fetching) -> None:
+    fetching.server.answers.extend(
+        [
+            Answer(cut=100_000, ranges=False),
+            Answer(cut=50_000, ranges=False, etag=None, modified=None),
+            Answer(ranges=False),
+        ]
+    )
+    fetching.fetch()
+    assert fetching.ranges == [None, "bytes=100000-", "bytes=50000-"]
+
+
+def test_ignored_range_keeps_what_came_of_the_same_version(fetching: Fetching) -> None:
+    fetching.server.answers.extend([Answer(cut=100_000), Answer(cut=50_000, ranges=False)])
+    fetching.fetch()
+    assert fetching.ranges == [None, "bytes=100000-", "bytes=100000-"]
+
+
+CHANGES = {
+    "If-Range is heeded": Answer(etag=SOUND_ETAG),
+    "If-Range is ignored": Answer(etag=SOUND_ETAG, checks=False),
+    "weak tags": Answer(etag='W/"new"', modified=None),
+    "dates alone": Answer(etag=None),
+    "dates alone, If-Range is ignored": Answer(etag=None, checks=False),
+    "nothing tells it": Answer(etag=None, modified=None),
+}
+
+
+@pytest.mark.parametrize("new", CHANGES.values(), ids=CHANGES)
+def test_changed_file_is_fetched_anew(new: Answer, fetching: Fetching) -> None:
+    tag = new.etag and new.etag.replace("new", "old").replace("first", "zeroth")
+    date = new.modified and "Wed, 07 Nov 2018 00:00:00 GMT"
+    old = Answer(content=fetching.other, etag=tag, modified=date, cut=100_000)
+    fetching.server.answers.append(old)
+    fetching.server.default = new
+    fetching.fetch()
+
+
+@pytest.mark.parametrize("size", [1, 99_999, 100_000, 100_001])
+def test_file_that_became_shorter(size: int, fetching: Fetching) -> None:
+    fetching.server.answers.append(Answer(cut=100_000, etag='"old"'))
+    fetching.content = b"x" * size
+    fetching.server.default = Answer(content=fetching.content)
+    fetching.fetch()
+
+
+def test_file_that_changes_at_every_try_is_given_up(fetching: Fetching) -> None:
+    answers = (Answer(cut=1000, etag=f'"{number}"') for number in range(50))
+    fetching.server.answers.extend(answers)
+    assert "tries in a row" in fetching.failure()
+    assert len(fetching.server.requests) < 10
+
+
+def test_length_that_is_too_long(fetching: Fetching) -> None:
+    fetching.server.answers.append(Answer(length=len(fetching.content) + 1000))
+    fetching.fetch()
+
+
+def test_length_that_is_too_short(fetching: Fetching) -> None:
+    fetching.server.default = Answer(length=1000)
+    assert "what it sends has the sha256" in fetching.failure()
+    assert not fetching.part.exists()
+    assert len(fetching.server.requests) == 1
+
+
+@pytest.mark.parametrize("length", [None, "chunked"])
+@pytest.mark.parametrize("cuts", [(), (100_000,), (1, 299_998), (10, 20, 30, 40, 50)])
+def test_length_that_is_not_told(
+    length: str | None, cuts: tuple[int, ...], fetching: Fetching
+) -> None:
+    fetching.server.answers.extend(Answer(length=length, cut=cut) for cut in cuts)
+    fetching.server.default = Answer(length=length)
+    fetching.fetch()
+
+
+@pytest.mark.parametrize("length", ["right", "chunked", None])
+@pytest.mark.parametrize("ranges", [True, False])
+def test_wrong_contents_leave_nothing(length: str | None, ranges: bool, fetching: Fetching) -> None:
+    fetching.server.default = Answer(content=fetching.other, length=length, ranges=ranges)
+    sentence = fetching.failure()
+    assert "what it sends has the sha256" in sentence
+    assert fetching.sha256 in sentence
+    assert list(fetching.dest.parent.iterdir()) == []
+    assert len(fetching.server.requests) <= 4
+    with serving(fetching.content) as sound:
+        fetching.fetch(fetching.server.url, sound.url)
+
+
+def test_page_in_place_of_the_published_file_harms_no_part(
+    fetching: Fetching, tmp_path: Path
+) -> None:
+    file = archive_file(fetching.server.url)
+    part = tmp_path / f"{file.name}.part"
+    part.write_bytes(fetching.content)
+    page = b"<html>Log in to this network</html>"
+    fetching.server.default = Answer(content=page, ranges=False)
+    with pytest.raises(DbtoolError, match="it has 35 bytes in place of 721,800,000 to"):
+        fetch_archive(file, tmp_path, QUICK)
+    assert part.read_bytes() == fetching.content
+
+
+def test_bytes_a_power_cut_garbled_are_fetched_anew(fetching: Fetching) -> None:
+    fetching.server.answers.extend([Answer(cut=100_000), Answer(status=404)])
+    fetching.failure()
+    fetching.part.write_bytes(fetching.content[:50_000] + bytes(50_000))
+    fetching.fetch()
+    # All of them garbled: there is nothing left to ask for, and the hash alone tells.
+    fetching.dest.rename(fetching.part)
+    fetching.part.write_bytes(bytes(len(fetching.content)))
+    fetching.server.answers.extend([Answer(status=503), *[Answer(cut=30_000)] * 8])
+    fetching.fetch()
+
+
+@FUZZ
+@given(
+    note=st.one_of(
+        st.binary(max_size=200),
+        st.builds(
+            lambda **values: json.dumps(values).encode(),
+            url=st.text(max_size=5) | st.none() | st.just("same"),
+            digest=st.just("same") | st.text(max_size=5),
+            validator=st.sampled_from(
+                [SOUND_ETAG, '"old"', 'W/"old"', SOUND_DATE, "\r\nX: y", "a\n", "\N{SNOWMAN}", None]
+            )
+            | st.integers(),
+            total=st.none() | st.integers(-1, 400_000) | st.text(max_size=3),
+        ),
+    ),
+    part=st.one_of(st.binary(max_size=50), st.integers(0, 300_000)),
+)
+def test_part_and_note_of_any_content(note: bytes, part: bytes | int, fetching: Fetching) -> None:
+    fetching.clear()
+    note = note.replace(b'"url": "same"', f'"url": "{fetching.server.url}"'.encode())
+    note = note.replace(b'"digest": "same"', f'"digest": "{fetching.sha256}"'.encode())
+    fetching.part.write_bytes(fetching.content[:part] if isinstance(part, int) else part)
+    fetching.part.with_name(f"{fetching.part.name}.json").write_bytes(note)
+    fetching.fetch()
+
+
+HEADS = [
+    b"HTTP/1.1 200 OK\r\n",
+    b"HTTP/1.1 206 Partial Content\r\n",
+    b"HTTP/1.1 416 Range Not Satisfiable\r\n",
+    b"HTTP/1.1 302 Found\r\n",
+    b"HTTP/1.1 503 Busy\r\n",
+    b"HTTP/1.0 200\r\n",
+    b"HTTP/9.9 999 \xff\r\n",
+]
+NAMES = (
+    b"Content-Length Content-Range ETag Last-Modified Location Retry-After Transfer-Encoding "
+    b"Content-Encoding Connection"
+)
+VALUES = [
+    b"9" * 5000,
+    b"-1",
+    b"1e9",
+    b"\xb2",
+    b"chunked",
+    b"bytes 0-9/10",
+    b"bytes 500-9/10",
+    b"bytes */" + b"9" * 4500,
+    b"bytes 500-/*",
+    b"http://[",
+    b"http://" + b"a" * 70,
+    b"gzip",
+    b"//host:1x/",
+    b"1" * 400,
+]
+HEADERS = st.tuples(
+    st.sampled_from(NAMES.split()), st.sampled_from(VALUES) | st.binary(max_size=20)
+)
+RAW = st.binary(max_size=60) | st.builds(
+    lambda head, headers, body: (
+        head + b"".join(b"%b: %b\r\n" % each for each in headers) + b"\r\n" + body
+    ),
+    st.sampled_from(HEADS),
+    st.lists(HEADERS, max_size=5),
+    st.binary(max_size=60),
+)
+
+
+@FUZZ
+@given(raws=st.lists(RAW, min_size=1, max_size=3))
+def test_answers_of_any_bytes(raws: list[bytes], fetching: Fetching) -> None:
+    fetching.clear()
+    fetching.server.answers.append(Answer(cut=500))
+    fetching.server.answers.extend(Answer(raw=raw) for raw in raws)
+    retries = RetryPolicy(timeout=2.0, first_wait=0.0, longest_wait=0.0)
+    try:
+        fetching.fetch(retries=retries)
+    except DbtoolError:
+        assert not fetching.dest.exists()
+        fetching.server.answers.clear()
+        fetching.fetch(retries=retries)

@@ -1,0 +1,102 @@
+"""Answers about values that tie, repeat or are not finite, against every measurement by hand."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dbtool
+from tests.support.archives import WORKLOAD, imported, study_json, trial, write_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from dbtool.store.database import Database
+
+STATUSES = ("COMPLETE", "COMPLETE", "INCOMPLETE", "INFEASIBLE")
+# Few values and steps, so that values tie, steps repeat and files are unsorted.
+VALUES = st.sampled_from([None, math.nan, math.inf, -math.inf, 0.0, 0.1, 0.2, 0.3, 0.30000001])
+CURVES = st.lists(st.tuples(st.integers(0, 6), VALUES), max_size=8)
+TRIALS = st.lists(st.tuples(st.sampled_from(STATUSES), CURVES), min_size=1, max_size=4)
+# Many at once, as one query answers for all.
+STUDIES = st.lists(TRIALS, min_size=10, max_size=20)
+GOALS = (0.0, 0.1, 0.25, 0.4, 1e300, -1e300)
+BUDGETS = (None, 0, 3)
+
+Trials: TypeAlias = "list[tuple[str, list[tuple[int, float | None]]]]"
+
+
+class Row(NamedTuple):
+    """A measurement of a COMPLETE trial, in the order of its step and then of its file."""
+
+    step: int
+    trial_id: int
+    value: float
+
+
+def write_studies(folder: Path, metric: str, studies: list[Trials]) -> Path:
+    """A study a batch size from 1 on, with values of a test metric."""
+    files = {}
+    for batch_size, trials in enumerate(studies, 1):
+        study = f"{WORKLOAD}/{batch_size}"
+        files[f"{study}/study.json"] = study_json(batch_size, train_steps=6)
+        for trial_id, (status, curve) in enumerate(trials, 1):
+            texts = [(step, "" if value is None else repr(value)) for step, value in curve]
+            lines = [f"step,test/{metric}"]
+            lines += [f"{step},{text}" for step, text in texts]
+            files |= trial(trial_id, "\n".join(lines) + "\n", study, status=status)
+    path: Path = write_folder(folder, files)
+    return path
+
+
+def rows_of(trials: Trials) -> list[Row]:
+    return [
+        Row(step, trial_id, value)
+        for trial_id, (status, curve) in enumerate(trials, 1)
+        if status == "COMPLETE"
+        for step, value in sorted(curve, key=lambda point: point[0])
+        if value is not None and not math.isnan(value)
+    ]
+
+
+def first_past(rows: list[Row], goal: float, *, maximize: bool) -> tuple[float | None, ...]:
+    past = [row for row in rows if (goal < row.value < math.inf if maximize else row.value < goal)]
+    return min((row[:2] for row in past), default=(None, None))
+
+
+def best(rows: list[Row], budget: int | None, *, maximize: bool) -> tuple[float | None, ...]:
+    finite = [
+        row for row in rows if math.isfinite(row.value) and (budget is None or row.step <= budget)
+    ]
+    sign = -1 if maximize else 1
+    return min(finite, key=lambda row: (sign * row.value, *row[:2]), default=(None, None, None))
+
+
+def answers(db: Database, metric: str) -> Iterator[object]:
+    """What a database says of all studies, for every goal and then for every budget."""
+    for goal in GOALS:
+        found = db.steps_to_result("*", metric=metric, goal=goal).sort("batch_size")
+        yield found.select("steps", "trial_id").rows()
+    for budget in BUDGETS:
+        found = db.best("*", metric=metric, most_steps=budget).sort("batch_size")
+        yield found.select("step", "trial_id", "value").rows()
+
+
+@pytest.mark.parametrize("metric", ["classification_error", "average_precision"])
+@settings(max_examples=5, deadline=None)
+@given(studies=STUDIES)
+def test_answers_about_odd_values(
+    tmp_path_factory: pytest.TempPathFactory, metric: str, studies: list[Trials]
+) -> None:
+    folder = tmp_path_factory.mktemp("odd")
+    imported(write_studies(folder, metric, studies), folder / "db")
+    maximize, rows = metric == "average_precision", [rows_of(trials) for trials in studies]
+    expected = [[first_past(each, goal, maximize=maximize) for each in rows] for goal in GOALS]
+    expected += [[best(each, budget, maximize=maximize) for each in rows] for budget in BUDGETS]
+    with dbtool.open(folder / "db") as db:
+        assert list(answers(db, f"test_{metric}")) == expected

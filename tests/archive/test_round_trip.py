@@ -1,0 +1,93 @@
+"""What is imported, exported in the archive's layout and imported again is the same."""
+
+from __future__ import annotations
+
+import csv
+from typing import TYPE_CHECKING
+
+import pytest
+
+import dbtool
+from dbtool.release.export import export
+from dbtool.release.file_format import FileFormat
+from dbtool.release.verify import verify
+from tests.replica import plan_study, write_archive
+from tests.support.archives import contents, imported
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CNN = "mnist/simple_cnn_base/nesterov_momentum"
+PLANS = (
+    plan_study(CNN, 1, odd=True),
+    plan_study("solution_quality/" + CNN, 64),
+    plan_study("imagenet/resnet_50/nesterov_momentum", 512, odd=True),
+    plan_study("open_images_v4/resnet_50/nesterov_momentum", 1_024, odd=True),
+    plan_study("lm1b/lstm/nesterov_momentum", 16),
+)
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("replica")
+    write_archive(folder, studies=PLANS, seed=3, layout="folder")
+    return folder / "batch_science"
+
+
+@pytest.fixture(scope="module")
+def database(archive: Path) -> Path:
+    assert not imported(archive, archive.parent / "db").malformed
+    return archive.parent / "db"
+
+
+def exported(database: Path, out: Path) -> Path:
+    with dbtool.open(database) as db:
+        export(db, out, FileFormat.ORIGINAL)
+    return out
+
+
+def test_it_is_sound_to_verify(archive: Path, database: Path) -> None:
+    rows = sum(
+        max(0, path.read_bytes().count(b"\n") - 1) for path in archive.rglob("measurements.csv")
+    )
+    outcome = verify(database)
+    assert (outcome.problems, outcome.measurements) == ((), rows)
+
+
+@pytest.mark.parametrize("name", ["folder", "a.tar", "a.tar.gz", "a.tar.bz2"])
+def test_a_replica_comes_back(name: str, database: Path, tmp_path: Path) -> None:
+    report = imported(exported(database, tmp_path / name), tmp_path / "db")
+    assert not report.malformed
+    assert contents(tmp_path / "db") == contents(database)
+
+
+def test_every_field_is_written_as_the_archive_has_it(
+    archive: Path, database: Path, tmp_path: Path
+) -> None:
+    """Of a trial's file the same columns; nan, inf and nothing as they were, numbers without zeros
+    at their ends, sorted by step; columns without a value in the study may be there or not."""
+    out = exported(database, tmp_path / "out")
+    seen: set[str] = set()
+    for file in archive.rglob("measurements.csv"):
+        theirs = fields(file)
+        ours = fields(out / file.relative_to(archive.parent))
+        for name in theirs.keys() | ours.keys():
+            empty = [""] * len(ours["step"])
+            assert ours.get(name, empty) == theirs.get(name, empty), (file, name)
+            seen.update(theirs.get(name, ()))
+    assert {"nan", "inf", ""} <= seen
+
+
+def fields(path: Path) -> dict[str, list[str]]:
+    """The fields of each column, each number as its shortest decimal; in the order of the steps."""
+    with path.open(newline="") as file:
+        rows = sorted(csv.DictReader(file), key=lambda row: int(row["step"]))
+    names = rows[0].keys() if rows else ("step",)
+    return {
+        name: [row[name] if name == "step" else shortest(row[name]) for row in rows]
+        for name in names
+    }
+
+
+def shortest(field: str) -> str:
+    return repr(float(field)) if field[-1:].isdigit() else field

@@ -1,0 +1,91 @@
+"""What works where the libraries that train are not installed, and what is told where they are."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from dbtool.core.resources import DISTRIBUTION
+
+PROJECT = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+# By their names in Python; pillow comes with matplotlib, which figures need.
+TRAINING = {
+    "flax": "flax",
+    "grain": "grain",
+    "google-crc32c": "google_crc32c",
+    "jax": "jax",
+    "optax": "optax",
+    "orbax-checkpoint": "orbax",
+    "pillow": None,
+    "protobuf": "google.protobuf",
+    "scipy": "scipy",
+    "sentencepiece": "sentencepiece",
+}
+WITHOUT = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if any(name == absent or name.startswith(f"{absent}.") for absent in ABSENT):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent())
+from dbtool.cli.main import run
+run()
+"""
+
+
+def call(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    """Runs the command line as if the libraries were not installed."""
+    absent = [name for name in TRAINING.values() if name] + ["jaxlib", "ray"]
+    return subprocess.run(
+        [sys.executable, "-c", f"ABSENT = {absent}{WITHOUT}", *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_libraries_are_those_of_the_extra() -> None:
+    extra = {line.partition(">=")[0] for line in PROJECT["optional-dependencies"]["train"]}
+    assert extra == TRAINING.keys()
+    assert not extra & {line.partition(">=")[0] for line in PROJECT["dependencies"]}
+    assert PROJECT["name"] == DISTRIBUTION
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "releases --db DATABASE",
+        "workloads --db DATABASE",
+        "workloads --show mnist/fc_1024/sgd",
+        "studies --db DATABASE",
+        "trials digits/simple_cnn_base/sgd --db DATABASE",
+        "steps digits/* --db DATABASE",
+        "sql --db DATABASE SELECT\tcount(*)\tFROM\tevaluations",
+        "verify DATABASE",
+        "produce --list",
+        "produce --help",
+    ],
+)
+def test_questions_need_no_library_that_trains(words: str, database: Path) -> None:
+    named = [
+        word.replace("DATABASE", str(database)).replace("\t", " ") for word in words.split(" ")
+    ]
+    result = call(*named)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout + result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_training_tells_how_to_install_what_it_needs(tmp_path: Path) -> None:
+    for words in (("mnist/fc_1024/sgd",), ("mnist/fc_1024/sgd", "--dry-run"), ("--all",)):
+        result = call("produce", *words, "--out", tmp_path / "out")
+        assert (result.returncode, result.stdout) == (1, "")
+        assert result.stderr == (
+            "dbtool: training needs jax, which is not installed: install it with "
+            f"`pip install '{DISTRIBUTION}[train]'`\n"
+        )
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,76 @@
+"""The columns and paths of shards."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbtool.core import contract
+from dbtool.core.files import sha256_of
+from dbtool.core.resources import schema_folder
+from tests.support.made_up import curve, write_shard
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_columns_and_their_types() -> None:
+    schema = contract.shard_schema()
+    assert [(field.name, str(field.type)) for field in schema][:9] == [
+        ("workload", "string"),
+        ("batch_size", "int32"),
+        ("dataset", "string"),
+        ("model", "string"),
+        ("optimizer", "string"),
+        ("trial_id", "int32"),
+        ("status", "string"),
+        ("step", "int64"),
+        ("batch_cross_entropy_error", "float"),
+    ]
+    assert {str(field.type) for field in list(schema)[9:-1]} == {"double"}
+    assert (schema.names[-1], schema.types[-1]) == ("other_metrics", pa.string())
+    assert [field.name for field in schema if not field.nullable] == schema.names[:8]
+    assert contract.metric_columns() == tuple(schema.names[8:-1])
+
+
+def test_every_column_and_measure_says_what_it_is() -> None:
+    text = tomllib.loads((schema_folder() / "shard.toml").read_text(encoding="utf-8"))
+    described = {column["name"]: column for column in text["column"]} | text["other_metrics"]
+    assert all(about["meaning"].endswith(".") and "unit" in about for about in described.values())
+
+
+def test_importing_it_leaves_heavy_libraries_alone() -> None:
+    code = "import sys, dbtool.core.contract; sys.exit('pyarrow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@given(st.lists(st.text(min_size=1), min_size=2, max_size=2, unique=True))
+def test_each_workload_has_a_folder_of_its_own(names: list[str]) -> None:
+    encodable = [name.encode(errors="replace").decode() for name in names]
+    first, second = (contract.study_path(name, 8) for name in encodable)
+    assert (first == second) == (encodable[0] == encodable[1])
+    for path in (first, second):
+        assert path.isascii()
+        assert path.count("/") == 2
+        assert not any(part.startswith(".") for part in path.split("/"))
+
+
+def test_a_shard_lies_where_the_contract_says(tmp_path: Path) -> None:
+    path = write_shard(
+        tmp_path,
+        workload="some/digits & ü/../fc_8/sgd",
+        batch_size=32,
+        trials=[(3, "COMPLETE", {}, curve([0.9, 0.5])), (7, "INFEASIBLE", {}, curve([0.9]))],
+    )
+    folder = "measurements/workload=some%2Fdigits%20%26%20%C3%BC%2F..%2Ffc_8%2Fsgd/batch_size=32"
+    assert path.relative_to(tmp_path).as_posix() == f"{folder}/{sha256_of(path)[:32]}.parquet"
+    table = pq.read_table(path, partitioning=None)
+    assert table.schema.remove_metadata().equals(contract.shard_schema().remove_metadata())
+    assert table.num_rows == 12

@@ -1,0 +1,99 @@
+"""Files appear whole or not at all, and nothing stays of what killed processes were writing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dbtool.core.errors import DbtoolError
+from dbtool.core.files import finish, make_folder, remove_unfinished, unfinished, write_whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WRITING = """
+import pathlib, sys, time
+from dbtool.core.files import unfinished
+with unfinished(pathlib.Path(sys.argv[1])) as (file, temporary):
+    file.write(b"half")
+    file.flush()
+    print(temporary.name, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_file_is_replaced_in_one_step(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "file"
+    write_whole(path, b"first")
+    with unfinished(path.parent) as (file, temporary):
+        file.write(b"second")
+        assert path.read_bytes() == b"first"
+        assert temporary.exists()
+    assert path.read_bytes() == b"first"
+    with unfinished(path.parent) as (file, temporary):
+        file.write(b"third")
+        finish(file, temporary, path)
+    assert path.read_bytes() == b"third"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_it_may_be_read_by_whom_the_person_lets(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        write_whole(tmp_path / "file", b"")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o640
+
+
+def test_what_is_left_of_killed_processes_goes_and_nothing_else(tmp_path: Path) -> None:
+    below = tmp_path / "a" / "b"
+    processes = [
+        subprocess.Popen([sys.executable, "-c", WRITING, below], stdout=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    try:
+        names = [process.stdout.readline().decode().strip() for process in processes]  # type: ignore[union-attr]
+        (tmp_path / "file").touch()
+        os.mkfifo(tmp_path / ".writing-pipe")
+        remove_unfinished(tmp_path)
+        assert {path.name for path in below.iterdir()} == set(names)
+        processes[0].send_signal(signal.SIGKILL)
+        processes[0].wait()
+        remove_unfinished(tmp_path)
+        assert [path.name for path in below.iterdir()] == names[1:]
+        assert {path.name for path in tmp_path.iterdir()} == {"a", "file", ".writing-pipe"}
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+
+
+def test_writers_lose_nothing_while_others_remove_what_is_left(tmp_path: Path) -> None:
+    done = threading.Event()
+
+    def remove() -> None:
+        while not done.is_set():
+            remove_unfinished(tmp_path)
+
+    remover = threading.Thread(target=remove)
+    remover.start()
+    try:
+        for number in range(200):
+            write_whole(tmp_path / str(number), b"contents")
+    finally:
+        done.set()
+        remover.join()
+    assert len(list(tmp_path.iterdir())) == 200
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(DbtoolError, match=r"cannot make the folder .*; name another one$"):
+        make_folder(tmp_path / "file" / "below", "name another one")

@@ -1,0 +1,131 @@
+"""Whatever a footer says, it is checked values or a reason."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbtool.core.footer import Footer, FooterError, decode, encode
+from producers.workloads.registry import WORKLOADS
+from tests.support.made_up import curve, shard_footer
+
+TRIALS: Any = [(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.1]))]
+SOUND = msgspec.to_builtins(shard_footer(TRIALS))
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def changed(path: tuple[str | int, ...], value: Any) -> bytes:
+    """The sound footer with another value somewhere."""
+    footer = msgspec.json.decode(msgspec.json.encode(SOUND))
+    inner = footer
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    return json.dumps(footer).encode()
+
+
+PATHS = [
+    *[(key,) for key in SOUND],
+    *[("study", key) for key in SOUND["study"]],
+    *[("study", "workload", key) for key in SOUND["study"]["workload"]],
+    *[("trials", 0, key) for key in SOUND["trials"][0]],
+]
+
+
+def test_what_is_in_contract_reads_back() -> None:
+    footer = shard_footer(TRIALS)
+    assert decode(encode(footer)) == footer
+    assert encode(decode(encode(footer))) == encode(footer)
+
+
+@given(st.sampled_from(PATHS), ANYTHING)
+def test_no_value_breaks_it(path: tuple[str | int, ...], value: Any) -> None:
+    try:
+        footer = decode(changed(path, value))
+    except FooterError:
+        return
+    assert decode(encode(footer)) == footer
+
+
+@given(st.binary(max_size=40))
+def test_no_bytes_break_it(value: bytes) -> None:
+    with pytest.raises(FooterError):
+        decode(value)
+    with pytest.raises(FooterError):
+        decode(encode(shard_footer(TRIALS)) + b"x" + value)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "reason"),
+    [
+        (("shard_format",), 99, "its shard format is 99 and this dbtool reads"),
+        (("trials",), [], "it lists no trials"),
+        (("trials",), SOUND["trials"] * 2, "it lists trial 0 after trial 0"),
+        (("trials", 0, "trial_id"), True, "trial_id is true, and should be a whole number"),
+        (("trials", 0, "trial_id"), 2**31, "should be a whole number from 0 to 2147483647"),
+        (("trials", 0, "steps"), -1, "trials.0.steps is -1, and should be a whole number from 0"),
+        (("trials", 0, "seed"), 2**63, "trials.0.seed is 9223372036854775808, and should be"),
+        (("trials", 0, "status"), "DONE", "should be one of COMPLETE, INCOMPLETE, INFEASIBLE"),
+        (("study", "batch_size"), 0, "study.batch_size is 0, and should be a whole number from 1"),
+        (("study", "workload", "metric"), "loss", "metric 'loss' is none of the columns"),
+        (
+            ("study", "workload", "sparsity"),
+            1,
+            "should be a number from 0 below 1",
+        ),
+        (("study", "workload", "workload"), "x" * 241, "is too long"),
+        (("study", "workload", "workload"), " ", "is no name that can be printed"),
+        (("study", "workload", "model"), "\x1b[31mred", "'\\x1b[31mred' is no name that can"),
+        (("study", "workload", "dataset"), "a\0b", "is no name that can be printed"),
+        (("producer", "device"), "a\0b", "its footer holds a null character"),
+    ],
+)
+def test_reasons(path: tuple[str | int, ...], value: Any, reason: str) -> None:
+    with pytest.raises(FooterError) as caught:
+        decode(changed(path, value))
+    assert reason in str(caught.value)
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("text", ['{"shard_format": 2}', "[" * 100_000, '{"shard_format": 1e99}'])
+def test_what_is_no_footer(text: str) -> None:
+    with pytest.raises(FooterError, match="its footer is out of contract"):
+        decode(text.encode())
+
+
+def replaced(footer: Footer, **workload: Any) -> Footer:
+    other = msgspec.structs.replace(footer.study.workload, **workload)
+    return msgspec.structs.replace(
+        footer, study=msgspec.structs.replace(footer.study, workload=other)
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"goal": math.nan}, "its workload's goal nan is not a finite number"),
+        ({"workload": "a\ud800b"}, "its footer holds text that is not Unicode"),
+        ({"train_examples": -1}, "train_examples is -1, and should be a whole number"),
+        ({"collection": ""}, 'collection is "", and should be text that is not empty'),
+    ],
+)
+def test_what_could_not_be_read_again_is_not_written(changes: dict[str, Any], reason: str) -> None:
+    with pytest.raises(FooterError, match=reason):
+        encode(replaced(shard_footer(TRIALS), **changes))
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_every_definition_of_producers_is_kept(name: str) -> None:
+    definition = json.loads(json.dumps(WORKLOADS[name].definition()))
+    footer = replaced(shard_footer(TRIALS), definition=definition)
+    assert decode(encode(footer)).study.workload.definition == definition

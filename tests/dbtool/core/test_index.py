@@ -1,0 +1,211 @@
+"""The index follows from the shards alone, and one that contradicts them is refused."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+import pytest
+
+from dbtool.core.errors import DbtoolError
+from dbtool.core.index import STUDIES, TABLES, TRIALS, WORKLOADS, ClashError, Index, check_tables
+from dbtool.core.manifest import read_manifest
+from dbtool.core.release import load_shard, parse_tables, read_release, shard_paths
+from dbtool.core.shards import write_shard as write
+from tests.support.made_up import curve, shard_footer, shard_table, write_shard
+from tests.support.published import write_shards
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from dbtool.core.shards import Shard
+
+RATE = {"learning_rate": 0.1, "momentum": 0.9}
+
+
+def trial(trial_id: int, last: float = 0.1) -> Any:
+    return trial_id, "COMPLETE", RATE, curve([0.9, 0.5, last])
+
+
+def shard(folder: Path, *trials: Any, **study: Any) -> Shard:
+    return write(folder, shard_footer(trials, **study), [shard_table(trials)])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_shards(tmp_path / "release")
+
+
+def loaded(folder: Path) -> list[Shard]:
+    return [load_shard(folder, path) for path in shard_paths(folder)]
+
+
+def test_the_index_follows_from_the_shards(folder: Path) -> None:
+    manifest, encoded = read_release(folder)
+    shards = loaded(folder)
+    tables = {name: encoded[name].cast(Index().tables()[name].schema) for name in TABLES}
+    for seed in range(3):
+        random.Random(seed).shuffle(shards)
+        found = Index.of(shards).tables()
+        assert all(found[name].equals(tables[name]) for name in TABLES)
+    again = Index.from_tables(tables)
+    assert again.workloads == Index.of(shards).workloads
+    assert again.studies == Index.of(shards).studies
+    assert all(again.tables()[name].equals(tables[name]) for name in TABLES)
+    check_tables(encoded, manifest.shards)
+
+
+def test_rows_of_the_index_by_hand(tmp_path: Path) -> None:
+    written = shard(
+        tmp_path,
+        (0, "COMPLETE", RATE, curve([0.9, 0.5])),
+        (3, "INFEASIBLE", {"β": float("nan"), "learning_rate": "high"}, []),
+        workload="some/digits/fc_8/sgd",
+        batch_size=2,
+        goal=0.2,
+    )
+    rows = {name: table.to_pylist() for name, table in Index.of([written]).tables().items()}
+    [workload] = rows[WORKLOADS]
+    assert {key: workload[key] for key in ("workload", "collection", "dataset", "model")} == {
+        "workload": "some/digits/fc_8/sgd",
+        "collection": "some",
+        "dataset": "digits",
+        "model": "fc_8",
+    }
+    counts = ("goal", "maximize", "goal_inclusive", "studies", "trials", "measurements")
+    assert [workload[key] for key in counts] == [0.2, False, False, 1, 2, 11]
+    [study] = rows[STUDIES]
+    counts = ("batch_size", "train_steps", "complete", "incomplete", "infeasible", "trials")
+    assert [study[key] for key in counts] == [2, 10, 1, 0, 1, 2]
+    first, second = rows[TRIALS]
+    assert (first["learning_rate"], first["momentum"], first["seed"]) == (0.1, 0.9, 1000)
+    assert first["metaparameters"] == '{"learning_rate":0.1,"momentum":0.9}'
+    assert (first["measurements"], second["measurements"]) == (11, 0)
+    assert (second["learning_rate"], second["label_smoothing"]) == (None, None)
+    assert second["metaparameters"] == '{"learning_rate":"high","β":"nan"}'
+    assert {first["shard"], second["shard"]} == {written.path}
+
+
+@pytest.mark.parametrize(
+    ("study", "reason"),
+    [
+        ({"seed": 9}, "in seed (9, there 0)"),
+        ({"train_steps": 10}, "in train_steps (10, there 20)"),
+        ({"search_space": {}}, "in search_space (learning_rate), search_space (momentum)"),
+        ({"goal": 0.5}, "in goal (0.5, there 0.1), definition (goal)"),
+        ({"data_sha256": "0"}, "in definition (data_sha256)"),
+        ({"search": {"most_steps": 8}}, "in search"),
+    ],
+)
+def test_another_definition_of_a_study_clashes(
+    tmp_path: Path, study: dict[str, Any], reason: str
+) -> None:
+    first, second = shard(tmp_path, trial(0)), shard(tmp_path, trial(1), **study)
+    with pytest.raises(ClashError) as caught:
+        Index.of([first, second])
+    assert reason in str(caught.value)
+    assert str(caught.value).startswith(f"{second.path} contradicts the other shards: its study")
+
+
+def test_other_contents_for_a_trial_clash(tmp_path: Path) -> None:
+    first = shard(tmp_path, trial(0), trial(1))
+    second = shard(tmp_path, trial(1, last=0.2), trial(2))
+    with pytest.raises(ClashError, match=f"its trial 1 is already there from {first.path}, whose"):
+        Index.of([first, second])
+    # Of another study it is another trial.
+    assert len(Index.of([first, shard(tmp_path, trial(1), batch_size=2)]).studies) == 2
+
+
+def changed(table: pa.Table, column: str, values: list[Any]) -> pa.Table:
+    at = table.schema.get_field_index(column)
+    return table.set_column(at, column, pa.array(values, table.schema.types[at]))
+
+
+CONTRADICTIONS: dict[str, tuple[str, Callable[[pa.Table], pa.Table]]] = {
+    "has other measurements than the shards": (TRIALS, lambda table: table.slice(1)),
+    "has other measurements than the shard": (
+        TRIALS,
+        lambda table: changed(table, "measurements", [1] * len(table)),
+    ),
+    "has other measurements than the shar": (
+        TRIALS,
+        lambda table: changed(table, "shard", ["a"] * len(table)),
+    ),
+    "has a null where every trial has a value": (
+        TRIALS,
+        lambda table: changed(table, "measurements", [None] * len(table)),
+    ),
+    "has a trial of unknown status": (
+        TRIALS,
+        lambda table: changed(table, "status", ["DONE"] * len(table)),
+    ),
+    "counts other trials than trials.parquet has": (
+        TRIALS,
+        lambda table: changed(table, "status", ["COMPLETE"] * len(table)),
+    ),
+    "counts other trials than trials.parquet ha": (STUDIES, lambda table: table.slice(1)),
+    "counts other trials than trials.parquet h": (
+        STUDIES,
+        lambda table: pa.concat_tables([table, table.slice(0, 1)]),
+    ),
+    "counts other trials than trials.parquet": (
+        STUDIES,
+        lambda table: changed(table, "batch_size", [7] * len(table)),
+    ),
+    "counts other studies than studies.parquet has": (WORKLOADS, lambda table: table.slice(1)),
+    "counts other studies than studies.parquet ha": (
+        WORKLOADS,
+        lambda table: changed(table, "studies", [9] * len(table)),
+    ),
+    "has other columns than an index": (WORKLOADS, lambda table: table.drop_columns(["goal"])),
+    "has other columns than an inde": (
+        WORKLOADS,
+        lambda table: table.append_column("surprise", table["goal"]),
+    ),
+    "has other columns than an ind": (
+        STUDIES,
+        lambda table: table.set_column(1, "batch_size", table["batch_size"].cast(pa.int64())),
+    ),
+}
+
+
+@pytest.mark.parametrize("reason", CONTRADICTIONS)
+def test_tables_that_contradict_each_other_are_refused(folder: Path, reason: str) -> None:
+    name, change = CONTRADICTIONS[reason]
+    manifest, tables = read_release(folder)
+    with pytest.raises(ValueError, match=reason):
+        check_tables({**tables, name: change(tables[name])}, manifest.shards)
+
+
+def test_what_is_no_table_is_refused(folder: Path) -> None:
+    contents = {name: (folder / name).read_bytes() for name in TABLES}
+    manifest = read_manifest(folder)
+    for noise in (b"", b"PAR1" * 9, contents[TRIALS][:-9]):
+        with pytest.raises(DbtoolError, match="of it is not sound: a file is not readable Parquet"):
+            parse_tables({**contents, STUDIES: noise}, manifest, "it")
+
+
+def test_values_out_of_contract_are_refused(folder: Path) -> None:
+    _, tables = read_release(folder)
+    for name, column, value in (
+        (WORKLOADS, "sparsity", 2.0),
+        (WORKLOADS, "definition", "{"),
+        (STUDIES, "search_space", "[]"),
+        (STUDIES, "train_steps", -1),
+    ):
+        wrong = changed(tables[name], column, [value] * len(tables[name]))
+        with pytest.raises(DbtoolError, match="the index of the release is out of contract"):
+            Index.from_tables({**tables, name: wrong})
+
+
+def test_the_kinds_of_shards_do_not_matter(tmp_path: Path) -> None:
+    """A footer that was read compares with one that was just made."""
+    write_shard(tmp_path, trials=[trial(0)])
+    [held] = loaded(tmp_path)
+    made = shard_footer([trial(1)])
+    assert Index.of([held]).clash(made) is None
+    other = msgspec.structs.replace(made, study=msgspec.structs.replace(made.study, seed=1))
+    assert Index.of([held]).clash(other) is not None

@@ -1,0 +1,211 @@
+"""A manifest is what was written, or is refused in a sentence that says what mends it."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.manifest import (
+    MANIFEST,
+    About,
+    ReleaseFile,
+    check_about,
+    encode_manifest,
+    new_manifest,
+    parse_manifest,
+    read_manifest,
+)
+from dbtool.core.resources import schema_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dbtool.core.manifest import Manifest
+
+ABOUT = About(release="made-up", title="Numbers, ü", licence="CC0-1.0", citation="@misc{a,\n\tb}")
+FILES = [
+    ReleaseFile(path=path, sha256="0" * 64, bytes=2**47, rows=rows)
+    for path, rows in (("trials.parquet", 3), ("measurements/a/b.parquet", 7), ("README.md", None))
+]
+SOUND = new_manifest(ABOUT, FILES)
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def test_what_was_written_reads_back() -> None:
+    text = encode_manifest(SOUND)
+    assert parse_manifest(text, "it") == SOUND
+    assert [file.path for file in SOUND.files] == sorted(file.path for file in FILES)
+    assert [file.path for file in SOUND.shards] == ["measurements/a/b.parquet"]
+    assert SOUND.about == ABOUT
+    schema = json.loads((schema_folder() / "manifest.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(json.loads(text), schema)
+
+
+def test_every_flipped_bit_is_found() -> None:
+    text = encode_manifest(SOUND)
+    for position in range(len(text)):
+        for bit in range(8):
+            damaged = bytearray(text)
+            damaged[position] ^= 1 << bit
+            with pytest.raises(DbtoolError):
+                parse_manifest(bytes(damaged), "it")
+
+
+def hostile(**changes: Any) -> bytes:
+    """A manifest whose own digest is right, but for what no digest can be made of."""
+    try:
+        return encode_manifest(msgspec.structs.replace(SOUND, **changes))
+    except (TypeError, AttributeError, OverflowError, UnicodeEncodeError):
+        return json.dumps(msgspec.to_builtins(SOUND) | changes, default=str).encode()
+
+
+def with_file(**changes: Any) -> bytes:
+    file = {**msgspec.to_builtins(FILES[0]), "path": "zzz", **changes}
+    try:
+        added = msgspec.structs.replace(FILES[0], **file)
+        files = tuple(sorted([*FILES, added], key=lambda each: each.path))
+    except TypeError:
+        return hostile(files=[file])
+    return hostile(files=files)
+
+
+def refusal(text: bytes) -> str:
+    with pytest.raises(DbtoolError) as caught:
+        parse_manifest(text, "folder/manifest.json")
+    assert str(caught.value).isprintable()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"path": "../outside"},
+        {"path": "a/../../outside"},
+        {"path": "/outside"},
+        {"path": ""},
+        {"path": "."},
+        {"path": "a//b"},
+        {"path": "a/"},
+        {"path": "./a"},
+        {"path": "a\0b"},
+        {"path": "a\ud800b"},
+        {"path": "a\x1b[31mb"},
+        {"path": "a" * 1001},
+        {"path": "README.md"},
+        {"path": 5},
+        {"bytes": 2**50},
+        {"bytes": 2**80},
+        {"bytes": -1},
+        {"bytes": 1.5},
+        {"bytes": "5"},
+        {"rows": -1},
+        {"rows": "many"},
+        {"sha256": "x" * 64},
+        {"sha256": "0" * 63},
+    ],
+)
+def test_hostile_files_are_refused(changes: dict[str, Any]) -> None:
+    assert "is not a sound manifest; get the release anew" in refusal(with_file(**changes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"release": 5},
+        {"release": ""},
+        {"release": " "},
+        {"release": "x" * 201},
+        {"release": "\x1b[31m"},
+        {"release": "\ud800"},
+        {"title": ["x"]},
+        {"title": "\x1b]0;owned\x07"},
+        {"title": "two\nlines"},
+        {"licence": "\x9b31m"},
+        {"citation": "@misc{a,\r\x1b[31m}"},
+        {"dbtool": "\x1b[31m"},
+        {"dbtool": None},
+        {"schema_version": "1"},
+        {"schema_version": 10**400},
+        {"files": {}},
+        {"files": [5]},
+        {"manifest_format": "3"},
+        {"manifest_format": 10**400},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_hostile_values_are_refused(changes: dict[str, Any]) -> None:
+    assert "is not a sound manifest" in refusal(hostile(**changes))
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"null", b"[" * 100_000, b"\xff\xfe", b'{"manifest_format": 3}', b"<html>"]
+)
+def test_what_is_no_manifest_is_refused(text: bytes) -> None:
+    assert refusal(text).endswith("with `dbtool index folder --release NAME`")
+
+
+@given(st.sampled_from(sorted(msgspec.to_builtins(SOUND))), ANYTHING)
+def test_no_value_breaks_it(name: str, value: Any) -> None:
+    content = msgspec.json.decode(encode_manifest(SOUND))
+    refusal(json.dumps(content | {name: value}).encode())
+
+
+@given(st.binary(max_size=40))
+def test_no_bytes_break_it(text: bytes) -> None:
+    refusal(text)
+
+
+def test_other_versions_are_named() -> None:
+    assert "has manifest format 99 and this dbtool reads 3" in refusal(hostile(manifest_format=99))
+    sentence = refusal(hostile(schema_version=99))
+    assert "folder/manifest.json has schema version 99 and this dbtool reads " in sentence
+    assert sentence.endswith(f"install the dbtool that wrote it ({SOUND.dbtool})")
+
+
+def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DbtoolError, match=r"manifest\.json cannot be read: No such file"):
+        read_manifest(tmp_path)
+    (tmp_path / MANIFEST).mkdir()
+    with pytest.raises(DbtoolError, match="cannot be read: it is no file"):
+        read_manifest(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("about", "sentence"),
+    [
+        (About(release=""), "--release '' is no name for a release"),
+        (About(release="\t"), "is no name for a release"),
+        (About(release="x" * 300), "is no name for a release"),
+        (About(release="a\ud800"), "is no name for a release"),
+        (About(release="a", title="\x1b[31m"), "the title holds a character that cannot be"),
+        (About(release="a", citation="\0"), "the citation holds a character that cannot be"),
+    ],
+)
+def test_what_could_not_be_read_again_is_not_written(about: About, sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        check_about(about)
+    assert sentence in str(caught.value)
+    assert str(caught.value).isprintable()
+
+
+@given(st.builds(About, release=st.text(), title=st.none() | st.text(), citation=st.text()))
+def test_what_is_not_refused_reads_back(about: About) -> None:
+    try:
+        check_about(about)
+    except UsageError:
+        return
+    manifest: Manifest = new_manifest(about, FILES)
+    assert parse_manifest(encode_manifest(manifest), os.fspath("it")) == manifest

@@ -1,0 +1,276 @@
+"""Shards hold what was written, and whatever does not go with their footers is found."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dbtool.core.contract import metric_columns, shard_schema
+from dbtool.core.footer import FooterError, encode
+from dbtool.core.shards import ROW_GROUP, check_shard, read_footer, read_tables, write_shard
+from tests.support.kills import python_with_disk
+from tests.support.made_up import (
+    curve,
+    shard_footer,
+    shard_table,
+    whole_footer,
+    whole_table,
+    write_table,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dbtool.core.footer import Footer
+
+SAMPLE: Any = (0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5, 0.1]))
+DIVERGED: Any = (1, "INFEASIBLE", {}, curve([0.9, float("nan"), float("inf")]))
+VALUES = st.none() | st.floats(width=32)
+
+
+@st.composite
+def trials(draw: st.DrawFn) -> list[Any]:
+    """Trials with any steps and metrics."""
+    ids = sorted(draw(st.sets(st.integers(0, 2**31 - 1), min_size=1, max_size=4)))
+    names = draw(st.sets(st.sampled_from(metric_columns()), max_size=3))
+    made = []
+    for trial_id in ids:
+        steps = sorted(draw(st.sets(st.integers(0, 2**40), max_size=5)))
+        rows = [{"step": step, **{name: draw(VALUES) for name in names}} for step in steps]
+        status = draw(st.sampled_from(["COMPLETE", "INCOMPLETE", "INFEASIBLE"]))
+        made.append((trial_id, status, {"a": draw(st.floats())}, rows))
+    return made
+
+
+@settings(max_examples=30)
+@given(trials())
+def test_any_rows_come_back(tmp_path_factory: pytest.TempPathFactory, made: list[Any]) -> None:
+    folder = tmp_path_factory.mktemp("release")
+    table, footer = shard_table(made), shard_footer(made)
+    shard = write_shard(folder, footer, [table])
+    assert shard.rows == len(table)
+    assert str(check_shard(folder / shard.path)) == str(shard.footer)
+    found = pa.concat_tables(read_tables(folder / shard.path)).select(table.column_names)
+    assert str(found.to_pylist()) == str(table.to_pylist())
+    # The same rows give the same bytes, and so the same name.
+    assert write_shard(folder, footer, [table]).sha256 == shard.sha256
+    assert len(list(folder.rglob("*.parquet"))) == 1
+
+
+def test_a_shard_says_alone_what_it_is(tmp_path: Path) -> None:
+    made = [SAMPLE, DIVERGED]
+    shard = write_shard(tmp_path, shard_footer(made), [shard_table(made)])
+    found = pq.read_table(tmp_path / shard.path, partitioning=None)
+    assert found.schema.remove_metadata().equals(shard_schema())
+    study = shard.footer.study
+    for name in ("workload", "dataset", "model", "optimizer"):
+        assert set(found[name].to_pylist()) == {getattr(study.workload, name)}
+    assert set(zip(found["trial_id"].to_pylist(), found["status"].to_pylist(), strict=True)) == {
+        (0, "COMPLETE"),
+        (1, "INFEASIBLE"),
+    }
+    assert [trial.measurements for trial in shard.footer.trials] == [21, 21]
+    assert pa.concat_tables(read_tables(tmp_path / shard.path, ["step"])).num_rows == 42
+
+
+# A trial that ends where a row group does, one over three row groups, one of a single row, a rest.
+LENGTHS = (ROW_GROUP, 2 * ROW_GROUP + 5, 1, 70)
+
+
+def long_rows() -> tuple[Footer, np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """A footer, and the trial and the step of each row, [rows]."""
+    footer = shard_footer(
+        [(n, "COMPLETE", {}, [{"step": length - 1}]) for n, length in enumerate(LENGTHS)],
+        train_steps=0,
+    )
+    step = np.concatenate([np.arange(length) for length in LENGTHS])
+    return footer, np.repeat(np.arange(len(LENGTHS)), LENGTHS), step
+
+
+def in_tables(trial: np.ndarray[Any, Any], step: np.ndarray[Any, Any]) -> list[pa.Table]:
+    whole = pa.table({"trial_id": pa.array(trial, pa.int32()), "step": pa.array(step, pa.int64())})
+    return [whole.slice(0, 100), whole.slice(100, 2 * ROW_GROUP), whole.slice(100 + 2 * ROW_GROUP)]
+
+
+def test_long_shards_are_written_in_row_groups(tmp_path: Path) -> None:
+    footer, trial, step = long_rows()
+    shard = write_shard(tmp_path, footer, in_tables(trial, step))
+    assert [each.measurements for each in shard.footer.trials] == list(LENGTHS)
+    metadata = pq.read_metadata(tmp_path / shard.path)
+    groups = [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
+    assert max(groups) <= ROW_GROUP
+    assert check_shard(tmp_path / shard.path) == shard.footer
+
+
+@pytest.mark.parametrize(
+    "at", [1, ROW_GROUP - 1, ROW_GROUP + 1, 2 * ROW_GROUP, 3 * ROW_GROUP, sum(LENGTHS) - 1]
+)
+def test_a_step_repeated_at_any_row_is_refused(tmp_path: Path, at: int) -> None:
+    footer, trial, step = long_rows()
+    step[at] = step[at - 1]
+    with pytest.raises(FooterError, match=f"step {step[at]} comes after trial {trial[at]}, step"):
+        write_shard(tmp_path, footer, in_tables(trial, step))
+    again = msgspec.structs.replace(footer, repeated_steps=True)
+    assert write_shard(tmp_path, again, in_tables(trial, step)).rows == sum(LENGTHS)
+
+
+@pytest.mark.parametrize("at", [ROW_GROUP, 3 * ROW_GROUP + 5])
+def test_a_trial_after_a_later_one_is_refused(tmp_path: Path, at: int) -> None:
+    footer, trial, step = long_rows()
+    trial[:at] += 3
+    with pytest.raises(FooterError, match=r"does not list|after its last"):
+        write_shard(tmp_path, footer, in_tables(trial, step))
+    assert not list(tmp_path.rglob("*.parquet"))
+    assert not list(tmp_path.rglob(".writing*"))
+
+
+def out_of_contract() -> dict[str, tuple[pa.Table, Footer]]:
+    """Rows and a footer that do not go together, by what is wrong."""
+    made = [SAMPLE, (1, "INFEASIBLE", {}, curve([0.9, 0.5, 0.1]))]
+    table, footer = whole_table(made), whole_footer(made)
+    first, second = footer.trials
+    steps = table["step"].to_pylist()
+
+    def column(name: str, values: list[Any], kind: pa.DataType | None = None) -> pa.Table:
+        at = table.schema.get_field_index(name)
+        field = table.schema.field(name).with_nullable(True)
+        field = field.with_type(kind or field.type)
+        return table.set_column(at, field, pa.array(values, field.type))
+
+    def listing(*listed: Any) -> Footer:
+        return msgspec.structs.replace(footer, trials=listed)
+
+    def metrics(text: str) -> pa.Table:
+        return column("other_metrics", [text] * len(table))
+
+    others = table["val_classification_error"].to_pylist()
+    return {
+        "trial 0 has 20 rows and its footer says 21": (table.slice(1), footer),
+        "it has rows of trial 1, which it does not list": (table, listing(first)),
+        "trial 1 has another status in its rows": (
+            table,
+            listing(first, msgspec.structs.replace(second, status="INCOMPLETE")),
+        ),
+        "trial 1 has a row of step 6, after its last, 5": (
+            table,
+            listing(first, msgspec.structs.replace(second, steps=5)),
+        ),
+        "it has a negative step": (column("step", [-1, *steps[1:]]), footer),
+        "its column step holds a null": (column("step", [None, *steps[1:]]), footer),
+        "its rows are not sorted": (column("step", [steps[1], steps[0], *steps[2:]]), footer),
+        "its rows are not sorte": (column("step", [0, 0, *steps[2:]]), footer),
+        "its column optimizer is not 'nesterov_momentum' throughout": (
+            column("optimizer", ["adam"] * len(table)),
+            footer,
+        ),
+        "its column batch_size is not 64 throughout": (
+            column("batch_size", [None] + [64] * (len(table) - 1)),
+            footer,
+        ),
+        "its columns are not those of a shard": (table.drop_columns(["status"]), footer),
+        "its columns are not those of a shar": (table.append_column("x", table["step"]), footer),
+        "its columns are not those of a sha": (table.select(table.column_names[::-1]), footer),
+        "its columns are not those of a sh": (
+            column("val_classification_error", others, pa.float32()),
+            footer,
+        ),
+        "its column other_metrics holds more than numbers": (metrics('{"a": "b"}'), footer),
+        "its column other_metrics holds more than number": (metrics('{"a": null}'), footer),
+        "its column other_metrics holds more than numbe": (metrics("[1]"), footer),
+        "its column other_metrics holds more than numb": (metrics("a"), footer),
+        "its column other_metrics holds step, which has a column": (metrics('{"step":1}'), footer),
+    }
+
+
+@pytest.mark.parametrize("reason", out_of_contract())
+def test_rows_that_do_not_go_with_the_footer_are_found(tmp_path: Path, reason: str) -> None:
+    table, footer = out_of_contract()[reason]
+    path = write_table(tmp_path, table, encode(footer))
+    with pytest.raises(FooterError) as caught:
+        check_shard(path)
+    assert str(caught.value).startswith(reason)
+
+
+def test_what_is_in_contract_is_not_refused(tmp_path: Path) -> None:
+    made = [SAMPLE, DIVERGED]
+    path = write_table(tmp_path, whole_table(made), encode(whole_footer(made)))
+    assert check_shard(path) == read_footer(path) == whole_footer(made)
+
+
+@pytest.mark.parametrize("contents", [b"", b"PAR1", b"PAR1" * 9, b"x" * 5000])
+def test_what_is_no_parquet_is_found(tmp_path: Path, contents: bytes) -> None:
+    path = tmp_path / "a.parquet"
+    path.write_bytes(contents)
+    for read in (read_footer, check_shard):
+        with pytest.raises(FooterError, match="it is not a readable Parquet file"):
+            read(path)
+        with pytest.raises(FooterError, match=r"it cannot be read \(No such file or directory\)"):
+            read(tmp_path / "nowhere")
+
+
+def test_a_parquet_file_of_others_is_none(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
+    with pytest.raises(FooterError, match="it is not a shard: its metadata has no footer"):
+        read_footer(tmp_path / "a.parquet")
+
+
+def test_a_flipped_byte_of_a_page_is_found_without_a_hash(tmp_path: Path) -> None:
+    made: list[Any] = [(0, "COMPLETE", {}, curve([0.9 - 0.001 * n for n in range(60)]))]
+    shard = write_shard(tmp_path, shard_footer(made), [shard_table(made)])
+    path = tmp_path / shard.path
+    sound = path.read_bytes()
+    group = pq.read_metadata(path).row_group(0)
+    chance = random.Random(5)
+    for number in range(group.num_columns):
+        column = group.column(number)
+        start = column.dictionary_page_offset or column.data_page_offset
+        # The last byte is a page's data, whose checksum the page's header holds.
+        at = start + column.total_compressed_size - 1
+        damaged = bytearray(sound)
+        damaged[at] ^= 1 << chance.randrange(8)
+        path.write_bytes(damaged)
+        with pytest.raises(FooterError):
+            check_shard(path)
+
+
+FULL = """
+import pathlib, sys
+import numpy as np, pyarrow as pa
+from dbtool.core.errors import DbtoolError
+from dbtool.core.footer import Footer, Study, Trial, Workload
+from dbtool.core.shards import write_shard
+workload = Workload(workload="a", dataset="a", model="a", optimizer="a",
+                    metric="val_classification_error")
+study = Study(workload=workload, batch_size=1, train_steps=0)
+rows = 10**6
+trial = Trial(trial_id=0, status="COMPLETE", steps=rows, metaparameters={})
+table = pa.table({"trial_id": pa.array(np.zeros(rows), pa.int32()), "step": np.arange(rows),
+                  "batch_cross_entropy_error": np.random.rand(rows).astype(np.float32)})
+try:
+    footer = Footer(study=study, trials=(trial,), producer={})
+    write_shard(pathlib.Path(sys.argv[1]), footer, [table])
+except DbtoolError as error:
+    print(error)
+"""
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*python_with_disk(1 << 20), "-c", FULL, tmp_path],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"could not write a shard into {tmp_path}")
+    assert ": File too large; free some space or choose another folder" in done.stdout
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]

@@ -1,0 +1,319 @@
+"""Release folders are added to by any number of writers, and harmed by none."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import threading
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.footer import FooterError
+from dbtool.core.index import TABLES, ClashError
+from dbtool.core.manifest import MANIFEST, About, encode_manifest, read_manifest
+from dbtool.core.release import read_release, shard_paths
+from dbtool.core.writer import ReleaseWriter, locked, rebuild
+from dbtool.release.verify import verify
+from tests.support.made_up import curve, shard_footer, shard_table, write_shard
+from tests.support.published import bytes_of, everything, published, write_shards
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dbtool.core.shards import Shard
+
+ABOUT = About(release="made-up")
+
+
+def trial(trial_id: int, last: float = 0.1) -> Any:
+    return trial_id, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5, last])
+
+
+def write(writer: ReleaseWriter, *trials: Any, **study: Any) -> Shard:
+    return writer.write(shard_footer(trials, **study), [shard_table(trials)])
+
+
+def is_sound(folder: Path) -> bool:
+    return verify(folder).problems == ()
+
+
+def test_what_is_written_is_listed_with_what_was_there(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "release"
+    with ReleaseWriter(folder, ABOUT) as writer:
+        first = write(writer, trial(0))
+        assert not (folder / MANIFEST).exists()
+    with ReleaseWriter(folder, About(release="made-up", title="Numbers")) as writer:
+        assert writer.index.trials_of(first.footer.study.workload.workload, 64).keys() == {0}
+        second = write(writer, trial(1))
+        writer.list_new()
+        assert [file.path for file in read_manifest(folder).shards] == sorted(
+            [first.path, second.path]
+        )
+        write(writer, trial(0), batch_size=8)
+    manifest, tables = read_release(folder)
+    assert (manifest.release, manifest.title, len(manifest.shards)) == ("made-up", "Numbers", 3)
+    assert [len(tables[name]) for name in TABLES] == [1, 2, 3]
+    assert is_sound(folder)
+
+
+def test_a_writer_that_adds_nothing_changes_nothing(tmp_path: Path) -> None:
+    with ReleaseWriter(tmp_path / "empty", ABOUT):
+        pass
+    assert bytes_of(tmp_path / "empty") == {}
+    folder = write_shards(tmp_path / "release")
+    before = bytes_of(folder)
+    with ReleaseWriter(folder, About(release="made-up", title="another")) as writer:
+        [shard] = [writer.index.trials["shard"][0].as_py()]
+        assert shard in before
+    assert bytes_of(folder) == before
+
+
+def test_the_order_of_shards_does_not_matter(tmp_path: Path) -> None:
+    studies = [(size, trial(number)) for size in (8, 64) for number in (9, 10)]
+    contents = []
+    for seed in range(3):
+        random.Random(seed).shuffle(studies)
+        for size, each in studies:
+            with ReleaseWriter(tmp_path / str(seed), ABOUT) as writer:
+                write(writer, each, batch_size=size)
+        contents.append(bytes_of(tmp_path / str(seed)))
+    assert contents[0] == contents[1] == contents[2]
+
+
+def test_what_clashes_is_not_written(tmp_path: Path) -> None:
+    folder = tmp_path / "release"
+    with ReleaseWriter(folder, ABOUT) as writer:
+        write(writer, trial(0))
+    before = bytes_of(folder)
+    for again, study in ((trial(0, 0.2), {}), (trial(1), {"seed": 9})):
+        with (
+            pytest.raises(ClashError, match=r"at batch size 64 cannot be added to .*: its "),
+            ReleaseWriter(folder, ABOUT) as writer,
+        ):
+            write(writer, again, **study)
+        assert bytes_of(folder) == before
+
+
+@pytest.mark.parametrize("name", ["a\ud800/b/c", "a\x1b[31m/b/c", "x" * 300 + "/b/c", " /\n/ "])
+def test_what_no_folder_can_be_named_is_refused(tmp_path: Path, name: str) -> None:
+    with (
+        ReleaseWriter(tmp_path / "release", ABOUT) as writer,
+        pytest.raises(FooterError, match=r"is no name that can be printed|is too long"),
+    ):
+        write(writer, trial(0), workload=name)
+    assert bytes_of(tmp_path / "release") == {}
+    assert not (tmp_path / "release" / "measurements").exists()
+
+
+def test_another_release_is_left_alone(tmp_path: Path) -> None:
+    folder = write_shards(tmp_path / "release")
+    with pytest.raises(UsageError, match="holds the release 'made-up' and not 'mine': name anoth"):
+        ReleaseWriter(folder, About(release="mine"))
+    with pytest.raises(UsageError, match="is no name for a release"):
+        ReleaseWriter(tmp_path / "new", About(release=""))
+    (tmp_path / "file").touch()
+    with pytest.raises(DbtoolError, match="cannot make the folder"):
+        ReleaseWriter(tmp_path / "file", ABOUT)
+    (folder / MANIFEST).write_text("{}")
+    with pytest.raises(DbtoolError, match="is not a sound manifest"):
+        ReleaseWriter(folder, ABOUT)
+
+
+def test_writers_side_by_side_list_what_all_wrote(tmp_path: Path) -> None:
+    folder = tmp_path / "release"
+    writers = [ReleaseWriter(folder, ABOUT) for _ in range(3)]
+    for turn in range(2):
+        for number, writer in enumerate(writers):
+            write(writer, trial(3 * turn + number))
+            writer.list_new()
+    for writer in writers:
+        writer.list_new()
+    assert len(read_manifest(folder).shards) == 6
+    assert is_sound(folder)
+
+
+@pytest.mark.parametrize("others", [0, 1, 2])
+def test_of_two_writers_that_clash_the_one_who_lists_first_wins(
+    tmp_path: Path, others: int
+) -> None:
+    folder = tmp_path / "release"
+    first, second = ReleaseWriter(folder, ABOUT), ReleaseWriter(folder, ABOUT)
+    write(first, trial(1))
+    written = [write(second, trial(number, 0.2)) for number in range(others, 3)]
+    first.list_new()
+    if others == 2:
+        second.list_new()
+        assert len(read_manifest(folder).shards) == 2
+    else:
+        with pytest.raises(ClashError, match="its trial 1 is already there"):
+            second.list_new()
+        second.list_new()
+        lost = written[1 - others]
+        assert not (folder / lost.path).exists()
+        assert len(read_manifest(folder).shards) == 3 - others
+    assert is_sound(folder)
+
+
+def test_threads_at_once(tmp_path: Path) -> None:
+    def fill(number: int) -> None:
+        with ReleaseWriter(tmp_path / "release", ABOUT) as writer:
+            for turn in range(5):
+                write(writer, trial(turn), batch_size=2**number)
+                writer.list_new()
+
+    threads = [threading.Thread(target=fill, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(read_manifest(tmp_path / "release").shards) == 20
+    assert is_sound(tmp_path / "release")
+
+
+def test_what_a_killed_writer_left_is_listed_by_the_next(tmp_path: Path) -> None:
+    folder = tmp_path / "release"
+    killed = ReleaseWriter(folder, ABOUT)
+    write(killed, trial(0))
+    (folder / "measurements" / ".writing-0").touch()
+    assert not is_sound(folder)
+    with ReleaseWriter(folder, ABOUT) as writer:
+        assert len(writer.index.trials) == 1
+        assert is_sound(folder)
+    assert not list(folder.rglob(".writing*"))
+    # The one that was taken for killed goes on.
+    write(killed, trial(1))
+    killed.list_new()
+    assert len(read_manifest(folder).shards) == 2
+    assert is_sound(folder)
+
+
+def test_what_a_killed_writer_left_that_clashes_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "release"
+    killed = ReleaseWriter(folder, ABOUT)
+    with ReleaseWriter(folder, ABOUT) as writer:
+        write(writer, trial(0))
+    left = write(killed, trial(0, 0.2))
+    with pytest.raises(ClashError, match=f"its trial 0 is already there .*; remove .*{left.path}$"):
+        ReleaseWriter(folder, ABOUT)
+    (folder / left.path).unlink()
+    ReleaseWriter(folder, ABOUT)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_an_index_of_another_state_than_the_manifest_is_made_anew(
+    tmp_path: Path, table: str
+) -> None:
+    """As a writer leaves it that was killed between the two."""
+    folder = write_shards(tmp_path / "release")
+    expected = everything(folder)
+    for contents in (b"PAR1", None):
+        (folder / table).unlink()
+        if contents:
+            (folder / table).write_bytes(contents)
+        assert everything(folder) == expected
+        with ReleaseWriter(folder, ABOUT) as writer:
+            write(writer, trial(len(shard_paths(folder))))
+        assert is_sound(folder)
+        expected = everything(folder)
+
+
+def test_removed_shards_are_forgotten_and_come_again(tmp_path: Path) -> None:
+    folder = write_shards(tmp_path / "release")
+    before = bytes_of(folder)
+    removed = read_manifest(folder).shards[0].path
+    (folder / removed).unlink()
+    with ReleaseWriter(folder, ABOUT) as writer:
+        assert removed not in writer.index.trials["shard"].to_pylist()
+        assert is_sound(folder)
+        writer.receive(before[removed])
+    assert bytes_of(folder) == before
+
+
+def test_what_is_received_is_checked_before_it_has_a_name(tmp_path: Path) -> None:
+    folder = tmp_path / "release"
+    shard = write_shard(tmp_path / "other", trials=[trial(0, 0.2)])
+    with ReleaseWriter(folder, ABOUT) as writer:
+        write(writer, trial(0))
+        with pytest.raises(DbtoolError, match="it is not a readable Parquet file"):
+            writer.receive(b"PAR1")
+        with pytest.raises(ClashError, match="its trial 0 is already there"):
+            writer.receive(shard.read_bytes())
+    assert len(shard_paths(folder)) == 1
+    assert is_sound(folder)
+
+
+def test_a_damaged_shard_that_is_not_listed_is_named(tmp_path: Path) -> None:
+    folder = write_shards(tmp_path / "release")
+    shard = write_shard(tmp_path / "other", trials=[trial(0)])
+    place = folder / shard.relative_to(tmp_path / "other")
+    place.parent.mkdir(parents=True)
+    place.write_bytes(shard.read_bytes()[:-1])
+    with pytest.raises(DbtoolError) as caught:
+        ReleaseWriter(folder, ABOUT)
+    assert str(caught.value) == (
+        f"{place} was cut short or altered: its contents are not those of its name; remove it and "
+        "run the command that wrote it again, or get the release anew"
+    )
+
+
+def test_what_publishing_added_goes_with_the_state_that_was_published(tmp_path: Path) -> None:
+    folder = published(write_shards(tmp_path / "release"), tmp_path / "out", citation="@misc{a,b}")
+    before = bytes_of(folder)
+    assert rebuild(folder) == read_manifest(folder)
+    assert bytes_of(folder) == before
+    with ReleaseWriter(folder, ABOUT) as writer:
+        write(writer, trial(0))
+    left = bytes_of(folder)
+    assert {name for name in left if not name.startswith("measurements/")} == {MANIFEST, *TABLES}
+    assert read_manifest(folder).licence == "CC0-1.0"
+    assert is_sound(folder)
+
+
+def test_an_index_is_made_anew_from_the_shards_alone(tmp_path: Path) -> None:
+    folder = write_shards(tmp_path / "release")
+    before = bytes_of(folder)
+    for name in (*TABLES, MANIFEST):
+        (folder / name).unlink()
+    with pytest.raises(DbtoolError, match=r"dbtool index .*release --release NAME"):
+        rebuild(folder)
+    rebuild(folder, ABOUT)
+    assert bytes_of(folder) == before
+    (folder / MANIFEST).write_bytes(b"{}")
+    rebuild(folder, ABOUT)
+    assert bytes_of(folder) == before
+    with pytest.raises(UsageError, match="holds no shards of a release"):
+        rebuild(tmp_path)
+
+
+def test_shards_that_clash_are_not_listed_anew(tmp_path: Path) -> None:
+    folder = write_shards(tmp_path / "release")
+    other = write_shards(tmp_path / "other")
+    write_shard(tmp_path / "other", trials=[trial(0)])
+    write_shard(folder, trials=[trial(0, 0.2)])
+    shutil.copytree(other / "measurements", folder / "measurements", dirs_exist_ok=True)
+    before = bytes_of(folder)
+    with pytest.raises(ClashError, match="contradicts the other shards: its trial 0"):
+        rebuild(folder)
+    assert bytes_of(folder) == before
+
+
+def test_who_waits_too_long_is_told(tmp_path: Path) -> None:
+    with (
+        locked(tmp_path),
+        pytest.raises(DbtoolError, match=r"another process is writing to the release .*: wait"),
+        locked(tmp_path, 0.0, "wait"),
+    ):
+        pass
+
+
+def test_a_newer_schema_version_is_left_alone(tmp_path: Path) -> None:
+    folder = write_shards(tmp_path / "release")
+    newer = msgspec.structs.replace(read_manifest(folder), schema_version=99)
+    (folder / MANIFEST).write_bytes(encode_manifest(newer))
+    before = bytes_of(folder)
+    with pytest.raises(DbtoolError, match="has schema version 99 and this dbtool reads"):
+        ReleaseWriter(folder, ABOUT)
+    assert bytes_of(folder) == before

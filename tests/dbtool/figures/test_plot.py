@@ -1,0 +1,203 @@
+"""`dbtool plot`, by real runs of the command."""
+
+import base64
+import csv
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from io import StringIO
+
+import polars as pl
+import pytest
+
+from dbtool.cli.main import run
+from dbtool.figures.specs import FIGURES
+from tests.dbtool.figures.made_shards import write_sgd
+from tests.support.terminal import run_on_terminal
+
+MEDIUM = "mnist/fc_128_128_128/sgd"
+SMALL = "mnist/fc_64_64_64/sgd"
+
+
+@dataclass(frozen=True)
+class Done:
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def dbtool(database, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words, code=0, db=database):
+        with pytest.raises(SystemExit) as left:
+            run(["plot", *words, "--db", str(db)])
+        sys.stdout.flush()
+        captured = capfd.readouterr()
+        assert (left.value.code or 0) == code, captured.err
+        return Done(captured.out, captured.err)
+
+    return call
+
+
+def test_plot_writes_png_and_csv_and_names_them(dbtool, tmp_path):
+    done = dbtool("1")
+    assert done.stdout.splitlines() == ["figures/figure_01.png", "figures/figure_01.csv"]
+    assert "no data in release made-up: Simple CNN on Fashion MNIST" in done.stderr
+    assert (tmp_path / "figures" / "figure_01.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+def test_all_draws_what_has_data(dbtool, tmp_path):
+    dbtool("all", "--out", "drawn", "--format", "svg")
+    names = {path.name for path in (tmp_path / "drawn").iterdir()}
+    assert {"figure_01.svg", "figure_03.svg", "steps.csv", "learning-rates.svg"} <= names
+    assert "figure_01" not in dbtool("all", "--workload", MEDIUM).stdout
+
+
+def test_patterns_choose_workloads(dbtool, tmp_path):
+    dbtool("steps", "--workload", "mnist/fc_*_*_*/sgd", "--data", "csv", "--out", ".")
+    rows = csv.DictReader(StringIO((tmp_path / "steps.csv").read_text()))
+    assert {row["workload"] for row in rows} == {SMALL, MEDIUM}
+
+
+@pytest.mark.slow
+def test_every_process_writes_the_same_bytes(database, tmp_path):
+    for folder in ("1", "2"):
+        words = ["plot", "3", "--format", "svg,png", "--out", folder, "--db", str(database)]
+        subprocess.run(
+            [sys.executable, "-m", "dbtool", *words],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONHASHSEED": folder},
+            capture_output=True,
+            check=True,
+        )
+    for path in (tmp_path / "1").iterdir():
+        assert path.read_bytes() == (tmp_path / "2" / path.name).read_bytes()
+
+
+@pytest.mark.parametrize("figure", ["1", "3", "steps"])
+def test_the_printed_query_gives_the_points(dbtool, db, tmp_path, figure):
+    query = dbtool(figure, "--sql", "--trials", "2").stdout
+    dbtool(figure, "--trials", "2", "--data", "csv", "--out", ".")
+    (written,) = tmp_path.glob("*.csv")
+    expected = pl.read_csv(written)
+    printed = db.sql(query).polars().drop_nulls("x")
+    assert printed["x"].to_list() == expected["x"].to_list()
+    assert printed["y"].to_list() == expected["y"].to_list()
+
+
+def test_the_list_counts_the_panels_with_data(dbtool):
+    listed = list(csv.DictReader(StringIO(dbtool("--list", "--format", "csv").stdout)))
+    assert [row["figure"] for row in listed] == [spec.name for spec in FIGURES]
+    assert [row["title"] for row in listed] == [spec.title for spec in FIGURES]
+    panels = {row["figure"]: row["panels"] for row in listed}
+    assert panels["figure_01"] == "1 of 9"
+    assert panels["figure_03"] == "1 of 6"
+    assert panels["figure_09a"] == "0 of 6"
+    assert panels["learning-curves"] == "2 of 6"
+
+
+def test_the_list_fits_a_terminal_of_80_columns_with_whole_names(database):
+    words = [sys.executable, "-m", "dbtool", "plot", "--list", "--db", str(database)]
+    code, shown = run_on_terminal(words, columns=80)
+    assert code == 0
+    lines = shown.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert [line.split()[0] for line in lines[2:]] == [spec.name for spec in FIGURES]
+
+
+def test_data_writes_the_rows_alone_in_every_kind_of_file(dbtool, tmp_path):
+    done = dbtool("3", "--data", "csv,json,parquet", "--out", "rows")
+    names = [f"rows/figure_03.{kind}" for kind in ("csv", "json", "parquet")]
+    assert done.stdout.splitlines() == names
+    assert sorted(path.name for path in (tmp_path / "rows").iterdir()) == [
+        name.removeprefix("rows/") for name in names
+    ]
+    rows = list(csv.DictReader(StringIO((tmp_path / names[0]).read_text())))
+    objects = json.loads((tmp_path / names[1]).read_text())
+    frame = pl.read_parquet(tmp_path / names[2])
+    assert [row["x"] for row in rows] == [str(each["x"]) for each in objects]
+    assert frame.columns == list(objects[0]) == list(rows[0])
+    for name in ("series", "y", "trial_id", "learning_rate"):
+        assert frame[name].to_list() == [each[name] for each in objects]
+    assert [row["y"] for row in rows] == ["" if y is None else str(y) for y in frame["y"]]
+    dbtool("3", "--out", "drawn")
+    assert (tmp_path / "drawn" / "figure_03.csv").read_bytes() == (tmp_path / names[0]).read_bytes()
+
+
+def test_html_writes_one_page_with_the_points_of_all_that_has_data(dbtool, tmp_path):
+    named = ["steps", "1", "9a"]
+    assert dbtool(*named, "--html", "page").stdout == "page/index.html\n"
+    assert [path.name for path in (tmp_path / "page").iterdir()] == ["index.html"]
+    page = (tmp_path / "page" / "index.html").read_text()
+    assert re.findall(r'<section class="figure" id="(\w+)"', page) == ["figure_01", "steps"]
+    assert "Figures without data" in page
+    packed = re.findall(
+        r'data-name="([\w-]+)".*?<script type="text/plain">([^<]*)', page, re.DOTALL
+    )
+    held = {f"{name}.csv": gzip.decompress(base64.b64decode(points)) for name, points in packed}
+    dbtool("steps", "1", "--data", "csv", "--out", "rows")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "rows").iterdir()} == held
+
+
+def test_a_picture_is_as_wide_as_asked(dbtool, tmp_path):
+    dbtool("steps", "--format", "svg", "--out", ".", "--width", "3.5")
+    width = re.findall(r'viewBox="0 0 ([\d.]+) ', (tmp_path / "steps.svg").read_text())[0]
+    assert float(width) / 72 == pytest.approx(3.5, abs=0.01)
+
+
+def test_several_releases_are_named_with_commas(dbtool, database, tmp_path):
+    (tmp_path / "releases").mkdir()
+    (tmp_path / "releases" / "made-up").symlink_to(database)
+    write_sgd(tmp_path / "releases" / "second", {SMALL: {2: 1}}, release="second")
+    words = ["--workload", SMALL, "--data", "csv", "--out", "."]
+    dbtool("steps", "--release", "made-up, second", *words, db=tmp_path / "releases")
+    rows = list(csv.DictReader(StringIO((tmp_path / "steps.csv").read_text())))
+    assert [(row["release"], row["x"], row["y"]) for row in rows] == [
+        ("made-up", "1", "90"),
+        ("made-up", "2", "60"),
+        ("made-up", "4", "50"),
+        ("second", "2", "10"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        ([], 2, "name a figure"),
+        (["figure_99"], 2, "unknown figure 'figure_99'"),
+        (["1", "--format", "jpg"], 2, "unknown format 'jpg'"),
+        (["1", "--release", "nothing"], 2, "unknown release 'nothing'"),
+        (["steps", "--workload", "mnist/fc_12/sgd"], 2, "unknown workload"),
+        (["1", "--workload", MEDIUM], 2, "dbtool plot steps --workload"),
+        (["1", "--goal", "nan"], 2, "not a finite number"),
+        (["1", "--trials", "0"], 2, "--trials"),
+        (["1", "--out", "/dev/null/x"], 1, "cannot write to '/dev/null/x'"),
+        (["1", "--data", "xlsx"], 2, "unknown kind of data 'xlsx'; closest: csv"),
+        (["1", "--data", "csv", "--html", "x"], 2, "--data and --html ask for different things"),
+        (["--list", "--sql"], 2, "--list and --sql ask for different things"),
+        (["all", "--html", "x", "--format", "svg"], 2, "--format plays no part with --html"),
+        (["all", "--html", "x", "--out", "y"], 2, "--out plays no part with --html"),
+        (["1", "--data", "csv", "--format", "svg"], 2, "--format plays no part with --data"),
+        (["--list", "--format", "png"], 2, "unknown format 'png'"),
+        (["1", "--release", "made-up,made-down"], 2, "unknown release 'made-down'"),
+        (["--list", "--release", "made-down"], 2, "closest: made-up"),
+        (["all", "--html", "/dev/null/x"], 1, "cannot write to '/dev/null/x'"),
+        (["1", "--data", "csv", "--out", "/dev/null/x"], 1, "cannot write to '/dev/null/x'"),
+        (["1", "--width", "0"], 2, "a width of 0 inches is not between"),
+        (["1", "--width", "nan"], 2, "a width of nan inches is not between"),
+        (["all", "--html", "x", "--width", "5"], 2, "--width plays no part with --html"),
+        (["9a"], 1, "release made-up has no rows of figure_09a; the published release"),
+        (["9a", "--html", "x"], 1, "`dbtool import batch_science_data.tar.bz2`"),
+    ],
+)
+def test_mistakes_are_one_sentence(dbtool, words, code, sentence):
+    done = dbtool(*words, code=code)
+    assert sentence in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stdout == ""

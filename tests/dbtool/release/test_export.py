@@ -1,0 +1,292 @@
+"""Exported files against the view, as other programs read them."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.release import selection
+from dbtool.release.export import export
+from dbtool.release.file_format import FileFormat, format_of
+from dbtool.store.database import open_database
+from tests.replica import plan_study, write_archive
+from tests.support.archives import imported
+from tests.support.made_up import curve, write_shard
+from tests.support.published import VIEWS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CNN = "mnist/simple_cnn_base/nesterov_momentum"
+PLANS = (
+    plan_study(CNN, 1, odd=True),
+    plan_study(CNN, 64),
+    plan_study("solution_quality/" + CNN, 64),
+    plan_study("imagenet/resnet_50/nesterov_momentum", 512, odd=True),
+    plan_study("open_images_v4/resnet_50/nesterov_momentum", 1_024, odd=True),
+    plan_study("lm1b/lstm/nesterov_momentum", 16),
+)
+DIGITS = "digits/simple_cnn_base/sgd"
+SIZES = {"replica": 64, "produced": 8}
+KEYS = ["release", "workload", "batch_size", "trial_id", "step"]
+
+
+@pytest.fixture(scope="module")
+def replica(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the published archive has, oddities included."""
+    folder = tmp_path_factory.mktemp("replica")
+    write_archive(folder / "a.tar", studies=PLANS, seed=3, layout="tar", order="shuffled")
+    assert not imported(folder / "a.tar", folder / "release").malformed
+    return folder / "release"
+
+
+@pytest.fixture(scope="module")
+def produced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two releases, with what the archive's format does not have; trials lie apart in shards."""
+    folder = tmp_path_factory.mktemp("produced")
+    measured = curve([0.9, 0.5, 1e-7], metric="val_classification_error")
+    measured[3] = {**measured[3], "other_metrics": {"noise, scale": 0.1, "lipschitz": 1e300}}
+    measured[5] = {**measured[5], "other_metrics": {"lipschitz": float("nan")}}
+    precise = curve([0.1, 0.2], metric="val_average_precision", batch_losses=False)
+    diverged = [{"step": 0, "batch_cross_entropy_error": float("inf")}]
+    for release, trials in (
+        ("first", [(5, "COMPLETE", {"learning_rate": 0.1}, measured)]),
+        ("second", [(0, "COMPLETE", {"learning_rate": 0.5}, precise)]),
+        ("first", [(2, "INFEASIBLE", {"learning_rate": 9.0}, diverged)]),
+    ):
+        write_shard(
+            folder / release,
+            release=release,
+            workload=DIGITS,
+            batch_size=8,
+            trials=trials,
+            train_steps=10,
+        )
+    return folder
+
+
+def view(folder: Path, order: str = "ALL") -> pl.DataFrame:
+    with open_database(folder) as db:
+        return db.sql(f"SELECT * FROM measurements ORDER BY {order}").polars()
+
+
+def exported(folder: Path, out: Path, *words: str, **chosen: Any) -> Path:
+    chosen_format = FileFormat.ORIGINAL if out.suffix == "" else format_of(out)
+    with open_database(folder) as db:
+        export(db, out, chosen_format, *words, **chosen)
+    return out
+
+
+def read(path: Path) -> pl.DataFrame:
+    return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_ipc(path)
+
+
+@pytest.mark.parametrize("name", ["replica", "produced"])
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_binary_files_hold_the_view(
+    name: str, ending: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    folder = request.getfixturevalue(name)
+    found = read(exported(folder, tmp_path / f"all.{ending}"))
+    expected = view(folder)
+    assert found.schema == expected.schema
+    with duckdb.connect() as connection:
+        connection.register("found", found)
+        again = connection.sql("SELECT * FROM found ORDER BY ALL").to_arrow_table()
+    assert pl.DataFrame(again).equals(expected)
+    assert found.select(KEYS).equals(found.select(KEYS).sort(KEYS))
+
+
+def test_csv_and_json_lines(produced: Path, tmp_path: Path) -> None:
+    with exported(produced, tmp_path / "all.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    text = exported(produced, tmp_path / "all.jsonl").read_text()
+    objects = [json.loads(line, parse_constant=pytest.fail) for line in text.splitlines()]
+    expected = view(produced, ", ".join(KEYS)).rows(named=True)
+    assert len(rows) == len(objects) == len(expected) == 1 + 21 + 2
+    for row, written, known in zip(rows, objects, expected, strict=True):
+        assert list(row) == list(written) == list(known)
+        kept = known.pop("other_metrics")
+        others = (
+            None if kept is None else {name: plain(value) for name, value in dict(kept).items()}
+        )
+        assert json.loads(row.pop("other_metrics") or "null") == others
+        assert written.pop("other_metrics") == others
+        for name, value in known.items():
+            cell = row[name]
+            assert (cell == "") == (value is None), name
+            if isinstance(value, float):
+                # Losses of 32 bits are written with as many digits as tell them apart.
+                kind = pa.float32() if name.startswith("batch") else pa.float64()
+                assert pa.scalar(float(cell), kind).as_py() == value, name
+                number = written[name]
+                assert number is None or pa.scalar(number, kind).as_py() == value
+                assert (number is None) == (not math.isfinite(value))
+            elif value is not None:
+                assert cell == str(value)
+                assert written[name] == value
+
+
+def plain(value: float) -> float | str:
+    return value if math.isfinite(value) else str(value)
+
+
+@pytest.mark.parametrize("name", ["replica", "produced"])
+def test_a_file_of_duckdb_answers_alone(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """With the views and macros, to whoever opens it without dbtool."""
+    folder = request.getfixturevalue(name)
+    out = exported(folder, tmp_path / "all.duckdb")
+    queries = [f"FROM {view}" for view in (*VIEWS, "evaluations")]
+    queries.append("FROM steps_to_result(NULL, NULL, NULL, 0.45, 100)")
+    with duckdb.connect(str(out), read_only=True) as connection, open_database(folder) as db:
+        for query in queries:
+            found = sorted(map(str, connection.execute(query).fetchall()))
+            assert found
+            # What the tables are called is all that differs.
+            assert found == sorted(map(str, db.sql(query).rows())), query
+    one = exported(folder, tmp_path / "one.duckdb", "*/simple_cnn_base/*", batch_size=SIZES[name])
+    with duckdb.connect(str(one), read_only=True) as connection:
+        [(sizes,)] = connection.execute(
+            "SELECT list(DISTINCT batch_size) FROM measurements"
+        ).fetchall()
+        assert sizes == [SIZES[name]]
+        [(told, held)] = connection.execute(
+            "SELECT (SELECT sum(measurements) FROM workloads), (SELECT count(*) FROM measurements)"
+        ).fetchall()
+        assert told == held > 0
+
+
+def test_parts(replica: Path, produced: Path, tmp_path: Path) -> None:
+    everything = view(replica)
+    part = read(exported(replica, tmp_path / "p.parquet", "*/simple_cnn_base/*", batch_size=64))
+    workloads = [CNN, f"solution_quality/{CNN}"]
+    chosen = everything.filter(pl.col("workload").is_in(workloads), batch_size=64)
+    assert part.height == chosen.height > 0
+    assert part["workload"].unique().sort().to_list() == workloads
+    second = read(exported(produced, tmp_path / "s.arrow", release="second"))
+    assert second.select("release", "trial_id", "val_average_precision").rows() == [
+        ("second", 0, 0.1),
+        ("second", 0, 0.2),
+    ]
+
+
+def test_parts_of_any_size_give_the_same_rows(
+    replica: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = read(exported(replica, tmp_path / "whole.arrow"))
+    for rows in (1, 50):
+        monkeypatch.setattr(selection, "_ROWS_AT_ONCE", rows)
+        assert read(exported(replica, tmp_path / f"{rows}.arrow")).equals(whole)
+
+
+@pytest.mark.parametrize(
+    "name", ["a.parquet", "a.csv", "a.jsonl", "a.arrow", "a.tar", "a.tar.gz", "a.tar.bz2"]
+)
+def test_the_same_rows_give_the_same_bytes(name: str, replica: Path, tmp_path: Path) -> None:
+    digests = set()
+    for folder in ("first", "second"):
+        out = exported(replica, tmp_path / folder / name)
+        digests.add(hashlib.sha256(out.read_bytes()).hexdigest())
+        assert [path.name for path in out.parent.iterdir()] == [name]
+    assert len(digests) == 1
+    if name.endswith(".gz"):
+        # Neither the time nor the name of the file is in the header.
+        assert out.read_bytes()[3:8] == bytes(5)
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.duckdb", "a.tar.gz", "a.arrow", "folder"])
+def test_an_interrupted_export_leaves_nothing(replica: Path, tmp_path: Path, name: str) -> None:
+    told: list[tuple[int, int]] = []
+
+    def interrupt(done: int, total: int) -> None:
+        told.append((done, total))
+        if done == total:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        exported(replica, tmp_path / name, on_progress=interrupt)
+    assert list(tmp_path.iterdir()) == []
+    rows = view(replica).height
+    assert told == sorted(told)
+    assert told[-1] == (rows, rows)
+
+
+def test_files_are_as_the_authors_wrote_them(replica: Path, tmp_path: Path) -> None:
+    out = exported(replica, tmp_path / "original")
+    folder = out / "batch_science" / "imagenet/resnet_50/nesterov_momentum/512"
+    assert list(json.loads((folder / "study.json").read_text())) == [
+        "batch_size",
+        "dataset",
+        "early_stopping",
+        "model",
+        "optimizer",
+        "parameter_configs",
+        "train_steps",
+    ]
+    trial = json.loads((folder / "1" / "metadata.json").read_text())
+    assert list(trial) == ["parameters", "status", "steps", "trial_id"]
+    assert isinstance(trial["parameters"]["learning_rate_decay_steps"], int)
+    assert isinstance(trial["parameters"]["label_smoothing"], float)
+    [header] = {path.read_text().splitlines()[0] for path in folder.glob("*/measurements.csv")}
+    metrics = ("cross_entropy_error", "classification_error")
+    names = [f"{split}/{metric}" for split in ("train", "val", "test") for metric in metrics]
+    assert header == ",".join(["step", *names, "val/perplexity"])
+
+
+def test_measurements_of_producers_come_back(produced: Path, tmp_path: Path) -> None:
+    out = exported(produced, tmp_path / "original", release="first")
+    text = (out / f"batch_science/{DIGITS}/8/5/measurements.csv").read_text()
+    assert text.splitlines()[0] == (
+        'step,val/classification_error,batch/cross_entropy_error,lipschitz,"noise, scale"'
+    )
+    again = tmp_path / "again"
+    assert not imported(out, again, release="first").malformed
+    trials = "* EXCLUDE (seed, shard, producer)"
+    for query in (
+        "SELECT * FROM measurements",
+        f"SELECT {trials} FROM trials",
+        "SELECT * EXCLUDE (seed) FROM studies",
+    ):
+        with open_database(again) as db, open_database(produced / "first") as source:
+            assert str(db.sql(f"{query} ORDER BY ALL").rows()) == str(
+                source.sql(f"{query} ORDER BY ALL").rows()
+            )
+
+
+def test_the_archive_has_room_for_one_release(produced: Path, tmp_path: Path) -> None:
+    sentence = f"the releases first and second hold {DIGITS}, and the original layout has room"
+    with pytest.raises(UsageError, match=re.escape(sentence)):
+        exported(produced, tmp_path / "original")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["../../up/a/b", "/root/a/b", "a//b/c", "a/./b/c"])
+def test_no_workload_has_a_folder_elsewhere(tmp_path: Path, name: str) -> None:
+    parts: dict[str, Any] = {"collection": None, "dataset": "a", "model": "b", "optimizer": "c"}
+    trials: list[Any] = [(0, "COMPLETE", {}, curve([0.9]))]
+    write_shard(tmp_path / "a" / "b" / "own", workload=name, trials=trials, **parts)
+    for out in ("original", "a.tar"):
+        with pytest.raises(UsageError, match="is no path of a folder, as the original layout"):
+            exported(tmp_path / "a" / "b" / "own", tmp_path / "a" / "b" / out)
+    assert [path.name for path in (tmp_path / "a" / "b").iterdir()] == ["own"]
+
+
+def test_a_metric_that_no_header_can_name(tmp_path: Path) -> None:
+    rows = curve([0.9, 0.5])
+    rows[0] = {**rows[0], "other_metrics": {"two\nlines": 1.0}}
+    write_shard(tmp_path / "own", trials=[(0, "COMPLETE", {"learning_rate": 0.1}, rows)])
+    with pytest.raises(DbtoolError, match=r"the metric 'two\\nlines' cannot stand in a header"):
+        exported(tmp_path / "own", tmp_path / "original")
+    assert [path.name for path in tmp_path.iterdir()] == ["own"]

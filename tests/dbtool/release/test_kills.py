@@ -1,0 +1,145 @@
+"""Commands that write releases are killed at any moment, interrupted, or run out of disk."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dbtool.release.verify import verify
+from tests.support.kills import (
+    Undisturbed,
+    fill_the_disk_and_repeat,
+    interrupt_and_repeat,
+    kill_and_repeat,
+    python_with_disk,
+    run_undisturbed,
+)
+from tests.support.made_up import curve, write_shard
+from tests.support.published import LICENCE, bytes_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KILLS = 3
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve studies of six trials in two shards each, 260,000 rows."""
+    folder = tmp_path_factory.mktemp("own") / "release"
+    rows = curve([0.5 + number / 1e3 for number in range(361)])
+    for power in range(12):
+        for first in (0, 3):
+            trials = [
+                (number, "COMPLETE", {"learning_rate": 0.1}, rows)
+                for number in range(first, first + 3)
+            ]
+            write_shard(folder, batch_size=2**power, trials=trials)
+    return folder
+
+
+def is_sound(folder: Path) -> None:
+    """What is listed is whole; a kill may leave a whole shard that is not listed."""
+    for problem in verify(folder).problems:
+        assert "list it with `dbtool index" in str(problem) or "rows are not those" in str(problem)
+
+
+@pytest.fixture(scope="module")
+def ingest(own: Path, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
+    folder = tmp_path_factory.mktemp("undisturbed") / "all"
+    return run_undisturbed(("ingest", str(own)), bytes_of, folder)
+
+
+def test_killed_adding_goes_on(tmp_path: Path, ingest: Undisturbed) -> None:
+    kill_and_repeat(ingest, tmp_path / "all", KILLS, seed=1, check=is_sound)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5))
+def test_killed_adding_goes_on_many_times(tmp_path: Path, ingest: Undisturbed, seed: int) -> None:
+    kill_and_repeat(ingest, tmp_path / "all", 5, seed, is_sound)
+
+
+def test_ctrl_c_ends_adding_in_one_line(tmp_path: Path, ingest: Undisturbed) -> None:
+    interrupt_and_repeat(ingest, tmp_path / "all")
+
+
+OUTS = {
+    "publish": "out",
+    "reduce": "out",
+    "parquet": "out.parquet",
+    "duckdb": "out.duckdb",
+    "original": "out.tar.gz",
+}
+
+
+def writing(name: str, own: Path, folder: Path) -> tuple[list[str], Path]:
+    """A command that writes a file or folder, and what it writes."""
+    out = folder / OUTS[name]
+    if name in {"publish", "reduce"}:
+        words = ["publish", str(own), "--licence", LICENCE]
+        words += ["--then-one-in", "7"] if name == "reduce" else []
+    else:
+        words = ["export", "--db", str(own)]
+    return [sys.executable, "-m", "dbtool", *words, "--out", str(out)], out
+
+
+def contents_of(out: Path) -> dict[str, bytes] | None:
+    """What is the same each time: the bytes of a release."""
+    return bytes_of(out) if out.is_dir() else None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "publish",
+        "parquet",
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("reduce", "duckdb", "original")),
+    ],
+)
+def test_what_a_killed_command_left_goes_with_the_next(
+    own: Path, tmp_path: Path, name: str
+) -> None:
+    words, out = writing(name, own, tmp_path)
+    began = time.monotonic()
+    subprocess.run(words, check=True)
+    seconds, expected = time.monotonic() - began, contents_of(out)
+    chance = random.Random(name)
+    struck = 0
+    while struck < KILLS:
+        subprocess.run(["rm", "-rf", str(out)], check=True)
+        with subprocess.Popen(words, stderr=subprocess.PIPE) as process:
+            time.sleep(chance.uniform(0.3, 0.9) * seconds)
+            process.kill()
+        if out.exists():
+            # It was done before the kill, and is whole.
+            seconds *= 0.7
+            assert contents_of(out) == expected
+        else:
+            struck += 1
+    subprocess.run(words, check=True)
+    assert list(tmp_path.iterdir()) == [out]
+    assert contents_of(out) == expected
+
+
+@pytest.mark.parametrize("name", OUTS)
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(
+    own: Path, tmp_path: Path, name: str
+) -> None:
+    words, _ = writing(name, own, tmp_path)
+    done = subprocess.run(
+        [*python_with_disk(30_000), *words[1:]], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, ""), done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert "free some space or " in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_ends_adding_in_one_sentence(tmp_path: Path, ingest: Undisturbed) -> None:
+    fill_the_disk_and_repeat(ingest, tmp_path / "all", is_sound, most_bytes=1000)

@@ -1,0 +1,346 @@
+"""Published release folders: what is in them, the same bytes for the same release, reductions."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import struct
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.files import sha256_of
+from dbtool.core.footer import encode
+from dbtool.core.index import TABLES
+from dbtool.core.manifest import MANIFEST, SUMS, About, read_manifest
+from dbtool.core.resources import schema_folder
+from dbtool.core.writer import ReleaseWriter
+from dbtool.release.add import add_release
+from dbtool.release.publish import publish
+from dbtool.release.reduction import Reduction, rounded
+from dbtool.release.verify import verify
+from dbtool.store.database import open_database
+from tests.support.made_up import curve, whole_footer, whole_table, write_shard, write_table
+from tests.support.published import (
+    LICENCE,
+    SGD,
+    bytes_of,
+    everything,
+    list_as_it_is,
+    published,
+    rows,
+    write_shards,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SMALL = Reduction(every_loss_up_to=3, then_one_in=16, loss_bits=8)
+LOSS = "batch_cross_entropy_error"
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_shards(tmp_path_factory.mktemp("own") / "release")
+
+
+@pytest.fixture(scope="module")
+def folder(own: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("out") / "release"
+    return published(own, out, title="Numbers", citation="@misc{a, title = {b}}")
+
+
+def test_the_folder_holds_what_it_says(folder: Path, own: Path) -> None:
+    held = bytes_of(folder)
+    shards = {path for path in bytes_of(own) if path.startswith("measurements/")}
+    assert set(held) == shards | {
+        *("CITATION.cff", "README.md", SUMS, "citation.bib", "croissant.json", "dbtool.sql"),
+        *(MANIFEST, *TABLES),
+    }
+    manifest = read_manifest(folder)
+    assert (manifest.title, manifest.licence) == ("Numbers", LICENCE)
+    assert {file.path for file in manifest.files} == set(held) - {MANIFEST, SUMS}
+    for file in manifest.files:
+        assert (file.sha256, file.bytes) == (sha256_of(folder / file.path), len(held[file.path]))
+        if file.path.endswith(".parquet"):
+            assert pq.read_metadata(folder / file.path).num_rows == file.rows
+    # Shards are those of the source, byte by byte.
+    assert all(held[path] == (own / path).read_bytes() for path in shards)
+    assert verify(folder).problems == ()
+
+
+def test_the_sums_are_those_of_sha256sum(folder: Path) -> None:
+    done = subprocess.run(
+        ["sha256sum", "--strict", "-c", SUMS],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert len(done.stdout.splitlines()) == len(bytes_of(folder)) - 1
+
+
+def test_the_manifest_follows_its_schema(folder: Path) -> None:
+    schema = json.loads((schema_folder() / "manifest.schema.json").read_text())
+    jsonschema.validate(json.loads((folder / MANIFEST).read_text()), schema)
+
+
+def test_the_same_release_gives_the_same_bytes(own: Path, tmp_path: Path) -> None:
+    """Also where it came to be in another way: added to another release, and published before."""
+    first = published(own, tmp_path / "first")
+    add_release(own, tmp_path / "added")
+    again = published(published(own, tmp_path / "before"), tmp_path / "again")
+    assert bytes_of(again) == bytes_of(first)
+    assert bytes_of(published(tmp_path / "added", tmp_path / "second")) == bytes_of(first)
+
+
+def test_everything_comes_back(own: Path, folder: Path, tmp_path: Path) -> None:
+    """Also beside another release."""
+    expected = everything(own)
+    assert all(expected.values())
+    added = add_release(folder, tmp_path / "all" / "made-up")
+    assert (added.release, added.shards, added.studies, added.trials) == ("made-up", 4, 3, 6)
+    assert (added.measurements, added.already_there) == (169, 0)
+    write_shards(tmp_path / "all" / "other", release="other")
+    for found in (everything(folder), everything(tmp_path / "all")):
+        assert all(LICENCE in row for row in found.pop("releases"))
+        assert found == {view: expected[view] for view in found}
+
+
+@pytest.mark.parametrize("reduction", [SMALL, Reduction(then_one_in=None), Reduction(5, None, 3)])
+def test_reductions_keep_what_they_say(own: Path, tmp_path: Path, reduction: Reduction) -> None:
+    out = published(own, tmp_path / "out", reduction=reduction)
+    assert verify(out).problems == ()
+    query = f"SELECT * EXCLUDE ({LOSS}), {LOSS} AS loss FROM measurements ORDER BY ALL"
+    expected = []
+    trials = rows_of(own, "SELECT workload, batch_size, trial_id, steps FROM trials")
+    steps = {(*keys,): last for *keys, last in trials}
+    for row in rows_of(own, query):
+        *others, loss = row
+        _, workload, *_, batch_size, trial_id, _, step = others[:9]
+        is_last = step == steps[workload, batch_size, trial_id]
+        evaluated = any(value is not None for value in others[9:])
+        thinned = reduction.then_one_in is not None and step % reduction.then_one_in == 0
+        if is_last or evaluated or step <= reduction.every_loss_up_to or thinned:
+            expected.append((*others, None if loss is None else nearest(loss, reduction.loss_bits)))
+    assert sorted(map(str, rows_of(out, query))) == sorted(map(str, expected))
+    # Reduced again in the same way, or not at all, nothing changes; what was left out stays said.
+    for again in (reduction, Reduction()):
+        name = f"again-{again.loss_bits}-{again.then_one_in}"
+        assert bytes_of(published(out, tmp_path / name, reduction=again)) == bytes_of(out)
+
+
+def rows_of(folder: Path, query: str) -> list[tuple[Any, ...]]:
+    with open_database(folder) as db:
+        return db.sql(query).rows()
+
+
+def nearest(value: float, bits: int) -> float:
+    """A value with so many bits of mantissa, by arithmetic: the nearest, ties to even."""
+    if not math.isfinite(value) or value == 0:
+        return value
+    mantissa, exponent = math.frexp(value)
+    scaled = round(math.ldexp(mantissa, bits + 1))
+    return math.ldexp(scaled, exponent - bits - 1)
+
+
+@given(st.floats(width=32), st.integers(1, 23))
+def test_rounding_is_to_the_nearest(value: float, bits: int) -> None:
+    [found] = rounded(np.array([value], np.float32), bits).tolist()
+    smallest = 2.0**-126
+    if abs(value) < smallest:
+        # Below it, bits of the mantissa are places after the point.
+        assert abs(found - value) <= smallest * 2.0**-bits
+    elif abs(value) < 3e38:
+        assert found == nearest(value, bits)
+    assert struct.pack("f", rounded(np.array([value], np.float32), 23)[0]) == struct.pack(
+        "f", value
+    )
+
+
+STEPS = range(1, 400)
+REDUCTIONS = st.builds(
+    Reduction, st.sampled_from([0, 5, 9]), st.sampled_from([None, 1, 2, 6, 8]), st.integers(5, 23)
+)
+
+
+def kept(reduction: Reduction) -> set[int]:
+    """The steps at which batch losses stay."""
+    if reduction.then_one_in is None:
+        return {step for step in STEPS if step <= reduction.every_loss_up_to}
+    return {
+        step
+        for step in STEPS
+        if step <= reduction.every_loss_up_to or step % reduction.then_one_in == 0
+    }
+
+
+@given(REDUCTIONS, REDUCTIONS)
+def test_reductions_one_after_the_other(first: Reduction, second: Reduction) -> None:
+    both = second.after(first)
+    if both is None:
+        assert first.every_loss_up_to != second.every_loss_up_to
+        assert 1 not in {first.then_one_in, second.then_one_in}
+    else:
+        assert kept(both) == kept(first) & kept(second)
+        assert both.loss_bits == min(first.loss_bits, second.loss_bits)
+    again = first.after(first)
+    assert again is not None
+    assert kept(again) == kept(first)
+
+
+def test_reductions_that_no_single_one_stands_for() -> None:
+    """Of steps 4 to 9, the first keeps 4, 6 and 8; later 12, 24, … are left, that both keep."""
+    first, second = Reduction(3, 2), Reduction(9, 12)
+    assert second.after(first) is None
+    assert sorted(kept(first) & kept(second))[:8] == [1, 2, 3, 4, 6, 8, 12, 24]
+    assert Reduction(9, 2).after(Reduction(3, 12)) == Reduction(3, 12)
+
+
+def test_what_a_reduction_cannot_go_on_from_is_refused(own: Path, tmp_path: Path) -> None:
+    published(own, tmp_path / "out", reduction=Reduction(3, 16))
+    with pytest.raises(UsageError, match="give --every-loss-up-to 3 and as --then-one-in"):
+        published(tmp_path / "out", tmp_path / "again", reduction=Reduction(30, 5))
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_reduction_of_another_version_is_refused(tmp_path: Path) -> None:
+    footer = whole_footer([(0, "COMPLETE", {}, curve([0.9]))])
+    footer = msgspec.structs.replace(footer, reduced={"every_other_loss": True})
+    with ReleaseWriter(tmp_path / "own", About(release="made-up", licence=LICENCE)) as writer:
+        writer.receive(
+            write_table(
+                tmp_path, whole_table([(0, "COMPLETE", {}, curve([0.9]))]), encode(footer)
+            ).read_bytes()
+        )
+    for out in (None, tmp_path / "out"):
+        with pytest.raises(DbtoolError, match="says in a way unknown here how it was reduced"):
+            publish(tmp_path / "own", out)
+
+
+def test_a_reduced_release_is_refused_beside_the_whole(own: Path, tmp_path: Path) -> None:
+    small = published(own, tmp_path / "small", reduction=Reduction(then_one_in=None))
+    add_release(own, tmp_path / "all")
+    before = bytes_of(tmp_path / "all")
+    with pytest.raises(DbtoolError, match=r"its trial \d is already there from .* contents differ"):
+        add_release(small, tmp_path / "all")
+    assert bytes_of(tmp_path / "all") == before
+
+
+def test_names_that_are_no_file_names(tmp_path: Path) -> None:
+    names = ["../../up/x/y", "/etc/x", "a//b/", ".hidden/x/y", "a/./.", "a.parquet/b/c", "ü/%/*"]
+    parts: dict[str, Any] = {"collection": None, "dataset": "a", "model": "b", "optimizer": "c"}
+    for name in names:
+        trials: list[Any] = [(0, "COMPLETE", {}, curve([0.9]))]
+        write_shard(tmp_path / "own", workload=name, trials=trials, **parts)
+    out = published(tmp_path / "own", tmp_path / "out")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "own"]
+    assert verify(out).problems == ()
+    assert rows(out, "SELECT workload FROM measurements") == sorted(str((name,)) for name in names)
+
+
+def test_no_copy_is_harmed_by_damage_to_another(own: Path, tmp_path: Path) -> None:
+    """None is a second name of the same bytes."""
+    out = published(own, tmp_path / "out")
+    add_release(out, tmp_path / "added")
+    for path in (*out.rglob("*.parquet"), *(tmp_path / "added").rglob("*.parquet")):
+        path.write_bytes(b"damaged")
+    assert verify(own).problems == ()
+
+
+def test_a_folder_is_published_where_it_lies(own: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(own, tmp_path / "own")
+    inodes = {path: path.stat().st_ino for path in folder.rglob("measurements/**/*.parquet")}
+    publish(folder, title="Numbers", licence=LICENCE)
+    assert bytes_of(folder) == bytes_of(published(own, tmp_path / "out", title="Numbers"))
+    assert inodes == {path: path.stat().st_ino for path in inodes}
+    # What is added makes it a release that nobody published, until it is published again.
+    write_shard(folder, trials=[(9, "COMPLETE", {}, curve([0.9]))], workload=SGD, batch_size=16)
+    assert not (folder / "README.md").exists()
+    publish(folder)
+    assert verify(folder).problems == ()
+    assert "7 trials" in (folder / "README.md").read_text()
+    with pytest.raises(UsageError, match="losses are left out of a copy alone"):
+        publish(folder, reduction=SMALL)
+
+    def add_meanwhile(done: int, _total: int) -> None:
+        write_shard(folder, trials=[(done, "COMPLETE", {}, curve([0.9]))], workload="a/b/c")
+
+    with pytest.raises(DbtoolError, match="was added to meanwhile: run the same command again"):
+        publish(folder, on_progress=add_meanwhile)
+
+
+def test_what_is_there_already_is_left_alone(own: Path, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    with pytest.raises(UsageError, match="is there already"):
+        published(own, tmp_path / "there")
+    (tmp_path / "file").write_text("made up")
+    with pytest.raises(DbtoolError, match="name another one with --out"):
+        published(own, tmp_path / "file" / "out")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "there"]
+
+
+def test_nothing_is_left_of_what_failed(own: Path, tmp_path: Path) -> None:
+    def stop(_done: int, _total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        published(own, tmp_path / "out", on_progress=stop)
+    assert list(tmp_path.iterdir()) == []
+    # What a killed process left goes with the next one, and nothing of anybody else.
+    killed = tmp_path / ".dbtool-unfinished-1"
+    (killed / "other").mkdir(parents=True)
+    (tmp_path / ".mine-unfinished").mkdir()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").touch()
+    (tmp_path / ".dbtool-unfinished-2").symlink_to(tmp_path / "mine")
+    (killed / "link").symlink_to(tmp_path / "mine")
+    published(own, tmp_path / "out")
+    names = {"out", "mine", ".mine-unfinished", ".dbtool-unfinished-2"}
+    assert {path.name for path in tmp_path.iterdir()} == names
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
+
+
+def test_what_cannot_be_published(own: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="the release made-up has no licence: give the one"):
+        publish(own, tmp_path / "out")
+    with pytest.raises(UsageError, match=r"is no release folder: there is no manifest\.json in it"):
+        published(tmp_path, tmp_path / "out")
+    for changes in ({"release": ""}, {"title": "\x1b[31m"}, {"licence": "two\nlines"}):
+        with pytest.raises(UsageError):
+            published(own, tmp_path / "out", **changes)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("spoil", ["flip", "rows", "unlisted"])
+def test_what_is_damaged_is_not_published_or_added(own: Path, tmp_path: Path, spoil: str) -> None:
+    source = tmp_path / "source"
+    shutil.copytree(own, source)
+    path = source / read_manifest(source).shards[1].path
+    if spoil == "flip":
+        path.write_bytes(path.read_bytes()[:-9] + b"x" + path.read_bytes()[-8:])
+        sentence = "is damaged: its contents are not those that the manifest lists"
+    elif spoil == "rows":
+        table = pq.read_table(path, partitioning=None)
+        pq.write_table(pa.concat_tables([table.slice(1), table.slice(0, 1)]), path)
+        list_as_it_is(source, path.relative_to(source).as_posix())
+        sentence = "is damaged: "
+    else:
+        write_shard(tmp_path / "more", trials=[(0, "COMPLETE", {}, curve([0.9]))])
+        shutil.copytree(tmp_path / "more/measurements", source / "measurements", dirs_exist_ok=True)
+        sentence = f"is not listed in the release, .*: list it with `dbtool index {source}`"
+    for act in (published, add_release):
+        with pytest.raises(DbtoolError, match=sentence):
+            act(source, tmp_path / "out")
+    assert not (tmp_path / "out" / MANIFEST).exists()
+    assert not list((tmp_path / "out").rglob("*.parquet"))

@@ -1,0 +1,111 @@
+"""Lazy frames of measurements."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.support.published import LETTERS
+from tests.support.published import SGD as DIGITS
+
+if TYPE_CHECKING:
+    from dbtool.store.database import Database
+
+NAN = math.nan
+KEYS = ["release", "workload", "batch_size", "trial_id", "step"]
+
+
+def whole(db: Database) -> pl.DataFrame:
+    """The view, read without a filter."""
+    return db.sql("SELECT * FROM measurements").polars()
+
+
+def same(found: pl.DataFrame, expected: pl.DataFrame) -> bool:
+    return found.sort(KEYS).equals(expected.sort(KEYS))
+
+
+def test_every_row_and_column(db: Database) -> None:
+    everything = whole(db)
+    frame = db.measurements()
+    assert frame.collect_schema() == everything.schema
+    assert same(frame.collect(), everything)
+    assert same(frame.collect(engine="streaming"), everything)
+    assert everything.height == 4 * (31 + 31 + 11) + 11
+
+
+def test_named_rows(db: Database) -> None:
+    everything = whole(db)
+    found = db.measurements("digits/*", batch_size=[8, 64], trial_id=1, release="first").collect()
+    taken = everything.filter(workload=DIGITS, trial_id=1, release="first")
+    assert same(found, taken)
+    assert found.height == 62
+    few = db.measurements([LETTERS]).select("step", "val_classification_error").collect()
+    assert few.filter(pl.col("val_classification_error").is_not_null()).sort("step").rows() == [
+        (0, 0.9),
+        (10, 0.8),
+    ]
+
+
+COLUMNS: dict[str, st.SearchStrategy[Any]] = {
+    "batch_size": st.sampled_from([8, 32, 64, 7]),
+    "trial_id": st.sampled_from([0, 1, 2, 7]),
+    "step": st.integers(-1, 31),
+    "workload": st.sampled_from([DIGITS, LETTERS, "", "é'\""]),
+    "status": st.sampled_from(["COMPLETE", "INFEASIBLE"]),
+    "val_classification_error": st.sampled_from([0.9, 0.05, 0.04, 0.2, math.inf, -math.inf, NAN]),
+    # 2 / 3 and 2 / 11 are stored with 32 bits.
+    "batch_cross_entropy_error": st.sampled_from([2 / 3, 2 / 11, 1.0, math.inf, NAN]),
+}
+
+
+@st.composite
+def filters(draw: st.DrawFn) -> pl.Expr:
+    """A comparison, or several put together."""
+    name = draw(st.sampled_from(sorted(COLUMNS)))
+    column = pl.col(name)
+    first, second = draw(COLUMNS[name]), draw(COLUMNS[name])
+    leaf: pl.Expr = draw(
+        st.sampled_from(
+            [
+                column == first,
+                column != first,
+                column < first,
+                column >= first,
+                pl.lit(first) > column,
+                column.is_between(pl.lit(first), pl.lit(second), closed="left"),
+                column.is_in([first, second]),
+                column.is_null(),
+                column.is_not_null(),
+                ~(column <= first),
+            ]
+        )
+    )
+    join = draw(st.sampled_from(["none", "none", "and", "or"]))
+    if join == "none":
+        return leaf
+    other = draw(filters())
+    return leaf & other if join == "and" else leaf | other
+
+
+@given(predicate=filters())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_filters_keep_what_polars_keeps(db: Database, predicate: pl.Expr) -> None:
+    assert same(db.measurements().filter(predicate).collect(), whole(db).filter(predicate))
+
+
+def test_first_rows_of_a_filter(db: Database) -> None:
+    frame = db.measurements(DIGITS, release="first").filter(pl.col("step") == 30)
+    assert frame.head(3).collect().height == 3
+    assert frame.select("step").head(100).collect()["step"].to_list() == [30] * 4
+    assert db.measurements().head(5).filter(pl.col("step") >= 0).collect().height == 5
+    assert db.measurements().select(pl.len()).collect().item() == whole(db).height
+
+
+def test_two_scans_side_by_side(db: Database) -> None:
+    errors = db.measurements(DIGITS, release="first").select(KEYS[2:])
+    joined = errors.join(errors.filter(pl.col("step") == 0), on=["batch_size", "trial_id"])
+    assert joined.collect().height == 2 * (31 + 31 + 11)

@@ -1,0 +1,345 @@
+"""Opening releases: damage and hostile contents are told in a sentence, and queries only read."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import msgspec
+import platformdirs
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dbtool.core.errors import DbtoolError
+from dbtool.core.index import TABLES
+from dbtool.core.manifest import MANIFEST, encode_manifest, read_manifest
+from dbtool.store.database import open_database
+from tests.support.made_up import curve, write_shard
+from tests.support.published import bytes_of, everything, list_as_it_is, rewrite, write_shards
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from dbtool.core.manifest import Manifest
+
+COUNT = "SELECT count(step), sum(step), sum(val_classification_error) FROM measurements"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_shards(tmp_path / "release")
+
+
+def failure(folder: Path, query: str = COUNT) -> str:
+    """The sentence with which opening a release, or the query, fails."""
+    with pytest.raises(DbtoolError) as caught, open_database(folder) as db:
+        db.sql(query)
+    assert str(caught.value).isprintable()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("every", [97, pytest.param(1, marks=pytest.mark.slow)])
+def test_every_flipped_byte_of_a_shard_is_noticed(folder: Path, every: int) -> None:
+    """By the question that would read it, also where others were asked before."""
+    chance = random.Random(1)
+    with open_database(folder) as db:
+        sound = db.sql(COUNT).rows()
+        for file in read_manifest(folder).shards[:2]:
+            path = folder / file.path
+            content = path.read_bytes()
+            for position in range(0, len(content), every):
+                damaged = bytearray(content)
+                damaged[position] ^= 1 << chance.randrange(8)
+                path.write_bytes(damaged)
+                with pytest.raises(DbtoolError, match="is damaged: its contents are not those"):
+                    db.sql(COUNT)
+                assert db.workloads().height == 2
+            path.write_bytes(content)
+            assert db.sql(COUNT).rows() == sound
+
+
+def test_flipped_bytes_are_noticed_when_a_release_is_opened(folder: Path) -> None:
+    """DuckDB opens a shard for its columns, and would say that it is no Parquet file."""
+    chance = random.Random(2)
+    sound = everything(folder)
+    for file in read_manifest(folder).shards:
+        path = folder / file.path
+        content = path.read_bytes()
+        for position in [0, len(content) - 1, *chance.sample(range(len(content)), 4)]:
+            damaged = bytearray(content)
+            damaged[position] ^= 1 << chance.randrange(8)
+            path.write_bytes(damaged)
+            assert failure(folder).startswith(f"{path} is damaged: its contents are not those")
+        path.write_bytes(content)
+    assert everything(folder) == sound
+
+
+@pytest.mark.parametrize("kind", ["gone", "short", "long", "empty", "pipe", "folder"])
+def test_a_shard_that_is_not_what_was_listed(folder: Path, kind: str) -> None:
+    path = folder / read_manifest(folder).shards[-1].path
+    content = path.read_bytes()
+    path.unlink()
+    match kind:
+        case "pipe":
+            os.mkfifo(path)
+        case "folder":
+            path.mkdir()
+        case "short" | "long" | "empty":
+            path.write_bytes({"short": content[:-1], "long": content + b"x", "empty": b""}[kind])
+    assert f"{path} is damaged: it " in failure(folder)
+
+
+def test_what_was_sound_is_not_read_again(folder: Path) -> None:
+    told: list[tuple[int, int]] = []
+
+    def ask() -> int:
+        told.clear()
+        with open_database(folder, on_progress=lambda *each: told.append(each)) as db:
+            db.sql(COUNT)
+        return len(told)
+
+    assert ask() == 4
+    assert told[-1][0] == told[-1][1] == sum(file.bytes for file in read_manifest(folder).shards)
+    # What changed just now may change again within a tick of the file system's clock.
+    assert ask() == 4
+    for path in folder.rglob("measurements/**/*.parquet"):
+        os.utime(path, ns=(0, 0))
+    [memory] = (platformdirs.user_cache_path("dbtool") / "sound").iterdir()
+    states = {
+        file.path: [file.sha256, *map(found.__getattribute__, NAMES)]
+        for file in read_manifest(folder).shards
+        for found in [(folder / file.path).stat()]
+    }
+    memory.write_text(json.dumps(states))
+    assert ask() == 0
+    # Of another time or elsewhere, it is another file.
+    copied = folder / read_manifest(folder).shards[0].path
+    copied.write_bytes(copied.read_bytes())
+    assert ask() == 1
+    for noise in (b"", b"[]", b"\xff", b'{"a": 1}'):
+        memory.write_bytes(noise)
+        assert ask() == 4
+
+
+NAMES = ("st_size", "st_ino", "st_mtime_ns", "st_ctime_ns")
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert everything(folder)["measurements"]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_an_index_that_contradicts_the_manifest_is_refused(folder: Path, table: str) -> None:
+    """Though every hash is right. Rows would be lost silently."""
+    path = folder / table
+    rows = pq.read_table(path)
+    for wrong in (rows.slice(1), pa.concat_tables([rows, rows]), rows.drop_columns(["workload"])):
+        pq.write_table(wrong, path)
+        list_as_it_is(folder, table)
+        assert failure(folder).startswith(f"the index of {folder} is not sound: ")
+    path.write_text("no table")
+    list_as_it_is(folder, table)
+    assert "is not sound: a file is not readable Parquet; get the release anew" in failure(folder)
+
+
+def test_a_manifest_that_leaves_out_a_shard_is_refused(folder: Path) -> None:
+    manifest = read_manifest(folder)
+    rewrite(folder, files=tuple(each for each in manifest.files if each != manifest.shards[0]))
+    assert "has other measurements than the shards that the manifest lists" in failure(folder)
+
+
+def test_a_manifest_without_a_table_is_made_up_for(folder: Path) -> None:
+    expected = everything(folder)
+    files = read_manifest(folder).files
+    rewrite(folder, files=tuple(each for each in files if each.path not in TABLES))
+    assert everything(folder) == expected
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda rows: rows.drop_columns(["step"]),
+        lambda rows: rows.rename_columns([f"{name}x" for name in rows.column_names]),
+        lambda rows: rows.set_column(7, "step", rows["step"].cast(pa.string())),
+    ],
+    ids=["without a column", "with others", "of another type"],
+)
+def test_a_shard_out_of_contract_is_a_sentence(
+    folder: Path, spoil: Callable[[pa.Table], pa.Table]
+) -> None:
+    for file in read_manifest(folder).shards:
+        rows = spoil(pq.read_table(folder / file.path, partitioning=None))
+        pq.write_table(rows, folder / file.path)
+        list_as_it_is(folder, file.path)
+    failure(folder, "SELECT max(step) + 1 FROM measurements")
+
+
+def test_hostile_names_are_values_like_others(tmp_path: Path) -> None:
+    """In SQL that is put together of them."""
+    name = 'a\'; DROP TABLE "b", c --/{}?*[x]/$1'
+    folder = tmp_path / "it's [a] *folder? {1}"
+    write_shard(folder, release=name, workload=name, trials=[(0, "COMPLETE", {}, curve([0.9]))])
+    with open_database(folder, release=name) as db:
+        query = "SELECT release, workload FROM measurements WHERE workload = $name"
+        assert db.sql(query, name=name).rows() == [(name, name)]
+        assert db.measurements([name]).collect().height == 1
+        assert db.steps_to_result([name], goal=0.95)["steps"].to_list() == [0]
+        assert db.best([name])["value"].to_list() == [0.9]
+
+
+def test_a_release_without_shards_has_no_rows(folder: Path) -> None:
+    shutil.rmtree(folder / "measurements")
+    for table in TABLES:
+        pq.write_table(pq.read_table(folder / table).slice(0, 0), folder / table)
+    files = tuple(each for each in read_manifest(folder).files if each.path in TABLES)
+    rewrite(folder, files=files)
+    for table in TABLES:
+        list_as_it_is(folder, table)
+    with open_database(folder) as db:
+        assert db.releases()["measurements"].to_list() == [0]
+        assert db.sql("FROM measurements").rows() == []
+        assert db.measurements().collect().height == 0
+
+
+QUERIES = (
+    "SELECT * FROM read_csv('{other}')",
+    "SELECT * FROM read_text('{other}')",
+    "SELECT * FROM '{other}'",
+    "SELECT * FROM glob('{outside}/*')",
+    "SELECT * FROM read_text('{folder}/../other.csv')",
+    "COPY (SELECT 1) TO '{outside}/new'",
+    "COPY (SELECT 1) TO '{folder}/new'",
+    "COPY (SELECT 1) TO '{shard}'",
+    "COPY (SELECT 1) TO '{shard}' (FORMAT csv, USE_TMP_FILE false)",
+    "EXPLAIN ANALYZE COPY (SELECT 1) TO '{folder}/new'",
+    "EXPLAIN ANALYZE COPY (SELECT 1) TO '{shard}' (FORMAT csv, USE_TMP_FILE false)",
+    "EXPLAIN /* */ analyse DELETE FROM stored.trials",
+    "CALL enable_logging(storage = 'file', storage_path = '{folder}')",
+    "FROM enable_logging(storage = 'file', storage_path = '{folder}')",
+    "CREATE PERSISTENT SECRET made_up (TYPE s3)",
+    "IMPORT DATABASE '{folder}'",
+    "SELECT getenv('HOME')",
+    "ATTACH '{folder}/new'",
+    "ATTACH '{outside}/new'",
+    "ATTACH '{other}' (TYPE sqlite)",
+    "EXPORT DATABASE '{folder}'",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "SET enable_external_access = true",
+    "SET lock_configuration = false",
+    "RESET disabled_filesystems",
+    "SET allowed_paths = ['{other}']",
+    "SET allowed_directories = ['/']",
+    "SET temp_directory = '{folder}'",
+    "PRAGMA enable_profiling = 'json'",
+    "CREATE TABLE made_up (x INTEGER)",
+    "DELETE FROM stored.trials",
+    "WITH gone AS (DELETE FROM stored.trials RETURNING *) FROM gone",
+    "DROP VIEW measurements",
+    "SELECT 1; DROP VIEW measurements",
+    "",
+)
+
+# What the check of a query alone keeps from running: these write to the shards themselves, or end
+# the process (DuckDB 1).
+UNREACHED = re.compile("EXPLAIN|{shard}|enable_logging")
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_queries_cannot_change_or_touch_anything(folder: Path, query: str) -> None:
+    other = folder.with_name("other.csv")
+    other.write_text("a\n1\n")
+    before = bytes_of(folder.parent)
+    names = {
+        "other": other,
+        "folder": folder,
+        "outside": folder.parent,
+        "shard": folder / read_manifest(folder).shards[0].path,
+    }
+    with open_database(folder) as db:
+        trials = db.trials().height
+        with pytest.raises(DbtoolError) as caught:
+            db.sql(query.format(**names))
+        assert "\n" not in str(caught.value)
+        assert db.trials().height == trials
+    assert bytes_of(folder.parent) == before
+
+
+@pytest.mark.parametrize("query", [each for each in QUERIES if each and not UNREACHED.search(each)])
+def test_what_kind_of_statement_it_is_does_not_matter(folder: Path, query: str) -> None:
+    """Past the check of it, a connection cannot touch anything either, but the shards it reads."""
+    other = folder.with_name("other.csv")
+    other.write_text("a\n1\n")
+    before = bytes_of(folder.parent)
+    names = {"other": other, "folder": folder, "outside": folder.parent}
+    with open_database(folder) as db, db.cursor() as cursor, contextlib.suppress(duckdb.Error):
+        assert cursor.execute(query.format(**names)).fetchall() == []
+    assert bytes_of(folder.parent) == before
+
+
+def test_variables_of_python_are_no_tables(folder: Path) -> None:
+    secret = pa.table({"secret": [1]})
+    assert len(secret) == 1
+    assert "Table with name secret does not exist" in failure(folder, "SELECT * FROM secret")
+
+
+@pytest.mark.parametrize(
+    "query", ["DESCRIBE trials", "EXPLAIN FROM trials", "SHOW TABLES", "VALUES (1)"]
+)
+def test_what_only_reads_is_answered(folder: Path, query: str) -> None:
+    with open_database(folder) as db:
+        assert len(db.sql(query)) >= 1
+
+
+READER = """
+import sys, dbtool
+seen = 0
+while seen < 7:
+    with dbtool.open(sys.argv[1]) as db:
+        query = "SELECT count(DISTINCT batch_size) AS n, count(*) AS rows FROM measurements"
+        [(studies, rows)] = db.sql(query).rows()
+    assert rows == 21 * studies and studies >= seen, (studies, rows, seen)
+    seen = studies
+"""
+
+
+def test_readers_while_writers_add(tmp_path: Path) -> None:
+    """They see whole studies, ever more, and no error; what is open stays as it was."""
+    folder = tmp_path / "release"
+    trial: Any = (0, "COMPLETE", {}, curve([0.9, 0.8, 0.5]))
+    write_shard(folder, batch_size=1, trials=[trial])
+    words = [sys.executable, "-c", READER, str(folder)]
+    readers = [subprocess.Popen(words, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    with open_database(folder) as early:
+        for power in range(1, 7):
+            write_shard(folder, batch_size=2**power, trials=[trial])
+        for reader in readers:
+            _, errors = reader.communicate(timeout=60)
+            assert (reader.returncode, errors) == (0, "")
+        assert early.sql("SELECT count(*) FROM measurements").rows() == [(21,)]
+        assert early.studies().height == 1
+
+
+def test_a_manifest_of_a_newer_version_is_named(folder: Path) -> None:
+    def newer(manifest: Manifest) -> None:
+        (folder / MANIFEST).write_bytes(encode_manifest(manifest))
+
+    manifest = read_manifest(folder)
+    newer(msgspec.structs.replace(manifest, schema_version=99))
+    assert "has schema version 99 and this dbtool reads" in failure(folder)
+    newer(msgspec.structs.replace(manifest, manifest_format=99))
+    assert "has manifest format 99 and this dbtool reads" in failure(folder)

@@ -1,0 +1,388 @@
+"""A release on a server answers as its folder does, and fetches no more than is needed."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dbtool.core.download import RetryPolicy
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.manifest import read_manifest
+from dbtool.store import remote
+from dbtool.store.database import open_database
+from tests.support.made_up import curve, write_shard
+from tests.support.proxies import without_proxies
+from tests.support.published import OTHERS, SGD, VIEWS, rows, write_shards
+from tests.support.release_server import serving_release
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.support.release_server import ReleaseServer
+
+LARGE, METRIC = "letters/large/sgd", "val_cross_entropy_error"
+LONGEST = 60
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_proxies(monkeypatch)
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "_RETRIES", RetryPolicy(most=2, timeout=2.0, first_wait=0.0))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Small shards, and some of a size that is read in parts."""
+    folder = write_shards(tmp_path_factory.mktemp("release"))
+    random = Random(1)
+    for batch_size in (16, 32, 64):
+        noise = [
+            {"step": step, METRIC: random.random(), "batch_cross_entropy_error": 0.5}
+            for step in range(4000)
+        ]
+        write_shard(
+            folder,
+            release="made-up",
+            workload=LARGE,
+            batch_size=batch_size,
+            trials=[(trial, "COMPLETE", {}, noise) for trial in (0, 1)],
+            metric=METRIC,
+            train_steps=3999,
+        )
+    return folder
+
+
+@pytest.fixture
+def server(folder: Path) -> Iterator[ReleaseServer]:
+    with serving_release(folder) as running:
+        yield running
+
+
+def shards(server: ReleaseServer) -> list[str]:
+    """The shards that were requested so far; they are forgotten."""
+    paths = [sent.path for sent in server.sent if sent.path.startswith("measurements/")]
+    server.sent.clear()
+    return paths
+
+
+def of_study(folder: Path, workload: str, batch_size: int) -> list[Any]:
+    part = f"workload={workload.replace('/', '%2F')}/batch_size={batch_size}/"
+    return [file for file in read_manifest(folder).shards if part in file.path]
+
+
+def failure(url: str, query: str = "FROM measurements") -> str:
+    """The sentence of a query that fails, or of opening the release."""
+    with pytest.raises(DbtoolError) as caught, open_database(url) as db:
+        db.sql(query)
+    assert "\n" not in str(caught.value)
+    assert "Traceback" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("view", [*VIEWS, "evaluations"])
+def test_answers_are_those_of_the_folder(server: ReleaseServer, folder: Path, view: str) -> None:
+    expected = rows(folder, f"FROM {view}")
+    assert expected
+    # DBTOOL_DB and pathlib leave one slash of two.
+    assert rows(Path(server.url), f"FROM {view}") == expected
+
+
+def test_python_asks_a_server_as_a_folder(server: ReleaseServer, folder: Path) -> None:
+    with open_database(server.url) as db, open_database(folder) as local:
+        assert db.workloads().equals(local.workloads())
+        assert db.trials(SGD).equals(local.trials(SGD))
+        assert db.steps_to_result(SGD).equals(local.steps_to_result(SGD))
+        assert db.best("*", trials=2).equals(local.best("*", trials=2))
+        curves = [
+            each.measurements(SGD, batch_size=8, trial_id=2).sort("step").collect()
+            for each in (db, local)
+        ]
+        assert curves[0].equals(curves[1])
+
+
+def test_only_the_shards_of_the_study_come_and_come_once(
+    server: ReleaseServer, folder: Path
+) -> None:
+    query = "SELECT count(step) AS rows FROM measurements WHERE workload = $w AND batch_size = $b"
+    with open_database(server.url) as db:
+        smallest = min(read_manifest(folder).shards, key=lambda file: file.bytes)
+        assert shards(server) == [smallest.path]
+        assert db.sql(query, w=LARGE, b=32).rows() == [(8000,)]
+        assert shards(server) == [file.path for file in of_study(folder, LARGE, 32)]
+        assert db.sql(query, w=LARGE, b=32).rows() == [(8000,)]
+        assert db.trials(OTHERS).height == 1
+        assert server.sent == []
+    with open_database(server.url) as db:
+        assert db.sql(query, w=LARGE, b=32).rows() == [(8000,)]
+        assert [sent.path for sent in server.sent] == ["manifest.json"]
+
+
+def test_a_join_fetches_the_shards_of_its_keys_alone(server: ReleaseServer, folder: Path) -> None:
+    query = (
+        "SELECT count(step) AS rows FROM measurements WHERE workload IN "
+        "(SELECT workload FROM workloads WHERE metric = 'test_average_precision')"
+    )
+    with open_database(server.url) as db:
+        shards(server)
+        assert db.sql(query).rows() == [(41,)]
+        assert set(shards(server)) <= {file.path for file in of_study(folder, OTHERS, 32)}
+
+
+def test_steps_to_result_fetch_the_shards_of_their_workload_alone(server: ReleaseServer) -> None:
+    with open_database(server.url) as db:
+        shards(server)
+        assert db.steps_to_result(LARGE, metric=METRIC, goal=0.5).height == 3
+        assert all("large" in path for path in shards(server))
+
+
+def test_a_flipped_bit_on_the_server_is_noticed(server: ReleaseServer, folder: Path) -> None:
+    random = Random(3)
+    [shard] = of_study(folder, LARGE, 32)
+    content = (folder / shard.path).read_bytes()
+    query = f"SELECT sum({METRIC}) AS all FROM measurements WHERE batch_size = 32"
+    query += f" AND workload = '{LARGE}'"
+    for _ in range(5):
+        at = random.randrange(len(content))
+        flipped = bytes([content[at] ^ 1 << random.randrange(8)])
+        server.faults.contents[shard.path] = content[:at] + flipped + content[at + 1 :]
+        sentence = failure(server.url, query)
+        assert sentence.startswith(f"cannot download {shard.path} from {server.url}")
+        assert f"in place of {shard.sha256}" in sentence
+    server.faults.contents.clear()
+    with open_database(server.url) as db:
+        db.sql(query)
+
+
+def test_a_flipped_bit_in_the_cache_is_noticed(server: ReleaseServer, folder: Path) -> None:
+    query = f"SELECT count(step) AS rows FROM measurements WHERE workload = '{LARGE}'"
+    with open_database(server.url) as db:
+        db.sql(query)
+    [shard] = of_study(folder, LARGE, 32)
+    cached = remote.cache_folder() / f"{shard.sha256}.parquet"
+    content = bytearray(cached.read_bytes())
+    content[len(content) // 2] ^= 1
+    cached.write_bytes(content)
+    server.sent.clear()
+    with open_database(server.url) as db:
+        assert db.sql(query).rows() == [(24000,)]
+    assert shards(server) == [shard.path]
+
+
+def test_more_than_is_allowed_is_not_fetched(server: ReleaseServer, folder: Path) -> None:
+    query = f"SELECT count(step) AS rows FROM measurements WHERE workload = '{LARGE}'"
+    one = of_study(folder, LARGE, 32)[0].bytes
+    with open_database(server.url, fetch_up_to=2 * one) as db:
+        with pytest.raises(DbtoolError, match=r"^the query needs .* MB or more, up to ") as caught:
+            db.sql(query)
+        assert "allow it with --fetch-up-to 1, name fewer" in str(caught.value)
+        assert str(caught.value).endswith(f"`dbtool pull {server.url}`")
+        assert len([path for path in shards(server) if "large" in path]) <= 2
+        # Each query may fetch so much, and what came stays.
+        assert db.sql(f"{query} AND batch_size = 16").rows() == [(8000,)]
+        assert db.sql(f"{query} AND batch_size = 32").rows() == [(8000,)]
+        assert db.sql(f"{query} AND batch_size = 64").rows() == [(8000,)]
+        assert db.sql(query).rows() == [(24000,)]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "FROM read_csv('/etc/hosts')",
+        "FROM '/etc/hosts'",
+        "FROM read_text('release:///etc/hosts')",
+        "FROM read_text('release://../../../../etc/hosts')",
+        "FROM read_text('file:///etc/hosts')",
+        "FROM read_parquet('http://127.0.0.1:9/other.parquet')",
+        "FROM glob('release://*')",
+        "FROM glob('/etc/*')",
+        "COPY (SELECT 1) TO 'release://trials.parquet'",
+        "COPY (SELECT 1) TO '/tmp/never'",
+        "ATTACH '/tmp/never.duckdb'",
+        "ATTACH 'release://never.duckdb'",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "SET enable_external_access = true",
+        "SET allowed_directories = ['/']",
+    ],
+)
+def test_nothing_else_can_be_read_or_written(server: ReleaseServer, query: str) -> None:
+    import duckdb
+
+    with open_database(server.url) as db:
+        try:
+            # Past the check of what kind of statement it is.
+            found = db._opened.connection.execute(query).fetchall()
+        except (duckdb.Error, PermissionError):
+            return
+        assert found == []
+
+
+def test_a_server_that_stumbles_is_tried_again(server: ReleaseServer, folder: Path) -> None:
+    server.faults.statuses["manifest.json"] = [503, 429, 0]
+    server.faults.cuts = 3
+    assert rows(Path(server.url), "FROM measurements") == rows(folder, "FROM measurements")
+
+
+def test_what_goes_wrong_is_said_in_a_sentence(server: ReleaseServer, folder: Path) -> None:
+    faults = server.faults
+    [shard] = of_study(folder, OTHERS, 32)
+    advice = "check that the URL is a release folder's and that the server answers"
+    sentence = failure(f"{server.url}nowhere")
+    assert f"{server.url}nowhere/manifest.json: the server answers 404 Not Found; {advice}" in (
+        sentence
+    )
+    assert "Connection refused (3 tries in a row)" in failure("http://127.0.0.1:9/release")
+    faults.statuses["manifest.json"] = [503]
+    assert "503 Service Unavailable (3 tries in a row)" in failure(server.url)
+    faults.statuses.clear()
+    manifest = (folder / "manifest.json").read_bytes()
+    faults.contents["manifest.json"] = manifest.replace(b'"made-up"', b'"other"')
+    assert "was altered: its own digest does not match" in failure(server.url)
+    faults.contents["manifest.json"] = manifest.replace(b'_format": 3', b'_format": 4')
+    assert "has manifest format 4 and this dbtool reads 3" in failure(server.url)
+    for hostile in (b"<html>", b"[" * 100_000, b'{"manifest_format": 3}', b"\xff\x00"):
+        faults.contents["manifest.json"] = hostile
+        assert "is not a sound manifest" in failure(server.url)
+    faults.contents = {"trials.parquet": (folder / "trials.parquet").read_bytes()[::-1]}
+    assert failure(server.url).startswith(f"cannot download trials.parquet from {server.url}")
+    faults.contents = {shard.path: b"PAR1"}
+    assert f"it has 4 bytes in place of {shard.bytes:,}" in failure(server.url)
+    faults.contents.clear()
+    faults.statuses[shard.path] = [404]
+    assert "the server answers 404 Not Found" in failure(server.url)
+
+
+def test_a_server_that_is_gone_is_said_in_a_sentence(folder: Path) -> None:
+    with serving_release(folder) as server:
+        db = open_database(server.url)
+    with db, pytest.raises(DbtoolError, match=r"Connection refused \(3 tries in a row\)") as caught:
+        db.sql("FROM measurements")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_server_without_ranges_will_do(server: ReleaseServer, folder: Path) -> None:
+    server.faults.ranges = False
+    assert rows(Path(server.url), "FROM measurements") == rows(folder, "FROM measurements")
+
+
+def test_a_slow_server_is_given_up(server: ReleaseServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "_RETRIES", RetryPolicy(most=0, timeout=0.2))
+    server.faults.seconds = 1.0
+    assert "the server stalled; check" in failure(server.url)
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("https://example.org/release?token=1", "has a part behind its path"),
+        ("http://127.0.0.1:0/release", "names no server"),
+        ("http://[::1/release", "no URL that can be fetched"),
+    ],
+)
+def test_urls_that_cannot_be_are_told(url: str, sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        open_database(url)
+
+
+def test_secrets_are_not_shown(server: ReleaseServer) -> None:
+    url = server.url.replace("http://", "http://me:password@")
+    with open_database(url) as db:
+        assert "password" not in repr(db)
+    server.faults.statuses["manifest.json"] = [403]
+    assert "password" not in failure(url)
+
+
+def test_two_processes_share_the_cache(server: ReleaseServer, folder: Path) -> None:
+    server.faults.seconds_a_block = 0.02
+    code = (
+        "import sys\nfrom dbtool.store.database import open_database\n"
+        "with open_database(sys.argv[1]) as db:\n"
+        "    print(db.sql('SELECT count(step) AS n FROM measurements').rows())"
+    )
+    command = [sys.executable, "-c", code, server.url]
+    processes = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    outputs = {process.communicate(timeout=LONGEST) for process in processes}
+    assert len(outputs) == 1, outputs
+    requested = shards(server)
+    assert sorted(requested) == sorted(file.path for file in read_manifest(folder).shards)
+
+
+UNFINISHED = """
+import sys, polars as pl
+from dbtool.store.database import open_database
+with open_database(sys.argv[1]) as db:
+    for _ in range(3):
+        odd = db.measurements().filter(pl.col("step").cast(pl.String) != "3")
+        print(odd.head(2).collect().height)
+        with db.cursor() as cursor:
+            cursor.execute("FROM measurements")
+            print(cursor.fetchone() is not None)
+"""
+
+
+def test_queries_that_are_let_go_of_do_not_wait_for_ever(server: ReleaseServer) -> None:
+    server.faults.seconds = 0.02
+    done = subprocess.run(
+        [sys.executable, "-c", UNFINISHED, server.url],
+        capture_output=True,
+        timeout=LONGEST,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == b"2\nTrue\n" * 3
+
+
+INTERRUPTED = """
+import sys
+from dbtool.store.database import open_database
+with open_database(sys.argv[1]) as db:
+    print("open", flush=True)
+    try:
+        db.sql("SELECT count(step) AS n FROM measurements")
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+def test_ctrl_c_ends_a_query_that_waits_for_the_server(server: ReleaseServer) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, server.url],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "open\n"
+    server.faults.seconds = 5.0
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=LONGEST)
+    assert (process.returncode, output) == (0, "interrupted\n"), errors
+
+
+def test_a_release_that_grew_is_read_as_it_is_now(folder: Path, tmp_path: Path) -> None:
+    grown = write_shards(tmp_path / "grown")
+    with serving_release(folder) as server:
+        rows(Path(server.url), "FROM measurements")
+        write_shard(
+            grown,
+            release="made-up",
+            workload="letters/fc_64/sgd",
+            trials=[(0, "COMPLETE", {}, curve([0.9, 0.5]))],
+        )
+        server.folder = grown
+        assert rows(Path(server.url), "FROM measurements") == rows(grown, "FROM measurements")

@@ -1,0 +1,101 @@
+"""Which releases are opened, and which are added to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import platformdirs
+import pytest
+
+import dbtool
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.resources import bundled_release
+from dbtool.store.sources import as_url, folder_name, folder_to_write, named_source, user_folder
+from tests.support.made_up import curve, write_shard
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def release(folder: Path, name: str = "made-up") -> Path:
+    write_shard(folder, release=name, trials=[(0, "COMPLETE", {}, curve([0.9, 0.5]))])
+    return folder
+
+
+def test_the_option_goes_before_the_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    option, variable = release(tmp_path / "a" / "one"), release(tmp_path / "b" / "two")
+    monkeypatch.setenv("DBTOOL_DB", str(variable.parent))
+    assert named_source(option).folders == [option]
+    assert named_source(None).folders == [variable]
+    assert folder_to_write(option, "mine") == option
+    assert folder_to_write(None, "mine") == variable.parent / "mine"
+
+
+def test_a_release_a_folder_of_them_and_a_url_are_named_alike(tmp_path: Path) -> None:
+    first, second = release(tmp_path / "1", "first"), release(tmp_path / "2", "second")
+    (tmp_path / "others").mkdir()
+    assert named_source(tmp_path).folders == [first, second]
+    assert named_source(str(second)).folders == [second]
+    for url in ("https://example.org/r", "https:/example.org/r"):
+        assert named_source(url).urls == ["https://example.org/r"]
+    assert as_url("http.d/release") is None
+    with dbtool.open(tmp_path) as db:
+        assert db.releases()["release"].to_list() == ["first", "second"]
+
+
+def test_two_folders_of_one_release_are_refused(tmp_path: Path) -> None:
+    release(tmp_path / "1")
+    release(tmp_path / "2")
+    with pytest.raises(DbtoolError, match="two of the folders hold a release 'made-up': move one"):
+        dbtool.open(tmp_path)
+
+
+def test_what_is_no_release_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="none, which --db names, does not exist: name a release"):
+        named_source(tmp_path / "none")
+    monkeypatch.setenv("DBTOOL_DB", str(tmp_path))
+    with pytest.raises(
+        UsageError, match="which DBTOOL_DB names, holds no release: there is no man"
+    ):
+        named_source(None)
+    (tmp_path / "words").write_text("no release")
+    with pytest.raises(UsageError, match="words, which --db names, holds no release"):
+        named_source(tmp_path / "words")
+
+
+def test_the_users_own_releases_are_open_beside_the_bundled_one() -> None:
+    assert named_source(None).folders == [bundled_release()]
+    own = folder_to_write(None, "mine")
+    assert own == platformdirs.user_data_path("dbtool") / "releases" / "mine"
+    release(own, "mine")
+    assert named_source(None).folders == [own, bundled_release()]
+    # One of the bundled release's name takes its place.
+    copy = release(user_folder() / bundled_release().name, bundled_release().name)
+    assert named_source(None).folders == [copy, own]
+
+
+def test_where_a_release_is_written(tmp_path: Path) -> None:
+    held = release(tmp_path / "held")
+    assert folder_to_write(held, "other") == held
+    assert folder_to_write(tmp_path, "a/b") == tmp_path / "a%2Fb"
+    assert folder_to_write(tmp_path / "new", "mine") == tmp_path / "new" / "mine"
+    with pytest.raises(UsageError, match="can only be read: name a folder to write to with --db"):
+        folder_to_write("https://example.org/release", "mine")
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="file is a file: name a folder of releases with --db"):
+        folder_to_write(tmp_path / "file", "mine")
+
+
+@pytest.mark.parametrize(
+    ("release", "folder"),
+    [
+        ("my sweep-2 (ü)", "my sweep-2 %28%C3%BC%29"),
+        ("../mine", "%2E.%2Fmine"),
+        (".hidden", "%2Ehidden"),
+        ("..", "%2E."),
+    ],
+)
+def test_a_folder_of_a_release_lies_where_it_should(release: str, folder: str) -> None:
+    assert folder_name(release) == folder

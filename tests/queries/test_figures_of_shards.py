@@ -1,0 +1,223 @@
+"""The figures of any workloads, of two releases at once, and of sparse networks, from shards.
+
+Every point is compared with the authors' rules in pandas, from the same made-up numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dbtool.figures.points import NoDataError, Request, read_points
+from dbtool.figures.specs import find_figure
+from tests.support import figure_rules
+from tests.support import published_figures as published
+from tests.support.figure_points import agree, figure_points
+from tests.support.figure_rules import Curve
+from tests.support.two_releases import (
+    CNN,
+    DECAYED,
+    ERROR,
+    FASHION,
+    NM,
+    PLAIN,
+    SPARSE,
+    SPARSE_FASHION,
+    STUDIES,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dbtool.store.database import Database
+    from tests.support.figure_rules import Point
+    from tests.support.two_releases import Releases
+
+steps, normalised, best = (
+    figure_rules.steps_points, figure_rules.normalised_points, figure_rules.best_points,
+)  # fmt: skip
+rates, momenta, effective = (
+    partial(figure_rules.metaparameter_points, name=name)
+    for name in ("learning_rate", "momentum", "effective_learning_rate")
+)
+
+
+def sparse_curves(goals: Sequence[str] = ("0.02", "0.12", "0.4", "0.04")) -> list[Curve]:
+    """The curves of the sparsity study; a dense network that is not held is that study's own."""
+    held = {workload for _, workload, *_ in STUDIES}
+    networks = ("mnist/simple_cnn", "fashion_mnist/simple_cnn", "cifar_10/resnet_8")
+    panels = [
+        (f"{network}/{optimizer}", goal)
+        for network, goal in zip(networks, goals[:3], strict=True)
+        for optimizer in ("sgd", "momentum", NM)
+    ]
+    curves = []
+    for place, (dense, goal) in enumerate([*panels, ("mnist/fc_128_128_128/sgd", goals[3])], 1):
+        names = {"dense": dense if dense in held else f"sparsity_0/{dense}"}
+        names |= {f"{share} % sparse": f"sparsity_{share}/{dense}" for share in (50, 70, 90)}
+        curves += [
+            Curve(place, series, title, name, ERROR, goal, inclusive=True)
+            for series, (title, name) in enumerate(names.items(), 1)
+        ]
+    return curves
+
+
+GENERAL = [
+    Curve(1, 1, f"fashion_mnist {NM}", FASHION, ERROR, "0.1"),
+    Curve(1, 2, f"mnist {NM}", CNN, ERROR, "0.01"),
+    Curve(1, 3, "mnist sgd", PLAIN, ERROR, "0.01"),
+]
+APART = [
+    replace(curve, panel=panel, series=1, name="simple_cnn_base")
+    for panel, curve in enumerate(GENERAL, 1)
+]
+# Panels keep the order of `learning-rates`, where Fashion MNIST comes first.
+OPTIMIZERS = [Curve(2, 1, "sgd", PLAIN, ERROR, "0.01"), Curve(2, 2, NM, CNN, ERROR, "0.01")]
+DATA_SETS = [
+    Curve(1, 1, "fashion_mnist", FASHION, ERROR, "0.1"),
+    Curve(1, 2, "mnist", CNN, ERROR, "0.01"),
+    Curve(7, 1, "fashion_mnist", SPARSE_FASHION, ERROR, "0.12"),
+    Curve(7, 2, "mnist", SPARSE, ERROR, "0.02"),
+]
+SCHEDULES = [Curve(1, 1, "constant", CNN, ERROR), Curve(1, 2, "linear", DECAYED, ERROR)]
+
+
+def budgets(epochs: str) -> list[Curve]:
+    curves = [
+        Curve(1, place, f"{most} steps", CNN, ERROR, most_steps=most)
+        for place, most in enumerate((100, 200, 500), 1)
+    ]
+    for place, word in enumerate(epochs.split(), 1):
+        name = f"{word} {'epoch' if word == '1' else 'epochs'}"
+        curves.append(Curve(2, place, name, CNN, ERROR, most_examples=1_000 * float(word)))
+    return curves
+
+
+ONE, OTHER = {"release": "published"}, {"release": "measured"}
+BOTH, TURNED = {"release": "published,measured"}, {"release": "measured, published"}
+NAMED = {"workloads": (CNN, FASHION, PLAIN)}
+
+
+def with_goal(curves: Sequence[Curve], goal: str) -> list[Curve]:
+    return [replace(curve, goal=goal) for curve in curves]
+
+
+@pytest.mark.parametrize(
+    ("figure", "request_", "rule", "curves"),
+    [
+        ("steps", NAMED | BOTH, steps, GENERAL),
+        ("relative-steps", NAMED | ONE | {"goal": 0.2}, normalised, with_goal(GENERAL, "0.2")),
+        ("optimizers", {}, steps, OPTIMIZERS),
+        ("optimizers", ONE, steps, OPTIMIZERS),
+        (
+            "optimizers",
+            BOTH | {"workloads": (CNN, PLAIN)},
+            steps,
+            [replace(curve, panel=1) for curve in OPTIMIZERS],
+        ),
+        ("data-sets", ONE, normalised, DATA_SETS),
+        ("learning-rates", NAMED | BOTH, rates, APART),
+        ("momenta", NAMED | BOTH, momenta, APART[:2]),
+        # 975 steps are 7.8 epochs of the 1,000 examples at batch size 8, 31.2 at 32, 62.4 at 64.
+        ("best-by-budget", ONE | {"workloads": (CNN,)}, best, budgets("0.1 0.2 0.5 1 2 5 10")),
+        ("best-by-budget", TURNED | {"workloads": (CNN,)}, best, budgets("0.2 0.5 1 2 5 10 20")),
+        ("schedule-comparison", OTHER, best, SCHEDULES),
+        ("figure_01", TURNED, steps, published.FIGURE_1),
+        ("figure_03", TURNED | {"goal": 0.05}, normalised, with_goal(published.FIGURE_3, "0.05")),
+        ("figure_08", TURNED, effective, published.FIGURE_8),
+        ("sparsity-steps", TURNED, steps, sparse_curves()),
+        ("sparsity-steps", ONE | {"goal": 0.012}, steps, sparse_curves(("0.012",) * 4)),
+        ("sparsity-normalised", TURNED, normalised, sparse_curves()),
+    ],
+)
+def test_every_point(
+    figure: str,
+    request_: dict[str, Any],
+    rule: Callable[..., list[Point]],
+    curves: list[Curve],
+    releases: Releases,
+    db: Database,
+) -> None:
+    names = request_.get("release", "published").replace(" ", "").split(",")
+    expected = rule(curves, {name: releases[name] for name in names})
+    agree(figure_points(db, figure, **request_), expected)
+    assert any(point["y"] is not None for point in expected)
+
+
+def test_steps_against_sparsity(releases: Releases, db: Database) -> None:
+    percent = {1: 0, 2: 50, 3: 70, 4: 90}
+    points = steps(sparse_curves(), {"published": releases["published"]})
+    expected = []
+    for panel in range(1, 11):
+        for series, size in enumerate((16, 64, 256, 1_024, 4_096), 1):
+            shared = {
+                "panel_order": panel, "series_order": series, "series": f"batch size {size:,}",
+                "release": "published",
+            }  # fmt: skip
+            there = [p for p in points if p["panel_order"] == panel and p["x"] == size]
+            expected += [
+                shared | {name: p[name] for name in ("y", "steps", "trial_id", "workload")}
+                | {"x": percent[p["series_order"]]}
+                for p in there
+            ] or [shared | {"x": None, "y": None}]  # fmt: skip
+    agree(figure_points(db, "sparsity-against"), expected)
+
+
+def test_equal_to_the_goal_of_a_sparse_network_is_enough(releases: Releases) -> None:
+    strict = [replace(curve, inclusive=False) for curve in sparse_curves()]
+    assert steps(strict, releases) != steps(sparse_curves(), releases)
+
+
+def test_curves_are_divided_where_most_of_them_have_points(db: Database) -> None:
+    # All three curves have 16, while 8 and 64 are of two at most.
+    found = figure_points(db, "relative-steps", **NAMED, **ONE, goal=0.2)
+    assert {point["normalise_at"] for point in found} == {16}
+
+
+def test_the_release_with_most_studies_of_the_figure_is_drawn(db: Database) -> None:
+    for figure in ("figure_01", "sparsity-steps", "steps"):
+        assert {point["release"] for point in figure_points(db, figure)} == {"published"}
+    found = figure_points(db, "figure_01", release="none such")
+    assert [point["x"] for point in found] == [None] * 9
+    assert {point["release"] for point in found} == {"none such"}
+
+
+def test_goals_tell_workloads_apart_as_optimizers_do(db: Database) -> None:
+    # Of the first release the goals are 0.01 and 0.012, so that nothing is left to compare.
+    request = TURNED | {"workloads": (CNN, PLAIN)}
+    assert figure_points(db, "optimizers", **request) == []
+    found = figure_points(db, "optimizers", **request, goal=0.05)
+    assert {point["workload"] for point in found} == {CNN, PLAIN}
+
+
+@pytest.mark.parametrize(
+    ("figure", "what"),
+    [
+        ("optimizers", "differ in their optimizer alone"),
+        ("data-sets", "differ in their data set alone"),
+        ("momenta", "search a momentum"),
+    ],
+)
+def test_nothing_to_draw_is_told(figure: str, what: str, db: Database) -> None:
+    with pytest.raises(
+        NoDataError, match=f"^{PLAIN} has no workloads with a goal that {what}; see"
+    ):
+        read_points(db, find_figure(figure), Request(workloads=(PLAIN,)))
+
+
+def test_schedules_without_a_pair_are_told(db: Database) -> None:
+    found = figure_points(db, "schedule-comparison", **ONE)
+    assert [point["x"] for point in found] == [None] * 6
+    assert [point["series"] for point in found][:2] == ["constant", "linear"]
+    assert {point["workload"] for point in found} == {f"cifar_10/resnet_8/{NM}"}
+
+
+@pytest.mark.parametrize("figure", ["steps", "relative-steps", "learning-rates", "momenta"])
+def test_without_names_every_workload_of_the_release_is_there(figure: str, db: Database) -> None:
+    wanted = {workload for release, workload, _, _ in STUDIES if release == "published"}
+    if figure == "momenta":
+        wanted = {workload for workload in wanted if not workload.endswith("sgd")}
+    assert {point["workload"] for point in figure_points(db, figure)} == wanted

@@ -1,0 +1,64 @@
+"""Imports run one way: from the command line down to the core; producers know that alone."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CHECKOUT = Path(__file__).parents[1]
+FEATURES = {"explorer", "figures", "analysis", "release", "sources"}
+BELOW = {
+    "core": set(),
+    "store": {"core"},
+    **{feature: {"store", "core"} for feature in FEATURES},
+    "cli": {*FEATURES, "store", "core", "producers"},
+    "producers": {"core"},
+    # What the top level of the package promises to Python users.
+    "__init__": {"store", "core"},
+    "__main__": {"cli"},
+    "data_loader": {*FEATURES, "store", "core"},
+}
+MODULES = [
+    path.relative_to(CHECKOUT)
+    for package in ("dbtool", "producers")
+    for path in sorted((CHECKOUT / package).rglob("*.py"))
+]
+
+
+def room(module: tuple[str, ...]) -> str:
+    """The part of a package that a module belongs to."""
+    return module[1] if module[0] == "dbtool" else module[0]
+
+
+def imported(path: Path) -> Iterator[tuple[str, ...]]:
+    """The modules of this project that a module imports, wherever in it."""
+    for node in ast.walk(ast.parse((CHECKOUT / path).read_text())):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "a relative import"
+            # What is taken from the package itself may be a module in it.
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for name in names:
+            parts = tuple(name.split("."))
+            if parts[0] in {"dbtool", "producers"}:
+                yield parts
+
+
+@pytest.mark.parametrize("path", MODULES, ids=str)
+def test_imports_run_one_way(path: Path) -> None:
+    own = room(path.with_suffix("").parts)
+    # The package's own names, such as its version, are above nothing.
+    rooms = {room(module) for module in imported(path) if module[1:] and module[1] != "__version__"}
+    assert rooms - {own} <= BELOW[own]
+
+
+def test_every_room_is_looked_at() -> None:
+    assert {room(path.with_suffix("").parts) for path in MODULES} <= BELOW.keys()
