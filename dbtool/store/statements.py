@@ -175,7 +175,11 @@ def _result(cursor: duckdb.DuckDBPyConnection, future: Future[Any]) -> Any:
         while not wait([future], _SECONDS_BETWEEN_LOOKS).done:
             pass
     except KeyboardInterrupt:
+        # DuckDB forgets an interrupt that comes between two batches, and waits for ever where a
+        # reader is closed while a thread reads.
         cursor.interrupt()
+        while not wait([future], _SECONDS_BETWEEN_LOOKS).done:
+            cursor.interrupt()
         raise
     return future.result()
 
