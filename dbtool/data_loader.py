@@ -5,7 +5,7 @@ import changed and nothing else:
 
     from dbtool.data_loader import load_study, load_workload
 
-Folders are names here: of `/tmp/batch_science/mnist/simple_cnn_base/sgd/32` what stands after
+Folders are names here: of `batch_science/mnist/simple_cnn_base/sgd/32` what stands after
 `batch_science` tells the workload and the batch size, and nothing lies there. Where a path has no
 such part its last ones tell.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import threading
 import time
 from typing import TYPE_CHECKING, Self
 
@@ -42,7 +43,7 @@ from dbtool.core.release import load_shard, read_release, shard_paths
 from dbtool.core.shards import COMPRESSION_LEVEL, Shard, not_written, read_footer, write_shard
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
     from types import TracebackType
 
@@ -60,6 +61,7 @@ class ReleaseWriter:
     """Adds shards to a release folder, which is made where there is none.
 
     Several processes may write to one folder at a time; what they add is listed under a lock.
+    Threads may call `write` of one writer at once.
 
     Attributes:
         folder: the release folder.
@@ -88,6 +90,7 @@ class ReleaseWriter:
         self._about = about
         self._new: list[Shard] = []
         self._listed_at = time.monotonic()
+        self._mutex = threading.Lock()
         with locked(folder):
             remove_unfinished(folder)
             self._read()
@@ -115,9 +118,11 @@ class ReleaseWriter:
             ClashError: it disagrees with what is there.
             DbtoolError: it cannot be written.
         """
-        self.refuse_clash(footer)
+        with self._mutex:
+            self.refuse_clash(footer)
         shard = write_shard(self.folder, footer, tables, compression_level=compression_level)
-        self.add(shard)
+        with self._mutex:
+            self.add(shard)
         return shard
 
     def receive(self, content: bytes) -> Shard:
@@ -313,14 +318,14 @@ def locked(
         ) from error
 
 
-def write_index(folder: Path, index: Index) -> list[ReleaseFile]:
-    """Writes the tables of an index; returns them as a manifest lists them.
+def write_index(folder: Path, tables: Mapping[str, pa.Table]) -> list[ReleaseFile]:
+    """Writes the tables of an index, from `Index.tables`; returns them as a manifest lists them.
 
     Raises:
         OSError: they cannot be written.
     """
     files = []
-    for name, table in index.tables().items():
+    for name, table in tables.items():
         with unfinished(folder) as (file, temporary):
             pq.write_table(table, file, compression="zstd", store_schema=False)
             file.flush()
@@ -351,7 +356,7 @@ def _list(
         index: of them.
         before: what the folder listed; None where that is not known.
     """
-    files = {*shards, *write_index(folder, index)}
+    files = {*shards, *write_index(folder, index.tables())}
     held = set() if before is None else {*before.shards, *map(before.file, TABLES)}
     if before is not None and (before.about, held) == (about, files):
         return before

@@ -137,11 +137,11 @@ def _describe(folder: Path, about: About, shards: list[Shard]) -> Manifest:
     Raises:
         ClashError: shards contradict each other.
     """
-    index = Index.of(shards)
-    files = [shard.listed for shard in shards] + write_index(folder, index)
+    tables = Index.of(shards).tables()
+    files = [shard.listed for shard in shards] + write_index(folder, tables)
     manifest = new_manifest(about, files)
     texts = {
-        CARD: card(manifest, index.tables(), shards),
+        CARD: card(manifest, tables, shards),
         CITATION: citation_cff(manifest),
         CROISSANT: croissant(manifest),
         SCRIPT: script(manifest),

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from concurrent.futures import Future, ThreadPoolExecutor
-from threading import Lock
 from typing import TYPE_CHECKING
 
 from dbtool.core.errors import UsageError
 from dbtool.core.files import make_folder
 from dbtool.core.manifest import About
-from dbtool.core.shards import write_shard
 from dbtool.core.writer import ReleaseWriter
 from dbtool.sources.archive.errors import ArchiveError, UnreadableError
 from dbtool.sources.archive.folder import folder_members
@@ -29,11 +27,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from dbtool.core.footer import Footer
+    from dbtool.core.shards import Shard
     from dbtool.sources.archive.gather import Gathered
     from dbtool.sources.archive.members import Member
 
     OnProgress = Callable[[int, int], None]
-    Shard = Future[tuple[Footer, pa.Table] | None]
+    Read = Future[tuple[Footer, pa.Table] | None]
+    Written = Future[tuple[Shard, bool] | None]
 
 _GIVE = "give a .tar.bz2, .tar.gz or .tar of the published format, or the folder of one"
 # Studies that may be written at a time, and wait to be while the next ones are read.
@@ -85,17 +85,16 @@ def import_archive(
             ThreadPoolExecutor(1) as reading,
             ThreadPoolExecutor(_WRITERS) as writing,
         ):
-            lock = Lock()
-            waiting: dict[str, Future[None]] = {}
+            waiting: dict[str, Written] = {}
             for study in studies:
                 found = True
                 # What comes late of a study is held against what came before.
                 while len(waiting) > _MOST_WAITING or study.path in waiting:
-                    waiting.pop(next(iter(waiting))).result()
+                    _count(waiting.pop(next(iter(waiting))), report)
                 shard = reading.submit(read_study, study, writer.index, report)
-                waiting[study.path] = writing.submit(_write, shard, writer, lock, report)
+                waiting[study.path] = writing.submit(_write, shard, writer)
             for written in waiting.values():
-                written.result()
+                _count(written, report)
         if not (found or report.malformed or report.failure):
             raise UsageError(_nothing_in(path))
         if release == RELEASE:
@@ -127,27 +126,23 @@ def _members(path: Path, on_progress: OnProgress) -> Iterator[Member | ArchiveEr
             yield from tar_members(stream)
 
 
-def _write(shard: Shard, writer: ReleaseWriter, lock: Lock, report: ImportReport) -> None:
-    """Stores what was read of a study.
-
-    Args:
-        shard: what was read.
-        writer: of the release.
-        lock: held while the writer or the report changes.
-        report: what is told at the end.
-    """
+def _write(shard: Read, writer: ReleaseWriter) -> tuple[Shard, bool] | None:
+    """Stores what was read of a study; returns its shard, and whether the study is new."""
     if (found := shard.result()) is None:
-        return
+        return None
     footer, table = found
     key = footer.study.workload.workload, footer.study.batch_size
-    with lock:
-        writer.refuse_clash(footer)
-    written = write_shard(writer.folder, footer, [table])
-    with lock:
-        report.studies += key not in writer.index.studies
-        report.measurements += written.rows
-        report.trials += len(footer.trials)
-        writer.add(written)
+    is_new = key not in writer.index.studies
+    return writer.write(footer, [table]), is_new
+
+
+def _count(written: Written, report: ImportReport) -> None:
+    """Waits until a study is stored, and counts it."""
+    if (found := written.result()) is not None:
+        shard, is_new = found
+        report.studies += is_new
+        report.measurements += shard.rows
+        report.trials += len(shard.footer.trials)
 
 
 def _nothing_in(path: Path) -> str:
