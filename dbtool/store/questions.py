@@ -195,8 +195,10 @@ def require_metric(db: Database, metric: str | None) -> None:
     Raises:
         UsageError: it is such.
     """
+    if metric is None:
+        return
     held = [name for (name,) in db.result(listed("held_metrics"))]
-    if metric is not None and metric not in held:
+    if metric not in held:
         raise unknown("metric", metric, held, "dbtool sql 'DESCRIBE measurements'")
 
 
@@ -207,8 +209,10 @@ def _chosen(
     release = known_release(db, release)
     names, sizes = workload_names(db, workload, release), _numbers(batch_size)
     chosen = {"workloads": names, "release": release}
+    if sizes is None:
+        return chosen | {"batch_sizes": None}
     held = [size for (size,) in db.result(listed("held_batch_sizes", **chosen))]
-    for size in sizes or []:
+    for size in sizes:
         if size not in held:
             near = sorted(held, key=lambda each: abs(each - size))[:3]
             listing = f"dbtool studies {' '.join(names[:1])}".rstrip()
