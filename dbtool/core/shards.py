@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO, Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 import numpy as np
@@ -97,8 +98,7 @@ def write_shard(
     folder = release / study_path(name, study.batch_size)
     try:
         with unfinished(folder) as (file, temporary):
-            footer = _write(file, footer, tables, compression_level)
-            file.flush()
+            footer = _write(temporary, footer, tables, compression_level)
             sha256, size = sha256_of(temporary), temporary.stat().st_size
             path = shard_path(name, study.batch_size, sha256)
             finish(file, temporary, release / path)
@@ -109,8 +109,10 @@ def write_shard(
 
 def not_written(folder: Path, error: OSError) -> DbtoolError:
     """The error for a shard that could not be written."""
+    # Of its own errors Arrow says more than a person needs.
+    reason = os.strerror(error.errno) if error.errno else error
     return DbtoolError(
-        f"could not write a shard into {folder}: {error.strerror or error}; "
+        f"could not write a shard into {folder}: {reason}; "
         "free some space or choose another folder, then run the same command again"
     )
 
@@ -171,7 +173,7 @@ def check_shard(path: Path) -> Footer:
 
 
 def _write(
-    file: BinaryIO, footer: Footer, tables: Iterable[pa.Table], compression_level: int
+    path: Path, footer: Footer, tables: Iterable[pa.Table], compression_level: int
 ) -> Footer:
     """Writes tables as row groups, and the footer with their numbers of rows, which it returns."""
     following = (part for table in tables for part in _parts(table))
@@ -179,7 +181,7 @@ def _write(
     rows = Rows(footer)
     constants = _constants(footer)
     with pq.ParquetWriter(
-        file,
+        path,
         _written_schema(),
         compression="zstd",
         compression_level=compression_level,

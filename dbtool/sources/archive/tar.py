@@ -20,6 +20,7 @@ _REFUSED = {
     tarfile.BLKTYPE: "it is a block device",
     tarfile.FIFOTYPE: "it is a named pipe",
 }
+_PLAIN = {tarfile.REGTYPE, tarfile.DIRTYPE}
 _EXTENSIONS = {
     tarfile.XHDTYPE,
     tarfile.XGLTYPE,
@@ -51,16 +52,18 @@ class _Header(tarfile.TarInfo):
 
     @classmethod
     def _plain(cls, header: bytes) -> Self | None:
-        """A sound header of a file with a short name; None: what it is takes a closer look.
+        """A sound header of a file or folder with a short name; None: it takes a closer look.
 
         Archives hold hundreds of thousands of these, and the library takes ten times as long.
         """
         name, size, checksum = (header[:100], header[124:136], header[148:156])
         name, size, found = (part.rstrip(b"\0 ") for part in (name, size, checksum))
-        is_plain = header[156:157] == tarfile.REGTYPE and not header[345:].strip(b"\0")
+        kind = header[156:157]
+        is_plain = kind in _PLAIN and not header[345:].strip(b"\0")
         if not (is_plain and name.isascii() and size.isdigit() and found.isdigit()):
             return None
         member = cls(name.decode("ascii"))
+        member.type = kind
         try:
             member.size = int(size, 8)
             is_sound = int(found, 8) == sum(header) - sum(checksum) + 8 * ord(" ")
