@@ -122,8 +122,7 @@ def _git_revision() -> str | None:
     git = shutil.which("git")
     if git is None or not (root / ".git").exists():
         return None
-    # The command is fixed and its argument is this package's own folder.
-    described = subprocess.run(  # noqa: S603
+    described = subprocess.run(  # noqa: S603 (its only argument is this package's own folder)
         [git, "-C", str(root), "describe", "--always", "--abbrev=40", "--dirty"],
         capture_output=True,
         text=True,

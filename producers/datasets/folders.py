@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,9 +15,9 @@ from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import open_file, write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from producers.datasets.registry import Request
+    from producers.datasets.split import Request
 
 DATASETS_VARIABLE = "DBTOOL_DATASETS"
 """The environment variable that names the folder of data sets when no argument does."""
@@ -93,6 +95,23 @@ def keep(path: Path, content: bytes) -> None:
         raise DbtoolError(
             f"{path} cannot be written to ({error.strerror}); make room or correct its permissions"
         ) from error
+
+
+def text_cache(kind: str, *parts: object) -> Path:
+    """The folder of the cache for one thing that is worked out from texts once.
+
+    Args:
+        kind: `indexes` or `vocabularies`.
+        parts: what it follows from, as JSON can hold it.
+    """
+    key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:40]
+    return default_cache() / "text" / kind / key
+
+
+def digest_of(hashes: Iterable[tuple[str, str]]) -> str:
+    """One sha256, in hexadecimal, of the names and hashes of some files."""
+    lines = "".join(f"{name} {digest}\n" for name, digest in hashes)
+    return hashlib.sha256(lines.encode()).hexdigest()
 
 
 def not_found(source: str, looked: Sequence[Path], what: str, how_to_get: str) -> DbtoolError:

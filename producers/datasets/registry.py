@@ -1,20 +1,15 @@
-"""Loading any data set by its name: what may be wanted of it, and who loads it."""
+"""Loading any data set by its name."""
 
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbtool.core.errors import UsageError, unknown
-from producers.datasets.forms import ImageForm, TextForm
 from producers.datasets.permutation import RANDOM_5_000
+from producers.datasets.split import Request
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from producers.datasets.forms import Form
-    from producers.datasets.permutation import HeldOut
     from producers.datasets.split import Dataset
 
 LOADERS = {
@@ -31,51 +26,6 @@ LOADERS = {
 
 _WITH_SUBSETS = {"imagenet"}
 _WITH_HELD_OUT = {"mnist", "fashion_mnist", "cifar_10"}
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A data set as a workload wants it.
-
-    Attributes:
-        source: the data set's name, such as `cifar_10`.
-        form: what its examples shall look like.
-        subset: a part of it that has a name, such as `half_classes`; None for the whole.
-        train_examples: how many examples to train on; None for all that are not held out.
-        folder: a folder to read instead of the known data set: in the same format, of any size and
-            any content. None for the known data set, whose sizes and hashes are checked.
-        datasets_dir: a folder that holds data sets; DBTOOL_DATASETS by default.
-        vocabulary: a SentencePiece model to take as a text data set's subword vocabulary; None to
-            have one trained, or found where it was trained before.
-        held_out: the official training examples that are for validation, of mnist, fashion_mnist
-            and cifar_10.
-    """
-
-    source: str
-    form: Form
-    subset: str | None = None
-    train_examples: int | None = None
-    folder: Path | None = None
-    datasets_dir: Path | None = None
-    vocabulary: Path | None = None
-    held_out: HeldOut = RANDOM_5_000
-
-    def image_form(self, channels: int) -> ImageForm:
-        """The form, of a data set of images with so many channels."""
-        form = self.form
-        if not isinstance(form, ImageForm) or form.channels != channels:
-            raise UsageError(
-                f"{self.source} has images of {channels} channels, which is not what was asked for:"
-                f" {form}"
-            )
-        return form
-
-    def text_form(self) -> TextForm:
-        """The form, of a data set of texts."""
-        form = self.form
-        if not isinstance(form, TextForm):
-            raise UsageError(f"{self.source} has texts, which is not what was asked for: {form}")
-        return form
 
 
 def load_dataset(source: str, **wanted: Any) -> Dataset:

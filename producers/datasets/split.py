@@ -1,4 +1,4 @@
-"""Examples for training and evaluation, in memory or read when they are needed."""
+"""What is wanted of a data set, and its examples, in memory or read when they are needed."""
 
 from __future__ import annotations
 
@@ -7,16 +7,62 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from dbtool.core.errors import DbtoolError
+from dbtool.core.errors import DbtoolError, UsageError
+from producers.datasets.forms import ImageForm, TextForm
+from producers.datasets.permutation import RANDOM_5_000
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy.typing as npt
 
-    from producers.datasets.forms import Form, ImageForm
-    from producers.datasets.permutation import Order
-    from producers.datasets.registry import Request
+    from producers.datasets.forms import Form
+    from producers.datasets.permutation import HeldOut, Order
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A data set as a workload wants it.
+
+    Attributes:
+        source: the data set's name, such as `cifar_10`.
+        form: what its examples shall look like.
+        subset: a part of it that has a name, such as `half_classes`; None for the whole.
+        train_examples: how many examples to train on; None for all that are not held out.
+        folder: a folder to read instead of the known data set: in the same format, of any size and
+            any content. None for the known data set, whose sizes and hashes are checked.
+        datasets_dir: a folder that holds data sets; DBTOOL_DATASETS by default.
+        vocabulary: a SentencePiece model to take as a text data set's subword vocabulary; None to
+            have one trained, or found where it was trained before.
+        held_out: the official training examples that are for validation, of mnist, fashion_mnist
+            and cifar_10.
+    """
+
+    source: str
+    form: Form
+    subset: str | None = None
+    train_examples: int | None = None
+    folder: Path | None = None
+    datasets_dir: Path | None = None
+    vocabulary: Path | None = None
+    held_out: HeldOut = RANDOM_5_000
+
+    def image_form(self, channels: int) -> ImageForm:
+        """The form, of a data set of images with so many channels."""
+        form = self.form
+        if not isinstance(form, ImageForm) or form.channels != channels:
+            raise UsageError(
+                f"{self.source} has images of {channels} channels, which is not what was asked for:"
+                f" {form}"
+            )
+        return form
+
+    def text_form(self) -> TextForm:
+        """The form, of a data set of texts."""
+        form = self.form
+        if not isinstance(form, TextForm):
+            raise UsageError(f"{self.source} has texts, which is not what was asked for: {form}")
+        return form
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import csv
+import gzip
+import hashlib
 import io
 import pickle
 import struct
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image
+
+from producers.datasets import SOURCES, DataSource
+from producers.datasets.mnist.sources import DataFile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,6 +41,41 @@ def encoded(image: Image.Image, kind: str = "JPEG") -> bytes:
 def idx_bytes(array: np.ndarray) -> bytes:
     sizes = b"".join(size.to_bytes(4, "big") for size in array.shape)
     return bytes([0, 0, 8, array.ndim]) + sizes + array.astype(np.uint8).tobytes()
+
+
+@dataclass(frozen=True)
+class SmallDataset:
+    """A source in the format of MNIST, of 16 training examples, and the contents of its files."""
+
+    source: DataSource
+    contents: dict[str, bytes]
+    compressed: dict[str, bytes]
+
+    def write(self, folder: Path) -> Path:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in self.contents.items():
+            (folder / name).write_bytes(content)
+        return folder
+
+
+def make_small(*arrays: np.ndarray) -> SmallDataset:
+    """Of training images and labels, test images and labels."""
+    names = [file.name for file in SOURCES["mnist"].files]
+    contents = dict(zip(names, map(idx_bytes, arrays), strict=True))
+    compressed = {name: gzip.compress(content, mtime=0) for name, content in contents.items()}
+    files = tuple(DataFile(name, md5(contents[name]), md5(compressed[name])) for name in names)
+    return SmallDataset(DataSource("small", files, official_examples=16), contents, compressed)
+
+
+def numbered_images() -> SmallDataset:
+    """Every pixel of an image is its number, and its label the number modulo ten."""
+    train, test = np.arange(16), np.arange(100, 105)
+    images = [np.broadcast_to(each[:, None, None], (len(each), 28, 28)) for each in (train, test)]
+    return make_small(images[0], train % 10, images[1], test % 10)
+
+
+def md5(content: bytes) -> str:
+    return hashlib.md5(content, usedforsecurity=False).hexdigest()
 
 
 def cifar_images(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from producers.datasets.registry import Request
-    from producers.datasets.split import Dataset
+    from producers.datasets.split import Dataset, Request
 
 _CLASSES = 10
 _KNOWN_SIZES = {"train": 50_000, "test": 10_000}

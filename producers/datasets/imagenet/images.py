@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from producers.datasets.registry import Request
+    from producers.datasets.split import Request
 
 _SUBSETS = HALF_CLASSES, HALF_IMAGES = ("half_classes", "half_images")
 # Another order than that of the images.

@@ -28,15 +28,6 @@ _OTHER_TYPES = {0x09: "int8", 0x0B: "int16", 0x0C: "int32", 0x0D: "float32", 0x0
 _MAGIC_BYTES = _SIZE_BYTES = 4
 
 
-def read_idx(path: Path) -> npt.NDArray[np.uint8]:
-    """Reads an IDX file of unsigned bytes, raw or compressed by gzip whatever its name.
-
-    Returns:
-        A read-only uint8 array of the shape that the file states.
-    """
-    return parse_idx(read_content(path), path)
-
-
 def read_content(path: Path) -> bytes:
     """The content of a file, decompressed when it is gzip (told by the content, not the name)."""
     content = read_bytes(path)

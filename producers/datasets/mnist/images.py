@@ -16,8 +16,7 @@ from producers.datasets.split import Split, check_labels, in_memory
 if TYPE_CHECKING:
     from producers.datasets.mnist.locate import VerifiedFile
     from producers.datasets.mnist.sources import DataSource
-    from producers.datasets.registry import Request
-    from producers.datasets.split import Dataset
+    from producers.datasets.split import Dataset, Request
 
 
 def load_idx(request: Request) -> Dataset:

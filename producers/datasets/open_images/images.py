@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from producers.datasets.registry import Request
+    from producers.datasets.split import Request
 
 _SPLITS = ("train", "validation", "test")
 _TRAINABLE = "classes-trainable.txt"

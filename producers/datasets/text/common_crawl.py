@@ -21,7 +21,7 @@ from producers.datasets.text.source import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from producers.datasets.registry import Request
+    from producers.datasets.split import Request
 
 _MOST_HELD_OUT = 6_075
 _HELD_OUT_SHARE = 20

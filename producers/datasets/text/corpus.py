@@ -18,8 +18,7 @@ import numpy as np
 
 from dbtool.core.errors import DbtoolError
 from dbtool.core.files import open_file, sha256_of
-from producers.datasets.folders import keep, reading
-from producers.datasets.text.cache import cache_folder, digest_of, key_of
+from producers.datasets.folders import digest_of, keep, reading, text_cache
 from producers.datasets.text.lines import first_line
 from producers.datasets.text.warc import inflate
 
@@ -212,8 +211,8 @@ def _identify(path: Path, find: FindLines) -> tuple[os.stat_result, Path]:
     with reading(path):
         status = path.stat()
     resolved = str(path.resolve())
-    key = key_of(_VERSION, find.__name__, resolved, status.st_size, status.st_mtime_ns)
-    return status, cache_folder("indexes") / key
+    version = (status.st_size, status.st_mtime_ns)
+    return status, text_cache("indexes", _VERSION, find.__name__, resolved, *version)
 
 
 @lru_cache(_INDEXES_OPEN)

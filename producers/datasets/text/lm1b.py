@@ -17,7 +17,7 @@ from producers.datasets.text.source import evaluation_split, training_source
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from producers.datasets.registry import Request
+    from producers.datasets.split import Request
     from producers.datasets.text.corpus import Corpus
 
 _UNPACKED = "1-billion-word-language-modeling-benchmark-r13output"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from producers.datasets.forms import TextForm
-    from producers.datasets.registry import Request
+    from producers.datasets.split import Request
     from producers.datasets.text.corpus import Corpus
     from producers.datasets.text.vocabulary import Vocabulary
 

@@ -18,16 +18,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dbtool.core.errors import DbtoolError, UsageError
-from producers.datasets.folders import keep, read_bytes
+from producers.datasets.folders import keep, read_bytes, text_cache
 from producers.datasets.forms import PADDING
 from producers.datasets.split import Split
-from producers.datasets.text.cache import cache_folder, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from producers.datasets.registry import Request
+    from producers.datasets.split import Request
 
 BEGIN, END, UNKNOWN = 1, 2, 3
 """The tokens before a text, after it, and of what no other token stands for."""
@@ -165,8 +164,8 @@ def train_vocabulary(
         DbtoolError: the texts hold nothing to train on, or the cache cannot be written.
     """
     settings = sorted((name, str(value)) for name, value in _TRAINING.items())
-    key = key_of(version("sentencepiece"), settings, size, list(inputs))
-    path = cache_folder("vocabularies") / key / "sentencepiece.model"
+    follows = (version("sentencepiece"), settings, size, list(inputs))
+    path = text_cache("vocabularies", *follows) / "sentencepiece.model"
     if path.is_file():
         # One that is damaged is trained anew.
         with contextlib.suppress(DbtoolError):

@@ -35,7 +35,7 @@ def test_both_formats_hold_what_was_written(
 ) -> None:
     images, labels = cifar_images(13)
     python = write(images, labels)
-    assert pickle.loads(python, encoding="bytes")[b"labels"] == labels.tolist()  # noqa: S301 - own
+    assert pickle.loads(python, encoding="bytes")[b"labels"] == labels.tolist()  # noqa: S301 (own)
     for split in (parse_binary(binary_batch(images, labels), PATH), parse_python(python, PATH)):
         np.testing.assert_array_equal(split.inputs, images, strict=True)
         np.testing.assert_array_equal(split.targets, labels, strict=True)
@@ -135,6 +135,6 @@ def test_damaged_python_batch_is_a_batch_or_refused(position: int, value: int) -
     try:
         split = parse_python(bytes(content), PATH)
     except DbtoolError as error:
-        assert str(error).startswith("data_batch_1 ")  # noqa: PT017 - it may also be a batch
+        assert str(error).startswith("data_batch_1 ")  # noqa: PT017 (it may also be a batch)
     else:
         assert split.inputs.shape[1:] == (32, 32, 3)

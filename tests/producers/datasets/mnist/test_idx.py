@@ -11,11 +11,15 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dbtool.core.errors import DbtoolError
-from producers.datasets.mnist.idx import parse_idx, read_idx
+from producers.datasets.mnist.idx import parse_idx, read_content
 from tests.support.image_files import idx_bytes
 
 PATH = Path("some-idx3-ubyte")
 ARRAYS = hnp.arrays(np.uint8, hnp.array_shapes(min_dims=1, max_dims=5, min_side=0, max_side=5))
+
+
+def read_idx(path: Path) -> np.ndarray:
+    return parse_idx(read_content(path), path)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +61,7 @@ def test_any_bytes_are_an_array_or_refused(content: bytes) -> None:
     try:
         array = parse_idx(content, PATH)
     except DbtoolError as error:
-        assert str(error).startswith(str(PATH))  # noqa: PT017 - any bytes may also be an array
+        assert str(error).startswith(str(PATH))  # noqa: PT017 (may be an array)
     else:
         assert idx_bytes(array) == content
 

@@ -10,18 +10,16 @@ import pytest
 from dbtool.core.errors import DbtoolError, UsageError
 from producers.datasets import SOURCES, Dataset, ImageForm, Split, load_dataset
 from producers.datasets.forms import GREY_28, STANDARDISED_FASHION_MNIST, STANDARDISED_MNIST
-from producers.datasets.mnist.idx import read_idx
+from producers.datasets.mnist.idx import parse_idx, read_content
 from producers.datasets.mnist.images import load_source
 from producers.datasets.permutation import HeldOut
-from producers.datasets.registry import Request
+from producers.datasets.split import Request
+from tests.support.image_files import SmallDataset, make_small, md5, numbered_images
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from .conftest import SmallDataset
-
-    End = Literal["first", "last"]
+small = pytest.fixture(numbered_images)
 
 
 def load(small: SmallDataset, folder: Path, **wanted: Any) -> Dataset:
@@ -70,11 +68,7 @@ SMALL_SETS = {
 
 @pytest.mark.parametrize(("shape", "labels", "reason"), SMALL_SETS.values(), ids=SMALL_SETS)
 def test_files_that_do_not_fit_are_refused(
-    make_small: Callable[..., SmallDataset],
-    tmp_path: Path,
-    shape: tuple[int, ...],
-    labels: np.ndarray,
-    reason: str,
+    tmp_path: Path, shape: tuple[int, ...], labels: np.ndarray, reason: str
 ) -> None:
     odd = make_small(np.zeros(shape), labels, np.zeros((5, 28, 28)), np.zeros(5))
     with pytest.raises(DbtoolError, match=reason):
@@ -83,9 +77,8 @@ def test_files_that_do_not_fit_are_refused(
 
 def test_known_file_that_is_no_idx_file_is_refused(small: SmallDataset, tmp_path: Path) -> None:
     text = b"known, but no array"
-    md5 = hashlib.md5(text, usedforsecurity=False).hexdigest()
     *others, labels = small.source.files
-    source = replace(small.source, files=(*others, replace(labels, md5=md5)))
+    source = replace(small.source, files=(*others, replace(labels, md5=md5(text))))
     small.contents[labels.name] = text
     with pytest.raises(DbtoolError, match="t10k-labels-idx1-ubyte is not an IDX file"):
         load(replace(small, source=source), tmp_path)
@@ -93,7 +86,7 @@ def test_known_file_that_is_no_idx_file_is_refused(small: SmallDataset, tmp_path
 
 @pytest.mark.parametrize(("order", "first"), [("first", 0), ("last", 14)])
 def test_replacement_holds_out_the_same_share(
-    small: SmallDataset, tmp_path: Path, order: End, first: int
+    small: SmallDataset, tmp_path: Path, order: Literal["first", "last"], first: int
 ) -> None:
     held_out = HeldOut(order, 6_000)
     data = load_dataset("mnist", form=GREY_28, folder=small.write(tmp_path), held_out=held_out)
@@ -102,9 +95,7 @@ def test_replacement_holds_out_the_same_share(
     assert len(data.train) == 14
 
 
-def test_compressed_replacement_of_fewer_classes(
-    make_small: Callable[..., SmallDataset], tmp_path: Path
-) -> None:
+def test_compressed_replacement_of_fewer_classes(tmp_path: Path) -> None:
     labels = np.arange(24) % 3
     odd = make_small(np.zeros((24, 14, 14)), labels, np.full((6, 14, 14), 9), labels[:6])
     for name, content in odd.compressed.items():
@@ -116,9 +107,7 @@ def test_compressed_replacement_of_fewer_classes(
     np.testing.assert_array_equal(data.test.inputs, np.full((6, 28, 28), 9))
 
 
-def test_small_replacements_are_refused(
-    make_small: Callable[..., SmallDataset], tmp_path: Path
-) -> None:
+def test_small_replacements_are_refused(tmp_path: Path) -> None:
     one = make_small(*[np.zeros((1, 28, 28)), np.zeros(1)] * 2)
     with pytest.raises(DbtoolError, match=r"at least two training examples, .* there are 1"):
         load_dataset("mnist", form=GREY_28, folder=one.write(tmp_path))
@@ -128,6 +117,10 @@ def test_small_replacements_are_refused(
     assert str(caught.value).startswith(
         f"the data set mnist (as t10k-labels-idx1-ubyte or .gz) is not in {tmp_path}; get it from"
     )
+
+
+def official_array(path: Path) -> np.ndarray:
+    return parse_idx(read_content(path), path)
 
 
 # How often each label occurs in the official training and test examples.
@@ -146,10 +139,8 @@ VALIDATION_SHA256 = {
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_official_data_sets_are_whole_and_split_as_ever(
-    real: dict[str, Dataset], name: str
-) -> None:
-    data: Any = real[name]
+def test_official_data_sets_are_whole_and_split_as_ever(official_images: Path, name: str) -> None:
+    data: Any = load_dataset(name, form=GREY_28, datasets_dir=official_images)
     training, test = OFFICIAL_LABELS[name]
     held_out = np.bincount(data.validation.targets, minlength=10)
     assert (np.bincount(data.train.targets) + held_out).tolist() == training
@@ -166,8 +157,8 @@ def test_official_data_sets_are_whole_and_split_as_ever(
 def test_held_out_images_of_the_official_files(
     official_images: Path, name: str, order: Literal["random", "first", "last"]
 ) -> None:
-    images = read_idx(official_images / name / "train-images-idx3-ubyte")
-    labels = read_idx(official_images / name / "train-labels-idx1-ubyte")
+    images = official_array(official_images / name / "train-images-idx3-ubyte")
+    labels = official_array(official_images / name / "train-labels-idx1-ubyte")
     held_out = HeldOut(order, 6_000)
     data: Any = load_dataset(name, form=GREY_28, held_out=held_out, datasets_dir=official_images)
     permuted = np.argsort(np.random.Philox(181_103_600).random_raw(60_000), kind="stable")
@@ -187,6 +178,6 @@ def test_held_out_images_of_the_official_files(
 def test_mean_and_deviation_are_those_of_the_training_pixels(
     official_images: Path, name: str, form: ImageForm
 ) -> None:
-    pixels = read_idx(official_images / name / "train-images-idx3-ubyte") / 255
+    pixels = official_array(official_images / name / "train-images-idx3-ubyte") / 255
     assert form.mean == pytest.approx((pixels.mean(),), abs=0.00005)
     assert form.deviation == pytest.approx((pixels.std(),), abs=0.00005)

@@ -24,6 +24,7 @@ from producers.datasets.folders import default_cache
 from producers.datasets.mnist import locate as module
 from producers.datasets.mnist.sources import DebianPackage, dataset_of
 from producers.datasets.npm import NpmPackage
+from tests.support.image_files import SmallDataset, numbered_images
 from tests.support.release_server import serving_release
 
 if TYPE_CHECKING:
@@ -32,10 +33,9 @@ if TYPE_CHECKING:
 
     from tests.support.release_server import ReleaseServer
 
-    from .conftest import SmallDataset
-
 IMAGES, LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
 TEST_IMAGES, TEST_LABELS = "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"
+small = pytest.fixture(numbered_images)
 PACKAGE = NpmPackage(name="small-data", version="1.0.0", folder="package/data")
 
 

@@ -13,15 +13,15 @@ from dbtool.core.errors import DbtoolError, UsageError
 from producers.datasets import Split, load_dataset
 from producers.datasets.folders import default_cache
 from producers.datasets.forms import BROWN, TextForm
-from producers.datasets.text.brown import sentences_of
+from producers.datasets.split import Request
+from producers.datasets.text.brown import find_texts, sentences_of
+from tests.support.official import official
+from tests.support.texts import texts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from producers.datasets import Dataset, Examples
-
-    Texts = Callable[[Dataset, Examples], list[str]]
+    from producers.datasets import Dataset
 
 FIRST = (
     "The Fulton County Grand Jury said Friday an investigation of Atlanta's recent primary election"
@@ -29,9 +29,18 @@ FIRST = (
 )
 
 
+@pytest.fixture(scope="session")
+def brown_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that holds the official Brown corpus."""
+    folder: Path = tmp_path_factory.mktemp("brown")
+    for name, content in official(lambda: find_texts(Request("brown", BROWN))).items():
+        (folder / name).write_bytes(content)
+    return folder
+
+
 @pytest.fixture(scope="module")
 def brown(
-    brown_folder: Path, tmp_path_factory: pytest.TempPathFactory, texts: Texts
+    brown_folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Dataset, list[list[str]]]:
     """The known corpus, and the texts of its splits."""
     with pytest.MonkeyPatch.context() as patch:
@@ -73,9 +82,7 @@ def small(tmp_path: Path) -> Path:
     return folder
 
 
-def test_replacement_has_the_sizes_found(
-    small: Path, texts: Texts, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_replacement_has_the_sizes_found(small: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with (small / "ca01").open("ab") as file:
         file.write(b"caf\xe9/nn\n")
     data = load_dataset("brown", form=TextForm(4_096, 32), folder=small)

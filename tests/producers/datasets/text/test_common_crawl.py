@@ -11,62 +11,42 @@ from dbtool.core.errors import DbtoolError
 from producers.datasets import load_dataset
 from producers.datasets.forms import TextForm
 from producers.datasets.text.source import draw_numbers, sentence_numbers
+from tests.support.texts import numbered, texts, wet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from producers.datasets import Dataset, Examples
-
 FORM = TextForm(vocabulary=300, length=80)
+SENTENCES = numbered(0, 100)
 
 
-@pytest.fixture
-def sentences(numbered: Callable[[int, int], list[str]]) -> list[str]:
-    return numbered(0, 100)
+def write(folder: Path, *, compressed: bool = True) -> Path:
+    """Two archives of ten pages of five lines each, the second one compressed or not."""
+    pages = ["\n".join(SENTENCES[first : first + 5]).encode() for first in range(0, 100, 5)]
+    folder.mkdir(parents=True)
+    (folder / "CC-MAIN-00000.warc.wet").write_bytes(wet(pages[:10], compressed=False))
+    name = "CC-MAIN-00001.warc.wet.gz" if compressed else "CC-MAIN-00001.warc.wet"
+    (folder / name).write_bytes(wet(pages[10:], compressed=compressed))
+    return folder
 
 
-@pytest.fixture
-def write(sentences: list[str], wet: Callable[..., bytes]) -> Callable[[Path, bool], Path]:
-    def write(folder: Path, compressed: bool) -> Path:
-        """Two archives of ten pages of five lines each, the second one compressed or not."""
-        pages = ["\n".join(sentences[first : first + 5]).encode() for first in range(0, 100, 5)]
-        folder.mkdir(parents=True)
-        (folder / "CC-MAIN-00000.warc.wet").write_bytes(wet(pages[:10], compressed=False))
-        name = "CC-MAIN-00001.warc.wet.gz" if compressed else "CC-MAIN-00001.warc.wet"
-        (folder / name).write_bytes(wet(pages[10:], compressed=compressed))
-        return folder
-
-    return write
-
-
-@pytest.fixture
-def folder(write: Callable[[Path, bool], Path], tmp_path: Path) -> Path:
-    return write(tmp_path / "common_crawl", True)
+@pytest.mark.parametrize("compressed", [False, True])
+def test_every_sentence_is_in_one_split(tmp_path: Path, *, compressed: bool) -> None:
+    folder = write(tmp_path / "common_crawl", compressed=compressed)
+    data = load_dataset("common_crawl", form=FORM, folder=folder)
+    train, validation, test = (
+        texts(data, split) for split in (data.train, data.validation, data.test)
+    )
+    assert (len(train), len(validation), len(test)) == (90, 5, 5)
+    assert sorted(train + validation + test) == sorted(SENTENCES)
+    # Drawn below.
+    assert [SENTENCES.index(text) for text in validation] == [9, 23, 35, 43, 48]
+    held_out = {*validation, *test}
+    assert train == [sentence for sentence in SENTENCES if sentence not in held_out]
+    assert sorted(data.file_hashes) == ["archives", "vocabulary"]
 
 
-def test_every_sentence_is_in_one_split(
-    folder: Path,
-    write: Callable[[Path, bool], Path],
-    sentences: list[str],
-    texts: Callable[[Dataset, Examples], list[str]],
-    tmp_path: Path,
-) -> None:
-    for each in (folder, write(tmp_path / "not_compressed", False)):
-        data = load_dataset("common_crawl", form=FORM, folder=each)
-        train, validation, test = (
-            texts(data, split) for split in (data.train, data.validation, data.test)
-        )
-        assert (len(train), len(validation), len(test)) == (90, 5, 5)
-        assert sorted(train + validation + test) == sorted(sentences)
-        # Drawn below.
-        assert [sentences.index(text) for text in validation] == [9, 23, 35, 43, 48]
-        held_out = {*validation, *test}
-        assert train == [sentence for sentence in sentences if sentence not in held_out]
-        assert sorted(data.file_hashes) == ["archives", "vocabulary"]
-
-
-def test_as_many_are_held_out_as_in_the_paper(wet: Callable[..., bytes], tmp_path: Path) -> None:
+def test_as_many_are_held_out_as_in_the_paper(tmp_path: Path) -> None:
     lines = "\n".join(f"line {number}" for number in range(121_600))
     (tmp_path / "a.warc.wet").write_bytes(wet([lines.encode()], compressed=False))
     data = load_dataset("common_crawl", form=FORM, folder=tmp_path)
@@ -82,17 +62,13 @@ def test_split_never_changes() -> None:
 
 
 @pytest.mark.parametrize("subfolder", ["", "wet", "crawl-data/CC-MAIN-2017-04/segments/14.95/wet"])
-def test_archives_lie_where_the_official_paths_say(
-    folder: Path, tmp_path: Path, subfolder: str
-) -> None:
-    inner = tmp_path / "given" / "common_crawl" / subfolder
-    inner.parent.mkdir(parents=True, exist_ok=True)
-    folder.rename(inner)
-    data = load_dataset("common_crawl", form=FORM, datasets_dir=tmp_path / "given")
+def test_archives_lie_where_the_official_paths_say(tmp_path: Path, subfolder: str) -> None:
+    write(tmp_path / "common_crawl" / subfolder)
+    data = load_dataset("common_crawl", form=FORM, datasets_dir=tmp_path)
     assert len(data.train) == 90
 
 
-def test_few_sentences_are_refused(wet: Callable[..., bytes], tmp_path: Path) -> None:
+def test_few_sentences_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.warc.wet").write_bytes(wet([b"one\ntwo\n"], compressed=False))
     sentence = "common_crawl has 2 sentences here, and one each is held"
     with pytest.raises(DbtoolError, match=sentence):

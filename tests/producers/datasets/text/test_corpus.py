@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbtool.core.errors import DbtoolError
+from producers.datasets.folders import default_cache
 from producers.datasets.text import lines
-from producers.datasets.text.cache import cache_folder
 from producers.datasets.text.corpus import Corpus, index_files, open_corpus
 from producers.datasets.text.lines import lines_of_text, lines_of_wet
+from tests.support.texts import wet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -116,7 +116,7 @@ def test_damaged_index_is_made_anew(file: Path, name: str, content: bytes) -> No
     assert read_all(lines_of(file)) == ["one", "two é", "three"]
 
 
-def test_index_without_its_blocks_is_made_anew(wet: Callable[..., bytes], tmp_path: Path) -> None:
+def test_index_without_its_blocks_is_made_anew(tmp_path: Path) -> None:
     path = tmp_path / "a.warc.wet.gz"
     path.write_bytes(wet([b"one\n"], compressed=True))
     index = index_files([path], lines_of_wet, "small")[0]
@@ -132,16 +132,13 @@ def test_unreadable_file_is_named(file: Path) -> None:
 
 
 def test_cache_that_cannot_be_written_is_named(file: Path) -> None:
-    folder = cache_folder("indexes")
-    folder.parent.mkdir(parents=True)
-    folder.write_text("in the way")
+    default_cache().mkdir(parents=True)
+    (default_cache() / "text").write_text("in the way")
     with pytest.raises(DbtoolError, match=r"npy cannot be written to .* make room or correct its"):
         lines_of(file)
 
 
-def test_sentences_of_several_archives_come_in_any_order(
-    tmp_path: Path, wet: Callable[..., bytes]
-) -> None:
+def test_sentences_of_several_archives_come_in_any_order(tmp_path: Path) -> None:
     paths, expected = [], []
     for archive in range(3):
         pages = [[f"{archive} {page} {line}" for line in range(7)] for page in range(50)]
@@ -174,6 +171,6 @@ def test_processes_index_at_once(tmp_path: Path) -> None:
     first, second = (process.communicate(timeout=60)[0] for process in processes)
     assert [process.returncode for process in processes] == [0, 0]
     assert first == second != ""
-    kept = list(cache_folder("indexes").iterdir())
+    kept = list(default_cache().glob("text/indexes/*"))
     assert len(kept) == 30
     assert all(folder.name.isalnum() for folder in kept)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,24 +9,40 @@ import pytest
 from dbtool.core.errors import DbtoolError
 from producers.datasets import Split, load_dataset
 from producers.datasets.forms import TextForm
-from producers.datasets.text.cache import cache_folder
+from tests.support.texts import cached_vocabularies, numbered, texts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
-
-    from producers.datasets import Dataset, Examples
-
-    from .conftest import Lm1b
-
-    Texts = Callable[[Dataset, Examples], list[str]]
 
 FORM = TextForm(vocabulary=300, length=80)
 TRAINING = "training-monolingual.tokenized.shuffled"
 HELD_OUT = "heldout-monolingual.tokenized.shuffled"
 
 
-def test_splits_are_those_of_the_shards(lm1b: Lm1b, texts: Texts) -> None:
+@dataclass(frozen=True)
+class Lm1b:
+    """A folder as LM1B unpacks to, and the sentences in it."""
+
+    folder: Path
+    training: list[str]
+    validation: list[str]
+    test: list[str]
+
+
+@pytest.fixture
+def lm1b(tmp_path: Path) -> Lm1b:
+    """Three training shards of 20 sentences each, two held-out shards of ten."""
+    folder = tmp_path / "lm1b"
+    shards = {f"{TRAINING}/news.en-{n + 1:05d}-of-00100": numbered(20 * n, 20) for n in range(3)}
+    for n in range(2):
+        shards[f"{HELD_OUT}/news.en.heldout-{n:05d}-of-00050"] = numbered(1_000 + 10 * n, 10)
+    for name, sentences in shards.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("".join(f"{sentence}\n" for sentence in sentences))
+    return Lm1b(folder, numbered(0, 60), numbered(1_000, 10), numbered(1_010, 10))
+
+
+def test_splits_are_those_of_the_shards(lm1b: Lm1b) -> None:
     data = load_dataset("lm1b", form=FORM, folder=lm1b.folder)
     assert data.form == FORM
     assert texts(data, data.train) == lm1b.training
@@ -39,7 +56,7 @@ def test_splits_are_those_of_the_shards(lm1b: Lm1b, texts: Texts) -> None:
     ]
 
 
-def test_sentences_are_cut_in_training_alone(lm1b: Lm1b, texts: Texts) -> None:
+def test_sentences_are_cut_in_training_alone(lm1b: Lm1b) -> None:
     shard = lm1b.folder / HELD_OUT / "news.en.heldout-00000-of-00050"
     long = " ".join(lm1b.validation[:2])
     shard.write_text(f"{shard.read_text()}{long}\n")
@@ -68,7 +85,7 @@ def test_loading_twice_gives_the_same(lm1b: Lm1b, capfd: pytest.CaptureFixture[s
     assert capfd.readouterr().err == ""
     assert second.file_hashes == first.file_hashes
     # What was trained in the one cache is what another machine trains.
-    for path in cache_folder("vocabularies").glob("*/*.model"):
+    for path in cached_vocabularies():
         path.unlink()
     third = load_dataset("lm1b", form=FORM, folder=lm1b.folder)
     assert third.file_hashes == first.file_hashes
@@ -76,7 +93,7 @@ def test_loading_twice_gives_the_same(lm1b: Lm1b, capfd: pytest.CaptureFixture[s
 
 def test_vocabulary_may_be_given(lm1b: Lm1b, tmp_path: Path) -> None:
     first = load_dataset("lm1b", form=FORM, folder=lm1b.folder)
-    path = next(cache_folder("vocabularies").glob("*/*.model")).rename(tmp_path / "own.model")
+    path = cached_vocabularies()[0].rename(tmp_path / "own.model")
     second = load_dataset("lm1b", form=FORM, folder=lm1b.folder, vocabulary=path)
     assert second.file_hashes == first.file_hashes
     with pytest.raises(DbtoolError, match=r"own\.model has 300 tokens, not 400 as the workload"):

@@ -10,12 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbtool.core.errors import DbtoolError, UsageError
-from producers.datasets.text.cache import cache_folder
-from producers.datasets.text.vocabulary import (
-    Vocabulary,
-    load_vocabulary,
-    train_vocabulary,
-)
+from producers.datasets.text.vocabulary import Vocabulary, load_vocabulary, train_vocabulary
+from tests.support.texts import cached_vocabularies
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,10 +63,6 @@ def test_examples_predict_each_token_and_the_end(
             assert vocabulary.decode(tokens[:-1]) == text
 
 
-def test_frequent_words_are_one_token(vocabulary: Vocabulary) -> None:
-    assert len(vocabulary.encode(["The lazy"])[0]) < len("The lazy")
-
-
 def test_processes_train_the_same_at_once() -> None:
     processes = [
         subprocess.Popen([sys.executable, "-c", TRAIN], stdout=subprocess.PIPE, text=True)
@@ -78,14 +70,13 @@ def test_processes_train_the_same_at_once() -> None:
     ]
     printed = [process.communicate(timeout=60)[0].strip() for process in processes]
     assert [process.returncode for process in processes] == [0, 0]
-    kept = list(cache_folder("vocabularies").iterdir())
-    assert len(kept) == 1
-    assert printed == [load_vocabulary(kept[0] / "sentencepiece.model").sha256] * 2
+    (kept,) = cached_vocabularies()
+    assert printed == [load_vocabulary(kept).sha256] * 2
 
 
 def test_damaged_vocabulary_in_the_cache_is_trained_anew() -> None:
     first = train_vocabulary(300, ("kept",), lambda: TEXTS)
-    path = next(cache_folder("vocabularies").glob("*/sentencepiece.model"))
+    (path,) = cached_vocabularies()
     path.write_bytes(path.read_bytes()[:-100])
     assert train_vocabulary(300, ("kept",), lambda: TEXTS).sha256 == first.sha256
     assert load_vocabulary(path).sha256 == first.sha256

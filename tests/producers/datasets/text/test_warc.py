@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dbtool.core.errors import DbtoolError
 from producers.datasets.text.warc import read_records
+from tests.support.texts import wet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,9 +29,7 @@ def payloads(path: Path) -> list[bytes]:
 
 
 @pytest.mark.parametrize("compressed", [False, True])
-def test_pages_come_back_and_can_be_sought(
-    wet: Callable[..., bytes], file: Path, *, compressed: bool
-) -> None:
+def test_pages_come_back_and_can_be_sought(file: Path, *, compressed: bool) -> None:
     content = wet(PAGES, compressed=compressed)
     file.write_bytes(content)
     records = list(read_records(file))
@@ -44,7 +43,7 @@ def test_pages_come_back_and_can_be_sought(
 
 @pytest.mark.parametrize("compressed", [False, True])
 def test_every_truncation_is_refused_unless_between_records(
-    wet: Callable[..., bytes], file: Path, *, compressed: bool
+    file: Path, *, compressed: bool
 ) -> None:
     content = wet(PAGES, compressed=compressed)
     file.write_bytes(content)
@@ -78,16 +77,14 @@ def test_any_bytes_are_refused_in_a_sentence(file: Path, content: bytes) -> None
 
 
 @pytest.mark.parametrize("pages", [3, 30_000])
-def test_archive_compressed_as_a_whole_is_refused(
-    wet: Callable[..., bytes], tmp_path: Path, pages: int
-) -> None:
+def test_archive_compressed_as_a_whole_is_refused(tmp_path: Path, pages: int) -> None:
     path = tmp_path / "whole.warc.wet.gz"
     path.write_bytes(gzip.compress(wet([b"page"] * pages, compressed=False)))
     with pytest.raises(DbtoolError, match=f"compressed as a whole.*`gunzip {path}`"):
         payloads(path)
 
 
-def test_large_records_span_what_is_read_at_once(wet: Callable[..., bytes], tmp_path: Path) -> None:
+def test_large_records_span_what_is_read_at_once(tmp_path: Path) -> None:
     noise = random.Random(0).randbytes(700_000)
     pages = [b"small", noise, b"small again"]
     path = tmp_path / "large.warc.wet.gz"
