@@ -1,4 +1,6 @@
-"""Update rules and their search spaces, through optax, with metaparameters that may be traced.
+"""Update rules with their search spaces, through optax, and learning-rate schedules.
+
+Metaparameters may be traced.
 
 Of the papers (Shallue et al., 2018, section 2.2), with g the gradient and lr the learning rate:
 
@@ -34,7 +36,7 @@ the value and epsilon on one of the logarithm, as Choi et al. (2019) search them
 Shampoo and SOAP are left out: optax 0.2.8 has neither, and the packages that have them for JAX
 are no longer kept up.
 
-A new optimizer is added here.
+A new optimizer or schedule is added here.
 """
 
 from __future__ import annotations
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from producers.search import Metaparameter
 
     Metaparameters = Mapping[str, jax.Array]
+    Schedule = Callable[[Metaparameters, jax.Array], jax.Array]
 
 LEARNING_RATE = "learning_rate"
 
@@ -224,3 +227,31 @@ def optimizer_definition(name: str) -> OptimizerDefinition:
     if name not in OPTIMIZERS:
         raise unknown("optimizer", name, OPTIMIZERS, "dbtool produce --list")
     return OPTIMIZERS[name]
+
+
+def _constant(metaparameters: Metaparameters, step: jax.Array) -> jax.Array:
+    del step
+    return metaparameters[LEARNING_RATE]
+
+
+def _linear_decay(metaparameters: Metaparameters, step: jax.Array) -> jax.Array:
+    """Straight down to learning_rate * end_learning_rate_factor, and kept from then on.
+
+    The end is reached after learning_rate_decay_steps updates (Shallue et al., 2018, appendix).
+    """
+    import jax.numpy as jnp
+
+    progress = jnp.minimum(step / metaparameters["learning_rate_decay_steps"], 1.0)
+    factor = 1.0 - (1.0 - metaparameters["end_learning_rate_factor"]) * progress
+    return metaparameters[LEARNING_RATE] * factor
+
+
+SCHEDULES: dict[str, Schedule] = {"constant": _constant, "linear_decay": _linear_decay}
+"""From the metaparameters and the number of updates made, the learning rate."""
+
+
+def schedule_named(name: str) -> Schedule:
+    """The schedule of that name."""
+    if name not in SCHEDULES:
+        raise unknown("learning-rate schedule", name, SCHEDULES, "dbtool produce --list")
+    return SCHEDULES[name]

@@ -15,9 +15,8 @@ from flax import nnx
 from producers.datasets.forms import GREY_28, ImageForm
 from producers.models.registry import model_definition
 from producers.training.objectives import objective_for
-from producers.training.optimizers import optimizer_definition
+from producers.training.optimizers import optimizer_definition, schedule_named
 from producers.training.pruning import masked
-from producers.training.schedules import schedule_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
 
     from producers.datasets.forms import Form
     from producers.training.objectives import Objective, Totals
-    from producers.training.optimizers import OptimizerDefinition
-    from producers.training.schedules import Schedule
+    from producers.training.optimizers import OptimizerDefinition, Schedule
 
     Metaparameters = Mapping[str, jax.Array]
 

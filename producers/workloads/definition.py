@@ -97,7 +97,7 @@ class Workload:
         source: the data set its examples come from, such as mnist.
         model: a name that `producers.models.registry` knows.
         optimizer: a name that `producers.training.optimizers` knows.
-        schedule: a name that `producers.training.schedules` knows.
+        schedule: likewise.
         search_space: name and range of each metaparameter.
         metric: the column that the goal is about.
         goal: steps to result count up to the first value strictly past it; None where there is

@@ -3,7 +3,7 @@ What do the learning-rate schedules look like?
 A curve a schedule, a point the share of the initial learning rate (y) after a share of the decay's steps (x). The figure
 is computed from formulas and needs no data; goal, trials and release change nothing.
 The paper's names are given; of the formulas below, constant and linear are those that this project trains with
-(producers/training/schedules.py: the end is reached after the decay's steps and kept from then on), cosine is the usual
+(producers/training/optimizers.py: the end is reached after the decay's steps and kept from then on), cosine is the usual
 one, and those of the exponential polynomial, its inverse and the exponential were chosen to fit their names rather than
 taken from the paper: with s the share of the steps and e the end factor,
     exponential polynomial            e + (1 - e) (1 - s)^p     falls at first

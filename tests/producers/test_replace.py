@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dbtool.core.errors import UsageError
 from producers.datasets.forms import GREY_28, TextForm
 from producers.datasets.made_up import write_made_up
+from producers.datasets.text.vocabulary import train_vocabulary
 from producers.workloads.registry import WORKLOADS, find_workloads
 from producers.workloads.replace import Replacement, parse_replacement, replace_data, replaced
 from tests.support.sweeps import planned, studies_of
@@ -200,28 +201,7 @@ def test_other_data_sets_of_the_plan_stay_their_own(plan: Path) -> None:
     assert (fashion.workload, fashion.replacement) == (WORKLOADS[FASHION], None)
 
 
-def test_batch_sizes_are_those_that_fit_the_folder(plan: Path) -> None:
-    plan.write_text(f'{REPLACE}[[sweep]]\nworkloads = ["{WORKLOAD}"]')
-    # The published sizes below the 88 examples, and all of these, as the published ones end.
-    sizes = [study.batch_size for study in studies_of(plan)]
-    assert sizes == [1, 2, 4, 8, 16, 32, 64, 88]
-
-
-def test_sweeps_may_share_a_workload_on_the_folder(plan: Path) -> None:
-    twice = SWEEP.replace("[8]", "[16]")
-    plan.write_text(f"{REPLACE}{SWEEP}{twice}")
-    assert [study.batch_size for study in studies_of(plan)] == [8, 16]
-    plan.write_text(f"{REPLACE}{SWEEP}{SWEEP}")
-    with pytest.raises(
-        UsageError, match=r"\[\[sweep\]\] 2: replaced/mine/fc_64_64_64/sgd at batch"
-    ):
-        studies_of(plan)
-
-
 def test_vocabulary_is_that_of_the_option(plan: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from producers.datasets.forms import TextForm
-    from producers.datasets.text.vocabulary import train_vocabulary
-
     monkeypatch.setenv("XDG_CACHE_HOME", str(plan.parent / "cache"))
     write_made_up("brown", plan.parent / "sentences")
     sentences = (plan.parent / "sentences/ca01").read_text().splitlines()

@@ -16,10 +16,16 @@ from dbtool.core.errors import DbtoolError
 from producers.devices import join_hosts
 from producers.training.checkpoints import Checkpoints
 from producers.training.hosts import from_first, is_first
-from tests.support.blocks import CountedSource, compiled, rows, splits_of, train
+from tests.support.blocks import (
+    CountedSource,
+    StoppingCheckpoints,
+    compiled,
+    rows,
+    splits_of,
+    train,
+)
 
 if TYPE_CHECKING:
-    from producers.training.progress import Progress
     from tests.support.blocks import Rows
 
 NEVER = 1e9
@@ -45,15 +51,6 @@ CASES: dict[str, dict[str, Any]] = {
 }
 RESUMED = "resumed"
 STOPPED_AT = 4
-
-
-class StoppingCheckpoints(Checkpoints):
-    """Saves after every call, and ends training at a step as a kill would."""
-
-    def save_when_due(self, progress: Progress) -> None:
-        self.save(progress)
-        if progress.step == STOPPED_AT:
-            raise KeyboardInterrupt
 
 
 def main() -> None:
@@ -92,9 +89,9 @@ def _resumed_rows(folder: Path) -> Rows:
     """The rows of the diverging case, stopped in the middle and resumed."""
     case = CASES["diverging"]
     try:
-        stopping = StoppingCheckpoints(folder, "block", NEVER)
+        stopping = StoppingCheckpoints(folder, "block", STOPPED_AT)
         train("fc", devices=DEVICES, checkpoints=stopping, **case)
-    except KeyboardInterrupt:
+    except InterruptedError:
         resumed = Checkpoints(folder, "block", NEVER)
         return rows(train("fc", devices=DEVICES, checkpoints=resumed, **case))
     raise AssertionError("training has not stopped")

@@ -33,9 +33,9 @@ def texts(data: Dataset, examples: Examples) -> list[str]:
     """The texts of examples, decoded from their targets by the one vocabulary of the cache."""
     vocabulary = load_vocabulary(cached_vocabularies()[0])
     assert data.file_hashes["vocabulary"] == vocabulary.sha256
-    in_memory = isinstance(examples, Split)
-    read = examples if in_memory else examples.read(np.arange(len(examples)), None)
-    rows = read.targets.tolist()
+    if not isinstance(examples, Split):
+        examples = examples.read(np.arange(len(examples)), None)
+    rows = examples.targets.tolist()
     # The end of a text that was cut is not there.
     ends = [row.index(2) if 2 in row else len(row) for row in rows]
     return [vocabulary.decode(row[:end]) for row, end in zip(rows, ends, strict=True)]

@@ -14,8 +14,7 @@ from dbtool.core.errors import UsageError
 from producers.datasets.forms import ImageForm
 from producers.models.ghost_batch_norm import GhostBatchNorm
 from producers.training.objectives import objective_for
-from producers.training.optimizers import optimizer_definition
-from producers.training.schedules import schedule_named
+from producers.training.optimizers import optimizer_definition, schedule_named
 from producers.training.step import Trainer
 
 if TYPE_CHECKING:

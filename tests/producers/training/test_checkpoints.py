@@ -19,7 +19,14 @@ import pytest
 
 from dbtool.core.errors import DbtoolError
 from producers.training.checkpoints import CHECKPOINT_PREFIX, Checkpoints
-from tests.support.blocks import TRIALS, assert_columns_close, assert_same_columns, compiled, train
+from tests.support.blocks import (
+    TRIALS,
+    StoppingCheckpoints,
+    assert_close,
+    assert_same,
+    compiled,
+    train,
+)
 from tests.support.checkpointed import BLOCK, EVALUATIONS, STEPS, block_rows
 
 if TYPE_CHECKING:
@@ -101,7 +108,7 @@ def test_a_killed_block_goes_on_bit_for_bit(
     assert STEPS // 2 <= last_step(tmp_path) < STEPS
     # What goes on does so from there: with its states gone wrong the rows would be others.
     finished(start(tmp_path, file, as_here))
-    assert_same_columns(dict(np.load(file)), undisturbed)
+    assert_same(dict(np.load(file)), undisturbed)
     (folder,) = tmp_path.glob(f"{CHECKPOINT_PREFIX}*")
     assert sorted(path.name for path in folder.iterdir()) == [str(STEPS), f"{STEPS}.sha256"]
     Checkpoints(tmp_path, BLOCK, NEVER).remove()
@@ -127,28 +134,15 @@ def test_kills_at_random_moments_change_nothing(tmp_path: Path) -> None:
         kill(process)
         assert len(list(folder.glob(f"{CHECKPOINT_PREFIX}*"))) == 1
     assert kills >= 3
-    assert_same_columns(dict(np.load(file)), dict(np.load(undisturbed)))
-
-
-class Stopped(Exception):  # noqa: N818 - it is no error
-    pass
-
-
-class StoppingCheckpoints(Checkpoints):
-    """Saves after every call and stops at a step, as a kill would."""
-
-    def save_when_due(self, progress: Progress) -> None:
-        self.save(progress)
-        if progress.step == STEPS // 2:
-            raise Stopped
+    assert_same(dict(np.load(file)), dict(np.load(undisturbed)))
 
 
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the checkpoint of a block that was stopped."""
     folder: Path = tmp_path_factory.mktemp("stopped")
-    with pytest.raises(Stopped):
-        block_rows(StoppingCheckpoints(folder, BLOCK, NEVER))
+    with pytest.raises(InterruptedError):
+        block_rows(StoppingCheckpoints(folder, BLOCK, STEPS // 2))
     return folder
 
 
@@ -170,9 +164,7 @@ def test_a_block_goes_on_with_other_devices(copied: Path, undisturbed: Rows) -> 
         evaluations=EVALUATIONS,
         checkpoints=Checkpoints(copied, BLOCK, NEVER),
     )
-    (table,) = record.tables(list(range(TRIALS)))
-    found = {name: table[name].to_numpy() for name in table.column_names}
-    assert_columns_close(found, undisturbed, 1e-4)
+    assert_close(record, undisturbed)
 
 
 def restored(folder: Path, block: object = BLOCK) -> Progress | None:
@@ -242,7 +234,7 @@ def test_a_full_disk_leaves_the_checkpoint_before_and_training_goes_on(
 ) -> None:
     file = tmp_path / "rows.npz"
     told = finished(start(tmp_path, file, as_here, "full"))
-    assert_same_columns(dict(np.load(file)), undisturbed)
+    assert_same(dict(np.load(file)), undisturbed)
     assert last_step(tmp_path) == 2
     sentences = re.findall(r"RuntimeWarning: (cannot save .*); training goes on without it", told)
     assert len(sentences) > 1

@@ -14,19 +14,12 @@ import pytest
 
 from dbtool.core.errors import UsageError
 from producers.devices import join_hosts
-from tests.support.blocks import (
-    OTHER_EXAMPLES,
-    assert_columns_close,
-    assert_same_columns,
-    rows,
-    train,
-)
+from tests.support.blocks import OTHER_EXAMPLES, assert_close, assert_same, train
 from tests.support.host_process import CASES, DIVERGING, MANY_CALLS, PROCESSES, RESUMED
 
 if TYPE_CHECKING:
     from tests.support.blocks import Rows
 
-TOLERANCE = 1e-4
 PATIENCE = 600.0
 EXAMPLES_OF_A_TRIAL = 12 * 16
 QUICK = "one trial on all"
@@ -105,17 +98,17 @@ def measurements(found: Rows) -> Rows:
 def test_processes_agree_with_a_process_alone(found: list[Rows], case: str) -> None:
     settings = CASES["diverging" if case == RESUMED else case]
     same: dict[str, Any] = {each: settings.get(each) for each in ("diverging", "evaluations")}
-    alone = rows(train("fc", shared=settings.get("shared", False), **same))
+    alone = train("fc", shared=settings.get("shared", False), **same)
     for of_process in found:
-        assert_columns_close(measurements(of_process), alone, TOLERANCE)
-    assert_same_columns(*(measurements(of_process) for of_process in found))
+        assert_close(measurements(of_process), alone)
+    assert_same(*(measurements(of_process) for of_process in found))
 
 
 @pytest.mark.slow
 def test_what_was_resumed_is_bit_for_bit_what_was_not_stopped(
     others: list[dict[str, Rows]],
 ) -> None:
-    assert_same_columns(others[0][RESUMED], measurements(others[0]["diverging"]))
+    assert_same(others[0][RESUMED], measurements(others[0]["diverging"]))
 
 
 @cases(QUICK, "micro-batches", "trials apart")

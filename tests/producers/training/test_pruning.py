@@ -23,14 +23,14 @@ from producers.training.step import trainer
 from producers.training.weight_matrices import weight_matrices
 from tests.support.blocks import (
     PROBLEMS,
+    TOLERANCE,
     TRAINING_EXAMPLES,
     TRIALS,
-    LastStates,
     assert_close,
     compiled,
     made_up_split,
     rows,
-    train,
+    train_to_states,
 )
 
 if TYPE_CHECKING:
@@ -151,7 +151,6 @@ def test_weight_matrices_are_told_by_axes_and_names() -> None:
 
 
 SPARSITY = 0.9
-TOLERANCE = 1e-4
 TRAINER = PROBLEMS["fc"].trainer
 SHAPES = jax.eval_shape(TRAINER.start, jax.ShapeDtypeStruct((), jnp.uint32)).parameters
 
@@ -159,15 +158,9 @@ SHAPES = jax.eval_shape(TRAINER.start, jax.ShapeDtypeStruct((), jnp.uint32)).par
 @functools.cache
 def trained(sparsity: float, devices: int = 1, devices_a_trial: int = 1) -> Any:
     """The record, and the states after the last step."""
-    last = LastStates()
-    record = train(
-        "fc",
-        devices=devices,
-        devices_a_trial=devices_a_trial,
-        sparsity=sparsity,
-        checkpoints=last,
+    return train_to_states(
+        "fc", devices=devices, devices_a_trial=devices_a_trial, sparsity=sparsity
     )
-    return record, last.states
 
 
 @functools.cache
@@ -220,17 +213,16 @@ def test_pruned_weights_stay_zero_and_the_masks_as_they_were() -> None:
 
 
 def test_biases_are_pruned_where_the_workload_says_so() -> None:
-    last = LastStates()
-    train("fc", sparsity=SPARSITY, prune_biases=True, checkpoints=last)
+    _, states = train_to_states("fc", sparsity=SPARSITY, prune_biases=True)
     matrices = jax.tree.leaves(weight_matrices(SHAPES))
-    parameters = jax.tree.leaves(last.states.parameters)
+    parameters = jax.tree.leaves(states.parameters)
     # They start at zero, and stay there.
     assert not any(
         array.any() for array, matrix in zip(parameters, matrices, strict=True) if not matrix
     )
     kept = round(0.1 * (784 * 16 + 16 + 16 * 10 + 10))
     for trial in range(TRIALS):
-        assert weights_of(last.states.masks, trial).sum() == kept
+        assert weights_of(states.masks, trial).sum() == kept
 
 
 @pytest.mark.slow
@@ -239,7 +231,7 @@ def test_devices_that_share_a_trial_prune_the_same_weights() -> None:
     for trial in range(TRIALS):
         ours, theirs = (weights_of(each[1].masks, trial) for each in (found, expected))
         np.testing.assert_array_equal(ours, theirs)
-    assert_close(found[0], expected[0], TOLERANCE)
+    assert_close(found[0], expected[0])
 
 
 def test_a_sparse_network_learns_otherwise_than_a_dense_one() -> None:

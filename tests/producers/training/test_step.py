@@ -13,8 +13,7 @@ from flax import nnx
 from dbtool.core.errors import UsageError
 from producers.datasets.forms import CIFAR_10, IMAGENET, ImageForm
 from producers.training.objectives import objective_for
-from producers.training.optimizers import optimizer_definition
-from producers.training.schedules import schedule_named
+from producers.training.optimizers import optimizer_definition, schedule_named
 from producers.training.step import Trainer, trainer
 
 LEARNING_RATE = 0.3
@@ -159,19 +158,18 @@ def test_initial_weights_follow_from_the_seed_alone() -> None:
     assert float(kernel.std()) == pytest.approx(784**-0.5, rel=0.05)
 
 
-def test_constant_schedule_keeps_the_learning_rate() -> None:
-    schedule = schedule_named("constant")
-    assert schedule({"learning_rate": jnp.float32(0.5)}, jnp.int32(10**6)) == 0.5
-
-
-@pytest.mark.parametrize(("step", "expected"), [(0, 0.8), (50, 0.44), (100, 0.08), (500, 0.08)])
-def test_linear_decay_goes_straight_to_its_end(step: int, expected: float) -> None:
+@pytest.mark.parametrize(
+    ("schedule", "step", "expected"),
+    [("constant", 10**6, 0.8)]
+    + [("linear_decay", *each) for each in ((0, 0.8), (50, 0.44), (100, 0.08), (500, 0.08))],
+)
+def test_schedules_by_hand(schedule: str, step: int, expected: float) -> None:
     metaparameters = {
         "learning_rate": jnp.float32(0.8),
         "end_learning_rate_factor": jnp.float32(0.1),
         "learning_rate_decay_steps": jnp.float32(100),
     }
-    value = schedule_named("linear_decay")(metaparameters, jnp.int32(step))
+    value = schedule_named(schedule)(metaparameters, jnp.int32(step))
     assert float(value) == pytest.approx(expected, rel=1e-6)
 
 

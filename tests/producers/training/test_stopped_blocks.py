@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 from producers.training.checkpoints import Checkpoints
 from producers.training.progress import Slots
 from producers.training.stopping import FirstToGoal, Goal
-from tests.support.blocks import TRIALS, Rows, assert_same, assert_same_columns, rows, train
+from tests.support.blocks import TRIALS, Rows, StoppingCheckpoints, assert_same, rows, train
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from producers.training.block_record import BlockRecord
-    from producers.training.progress import Progress
 
 EVALUATIONS = {step: step % 12 == 0 for step in range(0, 25, 2)}
 METRIC = "val_cross_entropy_error"
@@ -93,17 +92,6 @@ def test_trials_far_from_the_goal_are_evaluated_with_everyone_alone() -> None:
     assert set(evaluated) == {0, 12, 24}
 
 
-class _StopAt(Checkpoints):
-    """Saves after every call, and stops before an evaluation that drops trials, as a kill would."""
-
-    at = 4
-
-    def save_when_due(self, progress: Progress) -> None:
-        super().save_when_due(progress)
-        if progress.step == self.at:
-            raise InterruptedError
-
-
 def test_a_stopped_block_goes_on_with_what_its_rule_had_seen(whole: Rows, tmp_path: Path) -> None:
     def trained(checkpoints: Checkpoints | None) -> BlockRecord:
         return train(
@@ -118,9 +106,10 @@ def test_a_stopped_block_goes_on_with_what_its_rule_had_seen(whole: Rows, tmp_pa
     # Otherwise the test would pass with a rule that starts anew.
     assert "INCOMPLETE" in [undisturbed.status(trial) for trial in range(TRIALS)]
     with pytest.raises(InterruptedError):
-        trained(_StopAt(tmp_path, "made up", 0.0))
+        # Before an evaluation that drops trials.
+        trained(StoppingCheckpoints(tmp_path, "made up", 4))
     again = trained(Checkpoints(tmp_path, "made up", 1e9))
-    assert_same_columns(rows(again), rows(undisturbed))
+    assert_same(again, undisturbed)
     for trial in range(TRIALS):
         assert again.status(trial) == undisturbed.status(trial)
         assert again.steps(trial) == undisturbed.steps(trial)
@@ -193,12 +182,10 @@ def test_the_third_past_the_goal_ends_it_where_three_have_to_be() -> None:
     assert not rule.ended
     observe(rule, 30, {0: 0.02, 3: 0.02})
     assert rule.ended
-
-
-def test_no_more_can_reach_the_goal_than_there_are() -> None:
-    rule = FirstToGoal(ERROR, 1, everyone=[], reaching=3)
-    observe(rule, 10, {0: 0.02})
-    assert rule.ended
+    # No more can be past it than there are.
+    alone = FirstToGoal(ERROR, 1, everyone=[], reaching=3)
+    observe(alone, 10, {0: 0.02})
+    assert alone.ended
 
 
 def test_a_trial_is_dropped_when_the_leader_was_ahead_four_times_as_fast() -> None:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from producers.datasets import Split
     from producers.training.block_record import BlockRecord
 
-TOLERANCE = 1e-4
 # Two of the four trials end at once, one later, so that the block shrinks while others are read.
 DIVERGING = {0: 1e30, 1: 1e30, 2: 300.0}
 
@@ -69,7 +68,7 @@ def test_curves_do_not_depend_on_how_much_is_read_at_a_time(
 def test_several_devices_read_what_one_does() -> None:
     splits = splits_of(compiled("fc", 8, 4, 1, False, None), streamed=True)
     record = train("fc", devices=8, devices_a_trial=4, splits=splits)
-    assert_close(record, in_memory(False, False), TOLERANCE)
+    assert_close(record, in_memory(False, False))
     assert isinstance(splits.training, CountedSource)
     assert len(splits.training.drawn) == 4 * 16 * 12
 
@@ -97,7 +96,7 @@ def test_augmentation_follows_from_the_seed_alone() -> None:
     augmented = train("fc", streamed=True, augmentation=True)
     assert_same(train("fc", streamed=True, augmentation=True), augmented)
     eight = train("fc", devices=8, devices_a_trial=4, streamed=True, augmentation=True)
-    assert_close(eight, augmented, TOLERANCE)
+    assert_close(eight, augmented)
     losses = rows(augmented)["batch_cross_entropy_error"]
     others = rows(in_memory(False, False))["batch_cross_entropy_error"]
     assert (losses[1:13] != others[1:13]).all()
