@@ -6,6 +6,7 @@ of a plan file, too. None stands for what was not given.
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003 (msgspec evaluates the annotations)
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from producers.sweep.slices import Slice
+from dbtool.core.errors import UsageError
 
 if TYPE_CHECKING:
     from producers.lockstep.rule import LockstepRule
@@ -22,6 +23,7 @@ DEFAULT_TRIALS = 100
 _LARGEST = sys.float_info.max
 _OF_LOCKSTEP = ("dropping", "reaching")
 _OF_WINDOW = ("wide_trials", "wide_at")
+_SLICE = re.compile(r"(\d{1,9})/(\d{1,9})", re.ASCII)
 
 _Text = Annotated[str, Meta(pattern=r"\S")]
 _Natural = Annotated[int, Meta(ge=0, le=2**63 - 1, description="a whole number from 0")]
@@ -212,6 +214,47 @@ class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise ValueError(
                 "goal is for data that replace names: registered workloads have goals of their own"
             )
+
+
+@dataclass(frozen=True)
+class Slice:
+    """One of so many shares of a sweep.
+
+    Attributes:
+        number: from 1 to count.
+        count: how many shares there are.
+    """
+
+    number: int
+    count: int
+
+    @classmethod
+    def parse(cls, text: str) -> Slice:
+        """The slice that is written as in 3/16.
+
+        Raises:
+            UsageError: when it is written otherwise, or there is no such slice.
+        """
+        written = _SLICE.fullmatch(text.strip())
+        if written is None:
+            raise UsageError(
+                f"slice {text!r} is not a number, a stroke and how many slices there are; "
+                "give the third of sixteen as --slice 3/16"
+            )
+        number, count = int(written[1]), int(written[2])
+        if not 1 <= number <= count:
+            raise UsageError(
+                f"there is no slice {text.strip()}: with --slice I/N, I goes from 1 to N, "
+                "as the tasks of `sbatch --array=1-N` do"
+            )
+        return cls(number, count)
+
+    def has(self, block: int) -> bool:
+        """Whether the slice trains the sweep's block of that number, counted from 1."""
+        return (block - self.number) % self.count == 0
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count}"
 
 
 class SweepOptions(Struct, frozen=True, kw_only=True):

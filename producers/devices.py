@@ -19,15 +19,19 @@ _PROCESSES, _PROCESS = "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
 _LIBRARIES = ("jax", "jaxlib", "flax", "optax", "numpy", "scipy")
 
 
-def configure_devices() -> None:
+def configure_devices(cores: int | None = None) -> None:
     """Lets JAX see every CPU core as a device of its own, so that cores train different trials.
 
     Has to run before JAX first looks for devices; a process that has already done so keeps them.
+
+    Args:
+        cores: how many; None for all that this process may use.
     """
     import jax
 
-    has_affinity = hasattr(os, "sched_getaffinity")
-    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    if cores is None:
+        has_affinity = hasattr(os, "sched_getaffinity")
+        cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
     try:
         jax.config.update("jax_num_cpu_devices", cores)
     except RuntimeError:

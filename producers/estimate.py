@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import jax
 import jax.numpy as jnp
 
+from producers.datasets.permutation import HOLDING_OUT
 from producers.sweep.tasks import held_index, next_blocks
 from producers.training.step import trainer
 
@@ -27,8 +28,8 @@ _SHARE_OF_PEAK = 0.5
 _LEAST_SECONDS_A_STEP = 5e-6
 _BYTES_A_ROW = 4.5
 
-# Of data sets whose workloads say what is held out for validation.
-_TEST = {"mnist": 10_000, "fashion_mnist": 10_000, "cifar_10": 10_000}
+# Examples of the test of the data sets of HOLDING_OUT.
+_TEST = 10_000
 # Examples of validation and test of the other data sets; of Open Images in the paper.
 _HELD_OUT = {
     "imagenet": (50_000, 50_045),
@@ -103,8 +104,8 @@ def held_out_examples(workload: Workload) -> tuple[int, int]:
     if workload.replaces is not None:
         share = max(1, workload.train_examples // _SHARE_HELD_OUT)
         return share, share
-    if workload.source in _TEST:
-        return workload.held_out.examples, _TEST[workload.source]
+    if workload.source in HOLDING_OUT:
+        return workload.held_out.examples, _TEST
     halves = 2 if workload.subset == "half_classes" else 1
     validation, test = _HELD_OUT[workload.source]
     return validation // halves, test // halves

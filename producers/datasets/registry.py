@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from dbtool.core.errors import UsageError, unknown
-from producers.datasets.permutation import RANDOM_5_000
+from producers.datasets.permutation import HOLDING_OUT, RANDOM_5_000
 from producers.datasets.split import Request
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ LOADERS = {
 """The module and function that load each data set; imported when they are called."""
 
 _WITH_SUBSETS = {"imagenet"}
-_WITH_HELD_OUT = {"mnist", "fashion_mnist", "cifar_10"}
 
 
 def load_dataset(source: str, **wanted: Any) -> Dataset:
@@ -53,7 +52,7 @@ def load_dataset(source: str, **wanted: Any) -> Dataset:
             f"{source} has no subset {request.subset!r}; only imagenet has some: half_classes and"
             " half_images"
         )
-    if request.held_out != RANDOM_5_000 and source not in _WITH_HELD_OUT:
+    if request.held_out != RANDOM_5_000 and source not in HOLDING_OUT:
         raise UsageError(
             f"which examples {source} holds out cannot be chosen; only mnist, fashion_mnist and"
             " cifar_10 leave the choice"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from producers.sweep.slices import Slice
+    from producers.configuration import Slice
 
 _LOCK = ".lock"
 # Others hold a lock for a moment to see whether anybody does.

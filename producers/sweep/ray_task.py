@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import dbtool
 from dbtool.core.errors import DbtoolError
 from dbtool.core.shards import write_shard
+from producers.devices import configure_devices
 
 if TYPE_CHECKING:
     from producers.configuration import SweepOptions
@@ -51,7 +52,12 @@ def train_block_of(
         DbtoolError: when this node has other versions of the libraries, or training fails.
     """
     _refuse_other_versions(expected_versions)
-    _limit_devices(options)
+    # XLA starts so many threads; has to be there before JAX looks for devices.
+    os.environ["NPROC"] = str(options.cpus_per_task)
+    # Ray limits the GPUs only where it gives some.
+    if not options.gpus_per_task:
+        os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    configure_devices(options.cpus_per_task)
     from producers.training.hosts import is_first
 
     session = _session_of(study, options)
@@ -87,18 +93,3 @@ def _refuse_other_versions(expected: dict[str, str]) -> None:
                 f"the Ray node {platform.node()} has {name} {version}, and the sweep was started "
                 f"with {expected[name]}; install the same versions on every node"
             )
-
-
-def _limit_devices(options: SweepOptions) -> None:
-    """Keeps JAX to the cores and GPUs of the task; Ray limits the GPUs only where it gives some."""
-    # XLA starts so many threads; has to be there before JAX looks for devices.
-    os.environ["NPROC"] = str(options.cpus_per_task)
-    if not options.gpus_per_task:
-        os.environ.setdefault("JAX_PLATFORMS", "cpu")
-    import jax
-
-    try:
-        jax.config.update("jax_num_cpu_devices", options.cpus_per_task)
-    except RuntimeError:
-        # An earlier task of this worker, which had the same cores, set it.
-        return

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from producers.datasets.forms import GREY_28
-from producers.datasets.permutation import RANDOM_5_000
+from producers.datasets.permutation import HOLDING_OUT, RANDOM_5_000
 from producers.search import SCRAMBLED, search_space_json
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ class Workload:
         return described
 
 
-_EXACT_SIZES = {"mnist", "fashion_mnist", "cifar_10", "brown"}
+_EXACT_SIZES = {*HOLDING_OUT, "brown"}
 
 # Recorded whether or not they hold their defaults.
 _FIRST_RULES = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import TYPE_CHECKING, Any
 
+from producers.datasets.permutation import HOLDING_OUT
 from producers.models.registry import model_definition
 from producers.workloads.definition import BATCH_SIZE_STUDY, SPARSITY_STUDY
 
@@ -24,8 +25,6 @@ _NOT_NAMED = {
     *("train_examples", "held_out", "augmentation", "dtype", "schedule", "search_space", "sobol"),
     *("form: mean", "form: deviation", "form: by_image"),
 }
-# The loaders of all others say themselves what they hold out.
-_HOLDING_OUT = {"mnist", "fashion_mnist", "cifar_10"}
 _BY_NAME = {BATCH_SIZE_STUDY: "stated", SPARSITY_STUDY: "stated", None: "chosen"}
 
 
@@ -57,7 +56,7 @@ def settings(workload: Workload) -> list[Setting]:
     graded = of_model | {"held_out: examples": "recalled"} | dict(workload.certainty)
     found: list[Setting] = []
     for whole in _SETTINGS:
-        if whole != "held_out" or workload.source in _HOLDING_OUT:
+        if whole != "held_out" or workload.source in HOLDING_OUT:
             for name, value in _parts(whole, getattr(workload, whole)):
                 grade = _certainty(name, graded, _BY_NAME[workload.paper])
                 found.append(Setting(name, value, grade))

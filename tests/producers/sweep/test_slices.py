@@ -13,9 +13,8 @@ from dbtool.core.contract import study_path
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import unfinished
 from dbtool.core.index import Index
-from producers.configuration import SweepOptions
+from producers.configuration import Slice, SweepOptions
 from producers.sweep.locks import only_writer
-from producers.sweep.slices import Slice
 from producers.sweep.tasks import next_blocks, partition
 from tests.support.sweeps import (
     BATCH_SIZE,

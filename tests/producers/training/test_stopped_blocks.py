@@ -175,6 +175,10 @@ def test_trials_near_the_goal_are_evaluated_more_often_than_the_others() -> None
 
 
 def test_the_third_past_the_goal_ends_it_where_three_have_to_be() -> None:
+    # No more can be past it than there are.
+    alone = FirstToGoal(ERROR, 1, everyone=[], reaching=3)
+    observe(alone, 10, {0: 0.02})
+    assert alone.ended
     rule = FirstToGoal(ERROR, 4, everyone=[], reaching=3)
     observe(rule, 10, {0: 0.02, 1: 0.04})
     # Twice the same trial is one, also where its value gets worse again.
@@ -182,10 +186,6 @@ def test_the_third_past_the_goal_ends_it_where_three_have_to_be() -> None:
     assert not rule.ended
     observe(rule, 30, {0: 0.02, 3: 0.02})
     assert rule.ended
-    # No more can be past it than there are.
-    alone = FirstToGoal(ERROR, 1, everyone=[], reaching=3)
-    observe(alone, 10, {0: 0.02})
-    assert alone.ended
 
 
 def test_a_trial_is_dropped_when_the_leader_was_ahead_four_times_as_fast() -> None:
