@@ -80,13 +80,7 @@ class PairsOfTokens(nnx.Module):
 
 @dataclass(frozen=True)
 class Problem:
-    """What is trained.
-
-    Attributes:
-        trainer: with the optimizer momentum.
-        batch_size: of each step.
-        learning_rate: of the first trial; the others have multiples.
-    """
+    """What is trained with momentum; each trial has a multiple of the first one's learning rate."""
 
     trainer: Trainer
     batch_size: int
@@ -145,11 +139,7 @@ def made_up_split(form: Form, count: int, seed: int) -> Split:
 
 
 class CountedSource:
-    """Examples in memory that are read as if from files, and which have been asked for.
-
-    Attributes:
-        asked: the numbers of the examples of every call, with repetitions.
-    """
+    """Examples in memory that are read as if from files; `drawn` are the numbers of those read."""
 
     def __init__(self, split: Split) -> None:
         self._split = split
@@ -170,11 +160,7 @@ class CountedSource:
 
 
 class LastStates:
-    """Takes the place of checkpoints and keeps the states after the last call.
-
-    Attributes:
-        states: as NumPy arrays.
-    """
+    """Takes the place of checkpoints and keeps the states after the last call."""
 
     def __init__(self) -> None:
         self.states: Any = None
@@ -245,21 +231,9 @@ def train(
     evaluations: Mapping[int, bool] | None = None,
     **options: Any,
 ) -> BlockRecord:
-    """Trains a block.
+    """Trains a block of one of PROBLEMS; options are of `train_block`.
 
-    Args:
-        problem: a name of PROBLEMS.
-        devices: how many devices train.
-        devices_a_trial: how many of these share each batch.
-        lanes: most trials that are vmapped together.
-        shared: whether the trials take the same batches.
-        micro_batch: most examples that pass through the model at a time.
-        streamed: whether examples are read when needed.
-        splits: others than `splits_of` gives.
-        diverging: learning rates of some trials, instead of those of the problem.
-        trials: how many.
-        evaluations: others than EVALUATIONS.
-        options: of `train_block`.
+    The learning rates of the trials in `diverging` are those given there.
     """
     program = compiled(problem, devices, devices_a_trial, lanes, shared, micro_batch)
     rate = PROBLEMS[problem].learning_rate

@@ -43,6 +43,7 @@ TRAIN_EXAMPLES = 88
 """Of the 96 that `write_made_up` writes in the format of MNIST, one in twelve is held out."""
 BATCH_SIZE = 8
 STEPS = 30
+CONSOLE_SCRIPT = str(Path(sys.executable).with_name("dbtool"))
 
 
 def small_study(
@@ -52,14 +53,7 @@ def small_study(
     learning_rates: tuple[float, float] = (1e-4, 1.0),
     shared_batches: bool = False,
 ) -> StudyPlan:
-    """A study of a narrow network on made-up images at a small batch size.
-
-    Args:
-        seed: the sweep's.
-        steps: of each trial.
-        learning_rates: the ends of their range; with the default no trial diverges.
-        shared_batches: whether the trials take the same batches.
-    """
+    """A study of a narrow network on made-up images; with the default rates no trial diverges."""
     rule = EvaluationRule(4, other_splits_every=3, examples_between=3 * BATCH_SIZE)
     workload = replaced(WORKLOADS[WORKLOAD], DATA, GREY_28, TRAIN_EXAMPLES, goal=None)
     space = (("learning_rate", Range(*learning_rates, "LOG_SCALE")),)
@@ -105,19 +99,9 @@ def sweep(
     stop_after: int | None = None,
     **options: Any,
 ) -> list[tuple[int, ...]]:
-    """Runs a sweep in this process; returns the blocks of trials that it trained.
+    """Runs a sweep in this process, in blocks of 2 unless the options say otherwise.
 
-    Args:
-        study: one of `small_study`.
-        out: where its shards go.
-        data: a folder of images in the format of MNIST.
-        trials: at least so many are trained.
-        feasible: trials are added until so many are not INFEASIBLE.
-        stop_after: so many shards; None for all of them.
-        options: of the sweep, in blocks of 2 unless they say otherwise.
-
-    Raises:
-        StoppedError: after so many shards.
+    Returns the blocks of trials that it trained; raises StoppedError after `stop_after` of them.
     """
     return sweep_all(
         [replace(study, least_trials=trials, feasible_trials=feasible)],
@@ -197,8 +181,13 @@ def unlisted(out: Path) -> list[Path]:
 
 def statuses(out: Path, study: tuple[str, int] | None = None) -> dict[int, str]:
     """The status of every trial of a study, the only one unless given, each in one shard alone."""
-    paths = shards(out) if study is None else of_study(out, *study)
-    found = [trial for path in paths for trial in read_footer(path).trials]
+    folders = {path.parent for path in shards(out)} if study is None else {out / study_path(*study)}
+    found = [
+        trial
+        for path in shards(out)
+        if path.parent in folders
+        for trial in read_footer(path).trials
+    ]
     assert len({trial.trial_id for trial in found}) == len(found), "a trial was trained twice"
     return {trial.trial_id: trial.status for trial in found}
 
@@ -207,11 +196,6 @@ def definition_of(workload: Workload) -> dict[str, Any]:
     """A workload's definition after a trip through JSON."""
     decoded: dict[str, Any] = json.loads(json.dumps(workload.definition()))
     return decoded
-
-
-def of_study(out: Path, workload: str, batch_size: int) -> list[Path]:
-    """The shards of a study of a release folder."""
-    return [path for path in shards(out) if path.parent == out / study_path(workload, batch_size)]
 
 
 def in_place_of_mnist(data: Path) -> tuple[str, str]:
@@ -230,7 +214,7 @@ def fast_start(compiled: Path) -> dict[str, str]:
 def produce(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Runs `dbtool produce` as a user does; variables are added to the environment."""
     return subprocess.run(
-        [console_script(), "produce", *map(str, words)],
+        [CONSOLE_SCRIPT, "produce", *map(str, words)],
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
@@ -242,14 +226,9 @@ def produce(*words: str | Path, **environment: str) -> subprocess.CompletedProce
 def start_produce(*words: str | Path, **environment: str) -> subprocess.Popen[str]:
     """Starts `dbtool produce` and leaves it running."""
     return subprocess.Popen(
-        [console_script(), "produce", *map(str, words)],
+        [CONSOLE_SCRIPT, "produce", *map(str, words)],
         env={**os.environ, **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-def console_script() -> str:
-    """The installed `dbtool`."""
-    return str(Path(sys.executable).with_name("dbtool"))

@@ -15,9 +15,9 @@ from dbtool.core.contract import study_path
 from dbtool.core.manifest import is_release, read_manifest
 from tests.support.sweeps import (
     BATCH_SIZE,
+    CONSOLE_SCRIPT,
     TRAINED,
     WORKLOAD,
-    console_script,
     footer,
     in_place_of_mnist,
     produce,
@@ -182,7 +182,7 @@ def test_questions_are_answered_while_a_sweep_is_in_progress(
             assert time.monotonic() < patience, "no shard is listed"
             time.sleep(0.01)
         process.send_signal(signal.SIGSTOP)
-        question = [console_script(), "steps", TRAINED, "--goal", "0.95", "--format", "jsonl"]
+        question = [CONSOLE_SCRIPT, "steps", TRAINED, "--goal", "0.95", "--format", "jsonl"]
         answer = subprocess.run(
             [*question, "--db", str(out)], capture_output=True, text=True, check=False
         )
@@ -263,7 +263,7 @@ def test_data_set_that_is_nowhere_names_how_to_get_it(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_bar_on_a_terminal_reaches_its_end(made_up_mnist: Path, tmp_path: Path) -> None:
-    words = [console_script(), "produce", *SMALL, "--trials", "4", "--block", "2"]
+    words = [CONSOLE_SCRIPT, "produce", *SMALL, "--trials", "4", "--block", "2"]
     data = ["--out", str(tmp_path), *in_place_of_mnist(made_up_mnist)]
     code, text = run_on_terminal([*words, *data], columns=160)
     assert code == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -36,23 +35,23 @@ def ends(space: object) -> tuple[float, float]:
     return space.minimum, space.maximum
 
 
-def test_a_window_of_the_learning_rate_is_a_decade_and_a_half() -> None:
-    found = SGD.around(optimum(64, learning_rate=0.1), 64)
-    assert ends(found["learning_rate"]) == pytest.approx((0.1 * 10**-0.75, 0.1 * 10**0.75))
-
-
-def test_a_window_moves_with_the_square_root_of_the_batch_size() -> None:
-    low, high = ends(SGD.around(optimum(64, learning_rate=0.1), 256)["learning_rate"])
-    assert math.sqrt(low * high) == pytest.approx(0.2)
-    low, high = ends(SGD.around(optimum(64, learning_rate=0.1), 16)["learning_rate"])
-    assert math.sqrt(low * high) == pytest.approx(0.05)
-
-
-def test_a_window_ends_where_the_search_space_does() -> None:
-    assert ends(SGD.around(optimum(1, learning_rate=9.0), 4)["learning_rate"])[1] == 10.0
-    # Beyond the space altogether there is half a window at its end.
-    low, high = ends(SGD.around(optimum(1, learning_rate=9.0), 10_000)["learning_rate"])
-    assert (low, high) == pytest.approx((10 * 10**-0.75, 10.0))
+@pytest.mark.parametrize(
+    ("at", "rate", "to", "expected"),
+    [
+        (64, 0.1, 64, (0.1 * 10**-0.75, 0.1 * 10**0.75)),
+        # It moves with the square root of the batch size.
+        (64, 0.1, 256, (0.2 * 10**-0.75, 0.2 * 10**0.75)),
+        (64, 0.1, 16, (0.05 * 10**-0.75, 0.05 * 10**0.75)),
+        # It ends where the search space does; beyond that there is half a window at its end.
+        (1, 9.0, 4, (10 * 10**-0.75, 10.0)),
+        (1, 9.0, 10_000, (10 * 10**-0.75, 10.0)),
+    ],
+)
+def test_a_window_of_the_learning_rate_is_a_decade_and_a_half(
+    at: int, rate: float, to: int, expected: tuple[float, float]
+) -> None:
+    found = SGD.around(optimum(at, learning_rate=rate), to)
+    assert ends(found["learning_rate"]) == pytest.approx(expected)
 
 
 def test_with_momentum_the_window_is_of_the_effective_learning_rate() -> None:
@@ -197,20 +196,22 @@ def test_widening_ends(rate: float, to: int) -> None:
 FC = WORKLOADS["mnist/fc_64_64_64/sgd"]
 
 
-def test_studies_are_searched_outwards_from_the_widely_searched_one() -> None:
-    chain = LockstepRule(wide_at=64).neighbours([1, 16, 64, 256, 1024])
-    assert list(chain.items()) == [(64, None), (16, 64), (1, 16), (256, 64), (1024, 256)]
-
-
-def test_the_closest_batch_size_is_searched_widely() -> None:
-    # On the scale of doublings 16 is closer to 64 than 512 is.
-    assert LockstepRule(wide_at=64).neighbours([512, 16]) == {16: None, 512: 16}
-    assert LockstepRule(wide_at=64).neighbours([8]) == {8: None}
-
-
-def test_without_windows_every_study_is_searched_widely() -> None:
-    rule = LockstepRule(window=False)
-    assert rule.neighbours([4, 1, 16]) == {4: None, 1: None, 16: None}
+@pytest.mark.parametrize(
+    ("window", "batch_sizes", "chain"),
+    [
+        # Outwards from the one that is searched widely, the smaller ones first.
+        (True, [1, 16, 64, 256, 1024], [(64, None), (16, 64), (1, 16), (256, 64), (1024, 256)]),
+        # On the scale of doublings 16 is closer to 64 than 512 is.
+        (True, [512, 16], [(16, None), (512, 16)]),
+        (True, [8], [(8, None)]),
+        (False, [4, 1, 16], [(4, None), (1, None), (16, None)]),
+    ],
+)
+def test_each_study_starts_from_its_neighbour(
+    window: bool, batch_sizes: list[int], chain: list[tuple[int, int | None]]
+) -> None:
+    rule = LockstepRule(window=window, wide_at=64)
+    assert list(rule.neighbours(batch_sizes).items()) == chain
 
 
 @given(st.integers(1, 6_000), st.sampled_from([1, 8, 64, 1_024, 16_384]))

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import nnx
 
 from dbtool.core.errors import UsageError
-from producers.datasets.forms import ImageForm
 from producers.models.ghost_batch_norm import GhostBatchNorm
-from producers.training.objectives import objective_for
-from producers.training.optimizers import optimizer_definition, schedule_named
-from producers.training.step import Trainer
 
 if TYPE_CHECKING:
     from jax.typing import DTypeLike
@@ -101,43 +95,3 @@ def test_statistics_are_float32_whatever_the_computation() -> None:
     np.testing.assert_allclose(layer.variance[...], 0.9 + 0.1 * variance, rtol=1e-3)
     expected = _expected(exact, mean, variance)
     np.testing.assert_allclose(np.asarray(found, np.float32), expected, rtol=0.02, atol=0.03)
-
-
-class _Network(nnx.Module):
-    """Normalised images, ReLU, the mean over positions, logits."""
-
-    def __init__(self, rngs: nnx.Rngs) -> None:
-        self.norm = GhostBatchNorm(3, dtype=jnp.float32)
-        self.logits = nnx.Linear(3, 4, rngs=rngs)
-
-    def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
-        activations = jax.nn.relu(self.norm(images, train=train)).mean((1, 2))
-        logits: jax.Array = self.logits(activations)
-        return logits
-
-
-FORM = ImageForm(height=2, width=3, channels=3, classes=4)
-FUNCTIONS = Trainer(
-    _Network, FORM, objective_for(FORM), optimizer_definition("sgd"), schedule_named("constant")
-)
-
-
-def _batch(examples: int) -> tuple[np.ndarray, np.ndarray]:
-    generator = np.random.default_rng(0)
-    images = generator.integers(0, 256, (examples, 2, 3, 3), np.uint8)
-    return images, generator.integers(0, 4, examples, np.int32)
-
-
-def test_accumulated_gradients_and_averages_are_those_of_the_whole_batch() -> None:
-    images, labels = _batch(64)
-    state = FUNCTIONS.start(jnp.uint32(0))
-    whole = jax.jit(FUNCTIONS.gradient)(state, {}, images, labels)
-    parts = jax.jit(FUNCTIONS.accumulated_gradient)(
-        state, {}, images.reshape(2, 32, 2, 3, 3), labels.reshape(2, 32)
-    )
-    for found, expected in zip(jax.tree.leaves(parts), jax.tree.leaves(whole), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
-    means, variances = _statistics(images / np.float32(255), 32)
-    averages = whole.statistics["norm"]
-    np.testing.assert_allclose(averages["mean"][...], 0.1 * means.mean(0), rtol=1e-5)
-    np.testing.assert_allclose(averages["variance"][...], 0.9 + 0.1 * variances.mean(0), rtol=1e-5)

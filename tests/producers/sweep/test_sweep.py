@@ -17,6 +17,7 @@ from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.manifest import About, read_manifest
 from dbtool.core.shards import read_footer, read_tables
 from dbtool.core.writer import ReleaseWriter
+from producers.sweep.locks import only_writer
 from producers.sweep.tasks import finished_trials, held_index, missing_trials
 from tests.support.sweeps import (
     BATCH_SIZE,
@@ -244,6 +245,13 @@ def test_shards_that_a_kill_left_unlisted_are_taken_in_unless_damaged(
     path.unlink()
     assert sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS) == [(0, 1)]
     assert_same_rows(tmp_path, undisturbed)
+
+
+def test_a_folder_that_another_sweep_writes_into_is_refused(
+    made_up_mnist: Path, tmp_path: Path
+) -> None:
+    with only_writer(tmp_path), pytest.raises(DbtoolError, match="another sweep writes into"):
+        sweep(small_study(steps=2), tmp_path, made_up_mnist, trials=1)
 
 
 def test_folder_that_cannot_be_written_is_named(made_up_mnist: Path, tmp_path: Path) -> None:

@@ -160,22 +160,3 @@ def test_full_disk_is_one_sentence_and_leaves_earlier_shards(
     result = sweep.run(tmp_path)
     assert result.returncode == 0, result.stderr
     assert_same_rows(tmp_path, undisturbed[0])
-
-
-def test_two_sweeps_at_once_are_one_sentence(
-    sweep: Sweep, undisturbed: tuple[Path, float], tmp_path: Path
-) -> None:
-    assert undisturbed[0].is_dir()
-    process = sweep.start(tmp_path)
-    try:
-        wait_for_shards(tmp_path, 1, process)
-        process.send_signal(signal.SIGSTOP)
-        second = sweep.run(tmp_path)
-        assert second.returncode == 1
-        assert second.stderr == (
-            f"dbtool: another sweep writes into {tmp_path}; wait for it or choose another folder "
-            "with --out\n"
-        )
-    finally:
-        process.kill()
-        process.communicate()

@@ -111,13 +111,6 @@ def test_the_sparsity_studys_network_keeps_as_many_as_its_program() -> None:
     assert kept_weights(parameters, 0.9, biases=True) == 6_235
 
 
-@settings(max_examples=10, deadline=None)
-@given(arrays.arrays(np.float32, 20, elements=st.floats(0.125, 4, width=32)))
-def test_scaling_the_loss_changes_nothing(values: np.ndarray) -> None:
-    scaled = masks(tree(values), tree(values * np.float32(2.0**-70)), 0.7)
-    assert kernels(scaled).tolist() == kernels(masks(tree(values), tree(values), 0.7)).tolist()
-
-
 def test_trials_together_are_trials_one_by_one() -> None:
     values = jnp.asarray(np.random.default_rng(1).random((3, 20), dtype=np.float32))
 

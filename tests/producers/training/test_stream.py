@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from producers.datasets.forms import GREY_28
 from producers.training import stream
 from producers.training.run import evaluated
 from producers.training.stream import calls
 from tests.support.blocks import (
-    OTHER_EXAMPLES,
     TEXTS,
     TRAINING_EXAMPLES,
     CountedSource,
@@ -30,6 +30,7 @@ from tests.support.blocks import (
 
 if TYPE_CHECKING:
     from producers.datasets import Split
+    from producers.datasets.forms import Form
     from producers.training.block_record import BlockRecord
 
 # Two of the four trials end at once, one later, so that the block shrinks while others are read.
@@ -108,52 +109,40 @@ def test_augmentation_follows_from_the_seed_alone() -> None:
     assert starts[0] == starts[1]
 
 
-@pytest.mark.parametrize("examples", [7, 8, 139])
+@pytest.mark.parametrize(
+    ("problem", "form", "examples"),
+    [
+        # As few as the devices evaluate together, so that the larger splits are read in pieces.
+        *(("fc", GREY_28, examples) for examples in (7, 8, 139)),
+        # Texts of evaluations may be longer than those of training: of 6 tokens 8 texts are
+        # evaluated together, of 12 there are 4, of 60 still one.
+        *(("pairs", replace(TEXTS, length=length), 7) for length in (12, 60)),
+    ],
+)
 def test_evaluation_counts_every_example_once(
-    monkeypatch: pytest.MonkeyPatch, examples: int
+    monkeypatch: pytest.MonkeyPatch, problem: str, form: Form, examples: int
 ) -> None:
-    # As few as the devices evaluate together, so that the larger splits are read in pieces.
     monkeypatch.setattr(stream, "_BYTES_A_CALL", 1)
-    program = compiled("fc", 1, 1, 1, False, None)
-    split = made_up_split(program.trainer.form, examples, 3)
+    program = compiled(problem, 1, 1, 1, False, None)
+    split = made_up_split(form, examples, 3)
     states = program.start(np.arange(2, dtype=np.uint32))
-    alive = np.ones(2, bool)
     source = CountedSource(split)
-    found = [evaluated(program, states, alive, of) for of in (program.put(split), source)]
+    found = [
+        evaluated(program, states, np.ones(2, bool), of) for of in (program.put(split), source)
+    ]
     assert sorted(source.drawn) == list(range(examples))
     one = jax.tree.map(lambda a: a[1], states)
     found_logits = program.trainer.logits(one.parameters, one.statistics, jnp.asarray(split.inputs))
     logits = np.asarray(found_logits, np.float64)
-    chosen = logits[np.arange(examples), split.targets]
-    loss = (np.log(np.exp(logits).sum(1)) - chosen).mean()
+    targets = split.targets.astype(np.int64)
+    losses = np.log(np.exp(logits).sum(-1))
+    losses -= np.take_along_axis(logits, targets[..., None], axis=-1)[..., 0]
+    loss = (losses if problem == "fc" else losses[targets != 0]).mean()
     for metrics in found:
         np.testing.assert_allclose(metrics["cross_entropy_error"][1], loss, rtol=1e-5)
-        wrong = (logits.argmax(1) != split.targets).mean()
-        np.testing.assert_allclose(metrics["classification_error"][1], wrong, rtol=1e-12)
-
-
-@pytest.mark.parametrize("length", [12, 60])
-def test_texts_of_evaluations_may_be_longer_than_those_of_training(length: int) -> None:
-    # Of 6 tokens 8 texts are evaluated together: of 12 there are 4, of 60 still one.
-    program = compiled("pairs", 1, 1, 1, False, None)
-    split = made_up_split(replace(TEXTS, length=length), 7, 3)
-    states = program.start(np.arange(2, dtype=np.uint32))
-    one = jax.tree.map(lambda a: a[1], states)
-    found_logits = program.trainer.logits(one.parameters, one.statistics, jnp.asarray(split.inputs))
-    logits = np.asarray(found_logits, np.float64)
-    chosen = np.take_along_axis(logits, split.targets[..., None], axis=2)[..., 0]
-    losses = np.log(np.exp(logits).sum(2)) - chosen
-    loss = losses[split.targets != 0].mean()
-    for examples in (program.put(split), CountedSource(split)):
-        found = evaluated(program, states, np.ones(2, bool), examples)
-        np.testing.assert_allclose(found["cross_entropy_error"][1], loss, rtol=1e-5)
-
-
-def test_validation_examples_are_read_once_an_evaluation() -> None:
-    splits = splits_of(compiled("fc", 1, 1, 1, False, None), streamed=True)
-    train("fc", splits=splits)
-    assert isinstance(splits.validation, CountedSource)
-    assert sorted(splits.validation.drawn) == sorted(list(range(OTHER_EXAMPLES)) * 4)
+        if problem == "fc":
+            wrong = (logits.argmax(1) != targets).mean()
+            np.testing.assert_allclose(metrics["classification_error"][1], wrong, rtol=1e-12)
 
 
 def test_calls_end_at_every_target() -> None:

@@ -69,9 +69,9 @@ def load(folder: Path, subset: str | None = None) -> Dataset:
     return load_dataset("imagenet", form=FORM, folder=folder, subset=subset)
 
 
-def read(examples: Examples, augmentation: np.random.Generator | None = None) -> Split:
+def read(examples: Examples) -> Split:
     assert not isinstance(examples, Split)
-    return examples.read(np.arange(len(examples)), augmentation)
+    return examples.read(np.arange(len(examples)), None)
 
 
 def images(split: Split) -> list[bytes]:

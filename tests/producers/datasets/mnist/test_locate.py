@@ -5,7 +5,6 @@ import gzip
 import hashlib
 import io
 import json
-import re
 import shutil
 import socket
 import subprocess
@@ -22,7 +21,7 @@ from producers.datasets import SOURCES, DataSource, find_source
 from producers.datasets import locate as locate_files
 from producers.datasets.folders import default_cache
 from producers.datasets.mnist import locate as module
-from producers.datasets.mnist.sources import DebianPackage, dataset_of
+from producers.datasets.mnist.sources import DebianPackage
 from producers.datasets.npm import NpmPackage
 from tests.support.image_files import SmallDataset, numbered_images
 from tests.support.release_server import serving_release
@@ -157,15 +156,6 @@ def test_missing_files_are_named_with_ways_to_get_them(small: SmallDataset, tmp_
     assert sentence.endswith("get it with its IDX files in a folder named by --datasets")
 
 
-def test_known_hashes_are_distinct_and_well_formed() -> None:
-    files = [file for source in SOURCES.values() for file in source.files]
-    hashes = [digest for file in files for digest in (file.md5, file.gzip_md5)]
-    assert len(set(hashes)) == 16
-    assert all(re.fullmatch("[0-9a-f]{32}", digest) for digest in hashes)
-    assert {dataset_of(file.md5) for file in files} == set(SOURCES)
-    assert dataset_of("0" * 32) is None
-
-
 def test_importing_the_package_imports_neither_jax_nor_httpx() -> None:
     code = "import sys, producers.datasets; print({'jax', 'httpx', 'PIL'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -223,24 +213,6 @@ def test_absent_and_wrong_files_lead_to_the_next_mirror(
     assert_cache_holds(zipped(small))
 
 
-def test_what_came_is_gone_on_with_at_the_next_mirror_and_the_next_time(
-    small: SmallDataset, server: ReleaseServer
-) -> None:
-    whole = small.compressed[IMAGES]
-    # Each body breaks off in its middle, until a mirror brings nothing more.
-    server.faults.cuts = 100
-    with pytest.raises(DbtoolError, match="of it are kept, run the same command again"):
-        located(mirrored(small, server, "first", "second"))
-    part = default_cache() / "small" / f"{IMAGES}.gz.part"
-    assert part.read_bytes() == whole[:-1]
-    server.faults.cuts = 0
-    assert located(mirrored(small, server, "good")) == small.contents
-    ranges = {sent.path.partition("/")[0]: sent.range for sent in reversed(server.sent)}
-    last = f"bytes={len(whole) - 1}-"
-    assert ranges == {"first": None, "second": last, "good": last}
-    assert_cache_holds(zipped(small))
-
-
 def test_only_missing_and_damaged_files_are_fetched(
     small: SmallDataset, server: ReleaseServer
 ) -> None:
@@ -275,13 +247,6 @@ def test_failure_of_all_is_one_sentence(small: SmallDataset, server: ReleaseServ
     )
     assert "\n" not in sentence
     assert_cache_holds({})
-
-
-def test_cache_that_cannot_be_written_is_named(small: SmallDataset, server: ReleaseServer) -> None:
-    default_cache().parent.mkdir(parents=True)
-    default_cache().write_text("in the way")
-    with pytest.raises(DbtoolError, match=f"cannot make the folder {default_cache()}"):
-        located(mirrored(small, server, "good"))
 
 
 @pytest.fixture

@@ -124,13 +124,6 @@ def test_index_without_its_blocks_is_made_anew(tmp_path: Path) -> None:
     assert read_all(Corpus(index_files([path], lines_of_wet, "small"))) == ["one"]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
-def test_unreadable_file_is_named(file: Path) -> None:
-    file.chmod(0)
-    with pytest.raises(DbtoolError, match="text cannot be read: Permission denied"):
-        lines_of(file)
-
-
 def test_cache_that_cannot_be_written_is_named(file: Path) -> None:
     default_cache().mkdir(parents=True)
     (default_cache() / "text").write_text("in the way")
