@@ -66,7 +66,6 @@ def _images(
 
 
 def _write_idx(folder: Path) -> None:
-    """Writes IDX files of grey images, as MNIST has them."""
     random = np.random.default_rng(_SEED)
     for split, size in _IDX_SIZES.items():
         labels = np.arange(size, dtype=np.uint8) % _GREY_CLASSES
@@ -78,7 +77,6 @@ def _write_idx(folder: Path) -> None:
 
 
 def _write_cifar_10(folder: Path) -> None:
-    """Writes binary batches, as CIFAR-10 has them."""
     random = np.random.default_rng(_SEED)
     for name, size in _CIFAR_SIZES.items():
         labels = np.arange(size, dtype=np.uint8) % _GREY_CLASSES
@@ -87,7 +85,6 @@ def _write_cifar_10(folder: Path) -> None:
 
 
 def _write_imagenet(folder: Path) -> None:
-    """Writes JPEG files in a folder a class, as ImageNet has them."""
     random = np.random.default_rng(_SEED)
     for split, size in _IMAGENET_SIZES.items():
         for label, name in enumerate(_IMAGENET_CLASSES):
@@ -100,7 +97,6 @@ def _write_imagenet(folder: Path) -> None:
 
 
 def _write_open_images(folder: Path) -> None:
-    """Writes JPEG files and their labels as CSV, as Open Images v4 has them."""
     random = np.random.default_rng(_SEED)
     (folder / "classes-trainable.txt").write_text("\n".join(_OPEN_IMAGES_CLASSES) + "\n")
     first = 1
@@ -135,7 +131,6 @@ def _sentences(random: np.random.Generator, count: int) -> list[str]:
 
 
 def _write_lm1b(folder: Path) -> None:
-    """Writes shards with one sentence a line, as LM1B has them."""
     random = np.random.default_rng(_SEED)
     for name, count in _LM1B_SHARDS.items():
         path = folder / name
@@ -144,7 +139,6 @@ def _write_lm1b(folder: Path) -> None:
 
 
 def _write_common_crawl(folder: Path) -> None:
-    """Writes a WET archive, each record compressed on its own, as Common Crawl has them."""
     random = np.random.default_rng(_SEED)
     pages = [_lines(_sentences(random, _SENTENCES_A_PAGE)) for _ in range(_PAGES)]
     records = [gzip.compress(_record(page.encode()), mtime=0) for page in pages]
@@ -152,7 +146,6 @@ def _write_common_crawl(folder: Path) -> None:
 
 
 def _write_brown(folder: Path) -> None:
-    """Writes a text of tagged words, one sentence a line, as the Brown corpus has them."""
     sentences = _sentences(np.random.default_rng(_SEED), _BROWN_SENTENCES)
     tagged = [" ".join(f"{word}/nn" for word in sentence.split()) for sentence in sentences]
     (folder / "ca01").write_text(_lines(tagged))

@@ -149,7 +149,6 @@ def together(first: SearchSpace, second: SearchSpace) -> SearchSpace:
 
 
 def _range_of(space: SearchSpace, name: str) -> Range:
-    """A metaparameter that has a range."""
     found = space[name]
     if not isinstance(found, Range):
         raise TypeError(f"{name} has no range to cut a window from: {found}")
@@ -157,7 +156,6 @@ def _range_of(space: SearchSpace, name: str) -> Range:
 
 
 def _around(centre: float, decades: float, limits: Range) -> Range:
-    """So many decades around a value, cut off at the limits."""
     half = 10 ** (decades / 2)
     centre = min(max(centre, limits.minimum), limits.maximum)
     return _within(limits, centre / half, centre * half)

@@ -221,8 +221,6 @@ def _of_images(name: str, smallest: int, path: str, **sizes: object) -> Build:
 
 
 def _of_texts(name: str, path: str, **sizes: object) -> Build:
-    """Builds a model of texts."""
-
     def build(form: Form, dtype: DTypeLike, rngs: nnx.Rngs) -> nnx.Module:
         if isinstance(form, ImageForm):
             raise UsageError(
@@ -246,7 +244,6 @@ def _class(path: str) -> Callable[..., nnx.Module]:
 def _definition(
     name: str, evaluation_batch: int, build: Build, **settings: Mapping[str, object]
 ) -> ModelDefinition:
-    """A model whose settings are given by how sure they are."""
     certainty = {setting: sure for sure, group in settings.items() for setting in group}
     together = {setting: value for group in settings.values() for setting, value in group.items()}
     return ModelDefinition(name, together, certainty, evaluation_batch, build)

@@ -193,7 +193,6 @@ class LockstepSearch:
         return study.trials_at(ids, map(self._windows.metaparameters, drawn))
 
     def _searched_study(self, rounds: Sequence[Round]) -> Study:
-        """The study as its shard records it, with what became of its search."""
         best = _best(rounds)
         study = self._study.study()
         searched = _searched(rounds)

@@ -218,7 +218,6 @@ def _first(examples: Examples, count: int) -> Examples:
 
 @contextlib.contextmanager
 def _memory_to_train(study: StudyPlan, trials: int) -> Iterator[None]:
-    """Says in one sentence that a block does not fit into the devices' memory."""
     try:
         yield
     except (jax.errors.JaxRuntimeError, MemoryError) as error:

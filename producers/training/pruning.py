@@ -73,7 +73,6 @@ def masked(tree: Any, masks: Any) -> Any:
 
 
 def _prunable(parameters: Any, *, biases: bool) -> list[bool]:
-    """Whether each array of the parameters may be pruned, in the order of the pytree."""
     matrices: list[bool] = jax.tree.leaves(weight_matrices(parameters))
     return [biases or matrix for matrix in matrices]
 

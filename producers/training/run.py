@@ -178,8 +178,6 @@ def _begun(
 
 @dataclass(frozen=True)
 class _Run:
-    """A block in training."""
-
     program: BlockProgram
     splits: Splits
     trials: BlockTrials

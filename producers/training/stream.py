@@ -132,7 +132,6 @@ class StreamedDraw:
         return {slot: int(trials[slot]) for slot in sorted(here) if alive[slot]}
 
     def _read(self, call: tuple[int, int]) -> dict[int, Split]:
-        """The examples of each trial for a call: those that this process takes."""
         wanted = sorted(self._wanted)
         return {trial: self._read_trial(trial, self._streams[trial], call) for trial in wanted}
 
@@ -250,7 +249,6 @@ def _whole_slice(mesh: jax.sharding.Mesh, local: np.ndarray, here: slice, count:
 
 @functools.cache
 def _first_rows(count: int, sharding: NamedSharding) -> Callable[[jax.Array], jax.Array]:
-    """The compiled function that copies so many rows of an array to other devices."""
     return jax.jit(lambda array: array[:count], out_shardings=sharding)
 
 
@@ -307,8 +305,6 @@ def _from_this_process(
     axis: int = 0,
     first: int = 0,
 ) -> jax.Array:
-    """The whole array, of which this process holds a part."""
-
     def of_device(index: tuple[slice, ...] | None) -> np.ndarray:
         start, stop, _ = (index or ())[axis].indices(shape[axis])
         taken = [*(index or ())]

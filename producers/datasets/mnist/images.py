@@ -70,7 +70,6 @@ def _replacement(source: DataSource, request: Request) -> dict[str, VerifiedFile
 
 
 def _examples(images_file: VerifiedFile, labels_file: VerifiedFile) -> Split:
-    """The examples of a pair of files in their order."""
     images = parse_idx(images_file.content, images_file.path)
     labels = parse_idx(labels_file.content, labels_file.path)
     if images.ndim != 3:

@@ -126,7 +126,6 @@ def _known_files(
 
 
 def _paths(folder: Path, file: DataFile) -> Iterator[Path]:
-    """A file in a folder under each of the names that it goes by."""
     dotted = file.name.replace("-idx", ".idx")
     names = (file.name, f"{file.name}.gz", dotted, f"{dotted}.gz")
     return (folder / name for name in names if (folder / name).is_file())

@@ -134,7 +134,6 @@ def _label_files(folder: Path, split: str) -> list[Path]:
 
 
 def _files(folder: Path, split: str, classes: list[str], *, others: bool) -> LabelledFiles:
-    """The images of a split that are there and have labels."""
     label_files = _label_files(folder, split)
     if not label_files:
         name = _LABEL_FILES[0].format(split=split)

