@@ -87,7 +87,8 @@ class BlockProgram:
             *(TRIALS, TRIALS, TRIALS, batches, EVERYWHERE, EVERYWHERE),
             donate=0,
         )
-        self._kept: Callable[..., TrialState] = jax.jit(
+        # The states of some slots alone, int [new slots].
+        self.kept: Callable[[TrialState, np.ndarray], TrialState] = jax.jit(
             lambda states, slots: jax.tree.map(lambda array: array[slots], states),
             out_shardings=self._by_trial,
         )
@@ -194,10 +195,6 @@ class BlockProgram:
             lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=self._by_trial), states
         )
         return on_devices
-
-    def kept(self, states: TrialState, slots: np.ndarray) -> TrialState:
-        """The states of some slots alone, int [new slots]."""
-        return self._kept(states, slots)
 
     def prune(
         self, states: TrialState, sparsity: float, training: SplitArrays, *, biases: bool = False

@@ -203,7 +203,7 @@ def in_place_of_mnist(data: Path) -> tuple[str, str]:
     return ("--replace", f"mnist={DATA}:{data}")
 
 
-def fast_start(compiled: Path) -> dict[str, str]:
+def fast_start(compiled: str | Path) -> dict[str, str]:
     """Compiled programs that processes share to start fast."""
     return {
         "JAX_COMPILATION_CACHE_DIR": str(compiled),

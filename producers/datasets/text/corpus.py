@@ -75,11 +75,6 @@ class IndexedFile:
     facts: Facts
     folder: Path
 
-    def check_unchanged(self, status: os.stat_result) -> None:
-        """Refuses the file when it is another than the one that was indexed."""
-        if (status.st_size, status.st_mtime_ns) != (self.facts.size, self.facts.modified):
-            raise DbtoolError(f"{self.path} was changed while it was in use; start again")
-
 
 class Corpus:
     """The sentences of text files, numbered through in the order of the files.
@@ -233,7 +228,9 @@ def _read(file: IndexedFile, numbers: npt.NDArray[np.int64], limit: int) -> list
     """Some sentences of a file, whose numbers in it ascend."""
     with reading(file.path), open_file(file.path) as opened:
         descriptor = opened.fileno()
-        file.check_unchanged(os.fstat(descriptor))
+        status = os.fstat(descriptor)
+        if (status.st_size, status.st_mtime_ns) != (file.facts.size, file.facts.modified):
+            raise DbtoolError(f"{file.path} was changed while it was in use; start again")
         starts = _mapped(file.folder / _STARTS)[numbers].tolist()
         if file.facts.compressed:
             return _read_compressed(descriptor, file, numbers, starts, limit)

@@ -28,6 +28,7 @@ from tests.support.blocks import (
     train,
 )
 from tests.support.checkpointed import BLOCK, EVALUATIONS, STEPS, block_rows
+from tests.support.sweeps import fast_start
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -46,12 +47,7 @@ def undisturbed() -> Rows:
 
 
 def environment(cache: str) -> dict[str, str]:
-    """Compiled programs that processes share, so that they start fast."""
-    return os.environ | {
-        "JAX_COMPILATION_CACHE_DIR": cache,
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1",
-        "PYTHONPATH": str(Path(__file__).parents[3]),
-    }
+    return os.environ | fast_start(cache) | {"PYTHONPATH": str(Path(__file__).parents[3])}
 
 
 @pytest.fixture
