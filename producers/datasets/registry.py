@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 LOADERS = {
     "mnist": ("mnist.images", "load_idx"),
     "fashion_mnist": ("mnist.images", "load_idx"),
-    "cifar_10": ("cifar.images", "load_cifar_10"),
+    "cifar_10": ("cifar", "load_cifar_10"),
     "imagenet": ("imagenet.images", "load_imagenet"),
-    "open_images_v4": ("open_images.images", "load_open_images"),
+    "open_images_v4": ("open_images", "load_open_images"),
     "lm1b": ("text.lm1b", "load_lm1b"),
     "common_crawl": ("text.common_crawl", "load_common_crawl"),
     "brown": ("text.brown", "load_brown"),

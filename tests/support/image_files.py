@@ -15,7 +15,7 @@ import numpy as np
 from PIL import Image
 
 from producers.datasets import SOURCES, DataSource
-from producers.datasets.mnist.sources import DataFile
+from producers.datasets.mnist.locate import DataFile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

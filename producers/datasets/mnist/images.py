@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 from dbtool.core.errors import DbtoolError
 from producers.datasets.folders import candidate_folders, not_found
 from producers.datasets.mnist.idx import parse_idx
-from producers.datasets.mnist.locate import find_file, locate
-from producers.datasets.mnist.sources import find_source
+from producers.datasets.mnist.locate import find_file, find_source, locate
 from producers.datasets.permutation import split_order
 from producers.datasets.split import Split, check_labels, in_memory
 
 if TYPE_CHECKING:
-    from producers.datasets.mnist.locate import VerifiedFile
-    from producers.datasets.mnist.sources import DataSource
+    from producers.datasets.mnist.locate import DataSource, VerifiedFile
     from producers.datasets.split import Dataset, Request
 
 

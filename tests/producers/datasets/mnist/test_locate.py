@@ -21,7 +21,7 @@ from producers.datasets import SOURCES, DataSource, find_source
 from producers.datasets import locate as locate_files
 from producers.datasets.folders import default_cache
 from producers.datasets.mnist import locate as module
-from producers.datasets.mnist.sources import DebianPackage
+from producers.datasets.mnist.locate import DebianPackage
 from producers.datasets.npm import NpmPackage
 from tests.support.image_files import SmallDataset, numbered_images
 from tests.support.release_server import serving_release

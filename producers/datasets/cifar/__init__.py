@@ -1,1 +1,0 @@
-"""CIFAR-10: batches of images in the binary or the Python format."""

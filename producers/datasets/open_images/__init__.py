@@ -1,1 +1,0 @@
-"""Open Images v4: JPEG files and the CSV files of their verified labels."""
