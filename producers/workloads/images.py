@@ -5,14 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 from producers.datasets.forms import CIFAR_10, IMAGENET, OPEN_IMAGES_V4
-from producers.search import Choice
+from producers.search import Choice, Range, StepsRange
 from producers.workloads.definition import EvaluationRule, StepBudget, Workload
-from producers.workloads.protocol import (
-    LINEAR_DECAY,
-    LINEAR_DECAY_CERTAINTY,
-    powers,
-    search_space,
+from producers.workloads.protocol import powers, search_space
+
+# Where the learning rate stops falling, and how far it falls. The release states of ResNet-50 on
+# ImageNet that it stops between 300,000 and 600,000 of 600,000 steps.
+_LINEAR_DECAY = (
+    ("learning_rate_decay_steps", StepsRange(0.5, 1.0)),
+    ("end_learning_rate_factor", Range(1e-4, 0.1, "LOG_SCALE")),
 )
+_LINEAR_DECAY_CERTAINTY = {
+    "schedule": "stated",
+    "search_space: learning_rate_decay_steps": "chosen",
+    "search_space: end_learning_rate_factor": "recalled",
+}
 
 CIFAR_10_EVALUATION = EvaluationRule(8, other_splits_every=8, examples_between=20_000)
 # An evaluation takes a tenth of the time of the training between two.
@@ -35,7 +42,7 @@ CERTAINTY = {
     "goal": "stated",
     "search_space": "stated",
     "train_examples": "recalled",
-    **LINEAR_DECAY_CERTAINTY,
+    **_LINEAR_DECAY_CERTAINTY,
 }
 _RESNET_50_CERTAINTY = CERTAINTY | {"search_space: label_smoothing": "stated"}
 # The release shows a study of this workload, and the errors of one of its trials.
@@ -58,7 +65,7 @@ def cifar_10_workload(optimizer: str) -> Workload:
         model="resnet_8",
         optimizer=optimizer,
         schedule="linear_decay",
-        search_space=search_space(optimizer, *LINEAR_DECAY),
+        search_space=search_space(optimizer, *_LINEAR_DECAY),
         metric="val_classification_error",
         goal=0.3,
         maximize=False,
@@ -78,7 +85,7 @@ _RESNET_50 = Workload(
     model="resnet_50",
     optimizer="nesterov_momentum",
     schedule="linear_decay",
-    search_space=search_space("nesterov_momentum", *LINEAR_DECAY, _LABEL_SMOOTHING),
+    search_space=search_space("nesterov_momentum", *_LINEAR_DECAY, _LABEL_SMOOTHING),
     metric="val_classification_error",
     goal=0.25,
     maximize=False,
@@ -107,7 +114,7 @@ IMAGE_WORKLOADS = (
     replace(
         _RESNET_50,
         model="vgg_11",
-        search_space=search_space("nesterov_momentum", *LINEAR_DECAY),
+        search_space=search_space("nesterov_momentum", *_LINEAR_DECAY),
         goal=0.35,
         batch_sizes=(32, 64, *powers(256, 65_536)),
         certainty=tuple((CERTAINTY | {"train_examples": "stated"}).items()),
