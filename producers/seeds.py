@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 
 # A stream each for things that must not share random numbers.
-INITIALISATION = 0
 BATCHES = 1
 SEARCH = 2
 AUGMENTATION = 3

@@ -37,8 +37,9 @@ def with_normal_weights(build: Callable[..., nnx.Module]) -> Any:
     return nnx.merge(graph, weights)
 
 
-def _normal(*shape: int) -> jax.Array:
-    return jnp.asarray(np.random.default_rng(sum(shape)).normal(size=shape), jnp.float32)
+def _normal(*shape: int) -> np.ndarray:
+    # No array of JAX, which would look for devices while tests are collected.
+    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
 
 
 def _convolve(images: jax.Array, convolution: Any, stride: int = 1) -> jax.Array:
