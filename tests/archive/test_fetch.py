@@ -62,8 +62,8 @@ def test_mirrors_go_on_in_order(fetching: Fetching) -> None:
         second.answers.append(Answer(cut=200_000, etag='"other"', modified=None))
         second.default = Answer(status=404)
         fetching.fetch(first.url, second.url, fetching.server.url)
-        assert (len(first.requests), len(second.requests)) == (1, 2)
-    [last] = fetching.server.requests
+        assert (len(first.sent), len(second.sent)) == (1, 2)
+    [last] = fetching.server.sent
     assert (last.range, last.if_range) == ("bytes=200000-", None)
 
 

@@ -100,7 +100,7 @@ def test_one_process_fetches_at_a_time(fetching: Fetching) -> None:
         assert errors.count("\n") == 1
     assert finished(first)[0] == 0
     assert fetching.dest.read_bytes() == fetching.content
-    assert len(fetching.server.requests) == 1
+    assert len(fetching.server.sent) == 1
 
 
 def test_ctrl_c_keeps_the_part(fetching: Fetching) -> None:

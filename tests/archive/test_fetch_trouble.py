@@ -36,7 +36,7 @@ def test_broken_connections_are_resumed(how: str, seed: int, fetching: Fetching)
     fetching.fetch()
     starts = [int((each or "bytes=0-")[6:-1]) for each in fetching.ranges]
     assert starts == sorted(starts)
-    assert all(each.if_range == SOUND_ETAG for each in fetching.server.requests[1:])
+    assert all(each.if_range == SOUND_ETAG for each in fetching.server.sent[1:])
     if how == "closed":  # a reset may overtake bytes that were sent
         sums = [sum(cuts[:count]) for count in range(len(cuts) + 1)]
         assert starts == [each for each in sums if each < len(fetching.content)]
@@ -48,7 +48,7 @@ def test_refusals_are_not_repeated(status: int, fetching: Fetching) -> None:
     sentence = fetching.failure()
     assert f"the server answers {status} " in sentence
     assert "--mirror" in sentence
-    assert len(fetching.server.requests) == 1
+    assert len(fetching.server.sent) == 1
     assert list(fetching.dest.parent.iterdir()) == []
 
 
@@ -78,11 +78,11 @@ def test_trouble_that_stays_keeps_the_part(fetching: Fetching) -> None:
     fetching.server.default = Answer(status=503)
     sentence = fetching.failure()
     assert "503 Service Unavailable (4 tries in a row); 0.1 MB of it are kept" in sentence
-    assert len(fetching.server.requests) == 5
+    assert len(fetching.server.sent) == 5
     assert fetching.part.read_bytes() == fetching.content[:100_000]
     fetching.server.default = Answer()
     fetching.fetch()
-    last = fetching.server.requests[-1]
+    last = fetching.server.sent[-1]
     assert (last.range, last.if_range) == ("bytes=100000-", SOUND_ETAG)
 
 
@@ -112,7 +112,7 @@ def test_redirects(fetching: Fetching) -> None:
     server.answers.append(Answer(cut=50_000))
     server.answers.extend([to("/elsewhere"), to(server.url)])
     fetching.fetch()
-    assert server.requests[2].path == "/elsewhere"
+    assert server.sent[2].path == "/elsewhere"
     fetching.dest.unlink()
     for url in ("ftp://host/file", "file:///etc/hosts", "http://host:99999/", "http://xn--/"):
         server.answers.append(to(url))
@@ -184,7 +184,7 @@ def test_file_that_changes_at_every_try_is_given_up(fetching: Fetching) -> None:
     answers = (Answer(cut=1000, etag=f'"{number}"') for number in range(50))
     fetching.server.answers.extend(answers)
     assert "tries in a row" in fetching.failure()
-    assert len(fetching.server.requests) < 10
+    assert len(fetching.server.sent) < 10
 
 
 def test_length_that_is_too_long(fetching: Fetching) -> None:
@@ -196,7 +196,7 @@ def test_length_that_is_too_short(fetching: Fetching) -> None:
     fetching.server.default = Answer(length=1000)
     assert "what it sends has the sha256" in fetching.failure()
     assert not fetching.part.exists()
-    assert len(fetching.server.requests) == 1
+    assert len(fetching.server.sent) == 1
 
 
 @pytest.mark.parametrize("length", [None, "chunked"])
@@ -217,7 +217,7 @@ def test_wrong_contents_leave_nothing(length: str | None, ranges: bool, fetching
     assert "what it sends has the sha256" in sentence
     assert fetching.sha256 in sentence
     assert list(fetching.dest.parent.iterdir()) == []
-    assert len(fetching.server.requests) <= 4
+    assert len(fetching.server.sent) <= 4
     with serving(fetching.content) as sound:
         fetching.fetch(fetching.server.url, sound.url)
 

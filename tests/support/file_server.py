@@ -1,16 +1,18 @@
-"""A real HTTP server of one file, which answers badly when told to."""
+"""A real HTTP server of one file, which logs what it sends and answers badly when told to."""
 
 from __future__ import annotations
 
 import contextlib
 import http.server
+import re
 import socket
 import struct
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import unquote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 SOUND_ETAG = '"first"'
 SOUND_DATE = "Thu, 08 Nov 2018 00:00:00 GMT"
 BLOCK = 1 << 14
+HALF = -1
+_RANGE = re.compile(r"bytes=(\d*)-(\d*)")
+T = TypeVar("T", bound="Server")
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,7 @@ class Answer:
         checks: whether If-Range is heeded.
         length: Content-Length sent in place of the right one; None: none, the body ends where the
             connection is closed; "chunked": none, the body comes in chunks.
-        cut: bytes of the body after which the connection breaks.
+        cut: bytes of the body after which the connection breaks; HALF: half of them.
         how: what breaks it: closed, reset, or stalled until the server ends.
         seconds: how long a whole file takes.
         raw: bytes to send in place of all of that.
@@ -53,90 +58,126 @@ class Answer:
     raw: bytes | None = None
 
 
-@dataclass(frozen=True)
+@dataclass
 class Request:
-    """What was asked for, and how many bytes of the body were sent."""
+    """What was asked for, and how many bytes of the file were sent."""
 
     path: str
     range: str | None
     if_range: str | None
+    bytes: int = 0
 
 
-class FileServer(http.server.ThreadingHTTPServer):
-    """Serves one file at every path.
+class Server(http.server.ThreadingHTTPServer):
+    """A server of files, which are below /release/ where there are several.
 
     Attributes:
-        content: the file.
-        answers: how the next requests are answered, in order; when none is left, with `default`.
-        requests: what was asked for so far.
+        sent: what was asked for so far, but for headers alone.
     """
 
     daemon_threads = True
 
-    def __init__(self, content: bytes) -> None:
+    def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.content = content
-        self.default = Answer()
-        self.answers: deque[Answer] = deque()
-        self.requests: list[Request] = []
+        self.sent: list[Request] = []
         self.closing = threading.Event()
 
     @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/archive.bin"
+    def root(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/"
+
+    def answer(self, path: str, command: str) -> Answer:
+        """How a request is answered; its content is the file."""
+        raise NotImplementedError
 
     def handle_error(self, *_: object) -> None:
         """Clients that go away are part of the tests."""
 
 
+class FileServer(Server):
+    """Serves one file at every path.
+
+    Attributes:
+        content: the file.
+        answers: how the next requests are answered, in order; when none is left, with `default`.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__()
+        self.content = content
+        self.default = Answer()
+        self.answers: deque[Answer] = deque()
+
+    @property
+    def url(self) -> str:
+        return f"{self.root}archive.bin"
+
+    def answer(self, path: str, command: str) -> Answer:  # noqa: ARG002 (all are one)
+        found = self.answers.popleft() if self.answers else self.default
+        return replace(found, content=self.content) if found.content is None else found
+
+
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server: FileServer
+    server: Server
 
     def log_message(self, *_: object) -> None:
         pass
 
     def do_GET(self) -> None:
-        asked = Request(self.path, self.headers["Range"], self.headers["If-Range"])
-        self.server.requests.append(asked)
-        answer = self.server.answers.popleft() if self.server.answers else self.server.default
+        path = unquote(self.path.removeprefix("/release/"))
+        asked = Request(path, self.headers["Range"], self.headers["If-Range"])
+        answer = self.server.answer(path, self.command)
+        if self.command == "GET":
+            self.server.sent.append(asked)
         if answer.raw is not None:
             self.wfile.write(answer.raw)
             self.close_connection = True
         elif answer.status is not None:
             self._head(answer.status, answer, {"Content-Length": "5"})
-            self.wfile.write(b"sorry")
+            self._write(b"sorry")
         else:
             self._send_file(asked, answer)
 
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
     def _send_file(self, asked: Request, answer: Answer) -> None:
-        content = self.server.content if answer.content is None else answer.content
-        start = self._start(asked, answer)
-        if start > 0 and start >= len(content):
+        content = answer.content or b""
+        span = self._span(asked, answer, len(content))
+        start = span.start if span else 0
+        if start and start >= len(content):
             headers = {"Content-Range": f"bytes */{len(content)}", "Content-Length": "0"}
             self._head(416, answer, headers)
             return
-        body = content[start:]
+        body = content[span] if span else content
         headers = {}
-        if start:
-            headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
-        if answer.length == "right":
-            headers["Content-Length"] = str(len(body))
-        elif answer.length == "chunked":
+        if span:
+            last = start + len(body) - 1
+            headers["Content-Range"] = f"bytes {start}-{last}/{len(content)}"
+        if answer.length == "chunked":
             headers["Transfer-Encoding"] = "chunked"
         elif answer.length is None:
             self.close_connection = True
         else:
-            headers["Content-Length"] = str(answer.length)
-        self._head(206 if start else 200, answer, headers)
-        self._send_body(body, answer, len(content))
+            headers["Content-Length"] = str(
+                len(body) if answer.length == "right" else answer.length
+            )
+        self._head(206 if span else 200, answer, headers)
+        cut = len(body) // 2 if answer.cut == HALF else answer.cut
+        asked.bytes = len(body[:cut])
+        self._send_body(body[:cut], answer, len(content))
 
-    def _start(self, asked: Request, answer: Answer) -> int:
-        if asked.range is None or not answer.ranges:
-            return 0
-        if answer.checks and asked.if_range not in {None, answer.etag, answer.modified}:
-            return 0
-        return int(asked.range.removeprefix("bytes=").removesuffix("-"))
+    @staticmethod
+    def _span(asked: Request, answer: Answer, size: int) -> slice | None:
+        """The part that is sent; None: the whole file."""
+        found = _RANGE.fullmatch(asked.range or "")
+        is_other = answer.checks and asked.if_range not in {None, answer.etag, answer.modified}
+        if found is None or not answer.ranges or is_other:
+            return None
+        if not found[1]:
+            return slice(max(size - int(found[2]), 0), size)
+        return slice(int(found[1]), int(found[2]) + 1 if found[2] else size)
 
     def _head(self, status: int, answer: Answer, headers: dict[str, str]) -> None:
         self.send_response(status)
@@ -147,19 +188,22 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
 
+    def _write(self, block: bytes) -> None:
+        if self.command == "GET":
+            self.wfile.write(block)
+
     def _send_body(self, body: bytes, answer: Answer, whole: int) -> None:
-        sent = body if answer.cut is None else body[: answer.cut]
-        for first in range(0, len(sent), BLOCK):
-            block = sent[first : first + BLOCK]
+        for first in range(0, len(body), BLOCK):
+            block = body[first : first + BLOCK]
             if answer.length == "chunked":
                 block = b"%x\r\n%b\r\n" % (len(block), block)
-            self.wfile.write(block)
-            if answer.seconds:
+            self._write(block)
+            if answer.seconds and self.command == "GET":
                 time.sleep(answer.seconds * BLOCK / whole)
         if answer.cut is not None:
             self._break(answer)
         elif answer.length == "chunked":
-            self.wfile.write(b"0\r\n\r\n")
+            self._write(b"0\r\n\r\n")
         elif isinstance(answer.length, int):
             self.close_connection = True
 
@@ -174,9 +218,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def serving(content: bytes) -> Iterator[FileServer]:
+def running(server: T) -> Iterator[T]:
     """A server in a thread of its own."""
-    with FileServer(content) as server:
+    with server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
@@ -185,3 +229,8 @@ def serving(content: bytes) -> Iterator[FileServer]:
             server.closing.set()
             server.shutdown()
             thread.join()
+
+
+def serving(content: bytes) -> contextlib.AbstractContextManager[FileServer]:
+    """A running server of a file."""
+    return running(FileServer(content))
