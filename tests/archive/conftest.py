@@ -1,24 +1,27 @@
-"""A server of one file, and ways to fetch from it."""
+"""A server of one file and ways to fetch from it, and releases that archives are imported into."""
 
 from __future__ import annotations
 
 import hashlib
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from dbtool.core.download import RetryPolicy
 from dbtool.core.errors import DbtoolError
 from dbtool.sources.archive.fetch import Fetched, archive_file, fetch_archive
+from tests.support.archives import contents, imported, query, write_tar
 from tests.support.file_server import serving
 from tests.support.proxies import without_proxies
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from dbtool.sources.archive.errors import UnreadableError
+    from dbtool.sources.archive.report import ImportReport
     from tests.support.file_server import FileServer
 
 BYTES = 300_000
@@ -56,7 +59,7 @@ class Fetching:
     @property
     def ranges(self) -> list[str | None]:
         """The ranges that the server was asked for."""
-        return [request.range for request in self.server.requests]
+        return [request.range for request in self.server.sent]
 
     def fetch(
         self,
@@ -95,3 +98,45 @@ def fetching(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     without_proxies(monkeypatch)
     with serving(content) as server:
         yield Fetching(server, content, tmp_path / "archive.bin")
+
+
+@dataclass
+class Importing:
+    """A folder of releases, each in a folder of its own.
+
+    Attributes:
+        folder: the folder.
+    """
+
+    folder: Path
+
+    def __call__(
+        self,
+        archive: Path | Mapping[str, bytes] | Iterable[tuple[str, bytes]],
+        db: str = "db",
+        **options: Any,
+    ) -> ImportReport:
+        """Imports an archive, or files below its root, which go into a.tar first."""
+        path = archive if isinstance(archive, Path) else write_tar(self.folder / "a.tar", archive)
+        return imported(path, self.folder / db, **options)
+
+    def failure(self, body: bytes) -> UnreadableError:
+        """Why a.tar, of these bytes, is not read to its end; nothing of it is stored."""
+        path = self.folder / "a.tar"
+        path.write_bytes(body)
+        report = self(path)
+        assert report.failure is not None
+        # What the rest would have held of a study is not known.
+        assert report.trials == 0
+        return report.failure
+
+    def query(self, sql: str, db: str = "db") -> list[tuple[Any, ...]]:
+        return query(self.folder / db, sql)
+
+    def contents(self, db: str = "db") -> dict[str, list[str]]:
+        return contents(self.folder / db)
+
+
+@pytest.fixture
+def importing(tmp_path: Path) -> Importing:
+    return Importing(tmp_path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import tarfile
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,10 +17,7 @@ from tests.support.archives import (
     STUDY,
     WORKLOAD,
     add,
-    contents,
-    imported,
     metadata_json,
-    query,
     small_study,
     trial,
     write_folder,
@@ -31,13 +27,15 @@ from tests.support.archives import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from .conftest import Importing
+
 MNIST = "mnist/simple_cnn_base/sgd"
 
 
 @pytest.mark.parametrize("form", ["w", "w:gz", "w:bz2"])
 @pytest.mark.parametrize("names", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT])
 def test_every_row_of_a_tar_file(
-    tmp_path: Path, form: Literal["w", "w:gz", "w:bz2"], names: int
+    importing: Importing, tmp_path: Path, form: Literal["w", "w:gz", "w:bz2"], names: int
 ) -> None:
     long = f"{'d' * 70}/{'m' * 70}/{'o' * 70}/8"
     path = tmp_path / "archive"
@@ -45,11 +43,10 @@ def test_every_row_of_a_tar_file(
         for name, body in (small_study(LINES) | small_study(LINES, study=long)).items():
             # A time with a fraction makes every member an extended header in pax archives.
             add(archive, f"batch_science/{name}", body, mtime=1.5)
-    report = imported(path, tmp_path / "db", release="mine")
+    report = importing(path, release="mine")
     assert (report.studies, report.trials, report.measurements) == (2, 2, 4)
     assert report.malformed == []
-    assert query(
-        tmp_path / "db",
+    assert importing.query(
         "SELECT release, workload, batch_size, trial_id, status, step, train_cross_entropy_error, "
         "val_classification_error, other_metrics FROM measurements "
         f"WHERE workload = '{WORKLOAD}' ORDER BY step",
@@ -57,30 +54,34 @@ def test_every_row_of_a_tar_file(
         ("mine", WORKLOAD, 32, 1, "COMPLETE", 0, 2.302585, 0.9, None),
         ("mine", WORKLOAD, 32, 1, "COMPLETE", 10, 1.5, 0.01, None),
     ]
-    assert query(tmp_path / "db", "SELECT max(length(workload)) FROM workloads") == [(212,)]
+    assert importing.query("SELECT max(length(workload)) FROM workloads") == [(212,)]
 
 
-def test_everything_that_is_known_of_a_study(tmp_path: Path) -> None:
-    files = small_study(LINES, study=f"{MNIST}/64", train_steps=0, early_stopping=True)
-    files |= small_study(LINES)
-    imported(write_tar(tmp_path / "a.tar", files), tmp_path / "db")
-    assert query(
-        tmp_path / "db",
-        "SELECT * EXCLUDE (search_space, search, stopped) FROM studies ORDER BY ALL",
+def test_everything_that_is_known_of_a_study(importing: Importing) -> None:
+    points = [{"name": "momentum", "type": "DISCRETE", "feasible_points": [0.5, 0.9]}]
+    files = small_study(
+        LINES, study=f"{MNIST}/64", train_steps=0, early_stopping=True, parameter_configs=points
+    )
+    importing(files | small_study(LINES))
+    assert importing.query(
+        "SELECT * EXCLUDE (search_space, search, stopped) FROM studies ORDER BY ALL"
     ) == [
         ("published", WORKLOAD, 32, 10, False, 1, 0, 0, 2, None),
         ("published", MNIST, 64, 0, True, 1, 0, 0, 2, None),
     ]
-    [(space,)] = query(tmp_path / "db", "SELECT DISTINCT search_space FROM studies")
-    assert json.loads(space)["learning_rate"]["scale"] == "LOG_SCALE"
+    scale_and_type = "search_space->>'$.learning_rate.scale', search_space->>'$.momentum.type'"
+    assert importing.query(f"SELECT {scale_and_type} FROM studies ORDER BY batch_size") == [
+        ("LOG_SCALE", None),
+        (None, "DISCRETE"),
+    ]
     # The catalog knows the one, the columns tell what the other can be judged by.
-    assert query(
-        tmp_path / "db", "SELECT workload, metric, goal, maximize FROM workloads ORDER BY ALL"
+    assert importing.query(
+        "SELECT workload, metric, goal, maximize FROM workloads ORDER BY ALL"
     ) == [
         (WORKLOAD, "val_classification_error", None, False),
         (MNIST, "val_classification_error", 0.01, False),
     ]
-    [(licence, citation)] = query(tmp_path / "db", "SELECT licence, citation FROM releases")
+    [(licence, citation)] = importing.query("SELECT licence, citation FROM releases")
     assert "names no licence" in licence
     assert citation.startswith("@article{shallue2019measuring,")
 
@@ -93,87 +94,66 @@ def test_everything_that_is_known_of_a_study(tmp_path: Path) -> None:
         "interleaved",
     ],
 )
-def test_any_order_and_layout_gives_the_same_rows(tmp_path: Path, order: Any) -> None:
+def test_any_order_and_layout_gives_the_same_rows(
+    importing: Importing, tmp_path: Path, order: Any
+) -> None:
     plans = [
         plan_study(f"{MNIST}", 2**power, complete=6, incomplete=2, infeasible=2, odd=True)
         for power in range(4)
     ]
     truth = write_archive(tmp_path / "plain", studies=plans, layout="folder")
-    imported(tmp_path / "plain", tmp_path / "db")
+    importing(tmp_path / "plain")
     for layout in ("tar.bz2", "tar.gz", "tar", "folder"):
         path = tmp_path / f"{order}.{layout}"
         write_archive(path, studies=plans, layout=layout, order=order)
-        report = imported(path, tmp_path / f"{layout}.db")
+        report = importing(path, f"{layout}.db")
         assert (report.trials, report.measurements) == (truth.trials, truth.measurements)
         assert report.malformed == []
-        assert contents(tmp_path / f"{layout}.db") == contents(tmp_path / "db")
+        assert importing.contents(f"{layout}.db") == importing.contents()
 
 
 @pytest.mark.slow
-def test_what_outgrows_memory_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_outgrows_memory_comes_back(
+    importing: Importing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plans = [plan_study(MNIST, 2**power) for power in range(6)]
     path = tmp_path / "a.tar"
     write_archive(path, studies=plans, layout="tar", order="interleaved")
-    imported(path, tmp_path / "db")
+    importing(path)
     monkeypatch.setattr(gather, "_MOST_IN_MEMORY", 20_000)
-    report = imported(path, tmp_path / "small.db")
+    report = importing(path, "small.db")
     assert report.malformed == []
-    assert contents(tmp_path / "small.db") == contents(tmp_path / "db")
+    assert importing.contents("small.db") == importing.contents()
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a.tar", "db", "small.db"]
 
 
-def test_a_second_import_changes_nothing(tmp_path: Path) -> None:
-    path = write_tar(tmp_path / "a.tar", small_study(LINES, LINES))
-    imported(path, tmp_path / "db")
-    before = contents(tmp_path / "db")
-    report = imported(path, tmp_path / "db")
-    assert (report.studies, report.trials, report.already_there) == (0, 0, 2)
-    assert contents(tmp_path / "db") == before
-
-
-def test_trials_that_come_after_their_study_was_whole(tmp_path: Path) -> None:
+def test_trials_that_come_after_their_study_was_whole(importing: Importing, tmp_path: Path) -> None:
     # The published table has 240 trials of this study or so; two more come at the end.
-    plan = next(
-        plan for plan in published_plans(1.0, evaluations=24) if plan.path.startswith(MNIST)
-    )
+    plan = next(each for each in published_plans(evaluations=24) if each.path.startswith(MNIST))
     write_archive(tmp_path / "folder", studies=[plan], layout="folder")
     root = tmp_path / "folder" / "batch_science"
     files = [(str(file.relative_to(root)), file.read_bytes()) for file in sorted(root.rglob("*.*"))]
-    late = [
-        (f"{plan.path}/{number}/{name}", body)
-        for number in (900_000, 900_001)
-        for name, body in (
-            ("metadata.json", metadata_json(number)),
-            ("measurements.csv", LINES.encode()),
-        )
-    ]
-    whole = write_tar(tmp_path / "whole.tar", files)
-    report = imported(whole, tmp_path / "db")
+    report = importing(files)
     assert report.comparison is not None
     assert report.comparison.differences == []
-    path = write_tar(tmp_path / "late.tar", [*files, *late])
+    late = trial(900_000, study=plan.path) | trial(900_001, study=plan.path)
+    path = write_tar(tmp_path / "late.tar", [*files, *late.items()])
     with tarfile.open(path, "a") as archive:
         for number in (files[-1][0].split("/")[-2], "900000"):
             add(archive, f"batch_science/{plan.path}/{number}", type=tarfile.DIRTYPE)
-    both = imported(path, tmp_path / "late.db")
+    both = importing(path, "late.db")
     assert both.malformed == []
-    assert both.trials == report.trials + 2
-    assert both.studies == 1
-    added = imported(tmp_path / "late.tar", tmp_path / "db")
+    assert (both.trials, both.studies) == (report.trials + 2, 1)
+    added = importing(path)
     assert (added.trials, added.studies, added.already_there) == (2, 0, report.trials)
-    assert contents(tmp_path / "db") == contents(tmp_path / "late.db")
+    assert importing.contents() == importing.contents("late.db")
 
 
-def test_what_is_odd_is_kept_and_counted(tmp_path: Path) -> None:
-    files = small_study(
-        HEADER + "0,,nan\n10,inf,-inf\n10,1e-3,.5\n5,NaN,\n",
-        "",
-        HEADER,
-        HEADER.rstrip("\n"),
-        "\n\n",
-    )
+def test_what_is_odd_is_kept_and_counted(importing: Importing) -> None:
+    odd = HEADER + "0,,nan\n10,inf,-inf\n10,1e-3,.5\n5,NaN,\n"
+    files = small_study(odd, "", HEADER, HEADER.rstrip("\n"), "\n\n")
     files[f"{STUDY}/6/metadata.json"] = metadata_json(6, status="INFEASIBLE")
-    report = imported(write_tar(tmp_path / "a.tar", files), tmp_path / "db")
+    report = importing(files)
     assert report.malformed == []
     assert report.oddities == {
         "missing values": 2,
@@ -185,28 +165,26 @@ def test_what_is_odd_is_kept_and_counted(tmp_path: Path) -> None:
         "files with a header alone": 2,
         "trials without measurements.csv": 1,
     }
-    rows = query(
-        tmp_path / "db",
-        "SELECT step, train_cross_entropy_error, val_classification_error FROM measurements",
+    rows = importing.query(
+        "SELECT step, train_cross_entropy_error, val_classification_error FROM measurements"
     )
     # Sorted by step; those of one step as in the file.
     assert str(rows) == str(
         [(0, None, math.nan), (5, math.nan, None), (10, math.inf, -math.inf), (10, 0.001, 0.5)]
     )
-    assert query(tmp_path / "db", "SELECT trial_id, measurements FROM trials ORDER BY ALL") == [
+    assert importing.query("SELECT trial_id, measurements FROM trials ORDER BY ALL") == [
         (1, 4), (2, 0), (3, 0), (4, 0), (5, 0), (6, 0),
     ]  # fmt: skip
 
 
-def test_unknown_metrics_and_metaparameters_are_kept(tmp_path: Path) -> None:
+def test_unknown_metrics_and_metaparameters_are_kept(importing: Importing) -> None:
     files = small_study(LINES)
     files |= trial(2, "step,val/f1,test/cross_entropy_error,extra\n3,0.5,0.25,\n4,,0.125,7\n")
     files[f"{STUDY}/3/metadata.json"] = metadata_json(
         3, parameters={"learning_rate": 0.5, "weight_decay": 1, "größe": 1e-5}
     )
-    imported(write_tar(tmp_path / "a.tar", files), tmp_path / "db")
-    assert query(
-        tmp_path / "db",
+    importing(files)
+    assert importing.query(
         "SELECT trial_id, step, test_cross_entropy_error, other_metrics['val/f1'], "
         "other_metrics['extra'] FROM measurements ORDER BY trial_id, step",
     ) == [
@@ -215,32 +193,24 @@ def test_unknown_metrics_and_metaparameters_are_kept(tmp_path: Path) -> None:
         (2, 3, 0.25, 0.5, None),
         (2, 4, 0.125, None, 7.0),
     ]
-    assert query(
-        tmp_path / "db",
+    assert importing.query(
         "SELECT metaparameters['weight_decay'], metaparameters['größe'] FROM trials "
         "WHERE trial_id = 3",
     ) == [(1.0, 1e-5)]
 
 
-def test_numbers_compare_as_the_decimals_that_were_written(tmp_path: Path) -> None:
+def test_numbers_compare_as_the_decimals_that_were_written(importing: Importing) -> None:
     decimals = ["0.01", "0.010000000000000001", "0.0100000000000001", "0.3", "1e-2", "0.009999"]
     lines = HEADER + "".join(f"{n},{text},{text}\n" for n, text in enumerate(decimals))
-    imported(write_tar(tmp_path / "a.tar", small_study(lines)), tmp_path / "db")
-    found = query(
-        tmp_path / "db", "SELECT train_cross_entropy_error FROM measurements ORDER BY step"
-    )
+    importing(small_study(lines))
+    found = importing.query("SELECT train_cross_entropy_error FROM measurements ORDER BY step")
     assert found == [(float(text),) for text in decimals]
-    below = query(
-        tmp_path / "db", "SELECT step FROM measurements WHERE val_classification_error < 0.01"
-    )
+    below = importing.query("SELECT step FROM measurements WHERE val_classification_error < 0.01")
     assert below == [(5,)]
 
 
-def test_report_compares_with_the_published_table(tmp_path: Path) -> None:
-    report = imported(
-        write_tar(tmp_path / "a.tar", small_study(LINES) | small_study(LINES, study=f"{MNIST}/64")),
-        tmp_path / "db",
-    )
+def test_report_compares_with_the_published_table(importing: Importing, tmp_path: Path) -> None:
+    report = importing(small_study(LINES) | small_study(LINES, study=f"{MNIST}/64"))
     comparison = report.comparison
     assert comparison is not None
     assert totals(comparison.expected) == {
@@ -252,38 +222,29 @@ def test_report_compares_with_the_published_table(tmp_path: Path) -> None:
     assert comparison.differences == [
         (f"{MNIST}/64", status) for status in ("COMPLETE", "INCOMPLETE", "INFEASIBLE")
     ]
-    assert imported(tmp_path / "a.tar", tmp_path / "own.db", release="own").comparison is None
+    assert importing(tmp_path / "a.tar", "own.db", release="own").comparison is None
 
 
 @pytest.mark.slow
-def test_every_published_study_is_recognised(tmp_path: Path) -> None:
+def test_every_published_study_is_recognised(importing: Importing, tmp_path: Path) -> None:
     plans = published_plans(0.02, evaluations=24)
     write_archive(tmp_path / "a.tar", studies=plans, layout="tar", order="shuffled")
-    report = imported(tmp_path / "a.tar", tmp_path / "db")
+    report = importing(tmp_path / "a.tar")
     assert report.comparison is not None
     assert (report.comparison.missing, report.comparison.unknown) == ([], [])
-    assert query(
-        tmp_path / "db", "SELECT count(*), count(goal), count(DISTINCT dataset) FROM workloads"
+    assert importing.query(
+        "SELECT count(*), count(goal), count(DISTINCT dataset) FROM workloads"
     ) == [(35, 35, 13)]
 
 
-def test_a_folder_below_the_root_keeps_the_names(tmp_path: Path) -> None:
+def test_a_folder_below_the_root_keeps_the_names(importing: Importing, tmp_path: Path) -> None:
     root = write_folder(tmp_path, small_study(LINES))
-    imported(root / "made_up", tmp_path / "db")
-    imported(root, tmp_path / "whole.db")
-    assert contents(tmp_path / "db") == contents(tmp_path / "whole.db")
+    importing(root / "made_up")
+    importing(root, "whole.db")
+    assert importing.contents() == importing.contents("whole.db")
 
 
-def test_other_files_are_passed_over(tmp_path: Path) -> None:
+def test_other_files_are_passed_over(importing: Importing) -> None:
     files = {"README.md": b"hello", f"{STUDY}/._study.json": b"x", f"{STUDY}/1/notes.csv": b"?"}
-    report = imported(write_tar(tmp_path / "a.tar", files | small_study(LINES)), tmp_path / "db")
+    report = importing(files | small_study(LINES))
     assert (report.malformed, report.trials) == ([], 1)
-
-
-def test_search_space_as_a_list(tmp_path: Path) -> None:
-    space = [{"name": "momentum", "type": "DISCRETE", "feasible_points": [0.5, 0.9]}]
-    files = small_study(LINES, parameter_configs=space)
-    imported(write_tar(tmp_path / "a.tar", files), tmp_path / "db")
-    assert query(tmp_path / "db", "SELECT search_space->>'$.momentum.type' FROM studies") == [
-        ("DISCRETE",)
-    ]

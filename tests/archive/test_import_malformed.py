@@ -17,11 +17,8 @@ from tests.support.archives import (
     HEADER,
     LINES,
     STUDY,
-    add,
-    contents,
     imported,
     metadata_json,
-    query,
     small_study,
     study_json,
     trial,
@@ -31,6 +28,8 @@ from tests.support.archives import (
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from .conftest import Importing
 
 SOUND = small_study(LINES)
 
@@ -110,10 +109,10 @@ BAD = [
 
 
 @pytest.mark.parametrize(("name", "reason", "body"), BAD)
-def test_bad_files(tmp_path: Path, name: str, reason: str, body: bytes) -> None:
+def test_bad_files(importing: Importing, name: str, reason: str, body: bytes) -> None:
     files = small_study(LINES, LINES, LINES) | small_study(LINES, study="a/b/c/1")
     files[f"{STUDY}/{name}"] = body
-    report = imported(write_tar(tmp_path / "a.tar", files), tmp_path / "db")
+    report = importing(files)
     if name == "study.json":
         reason, left = f"{reason}; its 3 trials are left out", []
     else:
@@ -124,15 +123,15 @@ def test_bad_files(tmp_path: Path, name: str, reason: str, body: bytes) -> None:
     assert (report.trials, report.left_out) == (1 + len(left), 3 - len(left))
     for view in ("trials", "measurements"):
         ids = f"SELECT DISTINCT trial_id FROM {view} WHERE batch_size = 32 ORDER BY ALL"
-        assert query(tmp_path / "db", ids) == left
+        assert importing.query(ids) == left
 
 
-def test_files_that_are_missing(tmp_path: Path) -> None:
+def test_files_that_are_missing(importing: Importing, tmp_path: Path) -> None:
     files = small_study(LINES, LINES)
     del files[f"{STUDY}/2/metadata.json"]
     files["a/b/c/8/1/metadata.json"] = metadata_json(1)
     for path in (write_tar(tmp_path / "a.tar", files), write_folder(tmp_path, files)):
-        report = imported(path, tmp_path / f"{path.name}.db")
+        report = importing(path, f"{path.name}.db")
         assert sorted((error.path, error.reason) for error in report.malformed) == [
             ("a/b/c/8/study.json", "it is missing; its 1 trials are left out"),
             (f"{STUDY}/2", "it has no metadata.json"),
@@ -140,24 +139,21 @@ def test_files_that_are_missing(tmp_path: Path) -> None:
         assert (report.trials, report.left_out) == (1, 2)
 
 
-def test_files_out_of_place(tmp_path: Path) -> None:
+def test_files_out_of_place(importing: Importing) -> None:
     files = {"study.json": b"{}", "a/b/c/08/study.json": b"{}", "metadata.json": b"{}"}
-    report = imported(write_tar(tmp_path / "a.tar", files | SOUND), tmp_path / "db")
+    report = importing(files | SOUND)
     assert [error.path for error in report.malformed] == [f"batch_science/{name}" for name in files]
     assert report.trials == 1
 
 
-def test_folders_of_one_trial_id(tmp_path: Path) -> None:
+def test_folders_of_one_trial_id(importing: Importing) -> None:
     """Of two folders that name one trial, the one of another name is refused."""
     copies = {
-        f"{STUDY}/{folder}/{name}": body
+        name.replace(f"{STUDY}/1/", f"{STUDY}/{folder}/"): body
         for folder, last in (("2", 10), ("01", 10), ("1-other", 11))
-        for name, body in (
-            ("metadata.json", metadata_json(1, steps=last)),
-            ("measurements.csv", LINES.encode()),
-        )
+        for name, body in trial(1, steps=last).items()
     }
-    report = imported(write_tar(tmp_path / "a.tar", copies | SOUND), tmp_path / "db")
+    report = importing(copies | SOUND)
     assert sorted(str(error) for error in report.malformed) == [
         f"{STUDY}/{folder}/metadata.json: its trial_id 1 is not that of its folder, {folder}"
         for folder in ("01", "1-other", "2")
@@ -165,35 +161,31 @@ def test_folders_of_one_trial_id(tmp_path: Path) -> None:
     assert (report.trials, report.left_out) == (1, 3)
 
 
-def test_a_file_that_is_in_the_archive_twice(tmp_path: Path) -> None:
-    again = [*SOUND.items(), *SOUND.items(), (f"{STUDY}/1/measurements.csv", HEADER.encode())]
-    report = imported(write_tar(tmp_path / "a.tar", again), tmp_path / "db")
+def test_a_file_that_is_in_the_archive_twice(importing: Importing) -> None:
+    other = (f"{STUDY}/1/measurements.csv", HEADER.encode())
+    report = importing([*SOUND.items(), *SOUND.items(), other])
     [error] = report.malformed
     assert error.path == f"{STUDY}/1/measurements.csv"
     assert "twice" in error.reason
     assert (report.trials, report.measurements) == (1, 2)
 
 
-def test_archives_of_one_trial_id(tmp_path: Path) -> None:
-    imported(write_tar(tmp_path / "a.tar", SOUND), tmp_path / "db")
-    before = contents(tmp_path / "db")
-    other = trial(1, LINES + "7,1,1\n")
-    report = imported(write_tar(tmp_path / "b.tar", SOUND | other), tmp_path / "db")
+def test_archives_of_one_trial_id(importing: Importing) -> None:
+    importing(SOUND)
+    before = importing.contents()
+    report = importing(SOUND | trial(1, LINES + "7,1,1\n"))
     assert [str(error) for error in report.malformed] == [
         f"{STUDY}/1: the release holds this trial already, with other contents"
     ]
-    changed = SOUND | {f"{STUDY}/study.json": study_json(train_steps=7)}
-    report = imported(write_tar(tmp_path / "c.tar", changed), tmp_path / "db")
-    [error] = report.malformed
+    [error] = importing(SOUND | {f"{STUDY}/study.json": study_json(train_steps=7)}).malformed
     assert "it differs from the stored study in train_steps (7, there 10)" in error.reason
-    assert contents(tmp_path / "db") == before
+    assert importing.contents() == before
 
 
-def test_names_that_no_release_takes(tmp_path: Path) -> None:
+def test_names_that_no_release_takes(importing: Importing) -> None:
     """A workload's name that is too long for a folder leaves its study out, and no other."""
     long = f"{'d' * 90}/{'m' * 90}/{'o' * 90}/8"
-    files = small_study(LINES, study=long) | SOUND
-    report = imported(write_tar(tmp_path / "a.tar", files), tmp_path / "db")
+    report = importing(small_study(LINES, study=long) | SOUND)
     [error] = report.malformed
     assert (error.path, "is too long" in error.reason) == (long, True)
     assert (report.trials, report.left_out) == (1, 1)
@@ -209,6 +201,7 @@ HOSTILE: dict[str, tuple[str, dict[str, Any]]] = {
     "block device": ("batch_science/dev", {"type": tarfile.BLKTYPE}),
     "named pipe": ("batch_science/pipe", {"type": tarfile.FIFOTYPE}),
     "unknown kind": ("batch_science/odd", {"type": b"Q"}),
+    "a sparse file": ("batch_science/x", {"pax_headers": {"GNU.sparse.major": "1"}}),
 }
 
 
@@ -217,11 +210,8 @@ def test_hostile_members_are_refused_by_name(tmp_path: Path, what: str) -> None:
     name, header = HOSTILE[what]
     here = tmp_path / "here"
     here.mkdir()
-    with tarfile.open(here / "a.tar", "w") as archive:
-        contents = b"x" * 700 if not header or header["type"] == b"Q" else b""
-        add(archive, name, contents, **header)
-        for file, body in SOUND.items():
-            add(archive, f"batch_science/{file}", body)
+    body = b"x" * 700 if header.get("type", b"Q") == b"Q" else b""
+    write_tar(here / "a.tar", SOUND, first=[(name, body, header)])
     report = imported(here / "a.tar", here / "db")
     [error] = report.malformed
     assert error.path == name
@@ -231,35 +221,27 @@ def test_hostile_members_are_refused_by_name(tmp_path: Path, what: str) -> None:
     assert list(tmp_path.iterdir()) == [here]
 
 
-def claiming(size: int, name: str = f"batch_science/{STUDY}/1/measurements.csv") -> bytes:
-    """A header that claims so many bytes."""
+def claiming(start: Path, size: int, name: str) -> bytes:
+    """A tar file without its end mark, and after it a header that claims so many bytes."""
+    whole = start.read_bytes().rstrip(b"\0")
     info = tarfile.TarInfo(name)
     info.size = size
-    return info.tobuf(tarfile.GNU_FORMAT)
-
-
-def unfinished(path: Path) -> bytes:
-    """A tar file without its end mark."""
-    whole = path.read_bytes().rstrip(b"\0")
-    return whole + bytes(-len(whole) % 512)
+    return whole + bytes(-len(whole) % 512) + info.tobuf(tarfile.GNU_FORMAT)
 
 
 @pytest.mark.parametrize("name", ["measurements.csv", "other.bin"])
-def test_petabytes_are_refused_by_name(tmp_path: Path, name: str) -> None:
-    sound = unfinished(write_tar(tmp_path / "a.tar", small_study(LINES, study="a/b/c/1")))
-    name = f"batch_science/{STUDY}/1/{name}"
-    path = tmp_path / "a.tar.bz2"
-    path.write_bytes(bz2.compress(sound + claiming(1 << 50, name)))
-    report = imported(path, tmp_path / "db")
-    assert report.failure is not None
-    assert report.failure.path == name
-    assert "claims 1,125,899,906,842,624 bytes" in report.failure.reason
+def test_petabytes_are_refused_by_name(importing: Importing, tmp_path: Path, name: str) -> None:
+    name = f"batch_science/a/b/c/1/2/{name}"
+    start = write_tar(tmp_path / "a.tar", small_study(LINES, study="a/b/c/1"))
+    failure = importing.failure(bz2.compress(claiming(start, 1 << 50, name)))
+    assert failure.path == name
+    assert "claims 1,125,899,906,842,624 bytes" in failure.reason
 
 
-def test_a_large_file_is_passed_over_by_name(tmp_path: Path) -> None:
+def test_a_large_file_is_passed_over_by_name(importing: Importing, tmp_path: Path) -> None:
     files = SOUND | {f"{STUDY}/2/metadata.json": b" " * (16 << 20) + b"{}"}
     for path in (write_tar(tmp_path / "a.tar", files), write_folder(tmp_path / "folder", files)):
-        report = imported(path, tmp_path / f"{path.name}.db")
+        report = importing(path, f"{path.name}.db")
         assert report.malformed[0].path.endswith(f"{STUDY}/2/metadata.json")
         assert "claims 16,777,218 bytes" in report.malformed[0].reason
         assert report.trials == 1
@@ -267,31 +249,16 @@ def test_a_large_file_is_passed_over_by_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("compress", [bz2.compress, gzip.compress])
 def test_bombs_are_refused_by_name(
-    tmp_path: Path, compress: Any, monkeypatch: pytest.MonkeyPatch
+    importing: Importing, tmp_path: Path, compress: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream, "_HARMLESS", 16 << 20)
-    start = unfinished(write_tar(tmp_path / "a.tar", SOUND))
-    path = tmp_path / "bomb"
-    path.write_bytes(compress(start + claiming(1 << 34, "zeros.bin") + bytes(64 << 20)))
-    report = imported(path, tmp_path / "db")
-    assert report.failure is not None
-    assert report.failure.path == "zeros.bin"
-    assert "it is a bomb" in report.failure.reason
+    bomb = claiming(write_tar(tmp_path / "a.tar", SOUND), 1 << 34, "zeros.bin") + bytes(64 << 20)
+    failure = importing.failure(compress(bomb))
+    assert failure.path == "zeros.bin"
+    assert "it is a bomb" in failure.reason
 
 
-def test_sparse_files_are_refused(tmp_path: Path) -> None:
-    with tarfile.open(tmp_path / "a.tar", "w", format=tarfile.PAX_FORMAT) as archive:
-        add(archive, "batch_science/x", b"1", pax_headers={"GNU.sparse.major": "1"})
-        for name, body in SOUND.items():
-            add(archive, f"batch_science/{name}", body)
-    report = imported(tmp_path / "a.tar", tmp_path / "db")
-    assert [error.reason for error in report.malformed] == [
-        "it is a sparse file, which can claim any size"
-    ]
-    assert report.trials == 1
-
-
-def test_hostile_folders(tmp_path: Path) -> None:
+def test_hostile_folders(importing: Importing, tmp_path: Path) -> None:
     root = write_folder(tmp_path / "folder", SOUND | small_study(LINES, study="a/b/c/1"))
     secret = tmp_path / "secret.json"
     secret.write_bytes(study_json(1))
@@ -299,9 +266,8 @@ def test_hostile_folders(tmp_path: Path) -> None:
     (root / "a/b/c/1/study.json").symlink_to(secret)
     (root / "loop").symlink_to(root)
     os.mkfifo(root / "pipe")
-    deep = root / "deep"
-    deep.mkdir()
-    report = imported(root, tmp_path / "db")
+    (root / "deep").mkdir()
+    report = importing(root)
     assert {(error.path, error.reason) for error in report.malformed} == {
         ("batch_science/a/b/c/1/study.json", "it is a symbolic link"),
         ("batch_science/loop", "it is a symbolic link"),
@@ -311,52 +277,40 @@ def test_hostile_folders(tmp_path: Path) -> None:
     assert report.trials == 1
 
 
-def test_names_cannot_move_the_cursor(tmp_path: Path) -> None:
-    with tarfile.open(tmp_path / "a.tar", "w") as archive:
-        add(archive, "\x1b[2J\n\u202e/study.json", b"{}")
-    [error] = imported(tmp_path / "a.tar", tmp_path / "db").malformed
+def test_names_cannot_move_the_cursor(importing: Importing, tmp_path: Path) -> None:
+    odd = ("\x1b[2J\n\u202e/study.json", b"{}", {})
+    [error] = importing(write_tar(tmp_path / "a.tar", {}, first=[odd])).malformed
     assert str(error).startswith("\\x1b[2J\\n\\u202e/study.json: ")
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress, bz2.compress])
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
-def test_archives_that_were_cut_short(tmp_path: Path, compress: Any, share: float) -> None:
+def test_archives_that_were_cut_short(
+    importing: Importing, tmp_path: Path, compress: Any, share: float
+) -> None:
     path = write_tar(tmp_path / "a.tar", small_study(*[LINES] * 20))
     whole = compress(path.read_bytes().rstrip(b"\0"))
-    path.write_bytes(whole[: int(len(whole) * share)])
-    report = imported(path, tmp_path / "db")
-    assert report.failure is not None
-    assert report.failure.path == str(path)
-    assert "cut short" in report.failure.reason or "it is no archive" in report.failure.reason
-    # What the rest would have held is not known, so nothing of the study is stored.
-    assert report.trials == 0
+    failure = importing.failure(whole[: int(len(whole) * share)])
+    assert failure.path == str(path)
+    assert "cut short" in failure.reason or "it is no archive" in failure.reason
 
 
 @pytest.mark.parametrize(
     "body", [b"", b"hello", b"PK\x03\x04" + bytes(600), os.urandom(2000), b"BZh9", b"\x1f\x8b"]
 )
-def test_what_is_no_archive(tmp_path: Path, body: bytes) -> None:
-    path = tmp_path / "a.tar"
-    path.write_bytes(body)
-    report = imported(path, tmp_path / "db")
-    assert report.failure is not None
-    assert report.failure.path == str(path)
+def test_what_is_no_archive(importing: Importing, tmp_path: Path, body: bytes) -> None:
+    assert importing.failure(body).path == str(tmp_path / "a.tar")
 
 
-def test_a_damaged_header_ends_the_work(tmp_path: Path) -> None:
-    path = write_tar(tmp_path / "a.tar", small_study(LINES, LINES))
-    whole = bytearray(path.read_bytes())
+def test_a_damaged_header_ends_the_work(importing: Importing, tmp_path: Path) -> None:
+    whole = bytearray(write_tar(tmp_path / "a.tar", small_study(LINES, LINES)).read_bytes())
     whole[1024 + 2] ^= 1
-    path.write_bytes(whole)
-    report = imported(path, tmp_path / "db")
-    assert report.failure is not None
-    assert report.failure.reason.startswith("it is damaged after batch_science/")
+    assert importing.failure(whole).reason.startswith("it is damaged after batch_science/")
 
 
-def test_what_holds_no_study(tmp_path: Path) -> None:
-    with tarfile.open(tmp_path / "a.tar", "w") as archive:
-        add(archive, "notes.txt", b"hello")
-    imported(write_tar(tmp_path / "sound.tar", SOUND), tmp_path / "db")
+def test_what_holds_no_study(importing: Importing, tmp_path: Path) -> None:
+    importing(SOUND)
+    write_tar(tmp_path / "a.tar", {"notes.txt": b"hello"})
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "empty").mkdir()
     for path, sentence in (
@@ -367,4 +321,4 @@ def test_what_holds_no_study(tmp_path: Path) -> None:
         (tmp_path / "none", "get the archive with `dbtool fetch`"),
     ):
         with pytest.raises(UsageError, match=re.escape(sentence)):
-            imported(path, tmp_path / "other")
+            importing(path, "other")

@@ -82,10 +82,13 @@ def write_tar(
     path: Path,
     files: Mapping[str, bytes] | Iterable[tuple[str, bytes]],
     mode: Literal["w", "w:bz2"] = "w",
+    first: Iterable[tuple[str, bytes, dict[str, Any]]] = (),
 ) -> Path:
-    """Writes files below the root into a tar file."""
+    """Writes files below the root into a tar file; before them other members, as `add` has them."""
     pairs = files.items() if hasattr(files, "items") else files
     with tarfile.open(path, mode) as archive:
+        for name, contents, header in first:
+            add(archive, name, contents, **header)
         for name, contents in pairs:
             add(archive, f"{ROOT}/{name}", contents)
     return path
