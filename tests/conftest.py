@@ -13,6 +13,7 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.support.archives import Replica
 
 _CORES_A_WORKER = 2
 
@@ -52,6 +53,14 @@ def _own_folders(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempP
     monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
     monkeypatch.delenv("DBTOOL_DB", raising=False)
+
+
+@pytest.fixture(scope="module")
+def replica(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Replica:
+    """The PLANS of a module as files, and imported from an archive in which they are mixed."""
+    from tests.support.archives import write_replica
+
+    return write_replica(tmp_path_factory.mktemp("replica"), request.module.PLANS)
 
 
 @pytest.fixture(scope="session")

@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import dbtool
-from tests.replica import plan_study, write_archive
+from tests.replica import plan_study
 from tests.support import rules
-from tests.support.archives import imported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from dbtool.store.database import Database
-    from tests.replica import Truth
+    from tests.support.archives import Replica
 
 CNN = "mnist/simple_cnn_base/nesterov_momentum"
 RESNET = "imagenet/resnet_50/nesterov_momentum"
@@ -47,31 +45,21 @@ METRICS = {
 
 
 @pytest.fixture(scope="module")
-def studies(tmp_path_factory: pytest.TempPathFactory) -> list[rules.StudyFrames]:
-    folder = tmp_path_factory.mktemp("exactness")
-    write_archive(folder, studies=PLANS, seed=5, layout="folder")
-    return rules.read_archive(folder / "batch_science")
+def studies(replica: Replica) -> list[rules.StudyFrames]:
+    return rules.read_archive(replica.root)
 
 
 @pytest.fixture(scope="module")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Truth]:
-    path = tmp_path_factory.mktemp("imported") / "replica.tar"
-    truth = write_archive(path, studies=PLANS, seed=5, layout="tar", order="interleaved")
-    return path, truth
-
-
-@pytest.fixture(scope="module")
-def db(archive: tuple[Path, Truth]) -> Iterator[Database]:
-    path, _ = archive
-    assert not imported(path, path.parent / "db").malformed
-    with dbtool.open(path.parent / "db") as opened:
+def db(replica: Replica) -> Iterator[Database]:
+    with dbtool.open(replica.database) as opened:
         yield opened
 
 
-def test_planted_steps_to_result(archive: tuple[Path, Truth], db: Database) -> None:
-    _, truth = archive
+def test_planted_steps_to_result(replica: Replica, db: Database) -> None:
     found = db.steps_to_result("*").select("workload", "batch_size", "steps").rows()
-    expected = [(each.workload, each.batch_size, each.steps_to_result) for each in truth.studies]
+    expected = [
+        (each.workload, each.batch_size, each.steps_to_result) for each in replica.truth.studies
+    ]
     assert sorted(found) == sorted(expected)
 
 

@@ -278,8 +278,9 @@ def test_hostile_folders(importing: Importing, tmp_path: Path) -> None:
 
 
 def test_names_cannot_move_the_cursor(importing: Importing, tmp_path: Path) -> None:
-    odd = ("\x1b[2J\n\u202e/study.json", b"{}", {})
-    [error] = importing(write_tar(tmp_path / "a.tar", {}, first=[odd])).malformed
+    odd = "\x1b[2J\n\u202e/study.json"
+    path = write_tar(tmp_path / "a.tar", {}, first=[(odd, b"{}", {})])
+    [error] = importing(path).malformed
     assert str(error).startswith("\\x1b[2J\\n\\u202e/study.json: ")
 
 
@@ -305,7 +306,7 @@ def test_what_is_no_archive(importing: Importing, tmp_path: Path, body: bytes) -
 def test_a_damaged_header_ends_the_work(importing: Importing, tmp_path: Path) -> None:
     whole = bytearray(write_tar(tmp_path / "a.tar", small_study(LINES, LINES)).read_bytes())
     whole[1024 + 2] ^= 1
-    assert importing.failure(whole).reason.startswith("it is damaged after batch_science/")
+    assert importing.failure(bytes(whole)).reason.startswith("it is damaged after batch_science/")
 
 
 def test_what_holds_no_study(importing: Importing, tmp_path: Path) -> None:

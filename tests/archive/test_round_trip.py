@@ -11,11 +11,13 @@ import dbtool
 from dbtool.release.export import export
 from dbtool.release.file_format import FileFormat
 from dbtool.release.verify import verify
-from tests.replica import plan_study, write_archive
+from tests.replica import plan_study
 from tests.support.archives import contents, imported
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.support.archives import Replica
 
 CNN = "mnist/simple_cnn_base/nesterov_momentum"
 PLANS = (
@@ -27,50 +29,32 @@ PLANS = (
 )
 
 
-@pytest.fixture(scope="module")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("replica")
-    write_archive(folder, studies=PLANS, seed=3, layout="folder")
-    return folder / "batch_science"
-
-
-@pytest.fixture(scope="module")
-def database(archive: Path) -> Path:
-    assert not imported(archive, archive.parent / "db").malformed
-    return archive.parent / "db"
-
-
 def exported(database: Path, out: Path) -> Path:
     with dbtool.open(database) as db:
         export(db, out, FileFormat.ORIGINAL)
     return out
 
 
-def test_it_is_sound_to_verify(archive: Path, database: Path) -> None:
-    rows = sum(
-        max(0, path.read_bytes().count(b"\n") - 1) for path in archive.rglob("measurements.csv")
-    )
-    outcome = verify(database)
-    assert (outcome.problems, outcome.measurements) == ((), rows)
+def test_it_is_sound_to_verify(replica: Replica) -> None:
+    outcome = verify(replica.database)
+    assert (outcome.problems, outcome.measurements) == ((), replica.truth.measurements)
 
 
 @pytest.mark.parametrize("name", ["folder", "a.tar", "a.tar.gz", "a.tar.bz2"])
-def test_a_replica_comes_back(name: str, database: Path, tmp_path: Path) -> None:
-    report = imported(exported(database, tmp_path / name), tmp_path / "db")
+def test_a_replica_comes_back(name: str, replica: Replica, tmp_path: Path) -> None:
+    report = imported(exported(replica.database, tmp_path / name), tmp_path / "db")
     assert not report.malformed
-    assert contents(tmp_path / "db") == contents(database)
+    assert contents(tmp_path / "db") == contents(replica.database)
 
 
-def test_every_field_is_written_as_the_archive_has_it(
-    archive: Path, database: Path, tmp_path: Path
-) -> None:
+def test_every_field_is_written_as_the_archive_has_it(replica: Replica, tmp_path: Path) -> None:
     """Of a trial's file the same columns; nan, inf and nothing as they were, numbers without zeros
     at their ends, sorted by step; columns without a value in the study may be there or not."""
-    out = exported(database, tmp_path / "out")
+    out = exported(replica.database, tmp_path / "out")
     seen: set[str] = set()
-    for file in archive.rglob("measurements.csv"):
+    for file in replica.root.rglob("measurements.csv"):
         theirs = fields(file)
-        ours = fields(out / file.relative_to(archive.parent))
+        ours = fields(out / file.relative_to(replica.root.parent))
         for name in theirs.keys() | ours.keys():
             empty = [""] * len(ours["step"])
             assert ours.get(name, empty) == theirs.get(name, empty), (file, name)

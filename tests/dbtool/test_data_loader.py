@@ -11,12 +11,13 @@ import pytest
 
 import dbtool
 from dbtool.data_loader import load_study, load_workload
-from tests.replica import plan_study, write_archive
-from tests.support.archives import imported
+from tests.replica import plan_study
 from tests.support.made_up import curve, write_shard
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.support.archives import Replica
 
 CNN = "mnist/simple_cnn_base/nesterov_momentum"
 PLANS = (
@@ -34,23 +35,11 @@ EVERY = {
 }
 
 
-@pytest.fixture(scope="module")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("original")
-    write_archive(folder, studies=PLANS, seed=3, layout="folder")
-    return folder / "batch_science"
-
-
-@pytest.fixture(scope="module")
-def database(archive: Path) -> Path:
-    path = archive.parent / "imported"
-    assert not imported(archive, path).malformed
-    return path
-
-
 @pytest.fixture(autouse=True)
-def _read_by_default(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DBTOOL_DB", str(database))
+def archive(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The authors' folder; the database that is opened by default holds the same."""
+    monkeypatch.setenv("DBTOOL_DB", str(replica.database))
+    return replica.root
 
 
 def as_the_authors_read(
@@ -134,7 +123,7 @@ def test_the_authors_questions_run_unchanged(archive: Path) -> None:
 @pytest.mark.parametrize(
     "folder",
     [
-        "/tmp/batch_science/{}",  # noqa: S108 (a name, and nothing is there)
+        "/elsewhere/batch_science/{}",
         "batch_science/{}/",
         "{}",
         "./{}",

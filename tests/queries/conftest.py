@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dbtool.store.database import open_database
-from tests.replica import write_archive
-from tests.support.archives import imported
 from tests.support.rules import read_archive
 from tests.support.two_releases import write_two_releases
 
@@ -17,22 +15,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dbtool.store.database import Database
+    from tests.support.archives import Replica
     from tests.support.rules import StudyFrames
     from tests.support.two_releases import Releases
 
 
 @pytest.fixture(scope="module")
-def replica(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[list[StudyFrames], Database]]:
-    """The PLANS of a module as files, and imported from an archive in which they are shuffled."""
-    folder = tmp_path_factory.mktemp("replica")
-    plans = request.module.PLANS
-    write_archive(folder, studies=plans, seed=3, layout="folder")
-    write_archive(folder / "replica.tar", studies=plans, seed=3, layout="tar", order="shuffled")
-    imported(folder / "replica.tar", folder / "db")
-    with open_database(folder / "db") as opened:
-        yield list(read_archive(folder / "batch_science")), opened
+def studies(replica: Replica) -> list[StudyFrames]:
+    return read_archive(replica.root)
+
+
+@pytest.fixture(scope="module")
+def imported(replica: Replica) -> Iterator[Database]:
+    with open_database(replica.database) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="package")

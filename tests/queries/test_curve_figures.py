@@ -65,13 +65,13 @@ PLANS = (
 
 
 @pytest.fixture
-def releases(replica: tuple[list[StudyFrames], Database]) -> Releases:
-    return {"published": replica[0]}
+def releases(studies: list[StudyFrames]) -> Releases:
+    return {"published": studies}
 
 
 @pytest.fixture
-def db(replica: tuple[list[StudyFrames], Database]) -> Database:
-    return replica[1]
+def db(imported: Database) -> Database:
+    return imported
 
 
 steps, normalised, best = (

@@ -17,6 +17,7 @@ from tests.support.figure_points import figure_rows as rows
 
 if TYPE_CHECKING:
     from dbtool.store.database import Database
+    from tests.support.archives import Replica
     from tests.support.rules import StudyFrames
 
 
@@ -44,15 +45,16 @@ PLANS = (
 EPOCH = 30_301_028
 
 
-@pytest.fixture
-def studies(replica: tuple[list[StudyFrames], Database]) -> dict[str, StudyFrames]:
+@pytest.fixture(scope="module")
+def studies(replica: Replica) -> dict[str, StudyFrames]:
     """The studies that were written, by their folder."""
-    return {f"{study.workload}/{study.study['batch_size']}": study for study in replica[0]}
+    found = rules.read_archive(replica.root)
+    return {f"{study.workload}/{study.study['batch_size']}": study for study in found}
 
 
 @pytest.fixture
-def db(replica: tuple[list[StudyFrames], Database]) -> Database:
-    return replica[1]
+def db(imported: Database) -> Database:
+    return imported
 
 
 def within(study: StudyFrames | None, budget: int) -> int:

@@ -1,20 +1,23 @@
-"""Tiny archives in the published format, written by hand for tests."""
+"""Archives in the published format for tests: tiny ones written by hand, and replicas."""
 
 from __future__ import annotations
 
 import io
 import json
 import tarfile
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from dbtool.sources.archive.import_ import import_archive
 from dbtool.store.database import open_database
+from tests.replica import write_archive
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from dbtool.sources.archive.report import ImportReport
+    from tests.replica import StudyPlan, Truth
 
 ROOT = "batch_science"
 WORKLOAD = "made_up/simple_cnn_base/sgd"
@@ -115,6 +118,30 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> Path:
 def imported(path: Path, folder: Path, **options: Any) -> ImportReport:
     """Imports an archive into a release folder, which is made where it is not there."""
     return import_archive(folder, path, **options)
+
+
+@dataclass(frozen=True)
+class Replica:
+    """Studies of the replica writer.
+
+    Attributes:
+        root: the files that an archive of them unpacks into.
+        database: the release that one was imported into.
+        truth: what they hold.
+    """
+
+    root: Path
+    database: Path
+    truth: Truth
+
+
+def write_replica(folder: Path, plans: Sequence[StudyPlan]) -> Replica:
+    """Writes studies as files, and imports them from a tar file in which they are mixed."""
+    write_archive(folder, studies=plans, seed=3, layout="folder")
+    path = folder / "a.tar"
+    truth = write_archive(path, studies=plans, seed=3, layout="tar", order="interleaved")
+    assert not imported(path, folder / "db").malformed
+    return Replica(folder / ROOT, folder / "db", truth)
 
 
 def query(folder: Path, sql: str) -> list[tuple[Any, ...]]:
