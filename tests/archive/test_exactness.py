@@ -67,10 +67,6 @@ def metrics_of(study: rules.StudyFrames) -> tuple[str, ...]:
     return METRICS.get(study.workload, ("val/classification_error", "val/cross_entropy_error"))
 
 
-def maximised(metric: str) -> bool:
-    return metric.endswith("average_precision")
-
-
 def goals_of(study: rules.StudyFrames, metric: str) -> list[str]:
     """Goals among the values that were measured, so that some are equal to one; and others."""
     if metric not in study.measurements:
@@ -103,9 +99,7 @@ def test_steps_to_result(first: int, studies: list[rules.StudyFrames], db: Datab
     reached = 0
     for study, metric in questions(studies):
         for goal in goals_of(study, metric):
-            expected = rules.steps_to_result(
-                study, metric, goal, maximize=maximised(metric), first=first
-            )
+            expected = rules.steps_to_result(study, metric, goal, first=first)
             found = db.steps_to_result(**chosen(study, metric), goal=float(goal), trials=first)
             reached += expected is not None
             assert found.select("steps", "trial_id").rows() == [expected or (None, None)], (
@@ -126,10 +120,8 @@ def test_best_measurement_within_budgets(studies: list[rules.StudyFrames], db: D
             {"most_examples": longest * batch_size // part} for part in (1, 2, 3, 10, 1_000)
         ]
         for budget in budgets:
-            best = rules.best_measurement(
-                study, metric, maximize=maximised(metric), first=20, **budget
-            )
+            best = rules.best_row(study, metric, first=20, **budget)
             counts = rules.counts_towards(study, **budget)
             found = db.best(**chosen(study, metric), trials=20, **budget)["value"].to_list()
-            expected = [None if best is None else float(best)] if counts else []
+            expected = [None if best is None else float(best[0])] if counts else []
             assert found == expected, (study.workload, metric, budget)

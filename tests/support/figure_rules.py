@@ -54,11 +54,6 @@ class Curve:
     inclusive: bool = False
 
     @property
-    def maximize(self) -> bool:
-        """Whether higher values are better."""
-        return self.metric.endswith("average_precision")
-
-    @property
     def first(self) -> int:
         """A number of trials that no study has more of than count."""
         return 10**9 if self.trials is None else self.trials
@@ -156,16 +151,15 @@ def _points(
 def _steps_point(curve: Curve, study: StudyFrames) -> Point:
     goal = Decimal(curve.goal or 0) + (Decimal("1e-12") if curve.inclusive else 0)
     found = rules.steps_to_result(
-        study, curve.metric, str(goal), maximize=curve.maximize, first=curve.first,
-        taken=curve.takes,
-    )  # fmt: skip
+        study, curve.metric, str(goal), first=curve.first, taken=curve.takes
+    )
     step, trial_id = found or (None, None)
     return {"y": step, "steps": step, "trial_id": trial_id, **_parameters(study, trial_id)}
 
 
 def _best_point(curve: Curve, study: StudyFrames) -> Point:
     found = rules.best_row(
-        study, curve.metric, maximize=curve.maximize, first=curve.first, taken=curve.takes,
+        study, curve.metric, first=curve.first, taken=curve.takes,
         most_steps=curve.most_steps, most_examples=curve.most_examples,
     )  # fmt: skip
     best, step, trial_id = found or (None, None, None)

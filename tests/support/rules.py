@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection
     from pathlib import Path
 
 
@@ -40,56 +40,48 @@ def read_archive(folder: Path) -> list[StudyFrames]:
     return [_read_study(path.parent, folder) for path in sorted(folder.rglob("study.json"))]
 
 
+def maximize(metric: str) -> bool:
+    """Whether higher values of a metric are better."""
+    return metric.endswith("average_precision")
+
+
 def steps_to_result(
     study: StudyFrames,
     metric: str,
     goal: str,
     *,
-    maximize: bool = False,
     first: int = 100,
     taken: Callable[[dict[str, float]], bool] = lambda _: True,
-    most_steps: int | None = None,
 ) -> tuple[int, int] | None:
     """Smallest step strictly past the goal and its trial; None where no trial got there."""
-    rows = _values(study, metric, _complete(study, first, taken))
-    limit = Decimal(goal)
-    past = [value > limit if maximize else value < limit for value in rows["value"]]
-    rows = rows[pd.Series(past, index=rows.index, dtype=bool)]
-    if most_steps is not None:
-        rows = rows[rows["step"] <= most_steps]
-    if rows.empty:
-        return None
-    earliest = rows.sort_values(["step", "trial_id"]).iloc[0]
-    return int(earliest["step"]), int(earliest["trial_id"])
+    return _earliest(past(study, metric, goal, counted(study, first, taken)))
 
 
-def best_measurement(study: StudyFrames, metric: str, **asked: Any) -> Decimal | None:
-    """The best value within the budgets, asked for as of `best_row`; None where there is none."""
-    found = best_row(study, metric, **asked)
-    return None if found is None else found[0]
+def past(study: StudyFrames, metric: str, goal: str, trial_ids: Collection[int]) -> pd.DataFrame:
+    """trial_id, step and value of the measurements that are strictly past the goal."""
+    rows, limit = values(study, metric, trial_ids), Decimal(goal)
+    found = [value > limit if maximize(metric) else value < limit for value in rows["value"]]
+    return rows[pd.Series(found, index=rows.index, dtype=bool)]
 
 
 def best_row(
     study: StudyFrames,
     metric: str,
     *,
-    maximize: bool = False,
     first: int = 100,
     taken: Callable[[dict[str, float]], bool] = lambda _: True,
     most_steps: int | None = None,
     most_examples: float | None = None,
 ) -> tuple[Decimal, int, int] | None:
     """The best value within the budgets, its first step, and the first trial that had it there."""
-    rows = _values(study, metric, _complete(study, first, taken))
+    rows = values(study, metric, counted(study, first, taken))
     if most_steps is not None:
         rows = rows[rows["step"] <= most_steps]
     if most_examples is not None:
         rows = rows[rows["step"] * study.study["batch_size"] <= most_examples]
-    if rows.empty:
-        return None
-    best: Decimal = max(rows["value"]) if maximize else min(rows["value"])
-    earliest = rows[rows["value"] == best].sort_values(["step", "trial_id"]).iloc[0]
-    return best, int(earliest["step"]), int(earliest["trial_id"])
+    best: Decimal | None = (max if maximize(metric) else min)(rows["value"], default=None)
+    earliest = _earliest(rows[rows["value"] == best])
+    return None if best is None or earliest is None else (best, *earliest)
 
 
 def counts_towards(
@@ -103,21 +95,33 @@ def counts_towards(
     return long_enough
 
 
-def outcomes(
-    study: StudyFrames, metric: str, goal: str, *, maximize: bool = False, most_steps: int
-) -> dict[int, str]:
-    """The scatter plots' class of every COMPLETE and INFEASIBLE trial."""
-    found = {}
-    for trial_id, status in zip(study.trials["trial_id"], study.trials["status"], strict=True):
-        if status == "INFEASIBLE":
-            found[int(trial_id)] = "infeasible"
-        elif status == "COMPLETE":
-            rows = _values(study, metric, {trial_id})
-            values = rows[rows["step"] <= most_steps]["value"]
-            limit = Decimal(goal)
-            achieved = any(value > limit if maximize else value < limit for value in values)
-            found[int(trial_id)] = "goal achieved" if achieved else "goal not achieved"
-    return found
+def counted(
+    study: StudyFrames, first: int, taken: Callable[[dict[str, float]], bool] = lambda _: True
+) -> list[int]:
+    """The first COMPLETE trials, and of those the ones whose metaparameters are asked for."""
+    complete = study.trials[study.trials["status"] == "COMPLETE"].head(first)
+    pairs = zip(complete["trial_id"], complete["parameters"], strict=True)
+    return [int(trial_id) for trial_id, parameters in pairs if taken(parameters)]
+
+
+def values(study: StudyFrames, metric: str, trial_ids: Collection[int]) -> pd.DataFrame:
+    """trial_id, step and value of the measurements that are finite numbers."""
+    columns = ["trial_id", "step", "value"]
+    if metric not in study.measurements.columns:
+        return pd.DataFrame([], columns=columns)
+    rows = study.measurements[study.measurements["trial_id"].isin(list(trial_ids))]
+    fields = zip(rows["trial_id"], rows["step"], rows[metric], strict=True)
+    found = [
+        (trial_id, step, value)
+        for trial_id, step, text in fields
+        if isinstance(text, str) and text and (value := Decimal(text)).is_finite()
+    ]
+    return pd.DataFrame(found, columns=columns)
+
+
+def _earliest(rows: pd.DataFrame) -> tuple[int, int] | None:
+    """The first step of some measurements, and the first trial that has one there."""
+    return min(zip(rows["step"].map(int), rows["trial_id"].map(int), strict=True), default=None)
 
 
 def _read_study(folder: Path, root: Path) -> StudyFrames:
@@ -140,33 +144,3 @@ def _read_measurements(path: Path, trial: dict[str, Any]) -> pd.DataFrame:
         return pd.DataFrame()
     frame = pd.read_csv(path, dtype=str, keep_default_na=False)
     return frame.assign(step=frame["step"].astype(int), trial_id=trial["trial_id"])
-
-
-def _complete(
-    study: StudyFrames, first: int, taken: Callable[[dict[str, float]], bool]
-) -> set[int]:
-    """The first COMPLETE trials, and of those the ones whose metaparameters are asked for."""
-    complete = study.trials[study.trials["status"] == "COMPLETE"].head(first)
-    pairs = zip(complete["trial_id"], complete["parameters"], strict=True)
-    return {int(trial_id) for trial_id, parameters in pairs if taken(parameters)}
-
-
-def _values(study: StudyFrames, metric: str, trial_ids: set[int]) -> pd.DataFrame:
-    """trial_id, step and value of the measurements that are numbers."""
-    if metric not in study.measurements.columns:
-        return pd.DataFrame({"trial_id": [], "step": [], "value": []})
-    rows = study.measurements[study.measurements["trial_id"].isin(list(trial_ids))]
-    found = [
-        {"trial_id": trial_id, "step": step, "value": value}
-        for trial_id, step, text in zip(rows["trial_id"], rows["step"], rows[metric], strict=True)
-        for value in _numbers(text)
-    ]
-    return pd.DataFrame(found, columns=["trial_id", "step", "value"])
-
-
-def _numbers(text: str | float) -> Iterator[Decimal]:
-    """The number that a field holds, if it is one and finite."""
-    if isinstance(text, str) and text:
-        value = Decimal(text)
-        if value.is_finite():
-            yield value

@@ -6,13 +6,15 @@ Written from the rules alone, and shares nothing with the project's code; see `r
 from __future__ import annotations
 
 import math
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+from . import rules
 
-    from tests.support.rules import StudyFrames
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from decimal import Decimal
+
+    from .rules import StudyFrames
 
 Points: TypeAlias = "list[tuple[int, Decimal]]"
 Row: TypeAlias = "tuple[Any, ...]"
@@ -20,54 +22,31 @@ OUTCOMES = ("goal achieved", "goal not achieved", "infeasible")
 
 
 def points_of(study: StudyFrames, trial_id: int, metric: str) -> Points:
-    """Step and value of a trial's measurements that are finite numbers, by step, each step once.
-
-    Args:
-        study: with the trial.
-        trial_id: the trial.
-        metric: a column's name in the archive, such as val/classification_error.
-    """
-    if metric not in study.measurements.columns:
-        return []
-    rows = study.measurements[study.measurements["trial_id"] == trial_id]
-    found = {}
-    for step, text in zip(rows["step"], rows[metric], strict=True):
-        if isinstance(text, str) and text and Decimal(text).is_finite():
-            found[int(step)] = Decimal(text)
-    return sorted(found.items())
-
-
-def first_past(study: StudyFrames, trial_id: int, metric: str, goal: str) -> int | None:
-    """The first step at which a trial is strictly past the goal."""
-    limit = Decimal(goal)
-    for step, value in points_of(study, trial_id, metric):
-        if value > limit if metric.endswith("average_precision") else value < limit:
-            return step
-    return None
+    """Step and value of a trial's measurements that are finite numbers, by step, each step once."""
+    rows = rules.values(study, metric, [trial_id])
+    return sorted(dict(zip(rows["step"].map(int), rows["value"], strict=True)).items())
 
 
 def classed(
     study: StudyFrames, metric: str, goal: str, *, most_steps: float = math.inf
 ) -> list[tuple[int, str, int | None, bool]]:
     """Trial id, outcome, steps to the goal and star of every COMPLETE and INFEASIBLE trial."""
-    steps: dict[int, int | None] = {}
-    status = dict(zip(study.trials["trial_id"], study.trials["status"], strict=True))
-    for trial_id, ended in status.items():
-        if ended == "COMPLETE":
-            step = first_past(study, trial_id, metric, goal)
-            steps[trial_id] = step if step is not None and step <= most_steps else None
-        elif ended == "INFEASIBLE":
-            steps[trial_id] = None
-    reached = [(step, trial_id) for trial_id, step in steps.items() if step is not None]
-    star = min(reached)[1] if reached else None
+    rows = rules.past(study, metric, goal, rules.counted(study, len(study.trials)))
+    rows = rows[rows["step"] <= most_steps]
+    steps = {
+        int(trial_id): int(step)
+        for trial_id, step in rows.groupby("trial_id")["step"].min().items()
+    }
+    star = min(steps, key=lambda trial_id: (steps[trial_id], trial_id), default=None)
     return [
         (
             trial_id,
-            OUTCOMES[2] if status[trial_id] == "INFEASIBLE" else OUTCOMES[step is None],
-            step,
+            OUTCOMES[2] if status == "INFEASIBLE" else OUTCOMES[trial_id not in steps],
+            steps.get(trial_id),
             trial_id == star,
         )
-        for trial_id, step in steps.items()
+        for trial_id, status in zip(study.trials["trial_id"], study.trials["status"], strict=True)
+        if status != "INCOMPLETE"
     ]
 
 
@@ -116,11 +95,10 @@ def reading(
     study: StudyFrames, metric: str, goal: str, *, first: int, most_points: int = 200
 ) -> list[Row]:
     """(trial id, step, value, whether the trial is the best, whether the point is read off)."""
-    trials = _counted(study, first)
-    best = _best(study, trials, metric, goal)
+    best = rules.steps_to_result(study, metric, goal, first=first)
     rows: list[Row] = []
-    for trial_id in trials:
-        read = best[1] if best is not None and best[0] == trial_id else None
+    for trial_id in rules.counted(study, first):
+        read = best[0] if best is not None and best[1] == trial_id else None
         rows += [
             (trial_id, step, float(value), read is not None, step == read)
             for step, value in thinned(points_of(study, trial_id, metric), read, most_points)
@@ -140,13 +118,13 @@ def learning_curve(
         goal: a decimal.
         first: how many trials count.
     """
-    trials = _counted(study, first)
-    best = _best(study, trials, metric, goal)
-    trial_id = best[0] if best is not None else _nearest(study, trials, metric)
-    if trial_id is None:
+    best = rules.steps_to_result(study, metric, goal, first=first)
+    nearest = rules.best_row(study, metric, first=first)
+    if nearest is None:
         return None, []
+    trial_id = nearest[2] if best is None else best[1]
     column = f"{split}/{metric.split('/')[1]}"
-    read = best[1] if best is not None and column == metric else None
+    read = best[0] if best is not None and column == metric else None
     points = thinned(points_of(study, trial_id, column), read, 500)
     return trial_id, [(step, float(value), step == read) for step, value in points]
 
@@ -160,32 +138,3 @@ def thinned(points: Points, read_off: int | None, most_points: int) -> Points:
         for place, point in enumerate(shown)
         if place % every == 0 or place == len(shown) - 1 or point[0] == read_off
     ]
-
-
-def _counted(study: StudyFrames, first: int) -> list[int]:
-    complete = study.trials[study.trials["status"] == "COMPLETE"]
-    return sorted(complete["trial_id"].tolist())[:first]
-
-
-def _best(
-    study: StudyFrames, trials: Sequence[int], metric: str, goal: str
-) -> tuple[int, int] | None:
-    """The trial that is first past the goal, and its step."""
-    reached = [
-        (step, trial_id)
-        for trial_id in trials
-        for step in [first_past(study, trial_id, metric, goal)]
-        if step is not None
-    ]
-    return min(reached)[::-1] if reached else None
-
-
-def _nearest(study: StudyFrames, trials: Sequence[int], metric: str) -> int | None:
-    """The trial with the best value."""
-    sign = -1 if metric.endswith("average_precision") else 1
-    values = [
-        (sign * value, step, trial_id)
-        for trial_id in trials
-        for step, value in points_of(study, trial_id, metric)
-    ]
-    return min(values)[2] if values else None
