@@ -14,8 +14,7 @@ from dbtool.sources.archive.descriptions import (
     parse_description,
 )
 from dbtool.sources.archive.errors import ArchiveError
-from dbtool.sources.archive.lines import split_header
-from dbtool.sources.archive.measurements import Text, parse_measurements
+from dbtool.sources.archive.measurements import Text, parse_measurements, split_header
 from dbtool.sources.archive.members import MEASUREMENTS, METADATA, STUDY
 from dbtool.sources.archive.table import catalog
 
