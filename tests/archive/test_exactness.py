@@ -58,7 +58,8 @@ def db(replica: Replica) -> Iterator[Database]:
 def test_planted_steps_to_result(replica: Replica, db: Database) -> None:
     found = db.steps_to_result("*").select("workload", "batch_size", "steps").rows()
     expected = [
-        (each.workload, each.batch_size, each.steps_to_result) for each in replica.truth.studies
+        (each.plan.workload, each.plan.batch_size, each.steps_to_result)
+        for each in replica.truth.studies
     ]
     assert sorted(found) == sorted(expected)
 

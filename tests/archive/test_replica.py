@@ -115,7 +115,7 @@ def test_benchmark_writes_an_archive_and_its_answers(tmp_path: Path) -> None:
     told = json.loads((tmp_path / "small.truth.json").read_text())["studies"]
     files = contents(file)
     for study in told:
-        folder = f"batch_science/{study['workload']}/{study['batch_size']}/"
+        folder = f"batch_science/{study['plan']['workload']}/{study['plan']['batch_size']}/"
         held = [text for name, text in files.items() if name.startswith(folder)]
         rows = [text.count(b"\n") - 1 for text in held if text.startswith(b"step,")]
         assert sum(rows) == study["measurements"]

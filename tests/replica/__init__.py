@@ -5,7 +5,7 @@ writes studies as .tar.bz2, .tar.gz, .tar or a folder, and returns the answers t
 """
 
 from .plan import StudyPlan, plan_study, published_plans
-from .truth import StudyTruth, Truth
+from .study import StudyTruth, Truth
 from .writer import write_archive
 
 __all__ = [

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from .text import ONE
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -17,6 +15,7 @@ if TYPE_CHECKING:
     Ints: TypeAlias = NDArray[np.int64]
     Floats: TypeAlias = NDArray[np.float32]
 
+ONE = 1_000_000
 SPLITS = ("train", "val", "test")
 LANGUAGE = frozenset({"lm1b", "common_crawl"})
 _WORST = {"classification_error": 0.9, "cross_entropy_error": 9.9, "average_precision": 0.0}

@@ -62,6 +62,11 @@ class StudyPlan:
         return f"{self.workload}/{self.batch_size}"
 
     @property
+    def trials(self) -> int:
+        """How many trials are written, whatever their status."""
+        return self.complete + self.incomplete + self.infeasible
+
+    @property
     def names(self) -> tuple[str, str, str]:
         """Data set, model and optimizer, as the path names them."""
         dataset, model, optimizer = self.workload.split("/")[-3:]

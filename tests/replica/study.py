@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+import polars as pl
 
 from . import odd
-from .curves import Course, draw, evaluation_steps, metric_columns
-from .text import csv_lines
-from .truth import StudyTruth
+from .curves import ONE, Course, draw, evaluation_steps, metric_columns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,6 +24,39 @@ Member: TypeAlias = tuple[str, bytes | None]  # a path, and the contents of a fi
 ROOT = "batch_science"
 MOST_METAPARAMETERS = 6
 _TRAPPED = 6  # the fewest COMPLETE trials that traps are set among
+
+
+@dataclass(frozen=True)
+class StudyTruth:
+    """What a study of a made-up archive holds, by the authors' rules.
+
+    Attributes:
+        plan: the study.
+        measurements: lines of all measurements.csv, headers left out.
+        steps_to_result: ceil(S_min * (1 + B_crit / B)), at which the first of the first
+            `trial_limit` COMPLETE trials is strictly past the goal; None where none gets there.
+    """
+
+    plan: StudyPlan
+    measurements: int
+    steps_to_result: int | None
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What a made-up archive holds: its studies, in the order they were asked for."""
+
+    studies: tuple[StudyTruth, ...]
+
+    @property
+    def trials(self) -> int:
+        """How many trials were written."""
+        return sum(study.plan.trials for study in self.studies)
+
+    @property
+    def measurements(self) -> int:
+        """How many measurements were written."""
+        return sum(study.measurements for study in self.studies)
 
 
 def make_study(plan: StudyPlan, seed: int) -> tuple[list[Member], StudyTruth]:
@@ -38,18 +72,14 @@ def make_study(plan: StudyPlan, seed: int) -> tuple[list[Member], StudyTruth]:
     course = _course(plan, statuses, steps, planned, rng)
     cells = draw(plan, steps, course, rng)
     texts = odd.finish(
-        csv_lines(steps, cells, course.length),
+        _csv_lines(steps, cells, course.length),
         statuses.tolist(),
         _oddities(plan, statuses, steps, course),
         metric_columns(plan),
     )
     metadata = _metadata(plan, trial_ids, statuses, steps, course, rng)
     truth = StudyTruth(
-        workload=plan.workload,
-        batch_size=plan.batch_size,
-        complete=plan.complete,
-        incomplete=plan.incomplete,
-        infeasible=plan.infeasible,
+        plan,
         measurements=sum(max(0, text.count(b"\n") - 1) for text in texts),
         steps_to_result=plan.steps_to_goal if plan.complete else None,
     )
@@ -63,6 +93,30 @@ def make_study(plan: StudyPlan, seed: int) -> tuple[list[Member], StudyTruth]:
             (f"{trial}/measurements.csv", text),
         ]
     return members, truth
+
+
+def _csv_lines(
+    steps: NDArray[np.int64], cells: NDArray[np.int32], lengths: NDArray[np.int64]
+) -> list[bytes]:
+    """The lines of each trial, without a header.
+
+    Args:
+        steps: (rows,), ascending; the trials share them.
+        cells: (trials, rows, columns) in millionths.
+        lengths: (trials,), how many of the rows each trial has.
+
+    Returns:
+        A text a trial, such as b"0,0.900000,2.300000\\n10,0.500000,1.100000\\n".
+    """
+    there = np.arange(len(steps)) < lengths[:, None]
+    values = cells[there] / ONE
+    frame = pl.DataFrame(values).insert_column(
+        0, pl.Series("step", np.broadcast_to(steps, there.shape)[there])
+    )
+    text = frame.write_csv(include_header=False, float_precision=6).encode()
+    newlines = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")) + 1
+    ends = [0, *newlines[np.cumsum(lengths) - 1].tolist()]
+    return [text[start:end] for start, end in itertools.pairwise(ends)]
 
 
 def _trial_ids(count: int, rng: np.random.Generator) -> list[int]:

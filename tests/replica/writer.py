@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
-from .study import ROOT, make_study
-from .truth import StudyTruth, Truth
+from .study import ROOT, StudyTruth, Truth, make_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

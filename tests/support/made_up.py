@@ -124,12 +124,6 @@ def shard_footer(
     trials: Sequence[MadeTrial],
     *,
     workload: str = WORKLOAD,
-    batch_size: int = 64,
-    train_steps: int | None = None,
-    early_stopping: bool = False,
-    search_space: dict[str, dict[str, Any]] | None = None,
-    seed: int | None = 0,
-    search: dict[str, Any] | None = None,
     producer: Mapping[str, Any] = PRODUCER,
     reduced: dict[str, Any] | None = None,
     repeated_steps: bool = False,
@@ -140,29 +134,25 @@ def shard_footer(
     Args:
         trials: as `write_shard` takes them.
         workload: its name.
-        batch_size: in examples.
-        train_steps: the study's step budget; None: the fewest steps of a COMPLETE trial here.
-        early_stopping: as of a study.
-        search_space: as of a study; None: `SEARCH_SPACE`.
-        seed: as of a study.
-        search: as of a study.
         producer: as of a footer.
         reduced: as of a footer.
         repeated_steps: as of a footer.
-        changes: as `definition` takes them.
+        changes: values of the study that replace the made-up ones; others as `definition` takes
+            them. The train_steps are the fewest of a COMPLETE trial here.
     """
     steps = {trial_id: int(rows[-1]["step"]) if rows else 0 for trial_id, _, _, rows in trials}
     complete = [steps[trial_id] for trial_id, status, _, _ in trials if status == "COMPLETE"]
+    study: dict[str, Any] = {
+        "batch_size": 64,
+        "train_steps": min(complete, default=0),
+        "early_stopping": False,
+        "search_space": SEARCH_SPACE,
+        "seed": 0,
+        "search": None,
+    }
+    study |= {name: changes.pop(name) for name in study.keys() & changes.keys()}
     return Footer(
-        study=Study(
-            workload=definition(workload, **changes),
-            batch_size=batch_size,
-            train_steps=min(complete, default=0) if train_steps is None else train_steps,
-            early_stopping=early_stopping,
-            search_space=SEARCH_SPACE if search_space is None else search_space,
-            seed=seed,
-            search=search,
-        ),
+        study=Study(workload=definition(workload, **changes), **study),
         trials=tuple(
             Trial(
                 trial_id=trial_id,
@@ -181,25 +171,16 @@ def shard_footer(
 
 def whole_table(trials: Sequence[MadeTrial]) -> pa.Table:
     """The rows of the trials with all columns of a shard, of the study of `shard_footer`."""
-    rows, footer = shard_table(trials), shard_footer(trials)
-    workload = footer.study.workload
+    study = shard_footer(trials).study
+    names = ("workload", "dataset", "model", "optimizer")
+    constant: dict[str, Any] = {name: getattr(study.workload, name) for name in names}
+    constant["batch_size"] = study.batch_size
     status = {trial_id: status for trial_id, status, _, _ in trials}
-    columns = {
-        "workload": [workload.workload] * len(rows),
-        "batch_size": [footer.study.batch_size] * len(rows),
-        "dataset": [workload.dataset] * len(rows),
-        "model": [workload.model] * len(rows),
-        "optimizer": [workload.optimizer] * len(rows),
-        "status": [status[trial_id] for trial_id in rows["trial_id"].to_pylist()],
-        **{name: rows[name].to_pylist() for name in rows.column_names},
-    }
-    return pa.table(
-        [
-            pa.array(columns.get(field.name, [None] * len(rows)), field.type)
-            for field in shard_schema()
-        ],
-        schema=shard_schema(),
-    )
+    rows = [
+        {**constant, "status": status[row["trial_id"]], **row}
+        for row in shard_table(trials).to_pylist()
+    ]
+    return pa.Table.from_pylist(rows, schema=shard_schema())
 
 
 def whole_footer(trials: Sequence[MadeTrial]) -> Footer:
@@ -221,9 +202,7 @@ def write_shard(
         folder: the release folder.
         trials: (trial_id, status, metaparameters, rows), sorted by trial_id; see `curve`.
         release: the release's name.
-        study: what `shard_footer` takes: workload (its name), batch_size, train_steps,
-            early_stopping, search_space, seed, search, producer, and any value of the workload,
-            such as metric, goal or sparsity.
+        study: what `shard_footer` takes, such as workload (its name), batch_size, metric or goal.
 
     Returns:
         The shard's file.
