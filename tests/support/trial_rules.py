@@ -32,11 +32,8 @@ def classed(
 ) -> list[tuple[int, str, int | None, bool]]:
     """Trial id, outcome, steps to the goal and star of every COMPLETE and INFEASIBLE trial."""
     rows = rules.past(study, metric, goal, rules.counted(study, len(study.trials)))
-    rows = rows[rows["step"] <= most_steps]
-    steps = {
-        int(trial_id): int(step)
-        for trial_id, step in rows.groupby("trial_id")["step"].min().items()
-    }
+    first = rows[rows["step"] <= most_steps].groupby("trial_id")["step"].min()
+    steps: dict[int, int] = dict(zip(first.index.tolist(), first.tolist(), strict=True))
     star = min(steps, key=lambda trial_id: (steps[trial_id], trial_id), default=None)
     return [
         (
