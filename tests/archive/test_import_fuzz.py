@@ -24,7 +24,6 @@ from tests.support.archives import (
     HEADER,
     LINES,
     STUDY,
-    add,
     imported,
     metadata_json,
     query,
@@ -188,12 +187,11 @@ def test_a_damaged_archive_does_no_harm(tmp_path: Path, data: st.DataObject) -> 
 )
 def test_members_of_any_name(tmp_path: Path, members: list[tuple[str, bytes, bytes]]) -> None:
     path = tmp_path / "a.tar"
-    with tarfile.open(path, "w") as archive:
-        for name, body, kind in members:
-            add(archive, name, body if kind == tarfile.REGTYPE else b"", type=kind)
-        for name, body in small_study(LINES).items():
-            add(archive, f"batch_science/{name}", body)
-    report = imported(path, tmp_path / "db")
+    first = [
+        (name, body if kind == tarfile.REGTYPE else b"", {"type": kind})
+        for name, body, kind in members
+    ]
+    report = imported(write_tar(path, small_study(LINES), first=first), tmp_path / "db")
     assert report.failure is None
     assert {each.name for each in tmp_path.iterdir()} <= {"a.tar", "db", "db.wal"}
     assert str(tmp_path) not in str(report.malformed)
