@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.http import check_url, without_secrets
-from dbtool.sources.archive.fetch import Fetched, archive_file, fetch_archive
+from dbtool.sources.archive.fetch import archive_file, fetch_archive
 from dbtool.sources.archive.published import SHA256, URL
 from tests.support.file_server import Answer, serving
 
@@ -23,24 +23,6 @@ if TYPE_CHECKING:
     from .conftest import Fetching
 
 OTHER = "ab" * 32
-
-
-def test_fetches_once_and_leaves_nothing_else(fetching: Fetching) -> None:
-    dest, size = fetching.dest, len(fetching.content)
-    told: list[str] = []
-
-    def on_progress(what: str, _done: int, _total: int | None) -> None:
-        told.append(what)
-
-    assert fetching.fetch(on_progress=on_progress) == Fetched(dest, size, was_there=False)
-    assert [path.name for path in dest.parent.iterdir() if path.name[0] != "."] == [dest.name]
-    assert set(told) == {"downloading", "checking"}
-    told.clear()
-    assert fetching.fetch(on_progress=on_progress) == Fetched(dest, size, was_there=True)
-    assert (fetching.ranges, set(told)) == ([None], {"checking"})
-    # In a folder it has its own name.
-    fetching.dest = dest.parent
-    assert fetching.fetch().path == dest
 
 
 def test_what_was_there_before(fetching: Fetching) -> None:

@@ -53,6 +53,8 @@ def test_prints_the_path_alone(
     second = dbtool(*words, "--dest", "new/folder", cwd=tmp_path)
     assert second == (0, "new/folder/archive.bin\n", f"was there already: {told}")
     assert (tmp_path / "new/folder/archive.bin").read_bytes() == content
+    left = [path.name for path in (tmp_path / "new/folder").iterdir() if path.name[0] != "."]
+    assert (fetching.ranges, left) == ([None], ["archive.bin"])
     assert dbtool(*words, cwd=tmp_path)[:2] == (0, "archive.bin\n")
     assert dbtool(*words, "--dest", "b.bin", cwd=tmp_path)[:2] == (0, "b.bin\n")
     assert (tmp_path / "b.bin").read_bytes() == content
@@ -68,9 +70,6 @@ def test_finds_the_file_where_nobody_may_write(words: Sequence[str], tmp_path: P
 def test_mistakes_are_one_sentence(fetching: Fetching, tmp_path: Path) -> None:
     for words, code, part in (
         (["--url", "ftp://host/x"], 2, "'ftp://host/x' is no http://"),
-        (["--mirror", "x"], 2, "write file:///"),
-        (["--sha256", "x"], 2, "64 hex digits"),
-        (["--sha256", "0" * 64], 2, "--url"),
         (["--retries", "-1"], 2, "--retries"),
         (["--timeout", "nan"], 2, "--timeout"),
         (["--dest", "/dev/null"], 2, "/dev/null is no file"),

@@ -134,22 +134,25 @@ def test_proxy_that_cannot_be_used(
     assert "proxy" in fetching.failure()
 
 
-def test_ignored_range_starts_over(fetching: Fetching) -> None:
-    fetching.server.answers.extend(
-        [
-            Answer(cut=100_000, ranges=False),
-            Answer(cut=50_000, ranges=False, etag=None, modified=None),
-            Answer(ranges=False),
-        ]
-    )
-    fetching.fetch()
-    assert fetching.ranges == [None, "bytes=100000-", "bytes=50000-"]
+CUT, HALF = 100_000, 50_000
 
 
-def test_ignored_range_keeps_what_came_of_the_same_version(fetching: Fetching) -> None:
-    fetching.server.answers.extend([Answer(cut=100_000), Answer(cut=50_000, ranges=False)])
+@pytest.mark.parametrize(
+    ("answers", "starts"),
+    [
+        # A Range that is ignored starts over, and keeps what came of the same version.
+        ([Answer(cut=CUT, ranges=False), Answer(cut=HALF, ranges=False, etag=None, modified=None),
+          Answer(ranges=False)], [None, CUT, HALF]),
+        ([Answer(cut=CUT), Answer(cut=HALF, ranges=False)], [None, CUT, CUT]),
+        ([Answer(length=301_000)], [None, 300_000]),
+    ],
+)  # fmt: skip
+def test_which_parts_are_fetched(
+    answers: list[Answer], starts: list[int | None], fetching: Fetching
+) -> None:
+    fetching.server.answers.extend(answers)
     fetching.fetch()
-    assert fetching.ranges == [None, "bytes=100000-", "bytes=100000-"]
+    assert fetching.ranges == [None if start is None else f"bytes={start}-" for start in starts]
 
 
 CHANGES = {
@@ -185,11 +188,6 @@ def test_file_that_changes_at_every_try_is_given_up(fetching: Fetching) -> None:
     fetching.server.answers.extend(answers)
     assert "tries in a row" in fetching.failure()
     assert len(fetching.server.sent) < 10
-
-
-def test_length_that_is_too_long(fetching: Fetching) -> None:
-    fetching.server.answers.append(Answer(length=len(fetching.content) + 1000))
-    fetching.fetch()
 
 
 def test_length_that_is_too_short(fetching: Fetching) -> None:

@@ -82,13 +82,10 @@ def contents(path: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("order", ["sorted", "shuffled", "interleaved"])
-@pytest.mark.parametrize("layout", ["tar.bz2", "tar.gz", "tar"])
-def test_layouts_and_orders_hold_the_same_files(
-    layout: Any, order: Any, folder: tuple[Path, Truth], tmp_path: Path
-) -> None:
+def test_orders_hold_the_same_files(order: Any, folder: tuple[Path, Truth], tmp_path: Path) -> None:
     root, truth = folder
     file = tmp_path / "replica"
-    assert write_archive(file, studies=PLANS, seed=3, layout=layout, order=order) == truth
+    assert write_archive(file, studies=PLANS, seed=3, layout="tar", order=order) == truth
     held = contents(file)
     assert held == {
         path.relative_to(root.parent).as_posix(): path.read_bytes()

@@ -155,14 +155,9 @@ def contents(folder: Path) -> dict[str, list[str]]:
 
     The shards' names are left out: an import that was stopped cuts a study into several.
     """
-    views = {
-        "releases": "*",
-        "workloads": "*",
-        "studies": "*",
-        "trials": "* EXCLUDE (shard)",
-        "measurements": "*",
-    }
+    views = ("releases", "workloads", "studies", "trials", "measurements")
+    columns = {"trials": "* EXCLUDE (shard)"}
     return {
-        view: sorted(map(str, query(folder, f"SELECT {columns} FROM {view}")))
-        for view, columns in views.items()
+        view: sorted(map(str, query(folder, f"SELECT {columns.get(view, '*')} FROM {view}")))
+        for view in views
     }

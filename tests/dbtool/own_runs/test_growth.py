@@ -8,6 +8,7 @@ import pytest
 
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.own_runs.records import RunsError
+from tests.support.archives import contents
 from tests.support.kills import kill_and_repeat, run_undisturbed
 from tests.support.made_up import curve, write_shard
 from tests.support.own_runs import load, mapping_text, query
@@ -91,15 +92,6 @@ def sweep(tmp_path: Path) -> tuple[str, ...]:
     (tmp_path / "mapping.toml").write_text(mapping_text(study=SIZE))
     words = (str(tmp_path / "runs.csv"), "--from", "csv", "--map", str(tmp_path / "mapping.toml"))
     return ("ingest", *words)
-
-
-def contents(database: Path) -> dict[str, list[tuple[object, ...]]]:
-    """All trials and measurements, in the order of their keys."""
-    tables = ("trials", "measurements", "studies")
-    return {
-        table: query(database.parent, f"SELECT * FROM {table} ORDER BY ALL", database.name)
-        for table in tables
-    }
 
 
 @pytest.mark.slow
