@@ -17,7 +17,8 @@ from tests.support import figure_rules
 from tests.support import published_figures as published
 from tests.support.figure_points import agree, figure_points
 from tests.support.figure_rules import Curve
-from tests.support.two_releases import (
+
+from .conftest import (
     CNN,
     DECAYED,
     ERROR,
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 
     from dbtool.store.database import Database
     from tests.support.figure_rules import Point
-    from tests.support.two_releases import Releases
+
+    from .conftest import Releases
 
 steps, normalised, best = (
     figure_rules.steps_points, figure_rules.normalised_points, figure_rules.best_points,

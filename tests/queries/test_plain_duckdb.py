@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from dbtool.figures.specs import FigureSpec
     from dbtool.store.database import Database
-    from tests.support.two_releases import Releases
+
+    from .conftest import Releases
 
 
 @pytest.fixture(scope="module")

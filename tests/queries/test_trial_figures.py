@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pytest
 
 from tests.replica import plan_study
-from tests.support import rules, trial_rules
+from tests.support import rules
 from tests.support.figure_points import figure_rows as rows
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def test_every_trial_of_a_scatter_plot(
     for panel, path, metric, goal, most_steps in panels:
         found = [("goal achieved", None, None, None, False, None)]
         if path in studies:
-            found = trial_rules.scatter(studies[path], metric, goal, most_steps=most_steps)
+            found = rules.scatter(studies[path], metric, goal, most_steps=most_steps)
         expected += [(panel, *row) for row in found]
     assert rows(db, figure, "panel, series, x, y, trial_id, best, steps", **request_) == expected
 
@@ -144,7 +144,7 @@ def test_the_axes_are_those_of_the_paper(
 def test_a_budget_leaves_out_what_came_later(studies: dict[str, StudyFrames], db: Database) -> None:
     late = {
         row[2]
-        for row in trial_rules.classed(studies[f"{BASE}/4096"], ENTROPY, "3.9")
+        for row in rules.classed(studies[f"{BASE}/4096"], ENTROPY, "3.9")
         if row[2] is not None and row[2] > EPOCH / 4_096
     }
     assert late
@@ -205,7 +205,7 @@ def test_search_spaces(
     ]
     assert {row[1:3] for row in found} == {(name, scale)}
     of_workload = [study for study in studies.values() if study.workload == workload]
-    expected = trial_rules.grid(of_workload, name, metric, goal)
+    expected = rules.grid(of_workload, name, metric, goal)
     relative = name == "learning_rate_decay_steps"
     assert [row[4:7] + row[9:] for row in found] == [row[:3] + row[5:] for row in expected]
     for row, (_, _, value, low, high, *_) in zip(found, expected, strict=True):
@@ -227,7 +227,7 @@ def test_search_space_of_any_workload(studies: dict[str, StudyFrames], db: Datab
     # Searched at one of the two batch sizes only.
     assert {row[3] for row in found if row[0] == "Weight decay"} == {64}
     of_workload = [study for study in studies.values() if study.workload == RESNET]
-    rates = trial_rules.grid(of_workload, "learning_rate", VAL, "0.25")
+    rates = rules.grid(of_workload, "learning_rate", VAL, "0.25")
     assert [row[2:] for row in found if row[0] == "Learning rate"] == rates
     default = rows(db, "search-space", "DISTINCT workload, panel")
     assert sorted(default) == [
@@ -243,7 +243,7 @@ def test_reading_steps_to_result(
     first: int | None, studies: dict[str, StudyFrames], db: Database
 ) -> None:
     study = studies[f"{CNN}/128"]
-    expected = trial_rules.reading(study, VAL, "0.01", first=first or 100)
+    expected = rules.reading(study, VAL, "0.01", first=first or 100)
     found = rows(db, "reading-steps-to-result", READING, trials=first)
     assert found == expected
     read = rules.steps_to_result(study, VAL, "0.01", first=first or 100)
@@ -255,7 +255,7 @@ def test_reading_steps_to_result(
 def test_reading_of_a_value_to_get_above(studies: dict[str, StudyFrames], db: Database) -> None:
     study = studies[f"{IMAGES}/256"]
     found = rows(db, "reading", READING, workloads=(IMAGES,), goal=0.3)
-    assert found == trial_rules.reading(study, PRECISION, "0.3", first=100)
+    assert found == rules.reading(study, PRECISION, "0.3", first=100)
     assert sum(row[4] for row in found) == 1
 
 
@@ -269,7 +269,7 @@ def test_learning_curves(goal: str, studies: dict[str, StudyFrames], db: Databas
         for axis in ("steps", "epochs"):
             for size in (1, 128, 8_192):
                 study = studies[f"{CNN}/{size}"]
-                trial_id, points = trial_rules.learning_curve(study, split, VAL, goal)
+                trial_id, points = rules.learning_curve(study, split, VAL, goal)
                 expected += [
                     (
                         2 * place + (1 if axis == "steps" else 2),
