@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from dbtool.core.index import Index
     from dbtool.sources.own_runs.mapping import RunMapping
     from dbtool.sources.own_runs.reading import Run
     from dbtool.sources.own_runs.records import Kind
@@ -134,7 +133,12 @@ def store_own_runs(folder: Path, read: ReadRuns) -> OwnRunsReport:
         citation=mapping.citation,
     )
     with ReleaseWriter(folder, about) as writer:
-        _refuse_other_measurements(writer.index, read.release)
+        held = writer.index.trials
+        if held["name"].null_count or held["source"].null_count:
+            raise UsageError(
+                f"the release {read.release!r} holds other measurements than your own runs: choose "
+                "another name with --release"
+            )
         new = new_shards(read.runs, mapping, writer.index)
         for footer, _ in new:
             writer.refuse_clash(footer)
@@ -154,19 +158,5 @@ def _measured(run: Run, properties: dict[str, dict[str, Any]], values: pl.DataFr
     times = properties["files"].get("times", 1)
     last = MeasuredRun(run, properties, values).last_step
     if last * times >= 2**63:
-        reason = f"run {shown(run.name)} has {times} steps in each of {last}"
-        raise run.first.error(None, reason)
+        raise run.first.error(None, f"run {shown(run.name)} has {times} steps in each of {last}")
     return MeasuredRun(run, properties, values.with_columns(pl.col("step") * times))
-
-
-def _refuse_other_measurements(index: Index, release: str) -> None:
-    """Refuses a release of measurements that are no own runs.
-
-    Raises:
-        UsageError: it is one.
-    """
-    if index.trials["name"].null_count or index.trials["source"].null_count:
-        raise UsageError(
-            f"the release {release!r} holds other measurements than your own runs: choose another "
-            "name with --release"
-        )
