@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.support.archives import Replica
@@ -56,11 +57,14 @@ def _own_folders(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempP
 
 
 @pytest.fixture(scope="module")
-def replica(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Replica:
+def replica(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Replica]:
     """The PLANS of a module as files, and imported from an archive in which they are mixed."""
-    from tests.support.archives import write_replica
+    from tests.support.archives import open_replica
 
-    return write_replica(tmp_path_factory.mktemp("replica"), request.module.PLANS)
+    with open_replica(tmp_path_factory.mktemp("replica"), request.module.PLANS) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

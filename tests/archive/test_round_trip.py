@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import dbtool
 from dbtool.release.export import export
 from dbtool.release.file_format import FileFormat
 from dbtool.release.verify import verify
@@ -29,28 +28,23 @@ PLANS = (
 )
 
 
-def exported(database: Path, out: Path) -> Path:
-    with dbtool.open(database) as db:
-        export(db, out, FileFormat.ORIGINAL)
-    return out
-
-
 def test_it_is_sound_to_verify(replica: Replica) -> None:
-    outcome = verify(replica.database)
+    outcome = verify(replica.folder)
     assert (outcome.problems, outcome.measurements) == ((), replica.truth.measurements)
 
 
 @pytest.mark.parametrize("name", ["folder", "a.tar", "a.tar.gz", "a.tar.bz2"])
 def test_a_replica_comes_back(name: str, replica: Replica, tmp_path: Path) -> None:
-    report = imported(exported(replica.database, tmp_path / name), tmp_path / "db")
-    assert not report.malformed
-    assert contents(tmp_path / "db") == contents(replica.database)
+    export(replica.db, tmp_path / name, FileFormat.ORIGINAL)
+    assert not imported(tmp_path / name, tmp_path / "db").malformed
+    assert contents(tmp_path / "db") == contents(replica.folder)
 
 
 def test_every_field_is_written_as_the_archive_has_it(replica: Replica, tmp_path: Path) -> None:
     """Of a trial's file the same columns; nan, inf and nothing as they were, numbers without zeros
     at their ends, sorted by step; columns without a value in the study may be there or not."""
-    out = exported(replica.database, tmp_path / "out")
+    out = tmp_path / "out"
+    export(replica.db, out, FileFormat.ORIGINAL)
     seen: set[str] = set()
     for file in replica.root.rglob("measurements.csv"):
         theirs = fields(file)

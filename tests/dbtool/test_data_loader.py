@@ -38,7 +38,7 @@ EVERY = {
 @pytest.fixture(autouse=True)
 def archive(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The authors' folder; the database that is opened by default holds the same."""
-    monkeypatch.setenv("DBTOOL_DB", str(replica.database))
+    monkeypatch.setenv("DBTOOL_DB", str(replica.folder))
     return replica.root
 
 

@@ -10,14 +10,13 @@ import pytest
 
 from dbtool.store.database import open_database
 from tests.support.made_up import SEARCH_SPACE, write_shard
-from tests.support.rules import StudyFrames, read_archive
+from tests.support.rules import StudyFrames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from dbtool.store.database import Database
-    from tests.support.archives import Replica
 
     Releases = dict[str, list[StudyFrames]]
 
@@ -84,17 +83,6 @@ def frames_of(workload: str, batch_size: int, trials: list[Any]) -> StudyFrames:
         "parameter_configs": SEARCH_SPACE,
     }
     return StudyFrames(workload, study, pd.DataFrame(listed), pd.DataFrame(measurements))
-
-
-@pytest.fixture(scope="module")
-def studies(replica: Replica) -> list[StudyFrames]:
-    return read_archive(replica.root)
-
-
-@pytest.fixture(scope="module")
-def imported(replica: Replica) -> Iterator[Database]:
-    with open_database(replica.database) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="package")

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dbtool.store.database import Database
+    from tests.support.archives import Replica
     from tests.support.figure_rules import Curve, Point, Releases
-    from tests.support.rules import StudyFrames
 
 NM = published.NM
 CNN = f"mnist/simple_cnn_base/{NM}"
@@ -65,13 +65,13 @@ PLANS = (
 
 
 @pytest.fixture
-def releases(studies: list[StudyFrames]) -> Releases:
-    return {"published": studies}
+def releases(replica: Replica) -> Releases:
+    return {"published": replica.studies}
 
 
 @pytest.fixture
-def db(imported: Database) -> Database:
-    return imported
+def db(replica: Replica) -> Database:
+    return replica.db
 
 
 steps, normalised, best = (

@@ -1,18 +1,24 @@
 """The figures of any workloads, of two releases at once, and of sparse networks, from shards.
 
-Every point is compared with the authors' rules in pandas, from the same made-up numbers.
+Every point is compared with the authors' rules in pandas, from the same made-up numbers; and what
+`dbtool plot --sql` prints is run by plain DuckDB on a release folder with its dbtool.sql.
 """
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pytest
 
-from dbtool.figures.points import NoDataError, Request, read_points
-from dbtool.figures.specs import find_figure
+from dbtool.core.manifest import About
+from dbtool.figures.points import NoDataError, Request, filled_query, read_points
+from dbtool.figures.specs import FIGURES, find_figure
+from dbtool.release.publish.script import script
+from dbtool.store.database import open_database
 from tests.support import figure_rules
 from tests.support import published_figures as published
 from tests.support.figure_points import agree, figure_points
@@ -31,8 +37,10 @@ from .conftest import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
+    from dbtool.figures.specs import FigureSpec
     from dbtool.store.database import Database
     from tests.support.figure_rules import Point
 
@@ -223,3 +231,34 @@ def test_without_names_every_workload_of_the_release_is_there(figure: str, db: D
     if figure == "momenta":
         wanted = {workload for workload in wanted if not workload.endswith("sgd")}
     assert {point["workload"] for point in figure_points(db, figure)} == wanted
+
+
+@pytest.fixture(scope="module")
+def folder(made: tuple[Releases, Path]) -> Path:
+    return made[1] / "published"
+
+
+@pytest.fixture(scope="module")
+def plain(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    with contextlib.chdir(folder), duckdb.connect() as connection:
+        connection.execute(script(About(release="published")))
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def alone(folder: Path) -> Iterator[Database]:
+    with open_database(folder) as db:
+        yield db
+
+
+@pytest.mark.parametrize("spec", FIGURES, ids=lambda spec: spec.name)
+@pytest.mark.parametrize("request_", [Request(), Request("published", 5, 0.05)], ids=str)
+def test_every_figure_s_query_gives_the_same_points(
+    spec: FigureSpec, request_: Request, plain: duckdb.DuckDBPyConnection, alone: Database
+) -> None:
+    query = filled_query(spec, request_)
+    assert "$" not in query.partition("*/")[2]
+    found = plain.execute(query).fetchall()
+    # As text, so that not a number equals itself.
+    assert [str(row) for row in found] == [str(row) for row in alone.sql(query)]
+    assert found or spec.takes_workloads

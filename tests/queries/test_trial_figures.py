@@ -48,13 +48,12 @@ EPOCH = 30_301_028
 @pytest.fixture(scope="module")
 def studies(replica: Replica) -> dict[str, StudyFrames]:
     """The studies that were written, by their folder."""
-    found = rules.read_archive(replica.root)
-    return {f"{study.workload}/{study.study['batch_size']}": study for study in found}
+    return {f"{each.workload}/{each.study['batch_size']}": each for each in replica.studies}
 
 
 @pytest.fixture
-def db(imported: Database) -> Database:
-    return imported
+def db(replica: Replica) -> Database:
+    return replica.db
 
 
 def within(study: StudyFrames | None, budget: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import tarfile
@@ -11,13 +12,16 @@ from typing import TYPE_CHECKING, Any, Literal
 from dbtool.sources.archive.import_ import import_archive
 from dbtool.store.database import open_database
 from tests.replica import write_archive
+from tests.support.rules import read_archive
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from dbtool.sources.archive.report import ImportReport
+    from dbtool.store.database import Database
     from tests.replica import StudyPlan, Truth
+    from tests.support.rules import StudyFrames
 
 ROOT = "batch_science"
 WORKLOAD = "made_up/simple_cnn_base/sgd"
@@ -126,22 +130,28 @@ class Replica:
 
     Attributes:
         root: the files that an archive of them unpacks into.
-        database: the release that one was imported into.
-        truth: what they hold.
+        studies: what these hold.
+        folder: the release that such an archive was imported into.
+        db: that release.
+        truth: what was planted.
     """
 
     root: Path
-    database: Path
+    studies: list[StudyFrames]
+    folder: Path
+    db: Database
     truth: Truth
 
 
-def write_replica(folder: Path, plans: Sequence[StudyPlan]) -> Replica:
+@contextlib.contextmanager
+def open_replica(folder: Path, plans: Sequence[StudyPlan]) -> Iterator[Replica]:
     """Writes studies as files, and imports them from a tar file in which they are mixed."""
     write_archive(folder, studies=plans, seed=3, layout="folder")
-    path = folder / "a.tar"
+    path, root = folder / "a.tar", folder / ROOT
     truth = write_archive(path, studies=plans, seed=3, layout="tar", order="interleaved")
     assert not imported(path, folder / "db").malformed
-    return Replica(folder / ROOT, folder / "db", truth)
+    with open_database(folder / "db") as db:
+        yield Replica(root, read_archive(root), folder / "db", db, truth)
 
 
 def query(folder: Path, sql: str) -> list[tuple[Any, ...]]:
