@@ -133,7 +133,6 @@ class Gatherer:
         return study
 
     def _empty_memory(self) -> None:
-        """Puts the files of all studies into a file."""
         handle = self._spill.fileno()
         try:
             for files in (

@@ -146,7 +146,6 @@ def _count(written: Written, report: ImportReport) -> None:
 
 
 def _nothing_in(path: Path) -> str:
-    """Why a path is no archive."""
     if path.is_dir() and next(path.rglob("*.parquet"), None):
         return (
             f"{path} holds no archive but Parquet files: add a release folder with "

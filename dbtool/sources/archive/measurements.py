@@ -66,13 +66,7 @@ class Measurements:
 
 
 class _Parsed(NamedTuple):
-    """Files that were parsed together.
-
-    Attributes:
-        texts: the files.
-        rows: how many each has.
-        frame: a column a name of their header, in that order, named by its position.
-    """
+    """Files that were parsed together: their rows, and their columns named by position."""
 
     texts: Sequence[Text]
     rows: list[int]
@@ -110,14 +104,7 @@ def parse_measurements(texts: Iterable[Text]) -> Measurements:
 def _parse(
     texts: Sequence[Text], names: tuple[str, ...], start: int, malformed: list[ArchiveError]
 ) -> Iterator[_Parsed]:
-    """Parses files of one header, together where that goes.
-
-    Args:
-        texts: the files.
-        names: the header's.
-        start: bytes of the header's line.
-        malformed: takes the errors of those that are malformed.
-    """
+    """Parses files of one header, whose line has `start` bytes; together where that goes."""
     together = _parse_together(texts, names, start)
     if together is not None:
         yield together
@@ -175,7 +162,6 @@ def _schema(names: tuple[str, ...]) -> dict[str, type[pl.DataType]]:
 
 
 def _odd_values(frame: pl.DataFrame, names: tuple[str, ...]) -> Counter[str]:
-    """How many values are missing or not finite."""
     found: Counter[str] = Counter()
     for name, column in zip(names, frame, strict=True):
         if name != "step":
@@ -188,7 +174,6 @@ def _odd_values(frame: pl.DataFrame, names: tuple[str, ...]) -> Counter[str]:
 
 
 def _table(parsed: _Parsed, names: tuple[str, ...]) -> pa.Table:
-    """The rows in the columns of shards."""
     columns_of = {archived: column for column, archived in archive_columns().items()}
     trial_ids = np.array([text.trial_id for text in parsed.texts], np.int32)
     columns = {"trial_id": pa.array(np.repeat(trial_ids, parsed.rows))}
@@ -244,11 +229,7 @@ def split_header(line: bytes) -> tuple[str, ...]:
 
 
 def _read_lines(body: bytes, names: tuple[str, ...], last_step: int) -> list[list[float | None]]:
-    """The numbers of a file below its header, a list a line; None for an empty field.
-
-    Raises:
-        ValueError: a line is malformed; the message says which and why.
-    """
+    """The numbers below the header, a list a line; the error says what is malformed."""
     found = []
     step = names.index("step")
     try:

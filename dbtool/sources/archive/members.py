@@ -118,12 +118,7 @@ def folder_members(
 
 
 def _files(top: str, name: str) -> Iterator[tuple[str, os.DirEntry[str] | OSError]]:
-    """What in a folder and below it is no folder, or cannot be read; each with its name.
-
-    Args:
-        top: where the folder is.
-        name: what an archive would call it.
-    """
+    """What is no folder, or cannot be read; each with the name that an archive has for it."""
     # A list and no recursion: folders can lie deeper in one another than Python's calls.
     waiting = [(top, name)]
     while waiting:
@@ -143,11 +138,6 @@ def _files(top: str, name: str) -> Iterator[tuple[str, os.DirEntry[str] | OSErro
 
 
 def _member(name: str, entry: os.DirEntry[str]) -> Member | ArchiveError | None:
-    """A file, or why it is refused; None for one that belongs to no study.
-
-    Raises:
-        OSError: it cannot be read.
-    """
     if entry.is_symlink():
         return ArchiveError(name, "it is a symbolic link")
     if not entry.is_file(follow_symlinks=False):

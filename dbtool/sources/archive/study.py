@@ -83,11 +83,7 @@ def read_study(
 
 
 def _study(gathered: Gathered, held: Study | None, workload: Workload | None) -> Study:
-    """What study.json says or, of trials that came late, what it said.
-
-    Raises:
-        ArchiveError: it is malformed or missing, or differs from what the release holds.
-    """
+    """What study.json says or, of trials that came late, what it said."""
     path = f"{gathered.path}/{STUDY}"
     name, _, size = gathered.path.rpartition("/")
     body = gathered.read("", STUDY)

@@ -122,7 +122,6 @@ def catalog() -> tuple[CatalogWorkload, ...]:
 
 
 def _rows(name: str, kind: type[T]) -> tuple[T, ...]:
-    """The rows of a CSV file in schema/catalog."""
     with (schema_folder() / "catalog" / name).open(encoding="utf-8", newline="") as file:
         return tuple(
             msgspec.convert({key: text or None for key, text in row.items()}, kind, strict=False)

@@ -103,11 +103,7 @@ def tar_members(stream: Stream) -> Iterator[Member | ArchiveError]:
 
 
 def _member(header: tarfile.TarInfo) -> Member | ArchiveError | None:
-    """What a header announces; None for what belongs to no study.
-
-    Raises:
-        UnreadableError: nothing can be read after it.
-    """
+    """What a header announces; None for what belongs to no study."""
     name = header.name
     if not 0 <= header.size <= _HOPELESS:
         raise UnreadableError(name, f"it claims {header.size:,} bytes, so nothing can follow")

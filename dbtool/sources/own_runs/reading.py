@@ -242,7 +242,6 @@ class _Reader:
                 )
 
     def _refuse_missing(self) -> None:
-        """Refuses a mapping that names what no file has."""
         is_long = self._mapping.files.metric is not None
         # A column that is there and empty throughout is no mistake.
         known = {*self._metrics, *(() if is_long else self._columns)} - {""}

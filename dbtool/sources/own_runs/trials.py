@@ -196,11 +196,6 @@ def _numbered(
 
 
 def _table(runs: Iterable[tuple[int, pl.DataFrame]]) -> pa.Table:
-    """The values of runs as rows of a shard.
-
-    Args:
-        runs: by trial_id, with its metric, step and value.
-    """
     parts = [values.with_columns(pl.lit(trial_id).alias("trial_id")) for trial_id, values in runs]
     keys = ["trial_id", "step"]
     wide = pl.concat(parts).pivot("metric", index=keys, values="value").sort(keys)
