@@ -7,13 +7,16 @@ import subprocess
 import sys
 import tarfile
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
 
-from tests.replica import Truth, plan_study, write_archive
+from tests.replica import plan_study, write_archive
 from tests.replica.odd import KINDS
+
+if TYPE_CHECKING:
+    from tests.support.archives import Replica
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 MNIST = "mnist/simple_cnn_base/nesterov_momentum"
@@ -25,17 +28,10 @@ PLANS = (
 )
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Truth]:
-    parent = tmp_path_factory.mktemp("replica")
-    truth = write_archive(parent, studies=PLANS, seed=3, layout="folder")
-    return parent / "batch_science", truth
-
-
-def test_traps_are_set(folder: tuple[Path, Truth]) -> None:
-    root, plan = folder[0], PLANS[1]
+def test_traps_are_set(replica: Replica) -> None:
+    plan = PLANS[1]
     frames = []
-    for path in (root / plan.path).glob("*/metadata.json"):
+    for path in (replica.root / plan.path).glob("*/metadata.json"):
         trial = json.loads(path.read_text())
         frames.append(pd.read_csv(path.with_name("measurements.csv")).assign(**trial, ids=None))
     rows = pd.concat(frames).rename(columns={"val/classification_error": "value"})
@@ -57,8 +53,9 @@ def test_traps_are_set(folder: tuple[Path, Truth]) -> None:
     assert sorted(ids, key=str) != ids
 
 
-def test_odd_files_are_there(folder: tuple[Path, Truth]) -> None:
-    texts = [path.read_text() for path in (folder[0] / PLANS[0].path).glob("*/measurements.csv")]
+def test_odd_files_are_there(replica: Replica) -> None:
+    files = (replica.root / PLANS[0].path).glob("*/measurements.csv")
+    texts = [path.read_text() for path in files]
     lines = [text.splitlines() for text in texts]
     steps = [[int(line.split(",")[0]) for line in each[1:]] for each in lines]
     there = {
@@ -82,15 +79,14 @@ def contents(path: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("order", ["sorted", "shuffled", "interleaved"])
-def test_orders_hold_the_same_files(order: Any, folder: tuple[Path, Truth], tmp_path: Path) -> None:
-    root, truth = folder
+def test_orders_hold_the_same_files(order: Any, replica: Replica, tmp_path: Path) -> None:
     file = tmp_path / "replica"
-    assert write_archive(file, studies=PLANS, seed=3, layout="tar", order=order) == truth
+    truth = write_archive(file, studies=PLANS, seed=3, layout="tar", order=order)
+    assert truth == replica.truth
     held = contents(file)
     assert held == {
-        path.relative_to(root.parent).as_posix(): path.read_bytes()
-        for path in root.rglob("*")
-        if path.is_file()
+        path.relative_to(replica.root.parent).as_posix(): path.read_bytes()
+        for path in replica.root.rglob("*.*")
     }
     assert len(held) == len(PLANS) + 2 * truth.trials
     studies = [str(PurePosixPath(name).parents[0]) for name in held if name.endswith("study.json")]

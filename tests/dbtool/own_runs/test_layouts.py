@@ -19,7 +19,7 @@ from dbtool.core.index import Index
 from dbtool.sources.own_runs.load import read_own_runs
 from dbtool.sources.own_runs.mapping import file_name_pattern, read_mapping
 from dbtool.sources.own_runs.trials import new_shards
-from tests.support.own_runs import mapping_text
+from tests.support.own_runs import TABLES, mapping_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -189,17 +189,9 @@ TOML = st.recursive(
 )
 
 
-TABLES_AND_KEYS = {
-    "top": ["release", "files"],
-    "files": ["run", "step", "metric", "name", "ignore", "repeated_steps"],
-    "runs": ["file"],
-    "workload": ["goal", "model", "maximize"],
-    "study": ["batch_size"],
-    "trial": ["status"],
-    "metrics": ["val_classification_error"],
-    "search_space": ["momentum"],
-    "metaparameters": ["learning_rate"],
-}
+NAMES_OF_TABLES = ["top", *filter(None, TABLES)]
+KEYS = [key for lines in TABLES.values() for key in lines]
+KEYS += ["metric", "name", "ignore", "repeated_steps", "file", "maximize", "status", "momentum"]
 
 
 def _toml(value: Any) -> str:
@@ -215,10 +207,10 @@ def _toml(value: Any) -> str:
 
 @FUZZ
 @given(
-    st.sampled_from(list(TABLES_AND_KEYS)),
-    st.sampled_from([key for keys in TABLES_AND_KEYS.values() for key in keys]),
+    st.sampled_from(NAMES_OF_TABLES),
+    st.sampled_from(KEYS),
     TOML,
-)  # fmt: skip
+)
 def test_mappings_with_any_value(tmp_path: Path, table: str, key: str, value: Any) -> None:
     path = tmp_path / "mapping.toml"
     path.write_text(mapping_text(**{table: {key: _toml(value)}}), encoding="utf-8")
