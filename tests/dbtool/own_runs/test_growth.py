@@ -44,6 +44,8 @@ def test_given_numbers(tmp_path: Path) -> None:
     assert query(tmp_path, RUNS) == [(32, 3, "b", 0), (32, 7, "a", 0)]
     with pytest.raises(RunsError, match="run 'c' has trial_id 7, which 'a' of the same study has"):
         load(tmp_path, {"1.csv": f"{text}c,0,0.5,7\n"}, trial=trial)
+    with pytest.raises(RunsError, match="run 'b' has trial_id 7, which 'a' of the same study has"):
+        load(tmp_path, {"1.csv": text.replace(",3", ",7")}, trial=trial, release="other")
 
 
 def test_a_run_that_has_changed_is_refused_and_nothing_is_stored(tmp_path: Path) -> None:
