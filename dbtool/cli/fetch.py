@@ -57,13 +57,15 @@ def command(
 
     file = archive_file(url, mirror or (), sha256)
     # A folder that is not there yet is told by the slash.
-    target = Path(dest, file.name) if dest.endswith(os.sep) else Path(dest)
+    path = Path(dest)
+    if dest.endswith(os.sep) or path.is_dir():
+        path /= file.name
     with download_progress() as (on_progress, on_retry):
         policy = RetryPolicy(most=retries, timeout=timeout, on_retry=on_retry)
-        fetched = fetch_archive(file, target, policy, on_progress)
-    size = f"{fetched.bytes / 1e6:,.1f} MB"
-    done = "was there already" if fetched.was_there else "fetched"
+        was_there = fetch_archive(file, path, policy, on_progress)
+    size = f"{path.stat().st_size / 1e6:,.1f} MB"
+    done = "was there already" if was_there else "fetched"
     sys.stderr.write(f"{done}: {size}, sha256 {file.digest}\n")
-    if file.digest == SHA256 and not fetched.was_there:
+    if file.digest == SHA256 and not was_there:
         sys.stderr.write(f"{LICENCE} `dbtool cite` tells how to cite it.\n")
-    sys.stdout.write(f"{fetched.path}\n")
+    sys.stdout.write(f"{path}\n")

@@ -12,13 +12,13 @@ import pytest
 
 from dbtool.core.download import RetryPolicy
 from dbtool.core.errors import DbtoolError
-from dbtool.sources.archive.fetch import Fetched, archive_file, fetch_archive
+from dbtool.sources.archive.fetch import archive_file, fetch_archive
 from tests.support.archives import contents, imported, query, write_tar
 from tests.support.file_server import serving
 from tests.support.proxies import without_proxies
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from dbtool.sources.archive.errors import UnreadableError
     from dbtool.sources.archive.report import ImportReport
@@ -61,17 +61,16 @@ class Fetching:
         """The ranges that the server was asked for."""
         return [request.range for request in self.server.sent]
 
-    def fetch(
-        self,
-        *urls: str,
-        retries: RetryPolicy = QUICK,
-        on_progress: Callable[[str, int, int | None], None] = lambda _what, _done, _total: None,
-    ) -> Fetched:
-        """Fetches the file, from the server unless told otherwise; asserts that it is right."""
+    def fetch(self, *urls: str, retries: RetryPolicy = QUICK) -> bool:
+        """Fetches the file, from the server unless told otherwise; asserts that it is right.
+
+        Returns:
+            Whether it was there before.
+        """
         file = archive_file(None, urls or (self.server.url,), self.sha256)
-        fetched = fetch_archive(file, self.dest, retries, on_progress)
-        assert fetched.path.read_bytes() == self.content
-        return fetched
+        was_there = fetch_archive(file, self.dest, retries)
+        assert self.dest.read_bytes() == self.content
+        return was_there
 
     def failure(self, *urls: str) -> str:
         """The sentence of a fetch that fails; there is then no file of the final name."""

@@ -28,7 +28,7 @@ OTHER = "ab" * 32
 def test_what_was_there_before(fetching: Fetching) -> None:
     fetching.dest.write_bytes(fetching.content)
     fetching.part.write_bytes(fetching.content[:1000])
-    assert fetching.fetch().was_there
+    assert fetching.fetch()
     assert not fetching.part.exists()
     fetching.dest.write_bytes(fetching.other)
     os.utime(fetching.dest, (1, 1))

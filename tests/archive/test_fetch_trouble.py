@@ -229,7 +229,7 @@ def test_page_in_place_of_the_published_file_harms_no_part(
     page = b"<html>Log in to this network</html>"
     fetching.server.default = Answer(content=page, ranges=False)
     with pytest.raises(DbtoolError, match="it has 35 bytes in place of 721,800,000 to"):
-        fetch_archive(file, tmp_path, QUICK)
+        fetch_archive(file, tmp_path / file.name, QUICK)
     assert part.read_bytes() == fetching.content
 
 

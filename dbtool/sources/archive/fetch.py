@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -21,21 +20,6 @@ if TYPE_CHECKING:
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 # How far a rounded size may be from the file's: a megabyte may mean 1000 or 1024 kilobytes.
 _ROUNDING = 0.1
-
-
-@dataclass(frozen=True)
-class Fetched:
-    """A file that is there and right.
-
-    Attributes:
-        path: where it is.
-        bytes: its size.
-        was_there: whether it was there before.
-    """
-
-    path: Path
-    bytes: int
-    was_there: bool
 
 
 def archive_file(
@@ -69,27 +53,28 @@ def archive_file(
 
 def fetch_archive(
     file: RemoteFile,
-    dest: Path,
+    path: Path,
     retries: RetryPolicy | None = None,
     on_progress: Callable[[str, int, int | None], None] = lambda _what, _done, _total: None,
-) -> Fetched:
+) -> bool:
     """Fetches a file, or finds that it is there.
 
     Args:
         file: from `archive_file`.
-        dest: its path, or a folder to put it in under its own name; folders are made.
+        path: where it goes; folders are made.
         retries: how long each URL is tried.
         on_progress: see `Downloader.download`.
+
+    Returns:
+        Whether it was there before.
 
     Raises:
         UsageError: the path cannot be a file's.
         DbtoolError: it cannot be had or written; what came is kept.
     """
-    path = dest / file.name if dest.is_dir() else dest
     with Downloader(
         retries,
         other_path="choose another path with --dest",
         other_source="try again later or name another URL with --mirror",
     ) as downloader:
-        was_there = downloader.download(file, path, on_progress)
-    return Fetched(path, path.stat().st_size, was_there)
+        return downloader.download(file, path, on_progress)
