@@ -30,13 +30,7 @@ QUICK = RetryPolicy(most=3, timeout=5.0, first_wait=0.0)
 
 @dataclass
 class Fetching:
-    """A server, the file that it should serve, and where that shall go.
-
-    Attributes:
-        server: that serves it.
-        content: the right contents.
-        dest: the file to write.
-    """
+    """A server, the file that it should serve, and the file to write."""
 
     server: FileServer
     content: bytes
@@ -62,11 +56,7 @@ class Fetching:
         return [request.range for request in self.server.sent]
 
     def fetch(self, *urls: str, retries: RetryPolicy = QUICK) -> bool:
-        """Fetches the file, from the server unless told otherwise; asserts that it is right.
-
-        Returns:
-            Whether it was there before.
-        """
+        """Fetches the file, which is then right; returns whether it was there before."""
         file = archive_file(None, urls or (self.server.url,), self.sha256)
         was_there = fetch_archive(file, self.dest, retries)
         assert self.dest.read_bytes() == self.content
@@ -101,11 +91,7 @@ def fetching(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @dataclass
 class Importing:
-    """A folder of releases, each in a folder of its own.
-
-    Attributes:
-        folder: the folder.
-    """
+    """A folder of release folders."""
 
     folder: Path
 

@@ -44,10 +44,9 @@ class Course:
 
 
 def evaluation_steps(plan: StudyPlan) -> tuple[Ints, int]:
-    """The steps at which trials are evaluated, dense early and spaced later.
+    """The steps of evaluations, dense early and spaced later, and how many lead up to the last one.
 
-    Returns:
-        The steps, from 0 to past the plan's last step; and how many of them lead up to it.
+    The steps go past the plan's last one, for trials that run on.
     """
     count = plan.evaluations
     k = np.arange(count + count // _LONGER + 1)

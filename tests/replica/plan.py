@@ -128,17 +128,9 @@ def plan_study(
     seed: int = 0,
     odd: bool = False,
 ) -> StudyPlan:
-    """A study of a published workload with as many trials as asked for.
+    """A study of a published workload with as many trials as asked for, at any batch size.
 
-    Args:
-        workload: a name of the catalog; `dataclasses.replace` gives the plan any other one.
-        batch_size: any batch size; it need not be one of the published ones.
-        complete: how many trials of each status.
-        incomplete: the same.
-        infeasible: the same.
-        evaluations: lines of most COMPLETE trials after the one of step 0; at least 12.
-        seed: of the workload's law.
-        odd: see `StudyPlan`.
+    `dataclasses.replace` gives the plan any other workload. There are at least 12 evaluations.
     """
     published = _published(workload)
     least, critical = scaling_law(workload, seed)
@@ -165,13 +157,9 @@ def plan_study(
 def published_plans(
     share: float = 1.0, *, evaluations: int = 490, seed: int = 0, odd: bool = False
 ) -> tuple[StudyPlan, ...]:
-    """All 454 studies of the release's table, with a share of their trials.
+    """All 454 studies of the release's table, with a share of their trials, rounded.
 
-    Args:
-        share: of the published trials of each status, rounded; 1: exactly as many.
-        evaluations: lines of most COMPLETE trials, on average over the studies; at least 24.
-        seed: of the workloads' laws and the studies' lengths.
-        odd: see `StudyPlan`.
+    They have so many evaluations on average, at least 24.
     """
     lengths = np.random.default_rng(seed).uniform(0.5, 1.5, len(published_studies()))
     return tuple(

@@ -98,15 +98,10 @@ def make_study(plan: StudyPlan, seed: int) -> tuple[list[Member], StudyTruth]:
 def _csv_lines(
     steps: NDArray[np.int64], cells: NDArray[np.int32], lengths: NDArray[np.int64]
 ) -> list[bytes]:
-    """The lines of each trial, without a header.
+    """The lines of each trial, such as b"0,0.900000,2.300000\\n10,0.500000,1.100000\\n".
 
-    Args:
-        steps: (rows,), ascending; the trials share them.
-        cells: (trials, rows, columns) in millionths.
-        lengths: (trials,), how many of the rows each trial has.
-
-    Returns:
-        A text a trial, such as b"0,0.900000,2.300000\\n10,0.500000,1.100000\\n".
+    The trials share the steps; the cells are (trials, rows, columns) in millionths, and the lengths
+    say how many of the rows each trial has.
     """
     there = np.arange(len(steps)) < lengths[:, None]
     values = cells[there] / ONE

@@ -69,11 +69,7 @@ class Request:
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """A server of files, which are below /release/ where there are several.
-
-    Attributes:
-        sent: what was asked for so far, but for headers alone.
-    """
+    """A server of files; those of a folder are below /release/."""
 
     daemon_threads = True
 
@@ -95,12 +91,7 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 class FileServer(Server):
-    """Serves one file at every path.
-
-    Attributes:
-        content: the file.
-        answers: how the next requests are answered, in order; when none is left, with `default`.
-    """
+    """Serves one file at every path; answers as `answers` say, in order, and then as `default`."""
 
     def __init__(self, content: bytes) -> None:
         super().__init__()

@@ -54,12 +54,7 @@ def kill_and_repeat(
 ) -> None:
     """Kills the command at random moments, checks what it left, and lets the last one end.
 
-    Args:
-        undisturbed: the command.
-        database: a path at which nothing is, for a folder of releases.
-        kills: how often it is killed.
-        seed: of the moments.
-        check: what holds of the folder after every kill, once there is a release in it.
+    The database is a path at which nothing is. It is checked once there is a release in it.
     """
     seconds = undisturbed.seconds
     chance = random.Random(seed)
@@ -99,11 +94,7 @@ def fill_the_disk_and_repeat(
 ) -> str:
     """A full disk ends the command in one sentence, which is returned, and the next one goes on.
 
-    Args:
-        undisturbed: the command.
-        database: a path at which nothing is, for a folder of releases.
-        check: what holds of the folder while the disk is full.
-        most_bytes: that a file may have; the command writes one with more.
+    The command writes a file of more bytes than it may have, to a path at which nothing is.
     """
     python = python_with_disk(most_bytes)
     code, errors = _finished(_start(undisturbed.words, database, python))

@@ -62,13 +62,9 @@ def curve(
     every: int = 10,
     batch_losses: bool = True,
 ) -> list[Row]:
-    """Rows of one trial: an evaluation every so many steps from step 0, batch losses between.
+    """Rows of one trial: an evaluation of a metric every so many steps from step 0.
 
-    Args:
-        errors: the value of the metric at each evaluation.
-        metric: the column that holds them.
-        every: steps between evaluations.
-        batch_losses: whether every step from 1 on has a row with a batch loss, as producers write.
+    Every step from 1 on has a batch loss, as producers write them, unless told otherwise.
     """
     rows: list[Row] = []
     for step in range((len(errors) - 1) * every + 1):
@@ -85,10 +81,8 @@ def curve(
 def definition(workload: str = WORKLOAD, **changes: Any) -> Workload:
     """A workload; the name's last three parts are data set, model and optimizer.
 
-    Args:
-        workload: its name.
-        changes: its values that replace the made-up ones; others, such as schedule, stand in the
-            producer's definition, which also repeats those that have a name here.
+    The changes replace made-up values; others, such as schedule, stand in the definition of the
+    producer, which also repeats those that have a name here.
     """
     *collection, dataset, model, optimizer = workload.split("/")
     values = {
@@ -131,14 +125,8 @@ def shard_footer(
 ) -> Footer:
     """What a shard says of itself.
 
-    Args:
-        trials: as `write_shard` takes them.
-        workload: its name.
-        producer: as of a footer.
-        reduced: as of a footer.
-        repeated_steps: as of a footer.
-        changes: values of the study that replace the made-up ones; others as `definition` takes
-            them. The train_steps are the fewest of a COMPLETE trial here.
+    The changes replace made-up values of the study, and others are for `definition`. The
+    train_steps are the fewest of a COMPLETE trial here.
     """
     steps = {trial_id: int(rows[-1]["step"]) if rows else 0 for trial_id, _, _, rows in trials}
     complete = [steps[trial_id] for trial_id, status, _, _ in trials if status == "COMPLETE"]
@@ -196,16 +184,13 @@ def whole_footer(trials: Sequence[MadeTrial]) -> Footer:
 def write_shard(
     folder: Path, *, trials: Sequence[MadeTrial], release: str = RELEASE, **study: Any
 ) -> Path:
-    """Adds a valid shard to a release folder, which is made where it is not there.
+    """Adds a valid shard to a release folder, made where there is none; returns its file.
 
     Args:
         folder: the release folder.
         trials: (trial_id, status, metaparameters, rows), sorted by trial_id; see `curve`.
         release: the release's name.
-        study: what `shard_footer` takes, such as workload (its name), batch_size, metric or goal.
-
-    Returns:
-        The shard's file.
+        study: for `shard_footer`, such as workload (its name), batch_size, metric or goal.
     """
     with ReleaseWriter(folder, About(release=release)) as writer:
         shard = writer.write(shard_footer(trials, **study), [shard_table(trials)])
@@ -213,13 +198,7 @@ def write_shard(
 
 
 def write_release(folder: Path, release: str = RELEASE, **about: str) -> Path:
-    """Writes a release of one study with one trial; returns its folder.
-
-    Args:
-        folder: the release folder.
-        release: its name.
-        about: its title, licence and citation.
-    """
+    """Writes a release of one study with one trial; returns its folder."""
     trials = [(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5, 0.05]))]
     with ReleaseWriter(folder, About(release=release, **about)) as writer:
         writer.write(shard_footer(trials), [shard_table(trials)])
@@ -227,13 +206,9 @@ def write_release(folder: Path, release: str = RELEASE, **about: str) -> Path:
 
 
 def write_table(folder: Path, table: pa.Table, footer: bytes, **options: Any) -> Path:
-    """Writes a shard that need not be valid, under the name of its contents.
+    """Writes a shard that need not be valid under the name of its contents, listed nowhere.
 
-    Args:
-        folder: the release folder; the shard is not listed in it.
-        table: the rows, in any columns.
-        footer: the text under the footer's key; `dbtool.core.footer.encode` makes a valid one.
-        options: passed on to `pyarrow.parquet.write_table`.
+    The footer is a text, which `dbtool.core.footer.encode` makes; the options are Parquet's.
     """
     buffer = pa.BufferOutputStream()
     pq.write_table(table.replace_schema_metadata({FOOTER_KEY: footer}), buffer, **options)

@@ -37,11 +37,9 @@ TABLES: Mapping[str, Mapping[str, str]] = {
 
 
 def mapping_text(**changes: Mapping[str, str | None]) -> str:
-    """A sound mapping as TOML.
+    """A sound mapping as TOML, with lines by table changed, added or, where None, left out.
 
-    Args:
-        changes: by table ("top" is what stands above all), lines that are added or changed; a line
-            that is None is left out.
+    The table "top" is what stands above all.
     """
     parts = []
     for table, lines in TABLES.items():
@@ -63,16 +61,9 @@ def load(
     also: Mapping[str, str] | None = None,
     **changes: Mapping[str, str | None],
 ) -> OwnRunsReport:
-    """Writes files and a mapping into a folder and loads them into the database there.
+    """Writes files and a mapping into a folder and loads the files into a database there.
 
-    Args:
-        folder: where everything goes.
-        contents: of the files that are loaded, by name.
-        kind: the format.
-        release: as --release says.
-        database: the database's name in the folder.
-        also: other files, such as the table of runs.
-        changes: see `mapping_text`.
+    Files in `also` are not loaded, such as the table of runs; for the changes see `mapping_text`.
     """
     for name, text in {**contents, **(also or {})}.items():
         path = folder / name

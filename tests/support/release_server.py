@@ -37,11 +37,7 @@ class Faults:
 
 
 class ReleaseServer(Server):
-    """Serves a folder below /release/.
-
-    Attributes:
-        faults: what goes wrong.
-    """
+    """Serves a folder below /release/."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()

@@ -210,15 +210,7 @@ def reading(
 def learning_curve(
     study: StudyFrames, split: str, metric: str, goal: str, *, first: int = 100
 ) -> tuple[int | None, list[Row]]:
-    """The trial that stands for a study, and (step, value, whether it is read off) of a split.
-
-    Args:
-        study: whose first COMPLETE trials are looked at.
-        split: train, val or test.
-        metric: that of the goal.
-        goal: a decimal.
-        first: how many trials count.
-    """
+    """The trial that stands for a study, and (step, value, whether it is read off) of a split."""
     best = steps_to_result(study, metric, goal, first=first)
     nearest = best_row(study, metric, first=first)
     if nearest is None:
