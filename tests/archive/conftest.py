@@ -20,7 +20,7 @@ from tests.support.proxies import without_proxies
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from dbtool.sources.archive.errors import UnreadableError
+    from dbtool.sources.archive.members import UnreadableError
     from dbtool.sources.archive.report import ImportReport
     from tests.support.file_server import FileServer
 

@@ -18,8 +18,8 @@ from dbtool.sources.archive.descriptions import (
     TrialDescription,
     parse_description,
 )
-from dbtool.sources.archive.errors import ArchiveError
 from dbtool.sources.archive.measurements import Text, parse_measurements
+from dbtool.sources.archive.members import ArchiveError
 from tests.support.archives import (
     HEADER,
     LINES,

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from dbtool.core.footer import Status  # noqa: TC001 (msgspec reads it)
 from dbtool.core.parsing import InvalidError, parse_json
-from dbtool.sources.archive.errors import ArchiveError
+from dbtool.sources.archive.members import ArchiveError
 
 _Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 T = TypeVar("T", bound=Struct)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import pyarrow as pa
 
 from dbtool.core.shards import not_written
-from dbtool.sources.archive.errors import ArchiveError
-from dbtool.sources.archive.members import STUDY
+from dbtool.sources.archive.members import STUDY, ArchiveError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -10,9 +10,8 @@ from dbtool.core.errors import UsageError
 from dbtool.core.files import make_folder
 from dbtool.core.manifest import About
 from dbtool.core.writer import ReleaseWriter
-from dbtool.sources.archive.errors import ArchiveError, UnreadableError
 from dbtool.sources.archive.gather import Gatherer
-from dbtool.sources.archive.members import folder_members
+from dbtool.sources.archive.members import ArchiveError, UnreadableError, folder_members
 from dbtool.sources.archive.published import CITATION, LICENCE, RELEASE, TITLE
 from dbtool.sources.archive.report import ImportReport, compare
 from dbtool.sources.archive.stream import open_stream

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from dbtool.core.contract import archive_columns, column_names
 from dbtool.core.other_metrics import with_other_metrics
-from dbtool.sources.archive.errors import ArchiveError
+from dbtool.sources.archive.members import ArchiveError
 from dbtool.sources.numbers import number, whole_number
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The files of an archive that belong to studies, told by their names; those of a folder."""
+"""The files of an archive that belong to studies, told by their names; and what is wrong with them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from dbtool.core.contract import ARCHIVE_ROOT
+from dbtool.core.errors import DbtoolError, printable
 from dbtool.core.files import open_file
-from dbtool.sources.archive.errors import ArchiveError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,6 +19,24 @@ STUDY, METADATA, MEASUREMENTS = "study.json", "metadata.json", "measurements.csv
 _LARGEST = {STUDY: 16 << 20, METADATA: 16 << 20, MEASUREMENTS: 256 << 20}
 _LARGEST_BATCH_SIZE = 2**31 - 1
 _FEWEST_PARTS = 4  # DATASET/MODEL/OPTIMIZER/BATCH_SIZE
+
+
+class ArchiveError(DbtoolError):
+    """Something in an archive is malformed.
+
+    Attributes:
+        path: the member, as the archive names it, or the archive itself.
+        reason: what is wrong with it, such as "it has no status".
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{printable(path)}: {printable(reason)}")
+        self.path = path
+        self.reason = reason
+
+
+class UnreadableError(ArchiveError):
+    """What follows in the archive cannot be read, or shall not be."""
 
 
 class Member(NamedTuple):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dbtool.core.index import Index
-    from dbtool.sources.archive.errors import ArchiveError, UnreadableError
+    from dbtool.sources.archive.members import ArchiveError, UnreadableError
 
 Counts: TypeAlias = "Mapping[str, Mapping[str, int]]"
 """Trials by study (WORKLOAD/BATCH_SIZE) and status."""

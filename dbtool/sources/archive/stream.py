@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, BinaryIO
 
 from dbtool.core.files import open_file
-from dbtool.sources.archive.errors import UnreadableError
+from dbtool.sources.archive.members import UnreadableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

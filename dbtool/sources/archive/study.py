@@ -13,9 +13,8 @@ from dbtool.sources.archive.descriptions import (
     TrialDescription,
     parse_description,
 )
-from dbtool.sources.archive.errors import ArchiveError
 from dbtool.sources.archive.measurements import Text, parse_measurements, split_header
-from dbtool.sources.archive.members import MEASUREMENTS, METADATA, STUDY
+from dbtool.sources.archive.members import MEASUREMENTS, METADATA, STUDY, ArchiveError
 from dbtool.sources.archive.table import catalog
 
 if TYPE_CHECKING:

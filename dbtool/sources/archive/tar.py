@@ -5,8 +5,7 @@ from __future__ import annotations
 import tarfile
 from typing import TYPE_CHECKING, BinaryIO, Self, cast
 
-from dbtool.sources.archive.errors import ArchiveError, UnreadableError
-from dbtool.sources.archive.members import Member, named_member
+from dbtool.sources.archive.members import ArchiveError, Member, UnreadableError, named_member
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 from dbtool.core.errors import DbtoolError
 from dbtool.core.index import Index
-from dbtool.sources.own_runs.load import read_own_runs
+from dbtool.sources.own_runs.load import new_shards, read_own_runs
 from dbtool.sources.own_runs.mapping import file_name_pattern, read_mapping
-from dbtool.sources.own_runs.trials import new_shards
 from tests.support.own_runs import TABLES, mapping_text
 
 if TYPE_CHECKING:
