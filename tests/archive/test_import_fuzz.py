@@ -13,13 +13,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from dbtool.sources.archive.descriptions import (
-    StudyDescription,
-    TrialDescription,
-    parse_description,
-)
 from dbtool.sources.archive.measurements import Text, parse_measurements
 from dbtool.sources.archive.members import ArchiveError
+from dbtool.sources.archive.study import StudyDescription, TrialDescription, parse_description
 from tests.support.archives import (
     HEADER,
     LINES,

@@ -1,4 +1,4 @@
-"""The files of an archive that belong to studies, told by their names; and what is wrong with them."""
+"""The files of an archive that belong to studies, by their names, and what is wrong with them."""
 
 from __future__ import annotations
 
