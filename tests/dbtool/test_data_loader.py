@@ -66,11 +66,10 @@ def assert_same_metadata(found: dict[str, Any], expected: dict[str, Any]) -> Non
         for number, trial in expected["trials"].items()
     }
     described = {name: value for name, value in expected.items() if name != "_made_up"}
-    assert found == described | {"trials": trials}
+    described["trials"] = trials
     assert list(found["trials"]) == list(trials)
-    assert json.dumps(found, sort_keys=True) == json.dumps(
-        described | {"trials": trials}, sort_keys=True
-    )
+    # Unlike numbers, their texts tell types.
+    assert json.dumps(found, sort_keys=True) == json.dumps(described, sort_keys=True)
 
 
 def assert_same_table(found: pd.DataFrame, expected: pd.DataFrame) -> None:
