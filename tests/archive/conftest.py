@@ -1,28 +1,22 @@
 """A server of one file and ways to fetch from it, and releases that archives are imported into."""
 
-from __future__ import annotations
-
 import hashlib
 import random
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from dbtool.core.download import RetryPolicy
 from dbtool.core.errors import DbtoolError
 from dbtool.sources.archive.fetch import archive_file, fetch_archive
+from dbtool.sources.archive.members import UnreadableError
+from dbtool.sources.archive.report import ImportReport
 from tests.support.archives import contents, imported, query, write_tar
-from tests.support.file_server import serving
+from tests.support.file_server import FileServer, serving
 from tests.support.proxies import without_proxies
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from dbtool.sources.archive.members import UnreadableError
-    from dbtool.sources.archive.report import ImportReport
-    from tests.support.file_server import FileServer
 
 BYTES = 300_000
 QUICK = RetryPolicy(most=3, timeout=5.0, first_wait=0.0)

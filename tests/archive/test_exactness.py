@@ -6,27 +6,21 @@ missing metrics, a maximised metric, the same data set, model and optimizer in t
 Other studies have values that tie, repeat or are not finite.
 """
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dbtool
+from dbtool.store.database import Database
 from tests.replica import plan_study
 from tests.support import rules
-from tests.support.archives import WORKLOAD, imported, study_json, trial, write_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from dbtool.store.database import Database
-    from tests.support.archives import Replica
-    from tests.support.rules import StudyFrames
+from tests.support.archives import WORKLOAD, Replica, imported, study_json, trial, write_folder
+from tests.support.rules import StudyFrames
 
 CNN = "mnist/simple_cnn_base/nesterov_momentum"
 RESNET = "imagenet/resnet_50/nesterov_momentum"

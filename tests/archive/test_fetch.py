@@ -1,9 +1,7 @@
 """Fetching: URLs, where the file goes, what is there already, mirrors, files of this machine."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -15,12 +13,7 @@ from dbtool.sources.archive.fetch import archive_file, fetch_archive
 from dbtool.sources.archive.published import SHA256, URL
 from tests.support.file_server import Answer, serving
 
-from .conftest import QUICK
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from .conftest import Fetching
+from .conftest import QUICK, Fetching
 
 OTHER = "ab" * 32
 

@@ -1,25 +1,20 @@
 """`dbtool fetch` as a person meets it."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil
 import ssl
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pytest
 
 from tests.support.file_server import Answer, serving
 from tests.support.terminal import run_on_terminal
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from .conftest import Fetching
+from .conftest import Fetching
 
 OPENSSL = shutil.which("openssl")
 

@@ -1,23 +1,18 @@
 """Fetching that is killed, interrupted, doubled or out of disk ends with the exact file."""
 
-from __future__ import annotations
-
 import random
 import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pytest
 
 from tests.support.file_server import Answer
 from tests.support.kills import python_with_disk
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from .conftest import Fetching
+from .conftest import Fetching
 
 KILLS = 4
 PATIENCE = 30.0

@@ -1,10 +1,8 @@
 """Fetching over connections that break, from servers in trouble, of files that change."""
 
-from __future__ import annotations
-
 import json
 import random
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,12 +13,7 @@ from dbtool.core.errors import DbtoolError
 from dbtool.sources.archive.fetch import archive_file, fetch_archive
 from tests.support.file_server import SOUND_DATE, SOUND_ETAG, Answer, serving
 
-from .conftest import QUICK
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from .conftest import Fetching
+from .conftest import QUICK, Fetching
 
 FUZZ = settings(
     max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

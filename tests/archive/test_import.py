@@ -1,10 +1,9 @@
 """What `import_archive` stores, whatever form and order an archive has."""
 
-from __future__ import annotations
-
 import math
 import tarfile
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 
@@ -24,10 +23,7 @@ from tests.support.archives import (
     write_tar,
 )
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from .conftest import Importing
+from .conftest import Importing
 
 MNIST = "mnist/simple_cnn_base/sgd"
 

@@ -1,13 +1,12 @@
 """Archives of any bytes: no traceback, and no harm to what is stored."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
 import re
 import tarfile
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -26,9 +25,6 @@ from tests.support.archives import (
     small_study,
     write_tar,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

@@ -1,9 +1,7 @@
 """An import that is killed, interrupted or out of disk harms nothing and goes on where it was."""
 
-from __future__ import annotations
-
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,9 +14,6 @@ from tests.support.kills import (
     kill_and_repeat,
     run_undisturbed,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KILLS = 3
 

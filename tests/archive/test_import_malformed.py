@@ -1,13 +1,12 @@
 """What is malformed or hostile is named with its reason, and the rest goes in."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import os
 import re
 import tarfile
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,10 +25,7 @@ from tests.support.archives import (
     write_tar,
 )
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from .conftest import Importing
+from .conftest import Importing
 
 SOUND = small_study(LINES)
 

@@ -1,22 +1,18 @@
 """The replica writer: its files hold what it says, whatever their layout and order."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 import tarfile
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import pytest
 
 from tests.replica import plan_study, write_archive
 from tests.replica.odd import KINDS
-
-if TYPE_CHECKING:
-    from tests.support.archives import Replica
+from tests.support.archives import Replica
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 MNIST = "mnist/simple_cnn_base/nesterov_momentum"

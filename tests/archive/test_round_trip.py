@@ -1,9 +1,7 @@
 """What is imported, exported in the archive's layout and imported again is the same."""
 
-from __future__ import annotations
-
 import csv
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,12 +9,7 @@ from dbtool.release.export import export
 from dbtool.release.file_format import FileFormat
 from dbtool.release.verify import verify
 from tests.replica import plan_study
-from tests.support.archives import contents, imported
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.archives import Replica
+from tests.support.archives import Replica, contents, imported
 
 CNN = "mnist/simple_cnn_base/nesterov_momentum"
 PLANS = (

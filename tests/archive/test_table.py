@@ -1,7 +1,5 @@
 """The release's table and the catalog: the published totals, and what figures need."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from dbtool.sources.archive.table import CatalogWorkload, catalog, published_studies

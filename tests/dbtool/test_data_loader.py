@@ -1,9 +1,8 @@
 """The authors' loader on a database, against pandas reading the replica's files as they do."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,12 +11,8 @@ import pytest
 import dbtool
 from dbtool.data_loader import load_study, load_workload
 from tests.replica import plan_study
+from tests.support.archives import Replica
 from tests.support.made_up import curve, write_shard
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.archives import Replica
 
 CNN = "mnist/simple_cnn_base/nesterov_momentum"
 PLANS = (

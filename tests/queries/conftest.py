@@ -1,24 +1,18 @@
 """Releases that the figures are drawn from: replicas of the archive, and made-up numbers."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from dbtool.store.database import open_database
+from dbtool.store.database import Database, open_database
 from tests.support.made_up import SEARCH_SPACE, write_shard
 from tests.support.rules import StudyFrames
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from dbtool.store.database import Database
-
-    Releases = dict[str, list[StudyFrames]]
+Releases: TypeAlias = dict[str, list[StudyFrames]]
 
 NM = "nesterov_momentum"
 CNN, PLAIN = f"mnist/simple_cnn_base/{NM}", "mnist/simple_cnn_base/sgd"

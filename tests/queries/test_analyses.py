@@ -1,10 +1,9 @@
 """The analyses against answers worked out by hand, or by counting all cases."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +11,6 @@ import pytest
 from dbtool.store.database import Database, open_database
 from tests.support.figure_points import analysis_rows
 from tests.support.made_up import write_shard
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 WORKLOAD = "digits/simple_cnn_base/nesterov_momentum"
 SEARCH_SPACE = {

@@ -6,25 +6,20 @@ hundredth that reach the goal first, ids that sort differently as text, studies 
 time, a maximised metric, the same data set, model and optimizer in two collections.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from dbtool.store.database import Database
 from tests.replica import plan_study
 from tests.support import figure_rules
 from tests.support import published_figures as published
+from tests.support.archives import Replica
 from tests.support.figure_points import agree, figure_points
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from dbtool.store.database import Database
-    from tests.support.archives import Replica
-    from tests.support.figure_rules import Curve, Point, Releases
+from tests.support.figure_rules import Curve, Point, Releases
 
 NM = published.NM
 CNN = f"mnist/simple_cnn_base/{NM}"

@@ -4,25 +4,25 @@ Every point is compared with the authors' rules in pandas, from the same made-up
 `dbtool plot --sql` prints is run by plain DuckDB on a release folder with its dbtool.sql.
 """
 
-from __future__ import annotations
-
 import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 
 from dbtool.core.manifest import About
 from dbtool.figures.points import NoDataError, Request, filled_query, read_points
-from dbtool.figures.specs import FIGURES, find_figure
+from dbtool.figures.specs import FIGURES, FigureSpec, find_figure
 from dbtool.release.publish.script import script
-from dbtool.store.database import open_database
+from dbtool.store.database import Database, open_database
 from tests.support import figure_rules
 from tests.support import published_figures as published
 from tests.support.figure_points import agree, figure_points
-from tests.support.figure_rules import Curve
+from tests.support.figure_rules import Curve, Point
 
 from .conftest import (
     CNN,
@@ -34,17 +34,8 @@ from .conftest import (
     SPARSE,
     SPARSE_FASHION,
     STUDIES,
+    Releases,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from dbtool.figures.specs import FigureSpec
-    from dbtool.store.database import Database
-    from tests.support.figure_rules import Point
-
-    from .conftest import Releases
 
 steps, normalised, best = (
     figure_rules.steps_points, figure_rules.normalised_points, figure_rules.best_points,

@@ -4,22 +4,17 @@ The replica plants the traps: values equal to the goal, ties in step, INCOMPLETE
 past the hundredth that reach the goal first, INFEASIBLE ones that reach it, unusual files.
 """
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 
+from dbtool.store.database import Database
 from tests.replica import plan_study
 from tests.support import rules
+from tests.support.archives import Replica
 from tests.support.figure_points import figure_rows as rows
-
-if TYPE_CHECKING:
-    from dbtool.store.database import Database
-    from tests.support.archives import Replica
-    from tests.support.rules import StudyFrames
-
+from tests.support.rules import StudyFrames
 
 BASE = "lm1b/transformer_base/nesterov_momentum"
 CNN = "mnist/simple_cnn_base/nesterov_momentum"

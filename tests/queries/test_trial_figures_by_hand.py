@@ -1,24 +1,17 @@
 """The figures about trials against answers by hand: sparse networks, two releases, no data."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dbtool.figures.points import Request, filled_query
 from dbtool.figures.specs import find_figure
-from dbtool.store.database import open_database
+from dbtool.store.database import Database, open_database
 from tests.support.figure_points import PROMISED
 from tests.support.figure_points import figure_rows as rows
 from tests.support.made_up import write_shard
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from dbtool.store.database import Database
-
 
 VAL = "val_classification_error"
 CNN = "mnist/simple_cnn_base/nesterov_momentum"

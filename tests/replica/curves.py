@@ -1,19 +1,15 @@
 """Learning curves in millionths that get past a goal at a chosen evaluation, and not before."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from .plan import StudyPlan
 
-    from .plan import StudyPlan
-
-    Ints: TypeAlias = NDArray[np.int64]
-    Floats: TypeAlias = NDArray[np.float32]
+Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float32]
 
 ONE = 1_000_000
 SPLITS = ("train", "val", "test")

@@ -1,11 +1,6 @@
 """Files of measurements that are unusual and yet not malformed."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 # Kind to the status of the trial that gets it. None of them moves a study's answers.
 KINDS = {

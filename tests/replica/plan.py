@@ -1,7 +1,5 @@
 """What is in the studies of a made-up archive, before a number of theirs is drawn."""
 
-from __future__ import annotations
-
 import math
 import zlib
 from dataclasses import dataclass

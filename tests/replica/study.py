@@ -1,23 +1,17 @@
 """One made-up study: the course of its trials, its files and what it must answer."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from . import odd
-from .curves import ONE, Course, draw, evaluation_steps, metric_columns
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from .curves import Ints
-    from .plan import StudyPlan
+from .curves import ONE, Course, Ints, draw, evaluation_steps, metric_columns
+from .plan import StudyPlan
 
 Member: TypeAlias = tuple[str, bytes | None]  # a path, and the contents of a file
 

@@ -1,25 +1,19 @@
 """Writes made-up studies as an archive in the published format."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import tarfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+from pathlib import Path
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 
-from .study import ROOT, StudyTruth, Truth, make_study
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from .plan import StudyPlan
-    from .study import Member
+from .plan import StudyPlan
+from .study import ROOT, Member, StudyTruth, Truth, make_study
 
 Layout: TypeAlias = Literal["tar.bz2", "tar.gz", "tar", "folder"]
 Order: TypeAlias = Literal["sorted", "shuffled", "interleaved"]

@@ -1,27 +1,19 @@
 """Archives in the published format for tests: tiny ones written by hand, and replicas."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json
 import tarfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from dbtool.sources.archive.import_ import import_archive
-from dbtool.store.database import open_database
-from tests.replica import write_archive
-from tests.support.rules import read_archive
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from dbtool.sources.archive.report import ImportReport
-    from dbtool.store.database import Database
-    from tests.replica import StudyPlan, Truth
-    from tests.support.rules import StudyFrames
+from dbtool.sources.archive.report import ImportReport
+from dbtool.store.database import Database, open_database
+from tests.replica import StudyPlan, Truth, write_archive
+from tests.support.rules import StudyFrames, read_archive
 
 ROOT = "batch_science"
 WORKLOAD = "made_up/simple_cnn_base/sgd"

@@ -1,21 +1,16 @@
 """What the queries of figures and analyses return, and whether it is what was expected."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from dbtool.core.resources import queries_folder
 from dbtool.figures.points import Request, filled_query
 from dbtool.figures.specs import find_figure
+from dbtool.store.database import Database
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dbtool.store.database import Database
-
-    from .figure_rules import Point
+from .figure_rules import Point
 
 PROMISED = (
     "panel", "series", "x", "y", "panel_order", "series_order", "release", "release_order",

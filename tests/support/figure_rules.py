@@ -3,22 +3,17 @@
 What the figures' SQL is compared with; shares nothing with the project's code.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from . import rules
+from .rules import StudyFrames
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from .rules import StudyFrames
-
-    Point: TypeAlias = dict[str, Any]
-    Releases: TypeAlias = Mapping[str, Iterable[StudyFrames]]
+Point: TypeAlias = dict[str, Any]
+Releases: TypeAlias = Mapping[str, Iterable[StudyFrames]]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """A real HTTP server of one file, which logs what it sends and answers badly when told to."""
 
-from __future__ import annotations
-
 import contextlib
 import http.server
 import re
@@ -10,12 +8,10 @@ import struct
 import threading
 import time
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 from urllib.parse import unquote
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SOUND_ETAG = '"first"'
 SOUND_DATE = "Thu, 08 Nov 2018 00:00:00 GMT"

@@ -1,19 +1,15 @@
 """Commands that fill releases and are killed, interrupted or out of disk: what holds for all."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
+from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)

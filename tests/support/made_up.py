@@ -11,10 +11,10 @@ Each row is a mapping of "step" and any columns of the contract, other_metrics b
 the columns left out are null.
 """
 
-from __future__ import annotations
-
 import hashlib
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias, cast
 
 import msgspec
 import pyarrow as pa
@@ -24,10 +24,6 @@ from dbtool.core.contract import FOOTER_KEY, OTHER_METRICS, shard_path, shard_sc
 from dbtool.core.footer import Footer, Status, Study, Trial, Workload, plain
 from dbtool.core.manifest import About
 from dbtool.core.writer import ReleaseWriter
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 Row: TypeAlias = "Mapping[str, Any]"
 MadeTrial: TypeAlias = "tuple[int, str, Mapping[str, float], Sequence[Row]]"

@@ -1,19 +1,13 @@
 """Runs of other tools with made-up numbers, and ways to load them in tests."""
 
-from __future__ import annotations
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
-from dbtool.sources.own_runs.load import read_own_runs, store_own_runs
+from dbtool.sources.own_runs.load import OwnRunsReport, read_own_runs, store_own_runs
+from dbtool.sources.own_runs.records import Kind
 from dbtool.store.database import open_database
 from dbtool.store.sources import folder_to_write
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from dbtool.sources.own_runs.load import OwnRunsReport
-    from dbtool.sources.own_runs.records import Kind
 
 # The lines of a mapping by table; tests change single ones.
 TABLES: Mapping[str, Mapping[str, str]] = {

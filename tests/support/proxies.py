@@ -1,11 +1,6 @@
 """Requests of tests to servers of this machine."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import pytest
+import pytest
 
 
 def without_proxies(monkeypatch: pytest.MonkeyPatch) -> None:

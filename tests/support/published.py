@@ -1,9 +1,8 @@
 """Releases of made-up numbers, what is published of them, and what they hold."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -15,9 +14,6 @@ from dbtool.release.layout import sums
 from dbtool.release.publish import publish
 from dbtool.store.database import open_database
 from tests.support.made_up import curve, write_shard
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LICENCE = "CC0-1.0"
 SGD = "digits/simple_cnn_base/sgd"

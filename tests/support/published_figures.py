@@ -1,14 +1,9 @@
 """The curves of the papers' figures, written down from the papers and not from the queries."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from .figure_rules import Curve
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ERROR, ENTROPY = "val/classification_error", "val/cross_entropy_error"
 PRECISION = "val/average_precision"

@@ -1,17 +1,12 @@
 """A real HTTP server of a folder: it heeds byte ranges, logs what it sends, fails when told to."""
 
-from __future__ import annotations
-
 import hashlib
 import time
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from .file_server import BLOCK, HALF, Answer, Server, running
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-    from pathlib import Path
 
 
 @dataclass

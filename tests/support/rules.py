@@ -4,20 +4,15 @@ Written from the rules alone, and shares nothing with the project's code. Values
 decimals that the CSV files hold, not as floating-point numbers.
 """
 
-from __future__ import annotations
-
 import json
 import math
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import pandas as pd
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
-    from pathlib import Path
-
 
 Points: TypeAlias = "list[tuple[int, Decimal]]"
 Row: TypeAlias = "tuple[Any, ...]"

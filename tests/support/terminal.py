@@ -1,18 +1,14 @@
 """A command on a real terminal, and what it shows there."""
 
-from __future__ import annotations
-
 import os
 import pty
 import select
 import signal
 import subprocess
 import time
-from typing import IO, TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
 
 PATIENCE = 120.0
 """Seconds after which a command that has not ended is killed."""

@@ -1,8 +1,6 @@
 """Files that have grown or changed since they were loaded, and releases that are not own runs."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +10,6 @@ from tests.support.archives import contents
 from tests.support.kills import kill_and_repeat, run_undisturbed
 from tests.support.made_up import curve, write_shard
 from tests.support.own_runs import load, mapping_text, query
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HEADER = "run,step,error,size\n"
 SIZE = {"batch_size": '{ column = "size" }'}

@@ -1,31 +1,24 @@
 """The same runs in every layout are the same runs, and files of any bytes raise nothing else."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import io
 import json
 import math
 import re
-from typing import TYPE_CHECKING, Any, TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dbtool.core.errors import DbtoolError
 from dbtool.core.index import Index
-from dbtool.sources.own_runs.load import new_shards, read_own_runs
+from dbtool.sources.own_runs.load import ReadRuns, new_shards, read_own_runs
 from dbtool.sources.own_runs.mapping import file_name_pattern, read_mapping
 from tests.support.own_runs import TABLES, mapping_text
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pyarrow as pa
-
-    from dbtool.sources.own_runs.load import ReadRuns
 
 # Runs: name -> step -> metric -> value.
 Runs: TypeAlias = "dict[str, dict[int, dict[str, float]]]"

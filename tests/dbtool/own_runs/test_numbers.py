@@ -1,7 +1,5 @@
 """Numbers as files have them, and how they are turned."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

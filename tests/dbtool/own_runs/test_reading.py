@@ -1,9 +1,8 @@
 """Files in every layout, and what is said about those that are not what their mapping says."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,9 +10,6 @@ from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.own_runs.load import read_own_runs
 from dbtool.sources.own_runs.records import RunsError
 from tests.support.own_runs import load, mapping_text, query
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ROWS = (
     "SELECT trial_id, step, val_classification_error, other_metrics FROM measurements ORDER BY ALL"

@@ -1,22 +1,18 @@
 """The samples of docs/your_own_runs.md, loaded as it says, against answers worked out by hand."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import dbtool
 from dbtool.cli.main import run
 from tests.support.own_runs import query
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SAMPLES = Path(__file__).parent / "samples"
 PAGE = (Path(__file__).parents[3] / "docs" / "your_own_runs.md").read_text(encoding="utf-8")
