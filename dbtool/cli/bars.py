@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     import duckdb
-    from rich.progress import ProgressColumn
+    from rich.progress import Progress, ProgressColumn, TaskID
 
     OnProgress = Callable[[int, int], None]
+    OnDownload = Callable[[str, int, int | None], None]
+    OnRetry = Callable[[str, float], None]
     Unit = Literal["bytes", "shards", "files", "measurements", "percent"]
 
 _SECONDS_BEFORE_IT_SHOWS = 0.5
@@ -90,7 +92,39 @@ def query_bar(connection: duckdb.DuckDBPyConnection) -> Iterator[Callable[[], No
 
 
 @contextlib.contextmanager
-def _shown(description: str, unit: str) -> Iterator[OnProgress]:
+def download_bar() -> Iterator[tuple[OnDownload, OnRetry]]:
+    """What shows a download, the check after it and retries."""
+    if not sys.stderr.isatty():
+        yield lambda _what, _done, _total: None, lambda _reason, _wait: None
+        return
+    with _progress("bytes") as progress:
+        tasks: dict[str, TaskID] = {}
+
+        def on_progress(what: str, done: int, total: int | None) -> None:
+            task = tasks.get(what)
+            if task is None or done < progress.tasks[task].completed:
+                # Bytes that were there before say nothing about the speed.
+                for other in tasks.values():
+                    progress.update(other, visible=False)
+                task = tasks[what] = progress.add_task(what, completed=done, total=total)
+            progress.update(task, completed=done, total=total)
+
+        def on_retry(reason: str, wait: float) -> None:
+            # What a server says is no markup.
+            line = f"{reason}; trying again in {wait:.0f} s"
+            progress.console.print(line, markup=False, highlight=False)
+
+        yield on_progress, on_retry
+
+
+@contextlib.contextmanager
+def _shown(description: str, unit: Unit) -> Iterator[OnProgress]:
+    with _progress(unit) as progress:
+        task = progress.add_task(description, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def _progress(unit: Unit) -> Progress:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -107,12 +141,11 @@ def _shown(description: str, unit: str) -> Iterator[OnProgress]:
         counts = (DownloadColumn(), TransferSpeedColumn())
     if unit == "percent":
         counts = (TaskProgressColumn(),)
-    columns: tuple[str | ProgressColumn, ...] = (
+    return Progress(
         "{task.description}",
         BarColumn(),
         *counts,
         TimeRemainingColumn(compact=True),
+        console=Console(stderr=True),
+        transient=True,
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(description, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)

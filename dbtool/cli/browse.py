@@ -1,20 +1,26 @@
-"""The commands that list what the database holds."""
+"""The commands that list what the database holds, and the one that prints steps to result."""
 
 from typing import Annotated
 
 import typer
 
 from dbtool.cli.completion import trainable_workloads
+from dbtool.cli.database import print_answer
 from dbtool.cli.options import (
     AnyWorkloads,
     BatchSizes,
     Database,
     Format,
+    Goal,
     Limit,
+    Metric,
     OutputFormat,
     Release,
+    Trials,
     Workloads,
 )
+from dbtool.store import questions
+from dbtool.store.questions import FIRST_TRIALS, listed
 
 
 def releases(
@@ -24,11 +30,7 @@ def releases(
 
     Example: dbtool releases --format markdown
     """
-    from dbtool.cli.database import print_answer, reading
-    from dbtool.store.questions import listed
-
-    with reading(db) as database:
-        print_answer(database, listed("releases"), output_format, limit)
+    print_answer(lambda _: listed("releases"), db, None, output_format, limit)
 
 
 def workloads(
@@ -70,11 +72,7 @@ def workloads(
 
         print_catalog(db, release, output_format, limit)
         return
-    from dbtool.cli.database import print_answer, reading
-    from dbtool.store.questions import listed
-
-    with reading(db, release) as database:
-        print_answer(database, listed("workloads", release=release), output_format, limit)
+    print_answer(lambda _: listed("workloads", release=release), db, release, output_format, limit)
 
 
 def studies(
@@ -88,13 +86,13 @@ def studies(
 
     Example: dbtool studies 'mnist/*'
     """
-    from dbtool.cli.database import print_answer, reading
-    from dbtool.store import questions
-
-    with reading(db, release) as database:
-        print_answer(
-            database, questions.studies(database, workload or None, release), output_format, limit
-        )
+    print_answer(
+        lambda database: questions.studies(database, workload or None, release),
+        db,
+        release,
+        output_format,
+        limit,
+    )
 
 
 def trials(
@@ -110,9 +108,47 @@ def trials(
 
     Example: dbtool trials 'mnist/*' --batch-size 64 --limit 20
     """
-    from dbtool.cli.database import print_answer, reading
-    from dbtool.store import questions
+    print_answer(
+        lambda database: questions.trials(database, workload, batch_size or None, release),
+        db,
+        release,
+        output_format,
+        limit,
+    )
 
-    with reading(db, release) as database:
-        question = questions.trials(database, workload, batch_size or None, release)
-        print_answer(database, question, output_format, limit)
+
+def steps(
+    workload: Workloads,
+    *,
+    goal: Goal = None,
+    metric: Metric = None,
+    trials: Trials = FIRST_TRIALS,
+    batch_size: BatchSizes = None,
+    db: Database = None,
+    release: Release = None,
+    output_format: OutputFormat = Format.TABLE,
+    limit: Limit = None,
+) -> None:
+    """Print the steps to result of a workload at each batch size.
+
+    Steps to result are the fewest steps that any of a study's first COMPLETE trials took to get
+    strictly past the goal (or to it, where the workload's goal is inclusive). They are empty where
+    no trial did.
+
+    Example: dbtool steps 'mnist/*' --goal 0.05 --metric val_classification_error
+    """
+    print_answer(
+        lambda database: questions.steps_to_result(
+            database,
+            workload,
+            goal=goal,
+            metric=metric,
+            trials=trials,
+            batch_size=batch_size or None,
+            release=release,
+        ),
+        db,
+        release,
+        output_format,
+        limit,
+    )

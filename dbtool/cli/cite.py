@@ -4,8 +4,10 @@ import re
 import sys
 
 from dbtool import __version__
+from dbtool.cli.database import reading
 from dbtool.cli.options import Database, Release
 from dbtool.sources.archive.published import CITATION
+from dbtool.store.questions import listed
 
 _KEY = re.compile(r"@\w+\s*\{\s*([^,\s]+)")
 SPARSITY_PAPER = """\
@@ -34,9 +36,6 @@ def command(db: Database = None, release: Release = None) -> None:
 
     Example: dbtool cite >> references.bib
     """
-    from dbtool.cli.database import reading
-    from dbtool.store.questions import listed
-
     with reading(db, release) as database:
         own = [citation for (citation,) in database.result(listed("cite", release=release))]
     entries = [CITATION, SPARSITY_PAPER, SOFTWARE, *own]

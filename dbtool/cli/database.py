@@ -6,11 +6,9 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from dbtool.cli.bars import bar
-from dbtool.store.database import open_database
-from dbtool.store.opening import FETCH_UP_TO
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from dbtool.cli.options import Format
     from dbtool.store.database import Database
@@ -23,7 +21,7 @@ def reading(
     release: str | None = None,
     *,
     option: str = "--db",
-    fetch_up_to: int = FETCH_UP_TO,
+    fetch_up_to: int | None = None,
 ) -> Iterator[Database]:
     """The chosen releases, open to read.
 
@@ -31,11 +29,14 @@ def reading(
         source: what the person named; None: what DBTOOL_DB names, or the releases of this machine.
         release: the release that questions are about; None: all.
         option: what it was named with.
-        fetch_up_to: bytes of shards that a query may fetch from a server.
+        fetch_up_to: bytes of shards that a query may fetch from a server; None: as `dbtool.open`.
 
     Raises:
         DbtoolError: they cannot be opened.
     """
+    from dbtool.store.database import open_database
+    from dbtool.store.opening import FETCH_UP_TO
+
     with (
         bar("checking shards", "bytes") as on_progress,
         open_database(
@@ -43,22 +44,28 @@ def reading(
             release=release,
             option=option,
             on_progress=on_progress,
-            fetch_up_to=fetch_up_to,
+            fetch_up_to=FETCH_UP_TO if fetch_up_to is None else fetch_up_to,
         ) as db,
     ):
         yield db
 
 
 def print_answer(
-    db: Database, question: Question, output_format: Format, limit: int | None
+    question: Callable[[Database], Question],
+    source: str | None,
+    release: str | None,
+    output_format: Format,
+    limit: int | None,
 ) -> None:
-    """Prints the rows of a question.
+    """Opens the chosen releases, and prints the rows of a question to them.
 
     Raises:
-        UsageError: a binary format on a terminal.
+        UsageError: they are not there, lack a name, or the format is a binary one on a terminal.
         DbtoolError: a shard is damaged, or the format cannot hold a column.
     """
     from dbtool.cli.output import print_rows
 
-    with db.cursor(measurements=question.measurements) as cursor:
-        print_rows(cursor, question, output_format, limit)
+    with reading(source, release) as db:
+        asked = question(db)
+        with db.cursor(measurements=asked.measurements) as cursor:
+            print_rows(cursor, asked, output_format, limit)

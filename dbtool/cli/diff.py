@@ -5,7 +5,10 @@ from typing import Annotated
 
 import typer
 
+from dbtool.cli.database import reading
+from dbtool.cli.messages import counted, tell
 from dbtool.cli.options import Format, Goal, Limit, Metric, OutputFormat, Trials
+from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.store.questions import FIRST_TRIALS
 
 DIFFERENT = 1
@@ -49,10 +52,7 @@ def command(
 
     Example: dbtool diff old-release new-release
     """
-    from dbtool.cli.database import reading
-    from dbtool.cli.messages import counted, tell
     from dbtool.cli.output import print_table, require_printable
-    from dbtool.core.errors import DbtoolError, UsageError
     from dbtool.release.difference import differences
 
     require_printable(output_format)
@@ -69,6 +69,6 @@ def command(
         raise
     print_table(found.arrow(), output_format, limit)
     sys.stdout.flush()
-    tell(f"{counted(len(found), 'difference') if len(found) else 'no differences'}")
+    tell(counted(len(found), "difference") if len(found) else "no differences")
     if len(found):
         raise typer.Exit(DIFFERENT)

@@ -5,6 +5,9 @@ from typing import Annotated
 
 import typer
 
+from dbtool.cli.bars import bar
+from dbtool.cli.database import reading
+from dbtool.cli.messages import counted, tell
 from dbtool.cli.options import AnyWorkloads, BatchSizes, Database, Release
 from dbtool.release.file_format import FileFormat, format_of
 
@@ -42,9 +45,6 @@ def command(
 
     Example: dbtool export 'mnist/fc_*' --out mnist.parquet
     """
-    from dbtool.cli.bars import bar
-    from dbtool.cli.database import reading
-    from dbtool.cli.messages import counted, tell
     from dbtool.release.export import export
 
     chosen = file_format or format_of(out)

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from dbtool.cli.bars import download_bar
+from dbtool.cli.messages import tell
 from dbtool.cli.options import Retries, Timeout
 
 
@@ -50,7 +52,6 @@ def command(
 
     Example: dbtool fetch --dest downloads/
     """
-    from dbtool.cli.fetch_progress import download_progress
     from dbtool.core.download import RetryPolicy
     from dbtool.sources.archive.fetch import archive_file, fetch_archive
     from dbtool.sources.archive.published import LICENCE, SHA256
@@ -60,12 +61,12 @@ def command(
     path = Path(dest)
     if dest.endswith(os.sep) or path.is_dir():
         path /= file.name
-    with download_progress() as (on_progress, on_retry):
+    with download_bar() as (on_progress, on_retry):
         policy = RetryPolicy(most=retries, timeout=timeout, on_retry=on_retry)
         was_there = fetch_archive(file, path, policy, on_progress)
     size = f"{path.stat().st_size / 1e6:,.1f} MB"
     done = "was there already" if was_there else "fetched"
-    sys.stderr.write(f"{done}: {size}, sha256 {file.digest}\n")
+    tell(f"{done}: {size}, sha256 {file.digest}")
     if file.digest == SHA256 and not was_there:
-        sys.stderr.write(f"{LICENCE} `dbtool cite` tells how to cite it.\n")
+        tell(f"{LICENCE} `dbtool cite` tells how to cite it.")
     sys.stdout.write(f"{path}\n")

@@ -6,13 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dbtool.cli.bars import bar
+from dbtool.cli.messages import counted, few_of, tell, telling_unpublished
 from dbtool.cli.options import Database
+from dbtool.core.errors import DbtoolError
+from dbtool.core.manifest import check_name
+from dbtool.store.sources import folder_to_write
 
 if TYPE_CHECKING:
     from dbtool.sources.archive.report import Comparison, ImportReport
 
 # What a person can take in; the counts above tell of the rest.
 _MOST_DIFFERENCES = 20
+_MOST_STUDIES = 3
 
 
 def command(
@@ -44,12 +50,7 @@ def command(
 
     Example: dbtool import batch_science_data.tar.bz2
     """
-    from dbtool.cli.bars import bar
-    from dbtool.cli.messages import telling_unpublished
-    from dbtool.core.errors import DbtoolError
-    from dbtool.core.manifest import check_name
     from dbtool.sources.archive.import_ import import_archive
-    from dbtool.store.sources import folder_to_write
 
     check_name(release)
     into = folder_to_write(db, release)
@@ -73,10 +74,9 @@ def command(
 
 def _print_report(report: "ImportReport", release: str) -> None:
     """Tells on standard error what became of the archive."""
-    from dbtool.cli.messages import counted, tell
-
-    lines = [f"left out {error}" for error in report.malformed]
-    lines.append(
+    for error in report.malformed:
+        tell(f"left out {error}")
+    tell(
         f"added {counted(report.studies, 'study', 'studies')} with "
         f"{counted(report.trials, 'trial')} and "
         f"{counted(report.measurements, 'measurement')} to {release}; "
@@ -84,11 +84,10 @@ def _print_report(report: "ImportReport", release: str) -> None:
     )
     if report.oddities:
         kept = ", ".join(f"{count:,} {name}" for name, count in report.oddities.most_common())
-        lines.append(f"kept as they are: {kept}")
+        tell(f"kept as they are: {kept}")
     if report.comparison is not None:
-        lines += _compared(report.comparison)
-    for line in lines:
-        tell(line)
+        for line in _compared(report.comparison):
+            tell(line)
 
 
 def _compared(comparison: "Comparison") -> Iterator[str]:
@@ -105,10 +104,12 @@ def _compared(comparison: "Comparison") -> Iterator[str]:
     if comparison.found == comparison.expected:
         yield "nothing differs from the published table"
         return
-    if comparison.missing:
-        yield _some("the database lacks", comparison.missing)
-    if comparison.unknown:
-        yield _some("the published table lacks", comparison.unknown)
+    for lacking, studies in (
+        ("the database", comparison.missing),
+        ("the published table", comparison.unknown),
+    ):
+        if studies:
+            yield f"{lacking} lacks {len(studies):,} studies: {few_of(studies, _MOST_STUDIES)}"
     differences = comparison.differences
     for study, status in differences[:_MOST_DIFFERENCES]:
         yield (
@@ -117,10 +118,3 @@ def _compared(comparison: "Comparison") -> Iterator[str]:
         )
     if len(differences) > _MOST_DIFFERENCES:
         yield f"and {len(differences) - _MOST_DIFFERENCES:,} more counts differ"
-
-
-def _some(what: str, studies: list[str]) -> str:
-    """A line with the first few of many studies."""
-    shown = ", ".join(studies[:3])
-    more = f" and {len(studies) - 3:,} more" if len(studies) > 3 else ""
-    return f"{what} {len(studies):,} studies: {shown}{more}"

@@ -5,6 +5,9 @@ from typing import Annotated
 
 import typer
 
+from dbtool.cli.messages import counted, tell, telling_unpublished
+from dbtool.core.manifest import About, check_name
+
 
 def command(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The release folder.")],
@@ -24,8 +27,6 @@ def command(
 
     Example: dbtool index runs
     """
-    from dbtool.cli.messages import counted, tell, telling_unpublished
-    from dbtool.core.manifest import About, check_name
     from dbtool.core.writer import rebuild
 
     if release is not None:

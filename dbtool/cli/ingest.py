@@ -1,15 +1,16 @@
 """The command that adds release folders, and runs of other tools, to the user's releases."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
+from dbtool.cli.bars import bar
+from dbtool.cli.messages import counted, few_of, tell, telling_unpublished
 from dbtool.cli.options import Database
-
-if TYPE_CHECKING:
-    from dbtool.release.add import Added
-    from dbtool.sources.own_runs.load import OwnRunsReport
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.manifest import check_name, read_manifest
+from dbtool.store.sources import folder_to_write, named_source
 
 # What a person can take in.
 _MOST_NAMES = 10
@@ -64,8 +65,6 @@ def command(
 
     Example: dbtool ingest history.csv --from csv --map mapping.toml
     """
-    from dbtool.core.errors import UsageError
-
     if from_ is not None and map_ is not None:
         _load_own_runs(path, from_, map_, release, db)
         return
@@ -78,12 +77,7 @@ def command(
 
 
 def _add_releases(paths: list[Path], db: str | None) -> None:
-    from dbtool.cli.bars import bar
-    from dbtool.cli.messages import tell, telling_unpublished
-    from dbtool.core.errors import DbtoolError
-    from dbtool.core.manifest import read_manifest
     from dbtool.release.add import add_release
-    from dbtool.store.sources import folder_to_write, named_source
 
     folders = [folder for path in paths for folder in named_source(path, "PATH").folders]
     refused = 0
@@ -91,7 +85,13 @@ def _add_releases(paths: list[Path], db: str | None) -> None:
         try:
             into = folder_to_write(db, read_manifest(folder).release)
             with telling_unpublished(into), bar("adding shards") as on_progress:
-                _print_added(add_release(folder, into, on_progress=on_progress))
+                added = add_release(folder, into, on_progress=on_progress)
+                tell(
+                    f"added {counted(added.shards, 'shard')} with "
+                    f"{counted(added.trials, 'trial')} and "
+                    f"{counted(added.measurements, 'measurement')} to {added.release}; "
+                    f"{counted(added.already_there, 'shard')} already there"
+                )
         except DbtoolError as error:
             if len(folders) == 1:
                 raise
@@ -108,12 +108,7 @@ def _load_own_runs(
     release: str | None,
     db: str | None,
 ) -> None:
-    from dbtool.cli.bars import bar
-    from dbtool.cli.messages import telling_unpublished
-    from dbtool.core.errors import UsageError
-    from dbtool.core.manifest import check_name
     from dbtool.sources.own_runs.load import read_own_runs, store_own_runs
-    from dbtool.store.sources import folder_to_write
 
     for path in paths:
         if not path.is_file():
@@ -125,38 +120,15 @@ def _load_own_runs(
         read = read_own_runs(paths, kind, mapping, release=release, on_progress=on_progress)
     into = folder_to_write(db, read.release)
     with telling_unpublished(into):
-        _print_own_runs(store_own_runs(into, read))
-
-
-def _print_added(added: "Added") -> None:
-    from dbtool.cli.messages import counted, tell
-
-    tell(
-        f"added {counted(added.shards, 'shard')} with {counted(added.trials, 'trial')} and "
-        f"{counted(added.measurements, 'measurement')} to {added.release}; "
-        f"{counted(added.already_there, 'shard')} already there"
-    )
-
-
-def _print_own_runs(report: "OwnRunsReport") -> None:
-    """Tells on standard error what became of the runs."""
-    from dbtool.cli.messages import counted, tell
-
-    if report.read.without_values:
-        names = _some(report.read.without_values)
-        tell(f"left out, as they have no measurements: {names}")
-    if report.read.other_metrics:
-        names = _some(report.read.other_metrics)
-        tell(f"kept in other_metrics under their own names: {names}")
-    tell(
-        f"added {counted(report.trials, 'trial')} and "
-        f"{counted(report.measurements, 'measurement')} to {report.read.release}; "
-        f"{counted(report.already_there, 'trial')} already there"
-    )
-
-
-def _some(names: tuple[str, ...]) -> str:
-    """The first few of many names."""
-    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
-    shown = (name if name.isprintable() else repr(name) for name in names[:_MOST_NAMES])
-    return ", ".join(shown) + more
+        report = store_own_runs(into, read)
+        if read.without_values:
+            names = few_of(read.without_values, _MOST_NAMES)
+            tell(f"left out, as they have no measurements: {names}")
+        if read.other_metrics:
+            names = few_of(read.other_metrics, _MOST_NAMES)
+            tell(f"kept in other_metrics under their own names: {names}")
+        tell(
+            f"added {counted(report.trials, 'trial')} and "
+            f"{counted(report.measurements, 'measurement')} to {read.release}; "
+            f"{counted(report.already_there, 'trial')} already there"
+        )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dbtool.core.errors import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 
@@ -27,6 +27,12 @@ def counted(count: int, noun: str, nouns: str | None = None) -> str:
         nouns: for any other number; None: the noun with an s.
     """
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {nouns or f'{noun}s'}"
+
+
+def few_of(names: Sequence[str], most: int) -> str:
+    """The first few of many names, and how many more there are."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 @contextlib.contextmanager

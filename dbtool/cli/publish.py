@@ -5,6 +5,9 @@ from typing import Annotated
 
 import typer
 
+from dbtool.cli.bars import bar
+from dbtool.cli.messages import counted, tell
+
 
 def command(
     folder: Annotated[
@@ -80,8 +83,6 @@ def command(
 
     Example: dbtool publish runs --out my-release --licence CC-BY-4.0
     """
-    from dbtool.cli.bars import bar
-    from dbtool.cli.messages import counted, tell
     from dbtool.release.publish import publish
     from dbtool.release.publish.citation import read_bibtex
     from dbtool.release.reduction import Reduction

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from dbtool.cli.bars import download_bar
+from dbtool.cli.messages import counted, tell
 from dbtool.cli.options import Retries, Timeout
 
 
@@ -36,12 +38,10 @@ def command(
 
     Example: dbtool pull https://example.org/my-release --out my-release
     """
-    from dbtool.cli.fetch_progress import download_progress
-    from dbtool.cli.messages import counted, tell
     from dbtool.core.download import RetryPolicy
     from dbtool.release.pull import pull
 
-    with download_progress() as (on_progress, on_retry):
+    with download_bar() as (on_progress, on_retry):
         policy = RetryPolicy(most=retries, timeout=timeout, on_retry=on_retry)
         pulled = pull(url, out, policy, on_progress)
     came = f"{counted(pulled.files, 'file')} with {pulled.bytes / 1e6:,.1f} MB"

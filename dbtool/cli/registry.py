@@ -45,7 +45,9 @@ COMMANDS = {
     "workloads": Entry("browse", "List the workloads with their goals and sizes.", "workloads"),
     "studies": Entry("browse", "List the studies: one batch size of one workload each.", "studies"),
     "trials": Entry("browse", "List the trials of a workload.", "trials"),
-    "steps": Entry("steps", "Print the steps to result of a workload at each batch size."),
+    "steps": Entry(
+        "browse", "Print the steps to result of a workload at each batch size.", "steps"
+    ),
     "sql": Entry("sql", "Run one SQL query and print its rows."),
     "plot": Entry("plot", "Draw figures, and write their points as CSV beside them."),
     "verify": Entry("verify", "Check every byte of releases."),

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dbtool.cli.bars import query_bar
+from dbtool.cli.database import reading
 from dbtool.cli.options import Database, Format, Limit, OutputFormat
 from dbtool.core.errors import UsageError
+from dbtool.store.questions import Question
 
 if TYPE_CHECKING:
     import duckdb
@@ -61,7 +64,6 @@ def command(
 
     Example: dbtool sql 'SELECT workload, trials FROM workloads WHERE goal < $goal' --param goal=0.5
     """
-    from dbtool.cli.database import reading
     from dbtool.cli.output import require_printable
 
     require_printable(output_format)
@@ -130,10 +132,8 @@ def _run(
     """Runs a query that is one statement and only reads, and prints its rows."""
     import duckdb
 
-    from dbtool.cli.bars import query_bar
     from dbtool.cli.output import print_rows
     from dbtool.store.database import check_values
-    from dbtool.store.questions import Question
     from dbtool.store.statements import one_query
 
     statement = one_query(cursor, query)

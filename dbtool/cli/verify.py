@@ -5,6 +5,10 @@ from typing import Annotated
 
 import typer
 
+from dbtool.cli.bars import bar
+from dbtool.cli.messages import counted, tell
+from dbtool.core.errors import DbtoolError
+
 
 def command(
     path: Annotated[
@@ -18,9 +22,6 @@ def command(
 
     Example: dbtool verify data
     """
-    from dbtool.cli.bars import bar
-    from dbtool.cli.messages import counted, tell
-    from dbtool.core.errors import DbtoolError
     from dbtool.release.verify import verify
 
     problems = 0
