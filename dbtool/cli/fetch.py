@@ -19,7 +19,6 @@ def command(
         typer.Option(
             metavar="URL",
             help="Fetch from here in place of the published address: http://, https:// or file://.",
-            show_default=False,
         ),
     ] = None,
     mirror: Annotated[
@@ -27,7 +26,6 @@ def command(
         typer.Option(
             metavar="URL",
             help="Try this address when those before it fail; may be given more than once.",
-            show_default=False,
         ),
     ] = None,
     dest: Annotated[
@@ -38,7 +36,6 @@ def command(
         typer.Option(
             metavar="HEX",
             help="The hash of another file than the published one, such as a replica.",
-            show_default=False,
         ),
     ] = None,
     retries: Retries = 5,

@@ -27,7 +27,6 @@ def command(
         typer.Argument(
             metavar="PATH",
             help="The archive: a .tar.bz2, .tar.gz or .tar, or the folder it was unpacked into.",
-            show_default=False,
         ),
     ],
     *,
@@ -73,7 +72,6 @@ def command(
 
 
 def _print_report(report: "ImportReport", release: str) -> None:
-    """Tells on standard error what became of the archive."""
     for error in report.malformed:
         tell(f"left out {error}")
     tell(
@@ -91,7 +89,6 @@ def _print_report(report: "ImportReport", release: str) -> None:
 
 
 def _compared(comparison: "Comparison") -> Iterator[str]:
-    """How the release compares with the published table."""
     from dbtool.sources.archive.report import totals
 
     found, expected = totals(comparison.found), totals(comparison.expected)

@@ -22,7 +22,6 @@ def command(
         typer.Argument(
             metavar="PATH",
             help="Release folders, or folders of them; with --from, the files of another tool.",
-            show_default=False,
         ),
     ],
     *,
@@ -33,7 +32,6 @@ def command(
             "--from",
             metavar="csv|jsonl",
             help="Take learning curves of another tool from CSV or JSON Lines.",
-            show_default=False,
         ),
     ] = None,
     map_: Annotated[
@@ -43,7 +41,6 @@ def command(
             metavar="FILE",
             help="With --from: a TOML file that says what the columns are; see "
             "docs/your_own_runs.md.",
-            show_default=False,
         ),
     ] = None,
     release: Annotated[
@@ -52,7 +49,6 @@ def command(
             "--release",
             metavar="NAME",
             help="With --from: the name under which the runs are stored; without it the mapping's.",
-            show_default=False,
         ),
     ] = None,
 ) -> None:

@@ -92,7 +92,6 @@ def _prepare_streams() -> None:
 
 
 def _fail(sentence: str, code: int) -> NoReturn:
-    """Prints one line on standard error and exits."""
     sys.stderr.write(f"dbtool: {printable(sentence)}\n")
     sys.exit(code)
 

@@ -93,7 +93,7 @@ Goal = Annotated[
     typer.Option(
         "--goal",
         metavar="X",
-        help="The value of the metric to get past; without it each workload's own goal.",
+        help="The value of the metric to get past, in place of each workload's or figure's own.",
     ),
 ]
 

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dbtool.cli.completion import figures, held_releases, held_workloads
-from dbtool.cli.options import Database
+from dbtool.cli.database import reading
+from dbtool.cli.options import Database, Format, Goal
+from dbtool.core.errors import UsageError
+from dbtool.figures.specs import DATA_FORMATS, FIGURES, FORMATS
+from dbtool.store.questions import require_goal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +32,6 @@ def command(
             help="Names or numbers of figures, such as figure_01, 9a or steps; "
             "see `dbtool plot --list`.",
             autocompletion=figures,
-            show_default=False,
         ),
     ] = None,
     *,
@@ -40,18 +43,9 @@ def command(
             help="For the figures of any workloads, such as steps: only this workload, or a "
             "pattern in quotes such as 'mnist/fc_*'; may be given more than once.",
             autocompletion=held_workloads,
-            show_default=False,
         ),
     ] = None,
-    goal: Annotated[
-        float | None,
-        typer.Option(
-            "--goal",
-            metavar="X",
-            help="The value to get strictly past, in every panel; without it the figure's own.",
-            show_default=False,
-        ),
-    ] = None,
+    goal: Goal = None,
     trials: Annotated[
         int | None,
         typer.Option(
@@ -59,7 +53,6 @@ def command(
             min=1,
             metavar="N",
             help="Of each study, the first N trials; without it as many as the figure says.",
-            show_default=False,
         ),
     ] = None,
     output_format: Annotated[
@@ -69,7 +62,6 @@ def command(
             metavar="png,pdf,svg",
             help=f"Kinds of file, joined by commas; without it {DEFAULT_FORMAT}. With --list how "
             "rows are printed, such as csv or json.",
-            show_default=False,
         ),
     ] = None,
     out: Annotated[
@@ -78,7 +70,6 @@ def command(
             "--out",
             metavar="DIR",
             help=f"The folder for the files; without it {DEFAULT_FOLDER}.",
-            show_default=False,
         ),
     ] = None,
     width: Annotated[
@@ -88,7 +79,6 @@ def command(
             metavar="INCHES",
             help="How wide the picture is, such as 3.5 for a column of print; without it as wide "
             "as suits its panels.",
-            show_default=False,
         ),
     ] = None,
     html: Annotated[
@@ -98,7 +88,6 @@ def command(
             metavar="DIR",
             help="Write DIR/index.html instead: every figure with its query and its points, on "
             "one page that needs no network and no server.",
-            show_default=False,
         ),
     ] = None,
     data: Annotated[
@@ -107,7 +96,6 @@ def command(
             "--data",
             metavar="csv,json,parquet",
             help="Write the points alone, in these kinds of file, joined by commas.",
-            show_default=False,
         ),
     ] = None,
     sql: Annotated[bool, typer.Option("--sql", help="Print the figures' queries instead.")] = False,
@@ -126,7 +114,6 @@ def command(
             help="Only rows of this release; several joined by commas are drawn over each other. "
             "See `dbtool releases`.",
             autocompletion=held_releases,
-            show_default=False,
         ),
     ] = None,
 ) -> None:
@@ -137,17 +124,8 @@ def command(
 
     Example: dbtool plot steps --workload 'mnist/fc_*' --format png,pdf
     """
-    from dbtool.cli.database import reading
-    from dbtool.cli.plotting.request import (
-        ALL,
-        checked,
-        checked_width,
-        chosen_formats,
-        chosen_specs,
-    )
+    from dbtool.cli import plotting
     from dbtool.figures.points import Request
-    from dbtool.figures.specs import DATA_FORMATS, FORMATS
-    from dbtool.store.questions import require_goal
 
     require_goal(goal)
     _check_together(
@@ -158,24 +136,22 @@ def command(
     if list_figures:
         _print_list(named, db, output_format or "table")
         return
-    specs = chosen_specs(figure or [], any_workloads=workload is not None)
+    specs = plotting.chosen_specs(figure or [], any_workloads=workload is not None)
     if sql:
         _print_queries(specs, named, db)
         return
-
-    from dbtool.cli.plotting import drawing
-
-    width = checked_width(width)
+    width = plotting.checked_width(width)
     if data is None:
-        formats = chosen_formats("format", output_format or DEFAULT_FORMAT, FORMATS)
+        formats = plotting.chosen_formats("format", output_format or DEFAULT_FORMAT, FORMATS)
     else:
-        formats = chosen_formats("kind of data", data, DATA_FORMATS)
+        formats = plotting.chosen_formats("kind of data", data, DATA_FORMATS)
     with reading(db) as database:
-        job = drawing.Job(database, specs, checked(database, named), ALL in (figure or []))
+        request = plotting.checked(database, named)
+        job = plotting.Job(database, specs, request, plotting.ALL in (figure or []))
         if html is not None:
-            drawing.write_gallery(job, html)
+            plotting.write_gallery(job, html)
         else:
-            drawing.write_files(job, out or DEFAULT_FOLDER, formats, width, data=data is not None)
+            plotting.write_files(job, out or DEFAULT_FOLDER, formats, width, data=data is not None)
 
 
 def _check_together(outputs: "Mapping[str, object]", details: "Mapping[str, object]") -> None:
@@ -188,8 +164,6 @@ def _check_together(outputs: "Mapping[str, object]", details: "Mapping[str, obje
     Raises:
         UsageError: two outputs are asked for, or an output and a detail it has no use for.
     """
-    from dbtool.core.errors import UsageError
-
     wanted = [name for name, value in outputs.items() if value]
     if len(wanted) > 1:
         raise UsageError(f"{wanted[0]} and {wanted[1]} ask for different things; give one of them")
@@ -200,17 +174,13 @@ def _check_together(outputs: "Mapping[str, object]", details: "Mapping[str, obje
 
 
 def _print_list(named: "Request", db: str | None, output_format: str) -> None:
-    """Prints a row a figure, with how many of its panels have data here."""
     from concurrent.futures import ThreadPoolExecutor
 
     import pyarrow as pa
 
-    from dbtool.cli.database import reading
-    from dbtool.cli.options import Format
     from dbtool.cli.output import print_table, require_printable
-    from dbtool.cli.plotting.request import checked, chosen_formats
+    from dbtool.cli.plotting import checked, chosen_formats
     from dbtool.figures.points import count_panels
-    from dbtool.figures.specs import FIGURES
 
     [chosen, *_] = chosen_formats("format", output_format, tuple(Format))
     require_printable(Format(chosen))
@@ -227,8 +197,7 @@ def _print_list(named: "Request", db: str | None, output_format: str) -> None:
 
 def _print_queries(specs: "Sequence[FigureSpec]", request: "Request", db: str | None) -> None:
     """Prints the figures' queries; the database is opened only to match names of workloads."""
-    from dbtool.cli.database import reading
-    from dbtool.cli.plotting.request import checked
+    from dbtool.cli.plotting import checked
     from dbtool.figures.points import filled_query
 
     if request.workloads is not None:

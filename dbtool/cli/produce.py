@@ -65,11 +65,10 @@ def command(**values: Any) -> None:
             _train(studies, values["out"], options)
 
 
-command.__signature__ = signature()  # type: ignore[attr-defined]
+command.__signature__ = signature()  # type: ignore[attr-defined]  # Typer reads it
 
 
 def _refuse_dividing(studies: "list[StudyPlan]", options: "SweepOptions") -> None:
-    """Refuses to share out among processes what has to be in one."""
     divided = "--slice" if options.slice else "--on ray" if options.on else None
     if divided and any(study.search for study in studies):
         raise UsageError(

@@ -165,7 +165,6 @@ def _without_none(kind: Any) -> Any:
 
 
 def _python_type(kind: Any) -> Any:
-    """What Typer reads a value as."""
     if isinstance(kind, LiteralType):
         return Literal[kind.values]
     if isinstance(kind, VarTupleType):

@@ -104,7 +104,6 @@ def _typed(value: str) -> int | float | str:
 
 
 def _query_text(text: str | None, file: Path | None) -> str:
-    """The query, as text, from a file or from standard input."""
     if (text is None) == (file is None):
         raise UsageError(
             "give one query: `dbtool sql QUERY`, `dbtool sql -f FILE` or `dbtool sql -`"

@@ -82,7 +82,6 @@ def _range(numbers: pl.Series) -> str:
 
 
 def _workload(rows: pl.DataFrame) -> str:
-    """The workload, where there is but one."""
     names = rows["workload"].drop_nulls().unique()
     return f"workload: {names.item(0)}" if names.len() == 1 else ""
 

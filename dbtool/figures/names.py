@@ -64,7 +64,6 @@ def _readable_word(word: str) -> str:
 
 
 def _readable_path(path: str) -> str:
-    """A workload, or a data set in its collection; a path that says more stays as it is."""
     *folders, name = path.split("/")
     if name in _GROUPS["optimizers"] and len(folders) in {2, 3}:
         *collection, dataset, model = folders

@@ -187,7 +187,6 @@ def goal_of(row: Mapping[str, Any]) -> str:
 
 
 def _goals(curves: Sequence[Curve]) -> str:
-    """The panel's goal, or the goal of each curve where they differ."""
     goals = {curve.label: goal_of(curve.rows.row(0, named=True)) for curve in curves}
     texts = set(goals.values())
     if len(texts) == 1:

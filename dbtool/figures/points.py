@@ -160,7 +160,6 @@ def _values(spec: FigureSpec, request: Request) -> Mapping[str, Any]:
 
 
 def _literal(value: object) -> str:
-    """A parameter's value as SQL."""
     if value is None:
         return "NULL"
     if isinstance(value, list):

@@ -184,7 +184,6 @@ def _heads(page: _Page, title: str, names: Sequence[Sequence[Mark]]) -> list[Sta
 
 
 def _panels_height(page: _Page, heads: Sequence[Stack]) -> float:
-    """About how high all rows of panels are, in inches."""
     above = [height_of(head) for head in heads]
     below = [X_LABEL * page.has_x_label(index) for index in range(len(heads))]
     heads_and_labels = sum(

@@ -71,7 +71,6 @@ def _scratch(parent: Path) -> Iterator[Path]:
 
 
 def _remove_abandoned(parent: Path) -> None:
-    """Removes the folders of processes that were killed."""
     for left in parent.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
             handle = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

@@ -118,7 +118,6 @@ def _without_leftovers(column: pa.Array) -> pa.Array:
 
 
 def _copy(path: Path, file_format: FileFormat, rows: pa.RecordBatchReader) -> None:
-    """Has DuckDB write rows into a file."""
     columns = [_json_column(name) for name in rows.schema.names]
     chosen = ", ".join(columns) if file_format is FileFormat.JSONL else "*"
     with duckdb.connect() as connection:

@@ -117,7 +117,6 @@ def _replace(folder: Path, manifest: Manifest, text: bytes, came: Sequence[Relea
 
 
 def _remove_gone(folder: Path) -> None:
-    """Removes the files of the state before that the release no longer has."""
     with contextlib.suppress(DbtoolError):
         before, now = read_manifest(folder / _COMING), read_manifest(folder)
         for path in {file.path for file in before.files} - {file.path for file in now.files}:

@@ -153,7 +153,6 @@ def _wrong_others(folder: Path, manifest: Manifest) -> Iterator[Problem]:
 def _checked(
     folder: Path, files: Sequence[ReleaseFile], on_progress: Callable[[int, int], None]
 ) -> tuple[list[Shard], list[Problem]]:
-    """The shards that are sound, and what is wrong with the others."""
 
     def check(file: ReleaseFile) -> Shard | Problem:
         try:

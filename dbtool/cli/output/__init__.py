@@ -128,7 +128,6 @@ def _running(
     limit: int | None,
     on_rows: Callable[[], None],
 ) -> Iterator[Rows]:
-    """The rows of a query while the block lasts; see `dbtool.cli.output.print_rows`."""
     with streamed(cursor, question.sql, question.values, _ROWS_OF_A_BATCH) as stream:
         names = _distinct(stream.schema.names)
         schema = pa.schema(

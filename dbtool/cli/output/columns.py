@@ -48,7 +48,6 @@ def for_json(expression: str, kind: DuckDBPyType) -> str:
 
 
 def _children(kind: DuckDBPyType) -> dict[str, DuckDBPyType]:
-    """The types inside a nested type, by their names."""
     return {name: child for name, child in kind.children if isinstance(child, DuckDBPyType)}
 
 

@@ -105,7 +105,6 @@ class CurveRenderer(Renderer):
 
 
 def _goals(panel: Panel) -> list[float]:
-    """The goals of the metric that is drawn."""
     return sorted(
         {
             goal

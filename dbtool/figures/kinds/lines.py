@@ -88,7 +88,6 @@ class LineRenderer(Renderer):
             marks.write_in_middle(axes, why)
 
     def _spans(self, panel: Panel, borders: list[float], size: Size) -> tuple[Span, Span]:
-        """How far the axes reach."""
         x_scale, y_scale = panel.scales
         xs, ys = [*panel.values("x"), *self.whole], panel.values("y")
         if not self.counts_steps:
@@ -138,7 +137,6 @@ def _with_room_above(span: Span, ys: list[float], share: float) -> Span:
 
 
 def _near_borders(panel: Panel, crowded: list[Curve]) -> list[float]:
-    """The borders of searched ranges that trials at a border came near."""
     ys = [y for y in panel.values("y") if y > 0]
     borders = {end for curve in crowded for name in ("low", "high") for end in curve.column(name)}
     return [

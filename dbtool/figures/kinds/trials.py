@@ -226,7 +226,6 @@ class GridRenderer(_OutcomeRenderer):
 
 
 def _draw_bands(axes: Axes, panel: Panel) -> None:
-    """Draws the searched range of each batch size, as one artist."""
     ranges = {
         row
         for curve in panel.curves

@@ -93,7 +93,6 @@ def _size(rows: int) -> str:
 
 
 def _workloads(index: Mapping[str, pa.Table]) -> Iterator[str]:
-    """A table of the workloads."""
     sizes: dict[str, list[int]] = {}
     for row in index[STUDIES].select(["workload", "batch_size"]).to_pylist():
         sizes.setdefault(row["workload"], []).append(row["batch_size"])
@@ -129,7 +128,6 @@ def _maker(producer: Mapping[str, Any]) -> str:
 
 
 def _reduced(shards: Sequence[Shard]) -> str:
-    """What was left out."""
     found = {reduction_of(shard.footer) for shard in shards} - {WHOLE}
     sentences = sorted(map(_reduction, found))
     if not sentences:
@@ -152,7 +150,6 @@ def _reduction(each: Reduction) -> str:
 
 
 def _columns() -> Iterator[str]:
-    """A list of the columns of each table."""
     for table, columns in published_columns().items():
         yield f"### {table}"
         yield ""
@@ -180,7 +177,6 @@ def _counted(count: int, noun: str, nouns: str | None = None) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text as a cell of a table."""
     return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
 
 

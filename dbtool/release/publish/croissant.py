@@ -92,7 +92,6 @@ def _file_object(file: ReleaseFile) -> dict[str, Any]:
 
 
 def _record_set(table: str, columns: tuple[Column, ...]) -> dict[str, Any]:
-    """What the rows of a table are."""
     keys = [{"@id": f"{table}/{name}"} for name in _KEYS[table]]
     return {
         "@type": "cr:RecordSet",
