@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from dbtool.cli.database import reading
-from dbtool.cli.messages import counted, tell
+from dbtool.cli.messages import tell
 from dbtool.cli.options import Format, Goal, Limit, Metric, OutputFormat, Trials
-from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.errors import DbtoolError, UsageError, counted
 from dbtool.store.questions import FIRST_TRIALS
 
 DIFFERENT = 1

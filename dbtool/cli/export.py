@@ -7,8 +7,9 @@ import typer
 
 from dbtool.cli.bars import bar
 from dbtool.cli.database import reading
-from dbtool.cli.messages import counted, tell
+from dbtool.cli.messages import tell
 from dbtool.cli.options import AnyWorkloads, BatchSizes, Database, Release
+from dbtool.core.errors import counted
 from dbtool.release.file_format import FileFormat, format_of
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dbtool.cli.bars import bar
-from dbtool.cli.messages import counted, few_of, tell, telling_unpublished
+from dbtool.cli.messages import few_of, tell, telling_unpublished
 from dbtool.cli.options import Database
-from dbtool.core.errors import DbtoolError
+from dbtool.core.errors import DbtoolError, counted
 from dbtool.core.manifest import check_name
 from dbtool.store.sources import folder_to_write
 

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from dbtool.cli.messages import counted, tell, telling_unpublished
+from dbtool.cli.messages import tell, telling_unpublished
+from dbtool.core.errors import counted
 from dbtool.core.manifest import About, check_name
 
 

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 import typer
 
 from dbtool.cli.bars import bar
-from dbtool.cli.messages import counted, few_of, tell, telling_unpublished
+from dbtool.cli.messages import few_of, tell, telling_unpublished
 from dbtool.cli.options import Database
-from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.errors import DbtoolError, UsageError, counted
 from dbtool.core.manifest import check_name, read_manifest
 from dbtool.store.sources import folder_to_write, named_source
 

@@ -18,17 +18,6 @@ def tell(line: str) -> None:
     sys.stderr.write(f"{printable(line)}\n")
 
 
-def counted(count: int, noun: str, nouns: str | None = None) -> str:
-    """A number with its noun, as in "1 shard" and "2,000 shards".
-
-    Args:
-        count: the number.
-        noun: for one.
-        nouns: for any other number; None: the noun with an s.
-    """
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {nouns or f'{noun}s'}"
-
-
 def few_of(names: Sequence[str], most: int) -> str:
     """The first few of many names, and how many more there are."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from dbtool.cli.bars import bar
-from dbtool.cli.messages import counted, tell
+from dbtool.cli.messages import tell
+from dbtool.core.errors import counted
 
 
 def command(
@@ -92,7 +93,7 @@ def command(
         then_one_in=None if evaluations_only else then_one_in,
         loss_bits=loss_bits,
     )
-    with bar("publishing shards") as on_progress:
+    with bar("publishing shards", "bytes") as on_progress:
         manifest = publish(
             folder,
             out,

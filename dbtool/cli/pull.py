@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from dbtool.cli.bars import download_bar
-from dbtool.cli.messages import counted, tell
+from dbtool.cli.messages import tell
 from dbtool.cli.options import Retries, Timeout
+from dbtool.core.errors import counted
 
 
 def command(

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from dbtool.cli.bars import bar
-from dbtool.cli.messages import counted, tell
-from dbtool.core.errors import DbtoolError
+from dbtool.cli.messages import tell
+from dbtool.core.errors import DbtoolError, counted
 
 
 def command(

@@ -61,3 +61,14 @@ def printable(text: str) -> str:
         letter if letter.isprintable() else letter.encode("unicode_escape", "replace").decode()
         for letter in text
     )
+
+
+def counted(count: int, noun: str, nouns: str | None = None) -> str:
+    """A number with its noun, as in "1 shard" and "2,000 shards".
+
+    Args:
+        count: the number.
+        noun: for one.
+        nouns: for any other number; None: the noun with an s.
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {nouns or f'{noun}s'}"

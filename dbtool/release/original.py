@@ -146,7 +146,7 @@ def _columns(cursor: duckdb.DuckDBPyConnection, study: Study) -> dict[str, str]:
     counting = f"SELECT {counts} FROM measurements {where}"  # noqa: S608 (columns of ours)
     [found] = cursor.execute(counting, values).fetchall()
     columns = {own[name]: name for name, count in zip(own, found, strict=True) if count}
-    naming = f"SELECT DISTINCT unnest(map_keys(other_metrics)) FROM measurements {where}"  # noqa: S608
+    naming = f"SELECT DISTINCT unnest(map_keys(other_metrics)) FROM measurements {where}"  # noqa: S608 (ours)
     others = sorted(name for (name,) in cursor.execute(naming, values).fetchall())
     return columns | {name: f"other_metrics[{sql_text(name)}]" for name in others}
 

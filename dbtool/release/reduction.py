@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -42,28 +41,6 @@ class Reduction(Struct, frozen=True, forbid_unknown_fields=True):
     every_loss_up_to: Annotated[int, Meta(ge=0)] = 0
     then_one_in: Annotated[int, Meta(ge=1)] | None = 1
     loss_bits: Annotated[int, Meta(ge=1, le=_FLOAT32_MANTISSA_BITS)] = _FLOAT32_MANTISSA_BITS
-
-    def after(self, first: Reduction) -> Reduction | None:
-        """The one reduction that keeps what is left where `first` and then this one are applied.
-
-        Returns:
-            None where they keep all losses up to different steps, and the one that does so up to
-            the sooner step does not thin by a multiple of the other's number later.
-        """
-        bits = min(first.loss_bits, self.loss_bits)
-        if self.then_one_in == 1:
-            return Reduction(first.every_loss_up_to, first.then_one_in, bits)
-        if first.then_one_in == 1:
-            return Reduction(self.every_loss_up_to, self.then_one_in, bits)
-        # Between the steps up to which each keeps all, one of them alone thins; later both do.
-        sooner, later = sorted((first, self), key=lambda each: each.every_loss_up_to)
-        if sooner.then_one_in is None or later.then_one_in is None:
-            one_in = None
-        else:
-            one_in = math.lcm(sooner.then_one_in, later.then_one_in)
-        if sooner.every_loss_up_to != later.every_loss_up_to and one_in != sooner.then_one_in:
-            return None
-        return Reduction(sooner.every_loss_up_to, one_in, bits)
 
     def apply(self, rows: pa.Table, last_steps: dict[int, int]) -> pa.Table:
         """The rows that are kept, with their batch losses rounded.
@@ -121,26 +98,26 @@ def write_reduced(path: Path, footer: Footer, reduction: Reduction, folder: Path
         None where all of it is left, as of archives' shards, which have no batch losses.
 
     Raises:
-        UsageError: it was reduced before in a way that does not go with this one.
+        UsageError: it was reduced before in another way.
         DbtoolError: it cannot be written, or was reduced before in a way unknown here.
     """
     before = reduction_of(footer)
-    after = reduction.after(before)
-    if after is None:
+    if reduction in (WHOLE, before):
+        return None
+    if before != WHOLE:
         name, size = footer.study.workload.workload, footer.study.batch_size
         raise UsageError(
-            f"the batch losses of {name} at batch size {size} were thinned before (all up to step "
-            f"{before.every_loss_up_to:,}, then one in {before.then_one_in}), which this cannot go "
-            f"on from: give --every-loss-up-to {before.every_loss_up_to} and as --then-one-in "
-            "a multiple, or publish the release that it was thinned from"
+            f"the batch losses of {name} at batch size {size} were thinned or rounded before, and "
+            "are not a second time: publish the release that they come from, or leave out the "
+            "options"
         )
     losses = (table[BATCH_LOSS] for table in read_tables(path, [BATCH_LOSS]))
-    if after == before or all(each.null_count == len(each) for each in losses):
+    if all(each.null_count == len(each) for each in losses):
         return None
     last_steps = {trial.trial_id: trial.steps for trial in footer.trials}
     columns = ["trial_id", "step", *metric_columns(), OTHER_METRICS]
-    tables = (after.apply(table, last_steps) for table in read_tables(path, columns))
-    footer = msgspec.structs.replace(footer, reduced=msgspec.structs.asdict(after))
+    tables = (reduction.apply(table, last_steps) for table in read_tables(path, columns))
+    footer = msgspec.structs.replace(footer, reduced=msgspec.structs.asdict(reduction))
     return write_shard(folder, footer, _row_groups(tables), compression_level=_COMPRESSION_LEVEL)
 
 

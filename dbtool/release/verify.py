@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -18,7 +18,7 @@ from dbtool.core.manifest import MANIFEST, SUMS, ReleaseFile, is_release, read_m
 from dbtool.core.shards import Shard
 from dbtool.release.checking import checked_shard
 from dbtool.release.layout import CROISSANT, sums
-from dbtool.store.soundness import fault
+from dbtool.store.soundness import fault, in_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from dbtool.core.manifest import Manifest
 
 _GET_ANEW = "get the release anew"
-_THREADS = min(8, os.cpu_count() or 1)
 
 
 @dataclass(frozen=True)
@@ -120,7 +119,7 @@ def _verify_release(folder: Path, on_progress: Callable[[int, int], None]) -> Ve
         return Verified(0, 0, 0, (Problem(path, reason, None),))
     problems = [*_unlisted(folder, manifest), *_wrong_others(folder, manifest)]
     shards, damaged = _checked(folder, manifest.shards, on_progress)
-    problems += damaged or _wrong_index(folder, manifest, shards)
+    problems += damaged or _wrong_index(folder, manifest, shards, {each.path for each in problems})
     sound = 0 if problems else 1
     return Verified(sound, len(shards), sum(shard.rows for shard in shards), tuple(problems))
 
@@ -160,41 +159,34 @@ def _checked(
         except FooterError as error:
             return Problem(folder / file.path, str(error))
 
-    sound, damaged = [], []
-    total, done = sum(file.bytes for file in files), 0
-    with ThreadPoolExecutor(_THREADS) as pool:
-        for file, found in zip(files, pool.map(check, files), strict=True):
-            if isinstance(found, Shard):
-                sound.append(found)
-            else:
-                damaged.append(found)
-            done += file.bytes
-            on_progress(done, total)
-    return sound, damaged
+    found = in_threads(check, files, on_progress)
+    sound = [each for each in found if isinstance(each, Shard)]
+    return sound, [each for each in found if isinstance(each, Problem)]
 
 
-def _wrong_index(folder: Path, manifest: Manifest, shards: list[Shard]) -> Iterator[Problem]:
-    """Where shards contradict each other, or the index says another thing than they do."""
+def _wrong_index(
+    folder: Path, manifest: Manifest, shards: list[Shard], known: set[Path]
+) -> Iterator[Problem]:
+    """Where shards contradict each other, or the index, if not known to be wrong, them."""
     try:
         index = Index.of(shards)
     except ClashError as error:
         yield Problem(folder, str(error))
         return
+    remedy = f"run `dbtool index {folder}`"
     for name, expected in index.tables().items():
-        path, listed = folder / name, manifest.file(name)
-        if listed is None:
-            yield Problem(path, "the manifest does not list it", f"run `dbtool index {folder}`")
-        elif fault(folder, listed) is None and not _equal(path, expected):
-            reason = "its rows are not those that the shards tell"
-            yield Problem(path, reason, f"run `dbtool index {folder}`")
+        path = folder / name
+        if manifest.file(name) is None:
+            yield Problem(path, "the manifest does not list it", remedy)
+        elif path not in known and not _equal(path, expected):
+            yield Problem(path, "its rows are not those that the shards tell", remedy)
 
 
 def _equal(path: Path, expected: pa.Table) -> bool:
     """Whether a file holds these rows, NaN being equal to NaN."""
-    import polars as pl
-
     try:
-        found = pq.read_table(path)
+        with pq.ParquetFile(path) as file:
+            found = file.read()
     except (OSError, pa.ArrowException):
         return False
     if found.schema.remove_metadata() != expected.schema.remove_metadata():

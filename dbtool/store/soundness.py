@@ -13,7 +13,7 @@ import json
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import platformdirs
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dbtool.core.manifest import ReleaseFile
 
 _THREADS = min(8, os.cpu_count() or 1)
+_Made = TypeVar("_Made")
 # A file that changes twice within a tick of the file system's clock has one time.
 _TICK_NS = 2 * 10**9
 
@@ -45,6 +46,31 @@ def fault(folder: Path, file: ReleaseFile) -> str | None:
     except OSError as error:
         return f"it cannot be read ({error.strerror})"
     return None
+
+
+def in_threads(
+    work: Callable[[ReleaseFile], _Made],
+    files: Sequence[ReleaseFile],
+    on_progress: Callable[[int, int], None],
+) -> list[_Made]:
+    """What threads make of files, in order.
+
+    Args:
+        work: what is made of each; an error ends all.
+        files: of a release.
+        on_progress: called after each with the bytes of those done and of all.
+    """
+    total, done = sum(file.bytes for file in files), 0
+    found = []
+    with ThreadPoolExecutor(_THREADS) as pool:
+        try:
+            for file, made in zip(files, pool.map(work, files), strict=True):
+                found.append(made)
+                done += file.bytes
+                on_progress(done, total)
+        finally:
+            pool.shutdown(cancel_futures=True)
+    return found
 
 
 class ShardCheck:
@@ -83,7 +109,7 @@ class ShardCheck:
         left = [file for file in self._shards if known.get(file.path) != states[file.path]]
         if not left:
             return
-        self._read(left, on_progress)
+        in_threads(self._require_sound, left, on_progress)
         self._sound = {
             path: state for path, state in states.items() if state and state[-1] < now - _TICK_NS
         }
@@ -91,20 +117,13 @@ class ShardCheck:
         with contextlib.suppress(OSError):
             write_whole(self._memory, json.dumps(self._sound).encode())
 
-    def _read(self, files: Sequence[ReleaseFile], on_progress: Callable[[int, int], None]) -> None:
-        total, done = sum(file.bytes for file in files), 0
-        with ThreadPoolExecutor(_THREADS) as pool:
-            for file, reason in zip(
-                files, pool.map(lambda each: fault(self._folder, each), files), strict=True
-            ):
-                if reason is not None:
-                    pool.shutdown(cancel_futures=True)
-                    raise DbtoolError(
-                        f"{self._folder / file.path} is damaged: {reason}; `dbtool verify "
-                        f"{self._folder}` names all that is; get the release anew"
-                    )
-                done += file.bytes
-                on_progress(done, total)
+    def _require_sound(self, file: ReleaseFile) -> None:
+        reason = fault(self._folder, file)
+        if reason is not None:
+            raise DbtoolError(
+                f"{self._folder / file.path} is damaged: {reason}; `dbtool verify "
+                f"{self._folder}` names all that is; get the release anew"
+            )
 
     def _remembered(self) -> dict[str, Any]:
         try:

@@ -98,7 +98,7 @@ class CurveRenderer(Renderer):
                     xs, axes.get_ylim()[0], ys, INK, marks.FRAME, linewidths=0.9, zorder=2.5
                 )
 
-    def sample(self, name: str, release_index: int) -> Mapping[str, Any]:  # noqa: ARG002
+    def sample(self, name: str, release_index: int) -> Mapping[str, Any]:  # noqa: ARG002 (others look at it)
         """A line."""
         dashes = marks.DASHES[release_index % len(marks.DASHES)]
         return {"linestyle": dashes, "linewidth": marks.CURVE_WIDTH}

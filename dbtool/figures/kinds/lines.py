@@ -107,7 +107,7 @@ class LineRenderer(Renderer):
             x = Span(x.low + up, x.high + up)
         return x, _with_room_above(y, ys, marks.room_for_crosses(panel, size.height))
 
-    def sample(self, name: str, release_index: int) -> Mapping[str, Any]:  # noqa: ARG002
+    def sample(self, name: str, release_index: int) -> Mapping[str, Any]:  # noqa: ARG002 (others look at it)
         """A marker on a line."""
         return marks.curve_look(release_index)
 

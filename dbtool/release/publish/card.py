@@ -8,15 +8,16 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
+from dbtool.core.errors import counted
 from dbtool.core.index import STUDIES, TRIALS, WORKLOADS
 from dbtool.release.layout import BIBTEX, CITATION, SCRIPT
+from dbtool.release.publish.citation import hugging_face_licence, is_spdx, licence_url
 from dbtool.release.publish.columns import (
     MEANINGS,
     MEASUREMENTS,
     published_columns,
     table_path,
 )
-from dbtool.release.publish.licences import hugging_face_licence, is_spdx, licence_url
 from dbtool.release.reduction import WHOLE, reduction_of
 
 if TYPE_CHECKING:
@@ -53,10 +54,10 @@ def card(manifest: Manifest, index: Mapping[str, pa.Table], shards: Sequence[Sha
         "script": SCRIPT,
         "tables": "\n".join(_columns()),
         "cite": _cite(manifest),
-        "workloads": _counted(len(index[WORKLOADS]), "workload"),
-        "studies": _counted(len(index[STUDIES]), "study", "studies"),
-        "trials": _counted(len(index[TRIALS]), "trial"),
-        "measurements": _counted(measurements, "measurement"),
+        "workloads": counted(len(index[WORKLOADS]), "workload"),
+        "studies": counted(len(index[STUDIES]), "study", "studies"),
+        "trials": counted(len(index[TRIALS]), "trial"),
+        "measurements": counted(measurements, "measurement"),
     }
     body = Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(parts)
     header = "\n".join(_header(manifest, measurements))
@@ -114,7 +115,7 @@ def _sources(shards: Sequence[Shard]) -> Iterator[str]:
     yield ""
     made_by = Counter(_maker(shard.footer.producer) for shard in shards)
     for maker, count in sorted(made_by.items()):
-        yield f"- {_counted(count, 'shard')} by {maker}"
+        yield f"- {counted(count, 'shard')} by {maker}"
 
 
 def _maker(producer: Mapping[str, Any]) -> str:
@@ -170,10 +171,6 @@ def _cite(manifest: Manifest) -> str:
 
 def _licence(licence: str) -> str:
     return f"[{licence}]({licence_url(licence)})" if is_spdx(licence) else _cell(licence)
-
-
-def _counted(count: int, noun: str, nouns: str | None = None) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {nouns or noun + 's'}"
 
 
 def _cell(text: str) -> str:

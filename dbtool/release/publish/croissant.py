@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from dbtool.release.publish.citation import licence_url
 from dbtool.release.publish.columns import (
     MEANINGS,
     MEASUREMENTS,
@@ -17,7 +18,6 @@ from dbtool.release.publish.columns import (
     published_columns,
     table_path,
 )
-from dbtool.release.publish.licences import licence_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

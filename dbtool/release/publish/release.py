@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -32,6 +30,7 @@ from dbtool.release.publish.citation import citation_cff
 from dbtool.release.publish.croissant import croissant
 from dbtool.release.publish.script import script
 from dbtool.release.reduction import WHOLE, write_reduced
+from dbtool.store.soundness import in_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
 
     from dbtool.core.shards import Shard
     from dbtool.release.reduction import Reduction
-
-_THREADS = min(8, os.cpu_count() or 1)
 
 
 def publish(
@@ -65,7 +62,7 @@ def publish(
         licence: SPDX identifier of the measurements' licence.
         citation: BibTeX.
         reduction: which batch losses to leave out of the new folder.
-        on_progress: called after each shard with the number done and the number of all.
+        on_progress: called after each shard with the bytes of those that are done and of all.
 
     Raises:
         UsageError: the source is no release folder, the new folder is there already, there is no
@@ -106,7 +103,7 @@ def _shards(
     """Checks shards, and copies them, or what is left of them, into a folder; sorted by path.
 
     Raises:
-        UsageError: one was reduced in a way that the reduction cannot go on from.
+        UsageError: one was reduced before in another way.
         DbtoolError: one is damaged, or cannot be written.
     """
 
@@ -119,16 +116,8 @@ def _shards(
             copy_shard(source, shard, folder)
         return reduced or shard
 
-    written = []
-    with ThreadPoolExecutor(_THREADS) as pool:
-        try:
-            for shard in pool.map(write, manifest.shards):
-                written.append(shard)
-                on_progress(len(written), len(manifest.shards))
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
-    return sorted(written, key=lambda shard: shard.path)
+    shards = in_threads(write, manifest.shards, on_progress)
+    return sorted(shards, key=lambda shard: shard.path)
 
 
 def _describe(folder: Path, about: About, shards: list[Shard]) -> Manifest:

@@ -39,7 +39,7 @@ SELECT
     {_text(about.licence)} AS licence,
     {_text(about.citation)} AS citation;"""
     for name in (WORKLOADS, STUDIES, TRIALS):
-        yield f"CREATE TEMP VIEW incoming AS SELECT {release} AS release, * FROM '{name}';"  # noqa: S608
+        yield f"CREATE TEMP VIEW incoming AS SELECT {release} AS release, * FROM '{name}';"  # noqa: S608 (names of ours)
         yield _sql(f"index/{name.removesuffix('.parquet')}.sql")
         yield "DROP VIEW incoming;"
     yield f"""CREATE VIEW stored.measurements AS
@@ -48,7 +48,7 @@ FROM read_parquet(
     '{SHARDS}',
     hive_partitioning = true,
     hive_types = {{'workload': VARCHAR, 'batch_size': INTEGER}}
-);"""  # noqa: S608
+);"""  # noqa: S608 (names of ours)
     for name in SCHEMA_FILES:
         yield _sql(f"{name}.sql")
 

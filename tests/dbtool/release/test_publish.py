@@ -168,49 +168,10 @@ def test_rounding_is_to_the_nearest(value: float, bits: int) -> None:
     )
 
 
-STEPS = range(1, 400)
-REDUCTIONS = st.builds(
-    Reduction, st.sampled_from([0, 5, 9]), st.sampled_from([None, 1, 2, 6, 8]), st.integers(5, 23)
-)
-
-
-def kept(reduction: Reduction) -> set[int]:
-    """The steps at which batch losses stay."""
-    if reduction.then_one_in is None:
-        return {step for step in STEPS if step <= reduction.every_loss_up_to}
-    return {
-        step
-        for step in STEPS
-        if step <= reduction.every_loss_up_to or step % reduction.then_one_in == 0
-    }
-
-
-@given(REDUCTIONS, REDUCTIONS)
-def test_reductions_one_after_the_other(first: Reduction, second: Reduction) -> None:
-    both = second.after(first)
-    if both is None:
-        assert first.every_loss_up_to != second.every_loss_up_to
-        assert 1 not in {first.then_one_in, second.then_one_in}
-    else:
-        assert kept(both) == kept(first) & kept(second)
-        assert both.loss_bits == min(first.loss_bits, second.loss_bits)
-    again = first.after(first)
-    assert again is not None
-    assert kept(again) == kept(first)
-
-
-def test_reductions_that_no_single_one_stands_for() -> None:
-    """Of steps 4 to 9, the first keeps 4, 6 and 8; later 12, 24, … are left, that both keep."""
-    first, second = Reduction(3, 2), Reduction(9, 12)
-    assert second.after(first) is None
-    assert sorted(kept(first) & kept(second))[:8] == [1, 2, 3, 4, 6, 8, 12, 24]
-    assert Reduction(9, 2).after(Reduction(3, 12)) == Reduction(3, 12)
-
-
-def test_what_a_reduction_cannot_go_on_from_is_refused(own: Path, tmp_path: Path) -> None:
+def test_what_was_reduced_is_not_reduced_in_another_way(own: Path, tmp_path: Path) -> None:
     published(own, tmp_path / "out", reduction=Reduction(3, 16))
-    with pytest.raises(UsageError, match="give --every-loss-up-to 3 and as --then-one-in"):
-        published(tmp_path / "out", tmp_path / "again", reduction=Reduction(30, 5))
+    with pytest.raises(UsageError, match="were thinned or rounded before, and are not a second"):
+        published(tmp_path / "out", tmp_path / "again", reduction=Reduction(3, 16, 8))
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 

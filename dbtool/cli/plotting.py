@@ -1,0 +1,279 @@
+"""What the command that draws figures does: checks its words, draws on several cores, writes."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from dbtool.cli.completion import trainable_workloads
+from dbtool.cli.messages import tell
+from dbtool.core.errors import DbtoolError, UsageError, unknown
+from dbtool.figures.gaps import NoDataError, left_out_names
+from dbtool.figures.points import read_points
+from dbtool.figures.specs import FIGURES, find_figure
+from dbtool.store.questions import known_release, workload_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from dbtool.figures.points import Points, Request
+    from dbtool.figures.specs import FigureSpec
+    from dbtool.store.database import Database
+
+    Work: TypeAlias = Callable[[Points, FigureSpec], list[Path]]
+
+Made = TypeVar("Made")
+
+ALL = "all"
+NARROWEST, WIDEST = 2.5, 40.0
+# Starting processes takes as long as drawing a few figures.
+_FEWEST_FOR_PROCESSES = 6
+_MOST_PROCESSES = 4
+
+
+def chosen_specs(names: Sequence[str], *, any_workloads: bool) -> list[FigureSpec]:
+    """The figures of these names, each once, in the registry's order.
+
+    Args:
+        names: names and numbers, or "all".
+        any_workloads: whether "all" are those that take any workloads.
+
+    Raises:
+        UsageError: one names no figure, or there is none.
+    """
+    if not names:
+        raise UsageError("name a figure, or `all` (list them with `dbtool plot --list`)")
+    if ALL in names:
+        return [spec for spec in FIGURES if spec.takes_workloads or not any_workloads]
+    chosen = {find_figure(name) for name in names}
+    return [spec for spec in FIGURES if spec in chosen]
+
+
+def chosen_formats(kind: str, listed: str, known: Sequence[str]) -> list[str]:
+    """The names in a list joined by commas, each once.
+
+    Args:
+        kind: what a name is, such as "format".
+        listed: the list.
+        known: the names there are.
+
+    Raises:
+        UsageError: one of them is not known.
+    """
+    names = list(dict.fromkeys(name.strip().lower() for name in listed.split(",")))
+    for name in names:
+        if name not in known:
+            raise unknown(kind, name, known, "dbtool plot --help")
+    return names
+
+
+def checked_width(width: float | None) -> float | None:
+    """The width of a picture in inches.
+
+    Raises:
+        UsageError: no figure is so wide.
+    """
+    # Written so that a width that is no number fails, too.
+    if width is not None and not NARROWEST <= width <= WIDEST:
+        raise UsageError(
+            f"a width of {width:g} inches is not between {NARROWEST:g} and {WIDEST:g}, "
+            "such as --width 3.5 for a column of print"
+        )
+    return width
+
+
+def checked(db: Database, request: Request) -> Request:
+    """The request with releases trimmed, patterns of workloads replaced, and what can be trained.
+
+    Raises:
+        UsageError: the database lacks a release or a workload that is named.
+    """
+    release = request.release
+    if release is not None:
+        names = list(dict.fromkeys(name.strip() for name in release.split(",")))
+        for name in names:
+            known_release(db, name)
+        release = ",".join(names)
+    workloads = request.workloads
+    if workloads is not None:
+        # With several releases each workload need be in one of them only.
+        alone = release if release is None or "," not in release else None
+        workloads = tuple(workload_names(db, workloads, alone))
+    trainable = frozenset(trainable_workloads())
+    return replace(request, release=release, workloads=workloads, trainable=trainable)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to draw, and from where.
+
+    Attributes:
+        db: the releases.
+        specs: the figures.
+        request: what they are drawn with, checked.
+        skip_empty: whether figures without data are left out, as long as one has some.
+    """
+
+    db: Database
+    specs: Sequence[FigureSpec]
+    request: Request
+    skip_empty: bool
+
+
+def write_files(
+    job: Job, folder: Path, formats: Sequence[str], width: float | None, *, data: bool
+) -> None:
+    """Writes each figure with its points, or its points alone, and prints the files' names.
+
+    Args:
+        job: the figures.
+        folder: where the files go.
+        formats: their kinds.
+        width: of the pictures in inches; None: as wide as suits each.
+        data: whether the points are written alone.
+
+    Raises:
+        NoDataError: no figure has data, or one that was named has none.
+        DbtoolError: the folder cannot be written to.
+    """
+    from dbtool.figures.files import write_data, write_figure
+
+    if data:
+        work: Work = partial(write_data, folder=folder, formats=formats)
+    else:
+        work = partial(write_figure, folder=folder, formats=formats, width=width)
+    empty: list[NoDataError] = []
+    with _writing(folder):
+        for _, made in _made(job, partial(_work_and_gaps, work=work)):
+            if isinstance(made, NoDataError):
+                empty.append(made)
+                continue
+            paths, gaps = made
+            sys.stdout.writelines(f"{path}\n" for path in paths)
+            if gaps:
+                tell(gaps)
+    reported = empty if job.skip_empty and len(empty) < len(job.specs) else empty[:-1]
+    for each in reported:
+        tell(f"left out: {each}")
+    if len(reported) < len(empty):
+        raise empty[-1]
+
+
+def write_gallery(job: Job, folder: Path) -> None:
+    """Writes the figures as one page, and prints its name.
+
+    Raises:
+        NoDataError: no figure has data.
+        DbtoolError: the folder cannot be written to.
+    """
+    from dbtool.figures.gallery.page import Missing, drawn_of, release_facts, write_page
+
+    drawn, missing = [], []
+    with _writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for spec, made in _made(job, drawn_of):
+            if isinstance(made, NoDataError):
+                missing.append(Missing(spec, str(made)))
+            else:
+                drawn.append(made)
+        if not drawn:
+            raise NoDataError(missing[-1].reason)
+        facts = release_facts(job.db, drawn)
+        sys.stdout.write(f"{write_page(folder, drawn, missing, facts)}\n")
+    for each in missing:
+        tell(f"left out: {each.reason}")
+
+
+def _work_and_gaps(points: Points, spec: FigureSpec, work: Work) -> tuple[list[Path], str]:
+    """The files of a figure, and a line that names its parts without data; "" if none."""
+    missing = "; ".join(left_out_names(points.rows, points.left_out))
+    gaps = f"{spec.name}: no data in release {points.release}: {missing}" if missing else ""
+    return work(points, spec), gaps
+
+
+def _made(
+    job: Job, work: Callable[[Points, FigureSpec], Made]
+) -> Iterator[tuple[FigureSpec, Made | NoDataError]]:
+    """What work makes of each figure's points, in order, or why it has none."""
+
+    def read(spec: FigureSpec) -> Points | NoDataError:
+        try:
+            return read_points(job.db, spec, job.request)
+        except NoDataError as error:
+            return error
+
+    read_all = ((read(spec), spec) for spec in job.specs)
+    yield from zip(job.specs, in_order(work, read_all), strict=True)
+
+
+@contextlib.contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Turns the system's errors into one sentence that names the folder."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise DbtoolError(f"cannot write to {str(folder)!r}: {reason}") from error
+
+
+def in_order(
+    work: Callable[[Points, FigureSpec], Made],
+    points: Iterable[tuple[Points | NoDataError, FigureSpec]],
+) -> Iterator[Made | NoDataError]:
+    """What work makes of each figure's points, in their order; an error stands for itself.
+
+    Args:
+        work: a function that can be sent to another process, as can what it returns.
+        points: a figure's points or why it has none; read one after the other in this process.
+    """
+    waiting = iter(points)
+    first = list(itertools.islice(waiting, _FEWEST_FOR_PROCESSES))
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    if len(first) < _FEWEST_FOR_PROCESSES or (cores or 1) < 2:
+        for held, spec in itertools.chain(first, waiting):
+            yield held if isinstance(held, NoDataError) else work(held, spec)
+        return
+    with _pool(min(cores or 1, _MOST_PROCESSES)) as pool:
+        made = [
+            held if isinstance(held, NoDataError) else pool.submit(work, held, spec)
+            for held, spec in itertools.chain(first, waiting)
+        ]
+        for each in made:
+            yield each.result() if isinstance(each, Future) else each
+
+
+@contextlib.contextmanager
+def _pool(processes: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes that end with the block, whatever ends it."""
+    # A fork of a process in which DuckDB has threads may wait for ever on a lock one of them held.
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_follow_parent)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _follow_parent() -> None:
+    """Leaves Ctrl-C to the parent, and ends this process when the parent is killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
