@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from dbtool.cli.completion import trainable_workloads
 from dbtool.cli.messages import tell
 from dbtool.core.errors import DbtoolError, UsageError, unknown
-from dbtool.figures.gaps import NoDataError, left_out_names
-from dbtool.figures.points import read_points
+from dbtool.figures.gaps import left_out_names
+from dbtool.figures.points import NoDataError, read_points
 from dbtool.figures.specs import FIGURES, find_figure
 from dbtool.store.questions import known_release, workload_names
 

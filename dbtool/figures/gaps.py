@@ -6,15 +6,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from dbtool.core.errors import DbtoolError
 from dbtool.core.resources import schema_folder
 from dbtool.figures.names import readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from dbtool.figures.points import Request
-    from dbtool.figures.specs import FigureSpec
 
 FETCH = "`dbtool fetch` and `dbtool import batch_science_data.tar.bz2`"
 PUBLISHED = "published"
@@ -22,10 +18,6 @@ PUBLISHED = "published"
 MOST_COMMANDS = 3
 # The same of panels; the CSV of points and `dbtool plot --list` tell the others.
 MOST_NAMED = 10
-
-
-class NoDataError(DbtoolError):
-    """The database holds no rows of the figure."""
 
 
 def left_out_names(rows: pl.DataFrame, left_out: pl.DataFrame) -> list[str]:
@@ -78,35 +70,3 @@ def what_fills(
         more = len(producible) - len(commands)
         ways.append(", ".join(commands) + (f" and {more} more like these" if more else ""))
     return " or ".join(ways)
-
-
-def no_data(
-    spec: FigureSpec, releases: Sequence[str], left_out: pl.DataFrame, request: Request
-) -> NoDataError:
-    """The error for a figure without a single row: what would fill it.
-
-    Args:
-        spec: the figure.
-        releases: that were looked in.
-        left_out: the rows that name the figure's curves.
-        request: what the figure is drawn with.
-    """
-    named = request.workloads
-    looked_at = f"release {', '.join(releases)}" if named is None else ", ".join(named)
-    if releases and spec.takes_only:
-        return NoDataError(
-            f"{looked_at} has no workloads with a goal that {spec.takes_only}; "
-            "see what there is with `dbtool workloads`"
-        )
-    if named is not None:
-        return NoDataError(f"no goal is known for {looked_at}; give one with --goal")
-    held = looked_at if releases else "the database, which holds no release,"
-    missing = spec.workloads or left_out["workload"].drop_nulls()
-    if not len(missing):
-        return NoDataError(
-            f"{held} has no workload with a goal for {spec.name}; "
-            "load shards with `dbtool ingest PATH` or train with `dbtool produce WORKLOAD`"
-        )
-    filled = what_fills(missing, releases, request.trainable, in_published=spec.in_published)
-    way = f"{filled} would fill it" if filled else "no release or producer of dbtool has them"
-    return NoDataError(f"{held} has no rows of {spec.name}; {way}")

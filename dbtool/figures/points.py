@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from dbtool.core.errors import UsageError
-from dbtool.figures.gaps import NoDataError, no_data
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.figures.gaps import what_fills
 from dbtool.store.questions import Question, listed
 
 if TYPE_CHECKING:
@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from dbtool.figures.specs import FigureSpec
     from dbtool.store.database import Database
 
-__all__ = ["NoDataError", "Points", "Request", "as_points", "filled_query", "read_points"]
-
 _PARAMETER = re.compile(r"\$([a-z_]+)\b")
+
+
+class NoDataError(DbtoolError):
+    """The database holds no rows of the figure."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def read_points(db: Database, spec: FigureSpec, request: Request) -> Points:
     points = as_points(db.result(Question(query, {}, measurements=True)).polars(), spec, request)
     if points.rows.is_empty():
         releases = request.releases or [name for name, *_ in db.result(listed("releases"))]
-        raise no_data(spec, releases, points.left_out, request)
+        raise _no_data(spec, releases, points.left_out, request)
     return points
 
 
@@ -137,6 +139,31 @@ def as_points(frame: pl.DataFrame, spec: FigureSpec, request: Request) -> Points
     releases = request.releases or tuple(held["release"].drop_nulls().unique(maintain_order=True))
     left_out = frame.filter(pl.col("x").is_null())
     return Points(held, left_out, releases, filled_query(spec, request), request.trainable)
+
+
+def _no_data(
+    spec: FigureSpec, releases: Sequence[str], left_out: pl.DataFrame, request: Request
+) -> NoDataError:
+    """The error for a figure without a single row in these releases: what would fill it."""
+    named = request.workloads
+    looked_at = f"release {', '.join(releases)}" if named is None else ", ".join(named)
+    if releases and spec.takes_only:
+        return NoDataError(
+            f"{looked_at} has no workloads with a goal that {spec.takes_only}; "
+            "see what there is with `dbtool workloads`"
+        )
+    if named is not None:
+        return NoDataError(f"no goal is known for {looked_at}; give one with --goal")
+    held = looked_at if releases else "the database, which holds no release,"
+    missing = spec.workloads or left_out["workload"].drop_nulls()
+    if not len(missing):
+        return NoDataError(
+            f"{held} has no workload with a goal for {spec.name}; "
+            "load shards with `dbtool ingest PATH` or train with `dbtool produce WORKLOAD`"
+        )
+    filled = what_fills(missing, releases, request.trainable, in_published=spec.in_published)
+    way = f"{filled} would fill it" if filled else "no release or producer of dbtool has them"
+    return NoDataError(f"{held} has no rows of {spec.name}; {way}")
 
 
 def _values(spec: FigureSpec, request: Request) -> Mapping[str, Any]:
