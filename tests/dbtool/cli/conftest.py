@@ -27,7 +27,13 @@ class Outcome:
     code: int
     output: str
     errors: str
-    raw: bytes = b""
+
+    def sentence(self, code: int) -> str:
+        """The only line of a command that failed."""
+        assert (self.code, self.output) == (code, ""), self.errors
+        assert self.errors.startswith("dbtool: ")
+        assert self.errors.count("\n") == 1, self.errors
+        return self.errors
 
 
 class Call(Protocol):
@@ -78,8 +84,7 @@ def call(
         printed = capsysbinary.readouterr()
         code = exit_info.value.code
         assert isinstance(code, int)
-        output = printed.out.decode(errors="replace")
-        return Outcome(code, output, printed.err.decode(), printed.out)
+        return Outcome(code, printed.out.decode(errors="replace"), printed.err.decode())
 
     return run_here
 
@@ -94,10 +99,9 @@ def start(database: Path) -> Call:
             env=os.environ | {"DBTOOL_DB": str(database)},
             stdin=subprocess.DEVNULL,
             capture_output=True,
+            text=True,
             check=False,
         )
-        return Outcome(
-            done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(), done.stdout
-        )
+        return Outcome(done.returncode, done.stdout, done.stderr)
 
     return run_there

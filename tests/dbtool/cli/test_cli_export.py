@@ -1,11 +1,10 @@
-"""The command that writes measurements into files: its words, and what failures leave."""
+"""The command that writes measurements into files: its words."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import polars as pl
-import pytest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,28 +27,3 @@ def test_words(call: Call, tmp_path: Path) -> None:
     assert (tmp_path / "folder" / "batch_science" / DIGITS / "8" / "study.json").is_file()
     assert call("export", "--format", "csv", "--out", str(tmp_path / "odd.txt")).code == 0
     assert (tmp_path / "odd.txt").read_bytes() == (tmp_path / "all.csv").read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["--out", "{}/x"], "the name 'x' does not tell a format: give one of parquet, csv, jsonl"),
-        (
-            ["digit/*", "--out", "{}/x.csv"],
-            "unknown workload 'digit/*'; closest: digits/simple_c",
-        ),
-        (["--release", "mad", "--out", "{}/x.csv"], "unknown release 'mad'; closest: made-up"),
-        (["--batch-size", "9", "--out", "{}/x.csv"], "unknown batch size '9'; closest: "),
-        (["--out", "{}/there.csv"], "there.csv is there already: name another one with --out"),
-        (["--format", "xls", "--out", "{}/x"], "invalid value for '--format'"),
-        ([], "missing option '--out'"),
-    ],
-)
-def test_wrong_words(words: list[str], sentence: str, call: Call, tmp_path: Path) -> None:
-    (tmp_path / "there.csv").write_text("mine")
-    outcome = call("export", *(word.format(tmp_path) for word in words))
-    assert outcome.code == 2
-    assert sentence in outcome.errors
-    assert outcome.errors.count("\n") == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["there.csv"]
-    assert (tmp_path / "there.csv").read_text() == "mine"

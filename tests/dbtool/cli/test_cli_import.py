@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import pytest
-
 from tests.replica import published_plans, write_archive
 from tests.support.archives import HEADER, LINES, STUDY, small_study, write_folder, write_tar
 
@@ -58,13 +56,6 @@ def test_the_report_holds_the_published_table_against_it(call: Call, tmp_path: P
     assert re.search(r"^COMPLETE +\d+ of 108,194 trials$", outcome.errors, re.MULTILINE)
     assert "the database lacks 453 studies: " in outcome.errors
     assert "COMPLETE trials, and" not in outcome.errors
-
-
-@pytest.mark.parametrize("words", [["none.tar"], [], ["a", "b"], [".", "--release", " "]])
-def test_wrong_words(call: Call, words: list[str]) -> None:
-    outcome = call("import", *words)
-    assert (outcome.code, outcome.output) == (2, "")
-    assert outcome.errors.count("\n") == 1
 
 
 def test_an_archive_that_cannot_be_read_on(call: Call, tmp_path: Path) -> None:

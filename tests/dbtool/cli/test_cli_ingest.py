@@ -43,31 +43,3 @@ def test_several_releases_of_which_one_is_damaged(
     assert refused.startswith(f"refused {releases / 'made-up'}: {damaged} is damaged: ")
     assert summary.startswith("added 1 shard with 1 trial")
     assert sentence.startswith("dbtool: 1 of 2 releases were refused")
-
-
-def test_runs_of_other_tools_need_both_words(call: Call, tmp_path: Path) -> None:
-    file = tmp_path / "runs.csv"
-    file.write_text("run,step\n")
-    for words, sentence in (
-        (["--from", "csv"], "--from needs --map FILE, which says what the columns are"),
-        (["--map", "m.toml"], "--map needs --from csv or --from jsonl; a release folder names "),
-        (["--release", "x"], "--release needs --from csv or --from jsonl; a release folder names "),
-        (["--from", "xml", "--map", "m.toml"], "'xml' is not one of 'csv', 'jsonl'"),
-        (["--from", "csv", "--map", "m.toml"], "cannot read the mapping m.toml: No such file"),
-    ):
-        outcome = call("ingest", str(file), *words)
-        assert (outcome.code, outcome.output) == (2, ""), words
-        assert sentence in outcome.errors
-        assert outcome.errors.count("\n") == 1
-
-
-def test_a_mistake_in_a_mapping_makes_no_database(call: Call, tmp_path: Path) -> None:
-    (tmp_path / "runs.csv").write_text("run,step\n")
-    (tmp_path / "m.toml").write_text('release = "x"\n')
-    words = (str(tmp_path / "runs.csv"), "--from", "csv", "--map", str(tmp_path / "m.toml"))
-    outcome = call("ingest", *words, "--db", str(tmp_path / "new"))
-    assert (outcome.code, outcome.errors) == (
-        2,
-        f"dbtool: the mapping {tmp_path / 'm.toml'}: it has no files\n",
-    )
-    assert not (tmp_path / "new").exists()

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from .conftest import Call
 
+OUT = ["--out", "TMP/new.csv"]
+RUNS = ["TMP/notes.csv", "--db", "TMP/new"]
 # words, exit code, parts of the sentence
 MISTAKES = [
     (["stps"], 2, ["unknown command 'stps'", "steps", "dbtool --help"]),
@@ -64,25 +66,51 @@ MISTAKES = [
     (["workloads", "--show", "mnist/fc_64_64/sgd"], 2, ["closest: ", "mnist/fc_64_64_64/sgd"]),
     (["workloads", "--catalog", "--db", "none"], 2, ["none, which --db names, does not exist"]),
     (["workloads", "--catalog", "--release", "mad"], 2, ["unknown release 'mad'; closest: made-"]),
+    (["export", "--out", "TMP/x"], 2, ["the name 'x' does not tell a format", "of parquet, csv"]),
+    (["export", "digit/*", *OUT], 2, ["unknown workload 'digit/*'; closest: digits/simple_c"]),
+    (["export", "--release", "mad", *OUT], 2, ["unknown release 'mad'; closest: made-up"]),
+    (["export", "--batch-size", "9", *OUT], 2, ["unknown batch size '9'; closest: "]),
+    (["export", "--out", "TMP/notes.csv"], 2, ["notes.csv is there already: name another one"]),
+    (["export", "--format", "xls", *OUT], 2, ["invalid value for '--format'"]),
+    (["export"], 2, ["missing option '--out'"]),
+    (["publish", "DATABASE", *OUT], 2, ["made-up has no licence: give the one of its measu"]),
+    (["publish", "DATABASE", *OUT, "--licence", "MIT", "--release", " "], 2, ["' ' is no name"]),
+    (["publish", "DATABASE", *OUT, "--citation", "TMP/notes.csv"], 2, ["holds no BibTeX entry"]),
+    (["publish", "TMP", *OUT], 2, ["is no release folder: there is no manifest.json in it"]),
+    (["import", "none.tar"], 2, ["none.tar"]),
+    (["import"], 2, ["missing argument 'PATH'"]),
+    (["import", "a", "b"], 2, ["unexpected extra argument"]),
+    (["import", ".", "--release", " "], 2, ["' ' is no name"]),
+    (["ingest", *RUNS, "--from", "csv"], 2, ["needs --map FILE, which says what the columns are"]),
+    (["ingest", *RUNS, "--map", "m"], 2, ["--map needs --from csv or --from jsonl; a release"]),
+    (["ingest", *RUNS, "--release", "x"], 2, ["--release needs --from csv or --from jsonl; a "]),
+    (["ingest", *RUNS, "--from", "xml", "--map", "m"], 2, ["'xml' is not one of 'csv', 'jsonl'"]),
+    (["ingest", *RUNS, "--from", "csv", "--map", "m"], 2, ["the mapping m: No such file"]),
+    (["ingest", *RUNS, "--from", "csv", "--map", "TMP/map.toml"], 2, ["map.toml: it has no files"]),
     (["ingest", "absent"], 2, ["absent", "dbtool produce"]),
     (["releases", "--db", "absent"], 2, ["absent", "dbtool ingest"]),
 ]
 
 
 @pytest.mark.parametrize(("words", "code", "parts"), MISTAKES, ids=lambda each: str(each)[:60])
-def test_mistake_is_one_sentence(words: list[str], code: int, parts: list[str], call: Call) -> None:
-    outcome = call(*words)
-    assert outcome.code == code
-    assert outcome.output == ""
-    assert outcome.errors.startswith("dbtool: ")
-    assert outcome.errors.count("\n") == 1
-    assert all(part in outcome.errors for part in parts), outcome.errors
+def test_mistake_is_one_sentence_and_writes_nothing(
+    words: list[str], code: int, parts: list[str], call: Call, database: Path, tmp_path: Path
+) -> None:
+    files = {"notes.csv": "run,step\n", "map.toml": 'release = "x"\n'}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    paths = (("TMP", tmp_path), ("DATABASE", database))
+    for name, path in paths:
+        words = [word.replace(name, str(path)) for word in words]
+    sentence = call(*words).sentence(code)
+    assert all(part in sentence for part in parts), sentence
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == files
 
 
 def test_mistake_in_a_process_of_its_own(start: Call) -> None:
     outcome = start("sql", "SELECT 'x'::INTEGER FROM measurements", "--format", "jsonl")
-    assert (outcome.code, outcome.output, outcome.errors.count("\n")) == (1, "", 1)
-    assert outcome.errors.startswith("dbtool: Conversion Error: Could not convert string 'x'")
+    said = "dbtool: Conversion Error: Could not convert string 'x'"
+    assert outcome.sentence(1).startswith(said)
 
 
 @pytest.mark.parametrize(
@@ -106,8 +134,6 @@ def test_what_is_no_release(command: str, call: Call, tmp_path: Path) -> None:
     notes.write_text("made up")
     empty.mkdir()
     for path in (notes, empty):
-        outcome = call(*command.split(), str(path))
-        assert (outcome.code, outcome.output) == (2, "")
-        assert outcome.errors.count("\n") == 1
-        assert str(path) in outcome.errors
-        assert "release" in outcome.errors
+        sentence = call(*command.split(), str(path)).sentence(2)
+        assert str(path) in sentence
+        assert "release" in sentence

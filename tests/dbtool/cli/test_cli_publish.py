@@ -6,8 +6,6 @@ import json
 import shutil
 from typing import TYPE_CHECKING
 
-import pytest
-
 from tests.support.made_up import curve, write_shard
 from tests.support.published import LICENCE
 
@@ -61,26 +59,3 @@ def test_options_go_into_the_release(call: Call, database: Path, tmp_path: Path)
     }
     # 0 to 5, 10, 20 and 30 of four trials with 31 steps; of two with 11, and of one with 11.
     assert manifest["totals"]["measurements"] == 4 * 9 + 2 * 7 + 7
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["{database}"], "the release made-up has no licence: give the one of its measurements"),
-        (["{database}", "--licence", "MIT", "--release", " "], "--release ' ' is no name"),
-        (["{database}", "--citation", "{notes}"], "holds no BibTeX entry"),
-        (["{empty}"], "empty is no release folder: there is no manifest.json in it"),
-    ],
-)
-def test_wrong_words_are_one_sentence(
-    call: Call, database: Path, tmp_path: Path, words: list[str], sentence: str
-) -> None:
-    (tmp_path / "notes").write_text("made up")
-    (tmp_path / "empty").mkdir()
-    paths = {"database": database} | {name: tmp_path / name for name in ("notes", "empty")}
-    given = [word.format(**paths) for word in words]
-    outcome = call("publish", "--out", str(tmp_path / "out"), *given)
-    assert outcome.code == 2
-    [line] = outcome.errors.splitlines()
-    assert sentence in line
-    assert not (tmp_path / "out").exists()

@@ -174,8 +174,7 @@ def test_words_that_clash_are_named(
     words: list[str], named: str, plan: Path, tmp_path: Path, call: Call
 ) -> None:
     outcome = call("produce", "--plan", str(plan), *words, "--out", str(tmp_path / "out"))
-    assert (outcome.code, outcome.output) == (2, "")
-    assert outcome.errors == (
+    assert outcome.sentence(2) == (
         f"dbtool: --plan trains what {plan} says and nothing else; leave out {named}, or --plan\n"
     )
     assert not (tmp_path / "out").exists()
@@ -183,13 +182,11 @@ def test_words_that_clash_are_named(
 
 def test_wrong_plan_is_one_sentence(tmp_path: Path, call: Call) -> None:
     plan, out = tmp_path / "plan.toml", str(tmp_path / "out")
-    outcome = call("produce", "--plan", str(plan), "--out", out)
-    assert (outcome.code, outcome.output) == (2, "")
-    assert outcome.errors == f"dbtool: cannot read the plan {plan}: No such file or directory\n"
+    said = call("produce", "--plan", str(plan), "--out", out).sentence(2)
+    assert said == f"dbtool: cannot read the plan {plan}: No such file or directory\n"
     plan.write_text(PLAN.replace("trials = 3", "trails = 3"))
-    outcome = call("produce", "--plan", str(plan), "--dry-run", "--out", out)
-    assert (outcome.code, outcome.output) == (2, "")
-    assert outcome.errors.startswith(f'dbtool: the plan {plan}: sweep.0 knows no "trails"; ')
+    said = call("produce", "--plan", str(plan), "--dry-run", "--out", out).sentence(2)
+    assert said.startswith(f'dbtool: the plan {plan}: sweep.0 knows no "trails"; ')
     assert not (tmp_path / "out").exists()
 
 
@@ -197,8 +194,7 @@ def test_slice_of_a_plan_with_feasible_tells_the_way(tmp_path: Path, call: Call)
     plan = tmp_path / "plan.toml"
     plan.write_text(PLAN.replace("trials = 3", "feasible = 3"))
     outcome = call("produce", "--plan", str(plan), "--slice", "1/2", "--out", str(tmp_path / "out"))
-    assert (outcome.code, outcome.output) == (2, "")
-    assert outcome.errors == (
+    assert outcome.sentence(2) == (
         "dbtool: feasible, which some presets have, needs the results of all slices; train the "
         "slices with --feasible 0 or a plan without it, then repeat the command without --slice\n"
     )
