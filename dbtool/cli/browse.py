@@ -46,7 +46,6 @@ def workloads(
     show: Annotated[
         str | None,
         typer.Option(
-            "--show",
             metavar="NAME",
             help="Print instead every setting of a workload that can be trained, and whether it is "
             "stated by the paper or its release, recalled from the paper, or chosen here.",

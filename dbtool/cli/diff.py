@@ -25,7 +25,6 @@ def command(
     release: Annotated[
         str | None,
         typer.Option(
-            "--release",
             metavar="NAME",
             help="The release to compare, where A or B holds several.",
         ),
@@ -33,7 +32,6 @@ def command(
     release_b: Annotated[
         str | None,
         typer.Option(
-            "--release-b",
             metavar="NAME",
             help="The release of B, where it has another name than the one of A.",
         ),

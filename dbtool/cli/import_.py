@@ -34,7 +34,6 @@ def command(
     release: Annotated[
         str,
         typer.Option(
-            "--release",
             metavar="NAME",
             help="The name under which the rows are stored; only those of `published` are "
             "compared with the published table.",

@@ -46,7 +46,6 @@ def command(
     release: Annotated[
         str | None,
         typer.Option(
-            "--release",
             metavar="NAME",
             help="With --from: the name under which the runs are stored; without it the mapping's.",
         ),

@@ -26,7 +26,6 @@ BINARY = (Format.PARQUET, Format.ARROW)
 Database = Annotated[
     str | None,
     typer.Option(
-        "--db",
         metavar="FOLDER|URL",
         help="A release folder, a folder of them, or the URL of one (to read only); without it "
         "what DBTOOL_DB names, or your own releases and the one that ships with dbtool.",
@@ -36,7 +35,6 @@ Database = Annotated[
 Release = Annotated[
     str | None,
     typer.Option(
-        "--release",
         metavar="NAME",
         help="Only rows of this release; see `dbtool releases`.",
         autocompletion=held_releases,
@@ -56,7 +54,7 @@ OutputFormat = Annotated[
 
 Limit = Annotated[
     int | None,
-    typer.Option("--limit", min=0, metavar="N", help="Print at most N rows."),
+    typer.Option(min=0, metavar="N", help="Print at most N rows."),
 ]
 
 Workloads = Annotated[
@@ -81,7 +79,6 @@ AnyWorkloads = Annotated[
 BatchSizes = Annotated[
     list[int] | None,
     typer.Option(
-        "--batch-size",
         min=1,
         metavar="B",
         help="Only this batch size; may be given more than once.",
@@ -91,7 +88,6 @@ BatchSizes = Annotated[
 Goal = Annotated[
     float | None,
     typer.Option(
-        "--goal",
         metavar="X",
         help="The value of the metric to get past, in place of each workload's or figure's own.",
     ),
@@ -100,7 +96,6 @@ Goal = Annotated[
 Metric = Annotated[
     str | None,
     typer.Option(
-        "--metric",
         metavar="NAME",
         help="The column that is to pass the goal; without it each workload's own metric.",
     ),
@@ -108,7 +103,7 @@ Metric = Annotated[
 
 Trials = Annotated[
     int,
-    typer.Option("--trials", min=1, metavar="N", help="Count the first N trials of each study."),
+    typer.Option(min=1, metavar="N", help="Count the first N trials of each study."),
 ]
 
 Retries = Annotated[

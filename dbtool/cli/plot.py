@@ -38,7 +38,6 @@ def command(
     workload: Annotated[
         list[str] | None,
         typer.Option(
-            "--workload",
             metavar="W",
             help="For the figures of any workloads, such as steps: only this workload, or a "
             "pattern in quotes such as 'mnist/fc_*'; may be given more than once.",
@@ -49,7 +48,6 @@ def command(
     trials: Annotated[
         int | None,
         typer.Option(
-            "--trials",
             min=1,
             metavar="N",
             help="Of each study, the first N trials; without it as many as the figure says.",
@@ -67,7 +65,6 @@ def command(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out",
             metavar="DIR",
             help=f"The folder for the files; without it {DEFAULT_FOLDER}.",
         ),
@@ -75,7 +72,6 @@ def command(
     width: Annotated[
         float | None,
         typer.Option(
-            "--width",
             metavar="INCHES",
             help="How wide the picture is, such as 3.5 for a column of print; without it as wide "
             "as suits its panels.",
@@ -84,7 +80,6 @@ def command(
     html: Annotated[
         Path | None,
         typer.Option(
-            "--html",
             metavar="DIR",
             help="Write DIR/index.html instead: every figure with its query and its points, on "
             "one page that needs no network and no server.",
@@ -93,7 +88,6 @@ def command(
     data: Annotated[
         str | None,
         typer.Option(
-            "--data",
             metavar="csv,json,parquet",
             help="Write the points alone, in these kinds of file, joined by commas.",
         ),
@@ -109,7 +103,6 @@ def command(
     release: Annotated[
         str | None,
         typer.Option(
-            "--release",
             metavar="NAME[,NAME...]",
             help="Only rows of this release; several joined by commas are drawn over each other. "
             "See `dbtool releases`.",

@@ -47,7 +47,6 @@ def command(
     fetch_up_to: Annotated[
         int,
         typer.Option(
-            "--fetch-up-to",
             min=0,
             metavar="MB",
             help="Of a release on a server, fetch at most so many megabytes.",
