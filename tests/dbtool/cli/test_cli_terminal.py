@@ -1,4 +1,4 @@
-"""On a real terminal: narrow tables, no binary rows, Ctrl-C."""
+"""On a real terminal: narrow tables, no binary rows, bars, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -17,6 +17,15 @@ from tests.support.terminal import run_on_terminal
 FULL = Path("/dev/full")
 PATIENCE = 30.0
 WATCHED = "Ctrl-C stops the query"
+WORK = """
+import time
+from dbtool.cli.bars import bar
+with bar("importing", "bytes") as on_progress:
+    for done in range(9):
+        on_progress(done * 1_000_000, 8_000_000)
+        time.sleep({seconds})
+print("imported")
+"""
 
 
 def _on_terminal(database: Path, *words: str, interrupt_at: str | None = None) -> tuple[int, str]:
@@ -96,3 +105,12 @@ def test_full_disk_is_one_sentence(database: Path) -> None:
         )
     assert done.returncode == 1
     assert done.stderr == b"dbtool: cannot use standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [(0.3, True), (0.0, False)])
+def test_work_that_takes_its_time_shows_a_bar(seconds: float, shown: bool) -> None:
+    words = [sys.executable, "-c", WORK.format(seconds=seconds)]
+    code, text = run_on_terminal(words, columns=100)
+    assert code == 0
+    assert ("importing" in text, "MB/s" in text) == (shown, shown)
+    assert text.rstrip().endswith("imported")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from dbtool.store.database import open_database
-from tests.dbtool.figures.made_shards import rate, write_sgd
 from tests.support.made_up import curve, write_shard
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from dbtool.store.database import Database
@@ -21,6 +20,21 @@ CNN = "mnist/simple_cnn_base/nesterov_momentum"
 MEDIUM = "mnist/fc_128_128_128/sgd"
 SMALL = "mnist/fc_64_64_64/sgd"
 WIDE = "mnist/fc_1024/sgd"
+
+
+def rate(learning_rate: float, momentum: float = 0.9) -> dict[str, float]:
+    return {"learning_rate": learning_rate, "momentum": momentum}
+
+
+def write_sgd(folder: Path, steps: Mapping[str, Mapping[int, int]], **options: str) -> Path:
+    """Adds workloads whose only trial gets past the goal at a tenfold of these steps."""
+    for workload, studies in steps.items():
+        for batch_size, evaluations in studies.items():
+            rows = curve([0.9] * evaluations + [0.02], batch_losses=False)
+            trials = [(0, "COMPLETE", rate(0.5), rows)]
+            study: dict[str, Any] = {"workload": workload, "batch_size": batch_size, "goal": 0.03}
+            write_shard(folder, trials=trials, **study, **options)
+    return folder
 
 
 def write_made(folder: Path) -> Path:

@@ -16,7 +16,7 @@ import pytest
 
 from dbtool.cli.main import run
 from dbtool.figures.specs import FIGURES
-from tests.dbtool.figures.made_shards import write_sgd
+from tests.dbtool.figures.conftest import write_sgd
 from tests.support.terminal import run_on_terminal
 
 MEDIUM = "mnist/fc_128_128_128/sgd"

@@ -55,14 +55,11 @@ def ingest(own: Path, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
     return run_undisturbed(("ingest", str(own)), bytes_of, folder)
 
 
-def test_killed_adding_goes_on(tmp_path: Path, ingest: Undisturbed) -> None:
-    kill_and_repeat(ingest, tmp_path / "all", KILLS, seed=1, check=is_sound)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(5))
-def test_killed_adding_goes_on_many_times(tmp_path: Path, ingest: Undisturbed, seed: int) -> None:
-    kill_and_repeat(ingest, tmp_path / "all", 5, seed, is_sound)
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))]
+)
+def test_killed_adding_goes_on(tmp_path: Path, ingest: Undisturbed, seed: int) -> None:
+    kill_and_repeat(ingest, tmp_path / "all", KILLS, seed, is_sound)
 
 
 def test_ctrl_c_ends_adding_in_one_line(tmp_path: Path, ingest: Undisturbed) -> None:

@@ -272,11 +272,7 @@ def test_nothing_is_left_of_what_failed(own: Path, tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
 
 
-def test_what_cannot_be_published(own: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="the release made-up has no licence: give the one"):
-        publish(own, tmp_path / "out")
-    with pytest.raises(UsageError, match=r"is no release folder: there is no manifest\.json in it"):
-        published(tmp_path, tmp_path / "out")
+def test_what_a_release_cannot_say_of_itself(own: Path, tmp_path: Path) -> None:
     for changes in ({"release": ""}, {"title": "\x1b[31m"}, {"licence": "two\nlines"}):
         with pytest.raises(UsageError):
             published(own, tmp_path / "out", **changes)

@@ -1,0 +1,167 @@
+"""The commands that write releases and files: what they print, and how they exit."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from tests.replica import published_plans, write_archive
+from tests.support.archives import HEADER, LINES, STUDY, small_study, write_folder, write_tar
+from tests.support.made_up import curve, write_release, write_shard
+from tests.support.published import LICENCE
+
+from .conftest import DIGITS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .conftest import Call
+
+BIBTEX = "@misc{made-up, title = {Made-up numbers}}\n"
+
+
+def test_import_twice(call: Call, tmp_path: Path) -> None:
+    files = small_study(LINES, HEADER + "0,nan,\n0,inf,1\n", "")
+    path = str(write_tar(tmp_path / "a.tar.bz2", files, "w:bz2"))
+    database = str(tmp_path / "new" / "own")
+    first = call("import", path, "--db", database, "--release", "own")
+    assert (first.code, first.output) == (0, "")
+    assert first.errors == (
+        "added 1 study with 3 trials and 4 measurements to own; 0 trials already there\n"
+        "kept as they are: 1 empty files, 1 missing values, 1 nan, 1 infinite values, "
+        "1 repeated steps\n"
+    )
+    second = call("import", path, "--db", database, "--release", "own")
+    assert (second.code, second.errors) == (
+        0,
+        "added 0 studies with 0 trials and 0 measurements to own; 3 trials already there\n",
+    )
+    found = call("sql", "SELECT count(*) AS n FROM measurements", "--db", database)
+    assert found.output.split()[-1] == "4"
+
+
+def test_what_is_left_out_is_listed(call: Call, tmp_path: Path) -> None:
+    files = small_study(LINES, HEADER + "0,x,1\n")
+    folder = str(write_folder(tmp_path, files))
+    outcome = call("import", folder, "--db", str(tmp_path / "db"))
+    assert (outcome.code, outcome.output) == (1, "")
+    refused, added, *_, sentence = outcome.errors.splitlines()
+    assert refused == (
+        f"left out {STUDY}/2/measurements.csv: its line 2 has 'x', which is not a number"
+    )
+    assert added.startswith("added 1 study with 1 trial and 2 measurements to published")
+    assert sentence.startswith("dbtool: 1 malformed files are listed above and 1 trials were left")
+
+
+def test_the_report_holds_the_published_table_against_it(call: Call, tmp_path: Path) -> None:
+    plans = [plan for plan in published_plans(1.0, evaluations=24) if plan.batch_size == 65536][:1]
+    write_archive(tmp_path / "a.tar", studies=plans, layout="tar")
+    outcome = call("import", str(tmp_path / "a.tar"), "--db", str(tmp_path / "db"))
+    assert outcome.code == 0
+    assert re.search(r"^studies +1 of 454 of the published table$", outcome.errors, re.MULTILINE)
+    assert re.search(r"^COMPLETE +\d+ of 108,194 trials$", outcome.errors, re.MULTILINE)
+    assert "the database lacks 453 studies: " in outcome.errors
+    assert "COMPLETE trials, and" not in outcome.errors
+
+
+def test_an_archive_that_cannot_be_read_on(call: Call, tmp_path: Path) -> None:
+    path = write_tar(tmp_path / "a.tar.bz2", small_study(*[LINES] * 50), "w:bz2")
+    path.write_bytes(path.read_bytes()[:-100])
+    outcome = call("import", str(path), "--db", str(tmp_path / "db"))
+    assert outcome.code == 1
+    assert outcome.errors.splitlines()[-1].startswith(f"dbtool: {path}: it is damaged or cut short")
+
+
+def test_ingest_twice(call: Call, database: Path, tmp_path: Path) -> None:
+    path = tmp_path / "new"
+    first = call("ingest", str(database), "--db", str(path))
+    assert (first.code, first.output) == (0, "")
+    assert first.errors == (
+        "added 3 shards with 7 trials and 157 measurements to made-up; 0 shards already there\n"
+    )
+    second = call("ingest", str(database), "--db", str(path))
+    assert second.errors == (
+        "added 0 shards with 0 trials and 0 measurements to made-up; 3 shards already there\n"
+    )
+    assert call("studies", "--db", str(path)).output == call("studies").output
+
+
+def test_several_releases_of_which_one_is_damaged(
+    call: Call, database: Path, tmp_path: Path
+) -> None:
+    releases = tmp_path / "releases"
+    shutil.copytree(database, releases / "made-up")
+    write_release(releases / "sound", "sound")
+    damaged = min((releases / "made-up").rglob("*.parquet"))
+    contents = bytearray(damaged.read_bytes())
+    contents[len(contents) // 2] ^= 1
+    damaged.write_bytes(contents)
+    outcome = call("ingest", str(releases), "--db", str(tmp_path / "own"))
+    assert (outcome.code, outcome.output) == (1, "")
+    refused, summary, sentence = outcome.errors.splitlines()
+    assert refused.startswith(f"refused {releases / 'made-up'}: {damaged} is damaged: ")
+    assert summary.startswith("added 1 shard with 1 trial")
+    assert sentence.startswith("dbtool: 1 of 2 releases were refused")
+
+
+def test_a_folder_is_published_and_added_to(call: Call, database: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(database, tmp_path / "db" / "made-up")
+    done = call("publish", str(folder), "--licence", LICENCE)
+    assert (done.code, done.output) == (0, "")
+    assert done.errors.startswith(f"published made-up in {folder}: 3 shards, 157 measurements, ")
+    assert done.errors.endswith(f" MB, licence {LICENCE}\n")
+    words = ("ingest", str(tmp_path / "more"), "--db", str(folder.parent))
+    write_shard(tmp_path / "more", workload="a/b/c", trials=[(0, "COMPLETE", {}, curve([0.9]))])
+    added, told = call(*words).errors.splitlines()
+    assert added.startswith("added 1 shard")
+    assert told.endswith(f"write them anew with `dbtool publish {folder}`")
+    assert not (folder / "README.md").exists()
+    # So it is no more.
+    assert call("publish", str(folder)).code == 0
+    assert call("verify", str(folder)).errors == (
+        f"{folder}: 1 release and 4 shards sound, 158 measurements\n"
+    )
+    (folder / "\x1b[31mred").touch()
+    done = call("verify", str(folder))
+    assert (done.code, done.output) == (1, "")
+    assert "\\x1b[31mred: the manifest does not list it; remove it\n" in done.errors
+    assert done.errors.endswith("dbtool: 1 problem found (listed above)\n")
+
+
+def test_options_go_into_the_release(call: Call, database: Path, tmp_path: Path) -> None:
+    (tmp_path / "my.bib").write_text(BIBTEX)
+    out = tmp_path / "a" / "b" / "out"
+    done = call(
+        *("publish", str(database), "--out", str(out), "--release", "mine"),
+        *("--title", "A title", "--licence", "MIT", "--citation", str(tmp_path / "my.bib")),
+        *("--loss-bits", "8", "--every-loss-up-to", "5", "--evaluations-only"),
+    )
+    assert done.code == 0
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert {name: manifest[name] for name in ("release", "title", "licence", "citation")} == {
+        "release": "mine",
+        "title": "A title",
+        "licence": "MIT",
+        "citation": BIBTEX.strip(),
+    }
+    # 0 to 5, 10, 20 and 30 of four trials with 31 steps; of two with 11, and of one with 11.
+    assert manifest["totals"]["measurements"] == 4 * 9 + 2 * 7 + 7
+
+
+def test_export_writes_what_is_named(call: Call, tmp_path: Path) -> None:
+    out = tmp_path / "new" / "part.parquet"
+    chosen = ["lett*", DIGITS, "--batch-size", "8"]
+    outcome = call("export", *chosen, "--out", str(out))
+    assert (outcome.code, outcome.output) == (0, "")
+    # Of batch size 8 one of the two has a study.
+    assert outcome.errors == f"wrote {out}: 1 study, 3 trials, 73 measurements\n"
+    assert pl.read_parquet(out).height == 73
+    assert call("export", "--out", str(tmp_path / "all.csv")).code == 0
+    assert call("export", "--format", "original", "--out", str(tmp_path / "folder")).code == 0
+    assert (tmp_path / "folder" / "batch_science" / DIGITS / "8" / "study.json").is_file()
+    assert call("export", "--format", "csv", "--out", str(tmp_path / "odd.txt")).code == 0
+    assert (tmp_path / "odd.txt").read_bytes() == (tmp_path / "all.csv").read_bytes()
