@@ -1,7 +1,8 @@
 """The command that prints how to cite the data."""
 
 import re
-import sys
+
+import typer
 
 from dbtool import __version__
 from dbtool.cli.database import reading
@@ -39,7 +40,7 @@ def command(db: Database = None, release: Release = None) -> None:
     with reading(db, release) as database:
         own = [citation for (citation,) in database.result(listed("cite", release=release))]
     entries = [CITATION, SPARSITY_PAPER, SOFTWARE, *own]
-    sys.stdout.write("\n\n".join(_one_a_key([entry.strip() for entry in entries])) + "\n")
+    typer.echo("\n\n".join(_one_a_key([entry.strip() for entry in entries])))
 
 
 def _one_a_key(entries: list[str]) -> list[str]:

@@ -1,7 +1,6 @@
 """The command that downloads the published archive."""
 
 import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -66,4 +65,4 @@ def command(
     tell(f"{done}: {size}, sha256 {file.digest}")
     if file.digest == SHA256 and not was_there:
         tell(f"{LICENCE} `dbtool cite` tells how to cite it.")
-    sys.stdout.write(f"{path}\n")
+    typer.echo(path)

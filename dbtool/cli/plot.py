@@ -1,6 +1,5 @@
 """The command that draws figures."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -197,4 +196,4 @@ def _print_queries(specs: "Sequence[FigureSpec]", request: "Request", db: str | 
         with reading(db) as database:
             request = checked(database, request)
     for spec in specs:
-        sys.stdout.write(filled_query(spec, request))
+        typer.echo(filled_query(spec, request), nl=False)

@@ -7,12 +7,13 @@ import itertools
 import multiprocessing
 import os
 import signal
-import sys
 import threading
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+import typer
 
 from dbtool.cli.completion import trainable_workloads
 from dbtool.cli.messages import tell
@@ -159,7 +160,7 @@ def write_files(
                 empty.append(made)
                 continue
             paths, gaps = made
-            sys.stdout.writelines(f"{path}\n" for path in paths)
+            typer.echo("\n".join(map(str, paths)))
             if gaps:
                 tell(gaps)
     reported = empty if job.skip_empty and len(empty) < len(job.specs) else empty[:-1]
@@ -189,7 +190,7 @@ def write_gallery(job: Job, folder: Path) -> None:
         if not drawn:
             raise NoDataError(missing[-1].reason)
         facts = release_facts(job.db, drawn)
-        sys.stdout.write(f"{write_page(folder, drawn, missing, facts)}\n")
+        typer.echo(write_page(folder, drawn, missing, facts))
     for each in missing:
         tell(f"left out: {each.reason}")
 

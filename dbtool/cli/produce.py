@@ -3,7 +3,6 @@
 import contextlib
 import importlib.util
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -151,6 +150,5 @@ def _interruptible() -> Iterator[None]:
     except KeyboardInterrupt:
         from dbtool.cli.main import INTERRUPTED
 
-        sys.stderr.write("dbtool: interrupted\n")
-        sys.stderr.flush()
+        typer.echo("dbtool: interrupted", err=True)
         os._exit(INTERRUPTED)

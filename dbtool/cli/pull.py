@@ -1,6 +1,5 @@
 """The command that takes a whole published release from a server."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -51,4 +50,4 @@ def command(
         f"{pulled.manifest.release}: {done}; read it with `--db {pulled.folder}`, or add it to "
         f"your own with `dbtool ingest {pulled.folder}`"
     )
-    sys.stdout.write(f"{pulled.folder}\n")
+    typer.echo(pulled.folder)

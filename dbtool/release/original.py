@@ -189,11 +189,8 @@ def _header(names: Sequence[str]) -> bytes:
 
 
 def _put(path: Path, contents: bytes) -> None:
-    try:
-        path.write_bytes(contents)
-    except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(contents)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(contents)
 
 
 def _json(value: Any) -> bytes:
