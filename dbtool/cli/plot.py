@@ -135,6 +135,7 @@ def command(
     width = plotting.checked_width(width)
     if data is None:
         formats = plotting.chosen_formats("format", output_format or DEFAULT_FORMAT, FORMATS)
+        formats.append("csv")
     else:
         formats = plotting.chosen_formats("kind of data", data, DATA_FORMATS)
     with reading(db) as database:
@@ -143,7 +144,7 @@ def command(
         if html is not None:
             plotting.write_gallery(job, html)
         else:
-            plotting.write_files(job, out or DEFAULT_FOLDER, formats, width, data=data is not None)
+            plotting.write_files(job, out or DEFAULT_FOLDER, formats, width)
 
 
 def _check_together(outputs: "Mapping[str, object]", details: "Mapping[str, object]") -> None:

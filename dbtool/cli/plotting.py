@@ -11,7 +11,7 @@ import threading
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from dbtool.figures.points import Points, Request
     from dbtool.figures.specs import FigureSpec
     from dbtool.store.database import Database
-
-    Work: TypeAlias = Callable[[Points, FigureSpec], list[Path]]
 
 Made = TypeVar("Made")
 
@@ -131,31 +129,23 @@ class Job:
     skip_empty: bool
 
 
-def write_files(
-    job: Job, folder: Path, formats: Sequence[str], width: float | None, *, data: bool
-) -> None:
-    """Writes each figure with its points, or its points alone, and prints the files' names.
+def write_files(job: Job, folder: Path, formats: Sequence[str], width: float | None) -> None:
+    """Writes each figure and its points, and prints the files' names.
 
     Args:
         job: the figures.
         folder: where the files go.
         formats: their kinds.
         width: of the pictures in inches; None: as wide as suits each.
-        data: whether the points are written alone.
 
     Raises:
         NoDataError: no figure has data, or one that was named has none.
         DbtoolError: the folder cannot be written to.
     """
-    from dbtool.figures.files import write_data, write_figure
-
-    if data:
-        work: Work = partial(write_data, folder=folder, formats=formats)
-    else:
-        work = partial(write_figure, folder=folder, formats=formats, width=width)
+    work = partial(_files_and_gaps, folder=folder, formats=formats, width=width)
     empty: list[NoDataError] = []
     with _writing(folder):
-        for _, made in _made(job, partial(_work_and_gaps, work=work)):
+        for _, made in _made(job, work):
             if isinstance(made, NoDataError):
                 empty.append(made)
                 continue
@@ -195,11 +185,13 @@ def write_gallery(job: Job, folder: Path) -> None:
         tell(f"left out: {each.reason}")
 
 
-def _work_and_gaps(points: Points, spec: FigureSpec, work: Work) -> tuple[list[Path], str]:
+def _files_and_gaps(points: Points, spec: FigureSpec, **options: Any) -> tuple[list[Path], str]:
     """The files of a figure, and a line that names its parts without data; "" if none."""
+    from dbtool.figures.files import write_figure
+
     missing = "; ".join(left_out_names(points.rows, points.left_out))
     gaps = f"{spec.name}: no data in release {points.release}: {missing}" if missing else ""
-    return work(points, spec), gaps
+    return write_figure(points, spec, **options), gaps
 
 
 def _made(

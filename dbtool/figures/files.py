@@ -12,6 +12,7 @@ from polars import selectors
 from dbtool import __version__
 from dbtool.core.files import write_whole
 from dbtool.figures.render import draw
+from dbtool.figures.specs import DATA_FORMATS
 from dbtool.figures.style import DOTS_PER_INCH, RC
 
 if TYPE_CHECKING:
@@ -31,41 +32,32 @@ def write_figure(
     formats: Sequence[str],
     width: float | None = None,
 ) -> list[Path]:
-    """Writes the figure in each format and the points as CSV; the same points give the same bytes.
+    """Writes a figure and its points in each format; the same points give the same bytes.
 
     Args:
         points: what the figure's query returned.
         spec: the figure.
         folder: where the files go; made where it is not there.
-        formats: of specs.FORMATS.
-        width: of the figure in inches; None: as wide as suits it.
+        formats: of specs.FORMATS for pictures, and of specs.DATA_FORMATS for the points alone. In
+            json, numbers that are not finite become null.
+        width: of the pictures in inches; None: as wide as suits the figure.
 
     Returns:
-        The files, the figure's first, the CSV last.
+        The files, one a format.
 
     Raises:
         OSError: the folder cannot be written to.
     """
-    figure = draw(points, spec, width)
-    contents = {name: saved(figure, points, spec, name) for name in formats}
-    return _written(folder, spec, contents | {"csv": points.csv().encode()})
-
-
-def write_data(
-    points: Points, spec: FigureSpec, folder: Path, formats: Sequence[str]
-) -> list[Path]:
-    """Writes the points alone; the same points give the same bytes.
-
-    Args:
-        points: what the figure's query returned.
-        spec: the figure.
-        folder: where the files go; made where it is not there.
-        formats: of specs.DATA_FORMATS. In json, numbers that are not finite become null.
-
-    Raises:
-        OSError: the folder cannot be written to.
-    """
-    return _written(folder, spec, {name: _data(points, name) for name in formats})
+    contents = {name: _data(points, name) for name in formats if name in DATA_FORMATS}
+    pictures = [name for name in formats if name not in contents]
+    if pictures:
+        figure = draw(points, spec, width)
+        contents |= {name: saved(figure, points, spec, name) for name in pictures}
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = {name: folder / f"{spec.name}.{name}" for name in formats}
+    for name, path in paths.items():
+        write_whole(path, contents[name])
+    return list(paths.values())
 
 
 def _data(points: Points, name: str) -> bytes:
@@ -77,14 +69,6 @@ def _data(points: Points, name: str) -> bytes:
     file = io.BytesIO()
     points.rows.write_parquet(file, compression="zstd")
     return file.getvalue()
-
-
-def _written(folder: Path, spec: FigureSpec, contents: Mapping[str, bytes]) -> list[Path]:
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = [folder / f"{spec.name}.{name}" for name in contents]
-    for path, content in zip(paths, contents.values(), strict=True):
-        write_whole(path, content)
-    return paths
 
 
 def saved(figure: Figure, points: Points, spec: FigureSpec, name: str) -> bytes:

@@ -10,7 +10,7 @@ from dbtool.figures.specs import find_figure
 
 def test_every_file_says_what_it_was_made_from(db, tmp_path):
     points = read_points(db, find_figure("1"), Request())
-    png, svg, pdf, _ = write_figure(points, find_figure("1"), tmp_path, ["png", "svg", "pdf"])
+    png, svg, pdf = write_figure(points, find_figure("1"), tmp_path, ["png", "svg", "pdf"])
     with Image.open(png) as image:
         assert image.info["SQL"] == points.sql
         assert image.info["Release"] == "made-up"

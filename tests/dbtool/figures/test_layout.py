@@ -12,7 +12,7 @@ from dbtool.figures.blocks import lines_of, width_of
 from dbtool.figures.files import write_figure
 from dbtool.figures.render import draw
 from dbtool.figures.scales import Size, Span, equal_octaves, set_scales
-from dbtool.figures.specs import FORMATS, find_figure
+from dbtool.figures.specs import DATA_FORMATS, FORMATS, find_figure
 from tests.dbtool.figures.made_points import FIGURE_OF, ROWS_OF, points_of, steps_rows
 
 KINDS = pytest.mark.parametrize("kind", ROWS_OF)
@@ -81,9 +81,9 @@ def test_a_figure_is_as_wide_as_asked_and_its_type_stays(kind):
 @KINDS
 def test_the_same_points_give_the_same_bytes(kind, tmp_path):
     points, spec = points_of(ROWS_OF[kind]), find_figure(FIGURE_OF[kind])
-    first = write_figure(points, spec, tmp_path / "a", FORMATS)
-    second = write_figure(points, spec, tmp_path / "b", FORMATS)
-    assert [path.name for path in first] == [f"{spec.name}.{n}" for n in (*FORMATS, "csv")]
+    formats = (*FORMATS, *DATA_FORMATS)
+    first, second = (write_figure(points, spec, tmp_path / name, formats) for name in "ab")
+    assert [path.name for path in first] == [f"{spec.name}.{name}" for name in formats]
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
     assert sorted((tmp_path / "a").iterdir()) == sorted(first)
 
