@@ -188,13 +188,3 @@ def test_wrong_plan_is_one_sentence(tmp_path: Path, call: Call) -> None:
     said = call("produce", "--plan", str(plan), "--dry-run", "--out", out).sentence(2)
     assert said.startswith(f'dbtool: the plan {plan}: sweep.0 knows no "trails"; ')
     assert not (tmp_path / "out").exists()
-
-
-def test_slice_of_a_plan_with_feasible_tells_the_way(tmp_path: Path, call: Call) -> None:
-    plan = tmp_path / "plan.toml"
-    plan.write_text(PLAN.replace("trials = 3", "feasible = 3"))
-    outcome = call("produce", "--plan", str(plan), "--slice", "1/2", "--out", str(tmp_path / "out"))
-    assert outcome.sentence(2) == (
-        "dbtool: feasible, which some presets have, needs the results of all slices; train the "
-        "slices with --feasible 0 or a plan without it, then repeat the command without --slice\n"
-    )

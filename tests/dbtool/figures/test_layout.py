@@ -88,11 +88,6 @@ def test_the_same_points_give_the_same_bytes(kind, tmp_path):
     assert sorted((tmp_path / "a").iterdir()) == sorted(first)
 
 
-def test_panels_lie_where_no_solver_s_last_digit_shows():
-    corners = [axes.get_position().get_points() for axes in figure_of("steps_to_result").axes]
-    assert all((points == points.round(6)).all() for points in corners)
-
-
 @pytest.mark.parametrize(
     ("kind", "words"),
     [("normalised", "FC 1024"), ("steps_to_result", "validation error < 0.01")],
