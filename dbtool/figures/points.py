@@ -11,6 +11,7 @@ import polars as pl
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.figures.gaps import what_fills
 from dbtool.store.questions import Question, listed
+from dbtool.store.statements import sql_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -191,7 +192,4 @@ def _literal(value: object) -> str:
         return "NULL"
     if isinstance(value, list):
         return f"[{', '.join(map(_literal, value))}]"
-    if isinstance(value, str):
-        escaped = value.replace("'", "''")
-        return f"'{escaped}'"
-    return repr(value)
+    return sql_text(value) if isinstance(value, str) else repr(value)

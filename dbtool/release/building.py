@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import filelock
 
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import make_folder
@@ -38,8 +39,13 @@ def building(target: Path) -> Iterator[Path]:
     make_folder(target.parent, "name another one with --out")
     try:
         _remove_abandoned(target.parent)
-        with _scratch(target.parent) as scratch:
-            made = scratch / target.name
+        with (
+            tempfile.TemporaryDirectory(
+                prefix=_PREFIX, dir=target.parent, ignore_cleanup_errors=True
+            ) as scratch,
+            _locked(scratch),
+        ):
+            made = Path(scratch, target.name)
             yield made
             _require_free(target)
             made.rename(target)
@@ -56,26 +62,13 @@ def _require_free(target: Path) -> None:
         raise UsageError(f"{target} is there already: name another one with --out or remove it")
 
 
-@contextlib.contextmanager
-def _scratch(parent: Path) -> Iterator[Path]:
-    """A new folder, which is gone after the block and which `_remove_abandoned` leaves alone."""
-    with tempfile.TemporaryDirectory(
-        prefix=_PREFIX, dir=parent, ignore_cleanup_errors=True
-    ) as scratch:
-        handle = os.open(scratch, os.O_RDONLY)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            yield Path(scratch)
-        finally:
-            os.close(handle)
-
-
 def _remove_abandoned(parent: Path) -> None:
     for left in parent.glob(f"{_PREFIX}*"):
-        with contextlib.suppress(OSError):
-            handle = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if left.is_dir() and not left.is_symlink():
+            with contextlib.suppress(OSError), _locked(left, timeout=0):
                 shutil.rmtree(left)
-            finally:
-                os.close(handle)
+
+
+def _locked(scratch: str | Path, timeout: float = -1) -> filelock.BaseFileLock:
+    """What a process holds while it works in a folder, so that others leave that alone."""
+    return filelock.FileLock(Path(scratch, ".lock"), timeout=timeout)
