@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import multiprocessing
 import os
 import signal
@@ -24,7 +23,7 @@ from dbtool.figures.specs import FIGURES, find_figure
 from dbtool.store.questions import known_release, workload_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from dbtool.figures.points import Points, Request
@@ -197,16 +196,28 @@ def _files_and_gaps(points: Points, spec: FigureSpec, **options: Any) -> tuple[l
 def _made(
     job: Job, work: Callable[[Points, FigureSpec], Made]
 ) -> Iterator[tuple[FigureSpec, Made | NoDataError]]:
+    """What work makes of each figure's points, in processes where that is worth it."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    if len(job.specs) < _FEWEST_FOR_PROCESSES or (cores or 1) < 2:
+        yield from _each(job, work)
+        return
+    with _pool(min(cores or 1, _MOST_PROCESSES)) as pool:
+        started = list(_each(job, lambda points, spec: pool.submit(work, points, spec)))
+        for spec, made in started:
+            yield spec, made.result() if isinstance(made, Future) else made
+
+
+def _each(
+    job: Job, work: Callable[[Points, FigureSpec], Made]
+) -> Iterator[tuple[FigureSpec, Made | NoDataError]]:
     """What work makes of each figure's points, in order, or why it has none."""
-
-    def read(spec: FigureSpec) -> Points | NoDataError:
+    for spec in job.specs:
         try:
-            return read_points(job.db, spec, job.request)
+            points = read_points(job.db, spec, job.request)
         except NoDataError as error:
-            return error
-
-    read_all = ((read(spec), spec) for spec in job.specs)
-    yield from zip(job.specs, in_order(work, read_all), strict=True)
+            yield spec, error
+        else:
+            yield spec, work(points, spec)
 
 
 @contextlib.contextmanager
@@ -219,32 +230,6 @@ def _writing(folder: Path) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or str(error)
         raise DbtoolError(f"cannot write to {str(folder)!r}: {reason}") from error
-
-
-def in_order(
-    work: Callable[[Points, FigureSpec], Made],
-    points: Iterable[tuple[Points | NoDataError, FigureSpec]],
-) -> Iterator[Made | NoDataError]:
-    """What work makes of each figure's points, in their order; an error stands for itself.
-
-    Args:
-        work: a function that can be sent to another process, as can what it returns.
-        points: a figure's points or why it has none; read one after the other in this process.
-    """
-    waiting = iter(points)
-    first = list(itertools.islice(waiting, _FEWEST_FOR_PROCESSES))
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    if len(first) < _FEWEST_FOR_PROCESSES or (cores or 1) < 2:
-        for held, spec in itertools.chain(first, waiting):
-            yield held if isinstance(held, NoDataError) else work(held, spec)
-        return
-    with _pool(min(cores or 1, _MOST_PROCESSES)) as pool:
-        made = [
-            held if isinstance(held, NoDataError) else pool.submit(work, held, spec)
-            for held, spec in itertools.chain(first, waiting)
-        ]
-        for each in made:
-            yield each.result() if isinstance(each, Future) else each
 
 
 @contextlib.contextmanager

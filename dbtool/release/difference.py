@@ -61,12 +61,7 @@ def differences(
         return Result(table_of(connection, query("differences", "diff"), {}))
 
 
-def only_release(db: Database) -> str:
-    """The release that questions to a database are about: the chosen one, or else its only one.
-
-    Raises:
-        UsageError: it holds several, and none was chosen.
-    """
+def _only_release(db: Database) -> str:
     if db.release is not None:
         return db.release
     held: list[str] = db.releases()["release"].to_list()
@@ -77,7 +72,7 @@ def only_release(db: Database) -> str:
 
 
 def _facts(db: Database, goal: Mapping[str, object]) -> pa.Table:
-    release = {"release": only_release(db)}
+    release = {"release": _only_release(db)}
     with db.cursor() as cursor:
         facts = table_of(cursor, query("facts", "diff"), release)
         # In one query with the facts, DuckDB 1.5 waits for itself for ever.
