@@ -1,19 +1,16 @@
 """Fixtures that every package's tests share."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
+from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from tests.support.archives import Replica
 
 _CORES_A_WORKER = 2
@@ -59,7 +56,7 @@ def _own_folders(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempP
 @pytest.fixture(scope="module")
 def replica(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Replica]:
+) -> Iterator["Replica"]:
     """The PLANS of a module as files, and imported from an archive in which they are mixed."""
     from tests.support.archives import open_replica
 

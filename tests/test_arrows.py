@@ -1,15 +1,10 @@
 """Imports run one way: from the command line down to the core; producers know that alone."""
 
-from __future__ import annotations
-
 import ast
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CHECKOUT = Path(__file__).parents[1]
 FEATURES = {"explorer", "figures", "analysis", "release", "sources"}

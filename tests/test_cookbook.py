@@ -1,7 +1,5 @@
 """docs/cookbook.md: every analysis is there, and what its commands say runs."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The commands and programs of docs/publishing.md and docs/remote.md, run as they are written."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The scripts of docs/ on documents whose tables and pictures are missing or out of date."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """docs/extending.md, carried out: its patches apply in order, and what they add trains."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """What an installation carries: the wheel's files and size, and that every version is pinned."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

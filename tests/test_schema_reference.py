@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import duckdb
 import pytest
 import schema_reference
 
 from dbtool.core.resources import schema_folder
 from dbtool.store.database import open_database
-from tests.support.made_up import curve, write_shard
+from tests.support.made_up import MadeTrial, curve, write_shard
 
 DOCS = Path(__file__).parents[1] / "docs"
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import duckdb
-
-    from tests.support.made_up import MadeTrial
 
 COLUMNS = """
 SELECT table_name, column_name, comment

@@ -1,7 +1,5 @@
 """docs/tour.py: what a page's commands print stands in it, and what they do not is found."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,20 +1,16 @@
 """A small database with known contents, and ways to run the command line on it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import Protocol
 
 import pytest
 
 from dbtool.cli.main import run
 from tests.support.made_up import curve, write_shard
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DIGITS = "digits/simple_cnn_base/sgd"
 LETTERS = "letters/fc_64_64/nesterov_momentum"

@@ -1,22 +1,16 @@
 """The commands that list: known rows of the small database."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.made_up import curve, write_shard
 
-from .conftest import DIGITS, LETTERS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from .conftest import Call
+from .conftest import DIGITS, LETTERS, Call
 
 
 def _rows(call: Call, *words: str) -> list[dict[str, Any]]:

@@ -1,18 +1,15 @@
 """What `dbtool cite` prints, against CITATION.cff."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
 from tests.support.made_up import write_release
 
-if TYPE_CHECKING:
-    from .conftest import Call
+from .conftest import Call
 
 CITATION = Path(__file__).parents[3] / "CITATION.cff"
 ALWAYS = ["shallue2019measuring", "lee2021understanding", "dbtool"]

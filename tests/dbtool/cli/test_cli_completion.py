@@ -1,13 +1,11 @@
 """What a shell is offered, asked as the shells' own completion scripts ask."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,9 +14,6 @@ from producers.workloads.registry import WORKLOADS
 from tests.support.made_up import curve, write_shard
 
 from .conftest import DIGITS, LETTERS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 DBTOOL = str(Path(sys.executable).with_name("dbtool"))
 HELD = [DIGITS, LETTERS]

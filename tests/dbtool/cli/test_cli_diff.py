@@ -1,26 +1,20 @@
 """`dbtool diff` of releases, against differences written down by hand."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
 import shutil
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.replica import plan_study, write_archive
 from tests.support.archives import imported
-from tests.support.made_up import curve, write_shard
+from tests.support.made_up import MadeTrial, curve, write_shard
 from tests.support.published import published, write_shards
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.made_up import MadeTrial
-
-    from .conftest import Call
+from .conftest import Call
 
 ONE, TWO, THREE = "a/b/one", "a/b/two", "a/b/three"
 HEADER = ["kind", "workload", "batch_size", "trial_id", "what", "a", "b"]

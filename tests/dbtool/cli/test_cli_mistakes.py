@@ -1,18 +1,13 @@
 """What a person does wrong: one sentence, the right exit code, nothing on standard output."""
 
-from __future__ import annotations
-
 import shlex
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from .conftest import Call
+from .conftest import Call
 
 OUT = ["--out", "TMP/new.csv"]
 RUNS = ["TMP/notes.csv", "--db", "TMP/new"]

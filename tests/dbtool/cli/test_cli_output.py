@@ -1,12 +1,11 @@
 """Rows in each format come back as the same values, whatever they are."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -19,10 +18,7 @@ from dbtool.cli.options import Format
 from dbtool.cli.output import print_rows
 from dbtool.store.questions import Question
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from .conftest import Call
+from .conftest import Call
 
 MIXED = """
 SELECT

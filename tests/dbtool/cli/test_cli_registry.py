@@ -1,13 +1,10 @@
 """Every command: listed cheaply, explained, with an example that its own parser takes."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import shlex
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 import typer.main
@@ -16,8 +13,7 @@ from dbtool import __version__
 from dbtool.cli.main import app
 from dbtool.cli.registry import COMMANDS
 
-if TYPE_CHECKING:
-    from .conftest import Call
+from .conftest import Call
 
 HEAVY = {"duckdb", "jax", "matplotlib", "numpy", "polars", "pyarrow", "rich"}
 

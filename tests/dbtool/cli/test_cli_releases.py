@@ -1,11 +1,9 @@
 """The commands that write releases and files: what they print, and how they exit."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import polars as pl
 
@@ -14,12 +12,7 @@ from tests.support.archives import HEADER, LINES, STUDY, small_study, write_fold
 from tests.support.made_up import curve, write_release, write_shard
 from tests.support.published import LICENCE
 
-from .conftest import DIGITS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from .conftest import Call
+from .conftest import DIGITS, Call
 
 BIBTEX = "@misc{made-up, title = {Made-up numbers}}\n"
 

@@ -1,22 +1,17 @@
 """`dbtool sql`: its queries, its parameters and what it cannot do."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dbtool.cli.sql import parse_parameters
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from .conftest import Call
+from .conftest import Call
 
 
 def test_query_from_the_words_a_file_and_standard_input(

@@ -1,7 +1,5 @@
 """On a real terminal: narrow tables, no binary rows, bars, Ctrl-C."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,9 +1,8 @@
 """What `dbtool workloads` knows without a release: published workloads, and settings."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,10 +10,7 @@ from producers.workloads.definition import CERTAINTIES
 from producers.workloads.registry import WORKLOADS
 from tests.support.made_up import curve, write_shard
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from .conftest import Call
+from .conftest import Call
 
 WORDS = ("workloads", "--catalog")
 SUBSET = "mnist_subsets/mnist_6875/simple_cnn_base/nesterov_momentum"

@@ -1,7 +1,5 @@
 """What works where the libraries that train are not installed, and what is told where they are."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tomllib

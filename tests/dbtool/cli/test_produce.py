@@ -1,13 +1,11 @@
 """`dbtool produce` as a user runs it: what it prints, writes and answers to wrong words."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal
 import subprocess
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -27,10 +25,7 @@ from tests.support.sweeps import (
 )
 from tests.support.terminal import run_on_terminal
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from .conftest import Call
+from .conftest import Call
 
 SMALL = (WORKLOAD, "--batch-sizes", str(BATCH_SIZE), "--trials", "2", "--steps", "3")
 ALL_SIZES = "1,2,4,8,16,32,64,128,256,512,1024,2048,4096,8192,16384,32768,55000"

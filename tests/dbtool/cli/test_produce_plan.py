@@ -1,8 +1,6 @@
 """`dbtool produce --plan` as a user runs it: whole releases, gone on with and shared out."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -21,10 +19,7 @@ from tests.support.sweeps import (
     statuses,
 )
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from .conftest import Call
+from .conftest import Call
 
 OTHER = "mnist/fc_128_128_128/sgd"
 OTHER_TRAINED = f"replaced/{DATA}/fc_128_128_128/sgd"

@@ -1,20 +1,13 @@
 """A small release with answers worked out by hand."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dbtool.store.database import open_database
+from dbtool.store.database import Database, open_database
 from tests.support.made_up import curve, write_shard
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from dbtool.store.database import Database
-
 
 CNN = "mnist/simple_cnn_base/nesterov_momentum"
 MEDIUM = "mnist/fc_128_128_128/sgd"

@@ -1,19 +1,13 @@
 """Points made up by hand, a few of every kind, with each kind of gap."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
 from dbtool.figures.points import Points, Request, as_points
-from dbtool.figures.specs import find_figure
+from dbtool.figures.specs import Kind, find_figure
 from producers.workloads.registry import WORKLOADS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from dbtool.figures.specs import Kind
 
 # A figure of each kind, whose words the points are drawn with.
 FIGURE_OF: dict[Kind, str] = {

@@ -1,8 +1,6 @@
 """Releases are added to each other, each shard once, and nothing where something clashes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +10,6 @@ from dbtool.release.add import Added, add_release
 from dbtool.release.verify import verify
 from tests.support.made_up import curve, write_shard
 from tests.support.published import bytes_of, published, write_shards
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

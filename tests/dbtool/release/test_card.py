@@ -1,10 +1,9 @@
 """What goes with the tables of a published release: Croissant, the card, the citation."""
 
-from __future__ import annotations
-
 import itertools
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -18,9 +17,6 @@ from dbtool.release.publish.columns import published_columns, table_path
 from dbtool.release.reduction import Reduction
 from tests.support.made_up import curve, write_shard
 from tests.support.published import OTHERS, SGD, published, write_shards
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BIBTEX = """@comment{nothing, title = {Not this}}
 @article{made-up,

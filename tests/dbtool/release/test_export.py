@@ -1,13 +1,12 @@
 """Exported files against the view, as other programs read them."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -23,9 +22,6 @@ from tests.replica import plan_study, write_archive
 from tests.support.archives import imported
 from tests.support.made_up import curve, write_shard
 from tests.support.published import VIEWS
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CNN = "mnist/simple_cnn_base/nesterov_momentum"
 PLANS = (

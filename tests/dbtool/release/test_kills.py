@@ -1,12 +1,10 @@
 """Commands that write releases are killed at any moment, interrupted, or run out of disk."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -21,9 +19,6 @@ from tests.support.kills import (
 )
 from tests.support.made_up import curve, write_shard
 from tests.support.published import LICENCE, bytes_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KILLS = 3
 

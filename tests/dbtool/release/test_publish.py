@@ -1,13 +1,12 @@
 """Published release folders: what is in them, the same bytes for the same release, reductions."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil
 import struct
 import subprocess
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import jsonschema
 import msgspec
@@ -41,9 +40,6 @@ from tests.support.published import (
     rows,
     write_shards,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SMALL = Reduction(every_loss_up_to=3, then_one_in=16, loss_bits=8)
 LOSS = "batch_cross_entropy_error"

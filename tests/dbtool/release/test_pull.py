@@ -1,13 +1,12 @@
 """Releases are downloaded whole from a server, whatever happens on the way."""
 
-from __future__ import annotations
-
 import random
 import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -17,17 +16,10 @@ from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.manifest import MANIFEST, ReleaseFile, encode_manifest, read_manifest
 from dbtool.release.pull import Pulled, pull
 from dbtool.release.verify import verify
-from tests.support.made_up import curve, write_shard
+from tests.support.made_up import MadeTrial, curve, write_shard
 from tests.support.proxies import without_proxies
 from tests.support.published import bytes_of, everything, published, write_shards
-from tests.support.release_server import serving_release
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.support.made_up import MadeTrial
-    from tests.support.release_server import ReleaseServer
+from tests.support.release_server import ReleaseServer, serving_release
 
 QUICK = RetryPolicy(most=2, timeout=5.0, first_wait=0.0)
 KILLS = 3

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import duckdb
+import pytest
 
 from dbtool.store.database import open_database
 from tests.support.made_up import curve, write_shard
 from tests.support.published import VIEWS, published, write_shards
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
 
 QUERIES = (
     *(f"FROM {view}" for view in (*VIEWS, "evaluations")),

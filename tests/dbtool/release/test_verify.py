@@ -1,12 +1,11 @@
 """What `dbtool verify` finds: any flipped byte, any row or file that does not belong."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil
 import socket
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -34,9 +33,6 @@ from tests.support.published import (
     rewrite,
     write_shards,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FLIPS = 12
 SAMPLE: Any = (0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5, 0.3]))

@@ -1,20 +1,13 @@
 """A page of a figure whose names try to break out of the page."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import polars as pl
 import pytest
 
 from dbtool.figures.gallery.page import Missing, ReleaseFacts, drawn_of, write_page
-from dbtool.figures.points import Request, as_points
+from dbtool.figures.points import Points, Request, as_points
 from dbtool.figures.specs import find_figure
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from dbtool.figures.points import Points
 
 NASTY = """<script>document.title='x'</script>/"><img src=x onerror=alert(1)>/$x&amp;'"""
 ROWS = 250
