@@ -75,6 +75,7 @@ def test_metadata_with_any_value(key: str, value: Any) -> None:
 @example(b"step\n1\n\n2\n")
 @example(b'step,"a,b"\n1,2\n')
 @example(b"step\r1\r")
+@example(b"\n\x00")
 def test_measurements_of_any_bytes(body: bytes) -> None:
     check_alone_and_together([LINES.encode(), body, body])
 

@@ -79,11 +79,11 @@ def parse_measurements(texts: Iterable[Text]) -> Measurements:
     found = Measurements(pa.table(keys))
     by_header: dict[bytes, list[Text]] = {}
     for text in texts:
-        header = text.body.partition(b"\n")[0] if text.body.strip() else b""
-        by_header.setdefault(header, []).append(text)
-    for text in by_header.pop(b"", ()):
-        found.oddities["empty files"] += 1
-        found.sound.add(text.trial_id)
+        if text.body.strip():
+            by_header.setdefault(text.body.partition(b"\n")[0], []).append(text)
+        else:
+            found.oddities["empty files"] += 1
+            found.sound.add(text.trial_id)
     tables = [found.table]
     for header, group in by_header.items():
         try:
