@@ -109,16 +109,30 @@ def steps_to_result(
     Raises:
         UsageError: a name is not there, or a workload has no goal of its own for the metric.
     """
-    require_goal(goal)
     chosen = _counted(db, workload, batch_size, metric, trials, release)
-    goals = listed("goals", workloads=chosen["workloads"], release=chosen["release"])
-    for name, own_metric, own_goal in db.result(goals):
-        if goal is None and (own_goal is None or metric not in {None, own_metric}):
-            raise UsageError(
-                f"workload {name!r} has no goal of its own for {metric or own_metric}; give one "
-                "(`--goal X`, or goal=X in Python)"
-            )
+    _require_goals(db, chosen, goal)
     return Question(query("steps"), chosen | {"goal": goal}, measurements=True)
+
+
+def crossings(
+    db: Database,
+    workload: Patterns,
+    *,
+    goal: float | None,
+    metric: str | None,
+    batch_size: Numbers,
+    release: str | None,
+) -> Question:
+    """When the trials of workloads passed a goal, a row a trial.
+
+    Raises:
+        UsageError: a name is not there, or a workload has no goal of its own for the metric.
+    """
+    chosen = _chosen(db, workload, batch_size, release)
+    require_metric(db, metric)
+    chosen |= {"metric": metric}
+    _require_goals(db, chosen, goal)
+    return Question(query("crossings"), chosen | {"goal": goal}, measurements=True)
 
 
 def best(
@@ -200,6 +214,19 @@ def require_metric(db: Database, metric: str | None) -> None:
     held = [name for (name,) in db.result(listed("held_metrics"))]
     if metric not in held:
         raise unknown("metric", metric, held, "dbtool sql 'DESCRIBE measurements'")
+
+
+def _require_goals(db: Database, chosen: Mapping[str, Any], goal: float | None) -> None:
+    """Refuses a goal that is none, and none where workloads have none for the metric."""
+    require_goal(goal)
+    metric = chosen["metric"]
+    goals = listed("goals", workloads=chosen["workloads"], release=chosen["release"])
+    for name, own_metric, own_goal in db.result(goals):
+        if goal is None and (own_goal is None or metric not in {None, own_metric}):
+            raise UsageError(
+                f"workload {name!r} has no goal of its own for {metric or own_metric}; give one "
+                "(`--goal X`, or goal=X in Python)"
+            )
 
 
 def _chosen(

@@ -20,7 +20,6 @@ TRAINING = {
     "orbax-checkpoint": "orbax",
     "pillow": None,
     "protobuf": "google.protobuf",
-    "scipy": "scipy",
     "sentencepiece": "sentencepiece",
 }
 WITHOUT = """

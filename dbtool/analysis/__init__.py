@@ -1,0 +1,1 @@
+"""How far larger batches help, and how sure that is."""

@@ -1,0 +1,84 @@
+"""The best of k trials of a search, from n trials that were run.
+
+Steps to result are a minimum over a search, so they fall with the number of trials: only equal
+numbers compare. Trials that never reached the goal are infinite, not missing.
+
+Trials of quasi-random searches are not independent; they cover the space more evenly than the
+formulas here assume, so that their intervals are on the safe side more often than not.
+"""
+
+from __future__ import annotations
+
+import math
+
+from scipy.stats import binom
+
+_ROUNDING = 1e-12  # 1 - 9/10 is a little less than 1/10 in floating point
+
+
+def chance_above(rank: int, trials: int, k: int) -> float:
+    """The chance that the best of k of n trials, drawn without replacement, is above the rank-th.
+
+    All k come from the n - rank above it: C(n - rank, k) / C(n, k). It is exact, unlike averages
+    over resamples, and unlike those with replacement it does not shrink the spread (Dodge et al.
+    2021, arXiv 2010.03446, section 3).
+
+    Args:
+        rank: from 1, the best, to n.
+        trials: n.
+        k: at most n.
+
+    Example:
+        >>> chance_above(1, trials=4, k=2)
+        0.5
+    """
+    return math.comb(trials - rank, k) / math.comb(trials, k)
+
+
+def rank_of_quantile(quantile: float, trials: int, k: int) -> int:
+    """Which of n sorted trials is a quantile of the best of k of them.
+
+    The first whose chance of not being above the best of k is the quantile or more.
+
+    Args:
+        quantile: between 0 and 1.
+        trials: n.
+        k: at most n.
+
+    Example:
+        >>> [rank_of_quantile(0.5, trials=100, k=k) for k in (100, 50, 10, 1)]
+        [1, 1, 7, 50]
+    """
+    return next(
+        rank
+        for rank in range(1, trials - k + 2)
+        if 1 - chance_above(rank, trials, k) > quantile - _ROUNDING or rank == trials - k + 1
+    )
+
+
+def ranks_around_median(trials: int, k: int, level: float) -> tuple[int | None, int | None]:
+    """Between which of n sorted trials the median of the best of k lies, for any distribution.
+
+    The median of the best of k independent trials is the p-quantile of one, p = 1 - 2^(-1/k); how
+    many of n lie below it is binomial, so that order statistics bound it whatever the distribution
+    (as Lourie et al. 2023, arXiv 2311.09480, section 4, with bands for all k at once).
+
+    Args:
+        trials: n.
+        k: how many trials a search has.
+        level: the chance that the two contain it, at least.
+
+    Returns:
+        The ranks, None for the one that n trials are too few for: none bounds the median of the
+        best of as many trials as there are from below.
+
+    Example:
+        >>> ranks_around_median(100, k=10, level=0.95)
+        (2, 13)
+        >>> ranks_around_median(100, k=100, level=0.95)
+        (None, 4)
+    """
+    below = binom(trials, -math.expm1(-math.log(2) / k))
+    tail = (1 - level) / 2
+    low, high = int(below.ppf(tail)), int(below.ppf(1 - tail)) + 1
+    return low or None, high if high <= trials else None

@@ -1,0 +1,175 @@
+"""Regression of values that are known to lie in an interval, by maximum likelihood."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import log_ndtr
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+_ITERATIONS = 60
+_HALVINGS = 12
+_CONVERGED = 1e-9
+_LOG_ROOT_2_PI = 0.5 * np.log(2 * np.pi)
+# Keeps the Newton steps of a flat likelihood, as of one observation, finite.
+_RIDGE = 1e-9
+
+
+@dataclass(frozen=True)
+class Fits:
+    """Regressions that were fitted to the same observations.
+
+    Attributes:
+        log_likelihood: [fits] the most that each reaches.
+        coefficients: [fits, terms].
+        scale: [fits] the standard deviation about the line.
+    """
+
+    log_likelihood: Floats
+    coefficients: Floats
+    scale: Floats
+
+
+def fit_intervals(
+    lower: Floats, upper: Floats, offsets: Floats, terms: Floats, least_scale: float
+) -> Fits:
+    """Fits value = offset + terms @ coefficients + scale * normal noise, many at a time.
+
+    The likelihood is that of Tobin's regression with an interval for each observation, in the
+    parameters 1/scale and coefficients/scale, in which it is concave (Olsen 1978, Econometrica 46),
+    so that Newton's method finds the one maximum.
+
+    Args:
+        lower: [observations] the least that each value may be; -inf where that is not known.
+        upper: [observations] the most; equal to `lower` where the value itself is known, inf where
+            there is no bound.
+        offsets: [fits, observations].
+        terms: [fits, observations, terms].
+        least_scale: the least standard deviation, more than 0: what the values are known to vary
+            by. Without it intervals that a line passes through would all be certain.
+    """
+    problem = _Problem(lower - offsets, upper - offsets, terms, lower == upper)
+    start = problem.start(least_scale)
+    return problem.solve(start, 1 / least_scale)
+
+
+class _Problem:
+    def __init__(
+        self, lower: Floats, upper: Floats, terms: Floats, is_point: NDArray[np.bool_]
+    ) -> None:
+        self._lower, self._upper, self._terms = lower, upper, terms
+        self._is_point = np.broadcast_to(is_point, lower.shape)
+        # Bounds that are infinite have no weight; any number may stand for them.
+        self._has_lower, self._has_upper = np.isfinite(lower), np.isfinite(upper)
+        count = terms.shape[2]
+        self._d_lower = np.concatenate([self._lower[..., None], -terms], axis=2)
+        self._d_lower[~self._has_lower] = 0
+        self._d_upper = np.concatenate([self._upper[..., None], -terms], axis=2)
+        self._d_upper[~self._has_upper] = 0
+        self._count = count
+
+    def start(self, least_scale: float) -> Floats:
+        """Least squares through the middles of the intervals: [fits, 1 + terms] parameters."""
+        low = np.where(self._has_lower, self._lower, self._upper)
+        high = np.where(self._has_upper, self._upper, self._lower)
+        middle = (low + high) / 2
+        gram = np.einsum("fop,foq->fpq", self._terms, self._terms)
+        gram += _RIDGE * np.eye(self._count)
+        right = np.einsum("fop,fo->fp", self._terms, middle)
+        coefficients = np.linalg.solve(gram, right[..., None])[..., 0]
+        residual = middle - np.einsum("fop,fp->fo", self._terms, coefficients)
+        scale = np.maximum(np.sqrt((residual**2).mean(axis=1)), 2 * least_scale)
+        return np.concatenate([1 / scale[:, None], coefficients / scale[:, None]], axis=1)
+
+    def solve(self, parameters: Floats, most: float) -> Fits:
+        """Newton's method with halved steps; 1/scale stays at or below `most`."""
+        value, gradient, hessian = self._derivatives(parameters)
+        active = np.ones(len(parameters), bool)
+        for _ in range(_ITERATIONS):
+            step = self._step(parameters, gradient, hessian, most)
+            moved: Floats = parameters.copy()
+            todo = active.copy()
+            length = np.ones(len(parameters))
+            for _ in range(_HALVINGS):
+                trial = parameters + length[:, None] * step
+                trial[:, 0] = np.clip(trial[:, 0], parameters[:, 0] / 10, most)
+                better = todo & (self._value(trial) >= value)
+                moved[better] = trial[better]
+                todo &= ~better
+                if not todo.any():
+                    break
+                length[todo] /= 2
+            before, parameters = value, moved
+            value, gradient, hessian = self._derivatives(parameters)
+            active = value - before > _CONVERGED
+            if not active.any():
+                break
+        scale = 1 / parameters[:, 0]
+        return Fits(value, parameters[:, 1:] * scale[:, None], scale)
+
+    def _step(self, parameters: Floats, gradient: Floats, hessian: Floats, most: float) -> Floats:
+        """Newton's step; where 1/scale is at its most and would grow, of the others alone."""
+        held = (parameters[:, 0] >= most) & (gradient[:, 0] > 0)
+        curvature, slope = -hessian, gradient.copy()
+        curvature[held, 0, :] = curvature[held, :, 0] = 0
+        curvature[held, 0, 0] = 1
+        slope[held, 0] = 0
+        diagonal = np.einsum("fpp->fp", curvature)
+        diagonal += _RIDGE * (1 + diagonal)
+        return np.asarray(np.linalg.solve(curvature, slope[..., None])[..., 0], float)
+
+    def _scores(self, parameters: Floats) -> tuple[Floats, Floats, Floats]:
+        """The standardised bounds, and the logarithm of the probability between them."""
+        low = np.einsum("fop,fp->fo", self._d_lower, parameters)
+        high = np.einsum("fop,fp->fo", self._d_upper, parameters)
+        # Between two bounds far out on the right the same mass lies as on the left.
+        flip = self._has_lower & (low > 0)
+        first = np.where(flip, -low, np.where(self._has_upper, high, np.inf))
+        second = np.where(
+            flip,
+            np.where(self._has_upper, -high, -np.inf),
+            np.where(self._has_lower, low, -np.inf),
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            most, least = log_ndtr(first), log_ndtr(second)
+            between = most + np.log1p(-np.exp(np.minimum(least - most, 0)))
+        point = np.log(parameters[:, :1]) - low**2 / 2 - _LOG_ROOT_2_PI
+        return low, high, np.where(self._is_point, point, between)
+
+    def _value(self, parameters: Floats) -> Floats:
+        total = self._scores(parameters)[2].sum(axis=1)
+        return np.where(np.isfinite(total), total, -np.inf)
+
+    def _derivatives(self, parameters: Floats) -> tuple[Floats, Floats, Floats]:
+        low, high, logs = self._scores(parameters)
+        inside = ~self._is_point
+
+        def ratio(score: Floats, has_bound: NDArray[np.bool_]) -> Floats:
+            exponent = -(score**2) / 2 - _LOG_ROOT_2_PI - np.where(np.isfinite(logs), logs, 0)
+            with np.errstate(over="ignore"):
+                return np.where(inside & has_bound, np.exp(np.minimum(exponent, 600)), 0)
+
+        g_high, g_low = ratio(high, self._has_upper), -ratio(low, self._has_lower)
+        h_high = -high * g_high - g_high**2
+        h_low = -low * g_low - g_low**2
+        h_both = -g_high * g_low
+        # Of a point: log(1/scale) - score^2 / 2.
+        g_high = np.where(inside, g_high, -low)
+        h_high = np.where(inside, h_high, -1.0)
+        d_high, d_low = self._d_upper, self._d_lower
+        gradient = np.einsum("fo,fop->fp", g_high, d_high) + np.einsum("fo,fop->fp", g_low, d_low)
+        hessian = np.einsum("fo,fop,foq->fpq", h_high, d_high, d_high)
+        hessian += np.einsum("fo,fop,foq->fpq", h_low, d_low, d_low)
+        cross = np.einsum("fo,fop,foq->fpq", h_both, d_high, d_low)
+        hessian += cross + np.swapaxes(cross, 1, 2)
+        points = self._is_point.sum(axis=1)
+        gradient[:, 0] += points / parameters[:, 0]
+        hessian[:, 0, 0] -= points / parameters[:, 0] ** 2
+        value = np.where(np.isfinite(logs), logs, -1e300).sum(axis=1)
+        return value, gradient, hessian

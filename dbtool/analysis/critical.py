@@ -1,0 +1,295 @@
+"""The critical batch size: where larger batches stop paying for themselves.
+
+Steps to result fall with the batch size B as S(B) = Smin (1 + Bc / B) (McCandlish et al. 2018,
+arXiv 1812.06162, equation 2.11 and appendix D): in inverse proportion while B is far below Bc, not
+at all far above it. Two definitions stand on this hyperbola.
+
+- `tradeoff`: Bc = Emin / Smin itself, at which a run takes twice the fewest steps and twice the
+  fewest examples.
+- `overhead`: the batch size whose steps exceed linear scaling from a batch size B0 by a share o
+  (Zhang et al. 2024, arXiv 2410.21676, section 3.1: 20 % from 256), which is
+  (1 + o) B0 + o Bc; with log S = log(a + b / B) this is b / (5 a) + 1.2 B0.
+
+Workloads need not follow the hyperbola: those of the noisy quadratic model bend more sharply. So
+intervals are those of the curves S(B) = Smin (1 + (Bc / B)^p)^(1/p), which have the same two ends
+and the hyperbola among them, over all bends p that the measurements allow. The value itself is the
+hyperbola's, unless they do not allow that.
+
+The quotient of the fewest examples to the fewest steps that were measured is no estimate: it is far
+from Bc wherever the measured batch sizes do not reach far to both sides of it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from scipy.stats import f as f_distribution
+
+from dbtool.analysis.censored import fit_intervals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dbtool.analysis.censored import Fits, Floats
+
+Verdict = Literal["identified", "lower_bound", "upper_bound", "not_identified"]
+LEAST_SCALE = 0.03
+"""Steps of a search are taken to vary by so much of themselves at least, from seed to seed."""
+FEWEST_REACHED = 3
+"""As many batch sizes have to reach the goal for a fit."""
+_POINTS_A_FACTOR = 16  # of the grid, for each factor of e
+# Bends from a slow one to a sharp one, evenly in their logarithm; the hyperbola's is among them.
+_BENDS = tuple(2.0 ** (quarter / 4) for quarter in range(-3, 7))
+_BEYOND = 1000.0  # how far the grid goes beyond the batch sizes that were measured
+
+
+@dataclass(frozen=True)
+class StepsAt:
+    """What is known of the steps to result at a batch size.
+
+    Attributes:
+        batch_size: examples a step.
+        lower: steps that were not enough; equal to `upper` where the number itself is known.
+        upper: steps that were; inf where no trial reached the goal.
+    """
+
+    batch_size: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A quantity, with what is known of it.
+
+    Attributes:
+        value: the likeliest value; None unless it is identified.
+        low: lower end of the interval; 0 where there is none.
+        high: upper end; inf where there is none.
+        verdict: `identified`; `lower_bound` or `upper_bound` where one end alone is known;
+            `not_identified` where neither is.
+    """
+
+    value: float | None
+    low: float
+    high: float
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """The critical batch sizes that the measurements allow for curves of one bend.
+
+    Attributes:
+        bend: p.
+        low: the least Bc; 0 where there is none.
+        high: the largest; inf where there is none.
+    """
+
+    bend: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Curve:
+    """S(B) = steps (1 + (critical / B)^bend)^(1 / bend), fitted.
+
+    Attributes:
+        steps: the fewest that any batch size needs, Smin.
+        critical: Bc, likeliest where all are likely.
+        bend: p; 1 for the hyperbola.
+        allowed: what else the measurements allow, for each bend at which they allow anything.
+        scale: standard deviation of the logarithm of steps about the curve.
+        hyperbola_likelihood: the logarithm of the likelihood of the hyperbola.
+        reached: the least and the largest batch size that reached the goal.
+    """
+
+    steps: float
+    critical: float
+    bend: float
+    allowed: Sequence[Allowed]
+    scale: float
+    hyperbola_likelihood: float
+    reached: tuple[float, float]
+
+    @property
+    def tradeoff(self) -> Estimate:
+        """Bc."""
+        return self._estimate(lambda _, critical: critical)
+
+    def overhead(self, share: float, start: float) -> Estimate:
+        """The batch size whose steps exceed linear scaling from another one by a share.
+
+        That is B^p = (1 + o)^p (B0^p + Bc^p) - Bc^p.
+
+        Args:
+            share: o, for instance 0.2.
+            start: B0.
+        """
+
+        def at(bend: float, critical: float) -> float:
+            # In units of Bc, whose power may be too large a number.
+            power: float = (1 + share) ** bend * ((start / critical) ** bend + 1) - 1
+            exceeding: float = critical * power ** (1 / bend)
+            return exceeding
+
+        return self._estimate(at)
+
+    def perfect_to(self, share: float) -> Estimate:
+        """The batch size up to which examples exceed the fewest by no more than a share."""
+        return self._estimate(lambda bend, critical: critical * _ratio(bend, share))
+
+    def useful_to(self, share: float) -> Estimate:
+        """The batch size from which on steps exceed the fewest by no more than a share."""
+        return self._estimate(lambda bend, critical: critical / _ratio(bend, share))
+
+    def _estimate(self, quantity: Callable[[float, float], float]) -> Estimate:
+        """A batch size that rises with Bc, with what is known of it.
+
+        Without measurements on both sides of it, its value rests on the curve's form alone.
+
+        Args:
+            quantity: it, from the bend and from Bc.
+        """
+        value = quantity(self.bend, self.critical)
+        low = min(quantity(each.bend, each.low) if each.low else 0.0 for each in self.allowed)
+        high = max(
+            quantity(each.bend, each.high) if math.isfinite(each.high) else math.inf
+            for each in self.allowed
+        )
+        least, most = self.reached
+        has_low = low > 0 and least < value
+        has_high = math.isfinite(high) and value < most
+        if has_low and has_high:
+            return Estimate(value, low, high, "identified")
+        if has_low:
+            return Estimate(None, low, math.inf, "lower_bound")
+        if has_high:
+            return Estimate(None, 0.0, high, "upper_bound")
+        return Estimate(None, 0.0, math.inf, "not_identified")
+
+
+def fit_curve(steps: Sequence[StepsAt], *, level: float) -> Curve | None:
+    """Fits a curve by interval likelihood; None where too few batch sizes reached the goal.
+
+    Noise of the logarithm of steps is taken to be normal, of one unknown standard deviation, which
+    also holds what the curve misses. Intervals are those of the profile likelihood, with the F
+    distribution's correction for few batch sizes (`profile_bound`).
+
+    Args:
+        steps: at least one.
+        level: of the intervals, for instance 0.95.
+    """
+    sizes, lower, upper = observations(steps)
+    reached = np.isfinite(upper)
+    if reached.sum() < FEWEST_REACHED:
+        return None
+
+    def fitted(critical: Floats, bend: float) -> Fits:
+        offsets = np.logaddexp(0, bend * np.log(critical[:, None] / sizes)) / bend
+        return fit_intervals(lower, upper, offsets, np.ones((*offsets.shape, 1)), LEAST_SCALE)
+
+    grid = _grid(sizes)
+    profiles = {bend: fitted(grid, bend).log_likelihood for bend in _BENDS}
+    bound = profile_bound(int(reached.sum()), 3, level)
+    floor = max(profile.max() for profile in profiles.values()) - bound
+    allowed = {bend: profile for bend, profile in profiles.items() if profile.max() >= floor}
+    bend = 1.0 if 1.0 in allowed else max(allowed, key=lambda each: allowed[each].max())
+    critical = math.exp(peak(np.log(grid), profiles[bend]))
+    best = fitted(np.array([critical]), bend)
+    return Curve(
+        steps=math.exp(best.coefficients[0, 0]),
+        critical=critical,
+        bend=bend,
+        allowed=[
+            Allowed(each, *map(math.exp, closed_interval(np.log(grid), profile, floor)))
+            for each, profile in allowed.items()
+        ],
+        scale=float(best.scale[0]),
+        hyperbola_likelihood=float(profiles[1.0].max()),
+        reached=(float(sizes[reached].min()), float(sizes[reached].max())),
+    )
+
+
+def _ratio(bend: float, share: float) -> float:
+    """B / Bc where B S(B) is more than the fewest examples by a share."""
+    ratio: float = ((1 + share) ** bend - 1) ** (1 / bend)
+    return ratio
+
+
+def observations(steps: Sequence[StepsAt]) -> tuple[Floats, Floats, Floats]:
+    """Batch sizes, and the logarithms of the bounds of their steps, each [observations]."""
+    sizes = np.array([each.batch_size for each in steps], float)
+    with np.errstate(divide="ignore"):
+        lower = np.log(np.array([each.lower for each in steps], float))
+        upper = np.log(np.array([each.upper for each in steps], float))
+    return sizes, lower, upper
+
+
+def profile_bound(reached: int, curve: int, level: float) -> float:
+    """How far the log likelihood may lie below its maximum within an interval.
+
+    n / 2 log(1 + F / (n - p)), F being the quantile of the F distribution with 1 and n - p degrees
+    of freedom: for normal noise of unknown scale the interval is then exact, where half a quantile
+    of chi-squared is too short for few observations.
+
+    Args:
+        reached: n, the observations that are not mere bounds.
+        curve: p, the curve's parameters.
+        level: of the interval.
+
+    Returns:
+        inf where there are no more observations than parameters.
+    """
+    freedom = reached - curve
+    if freedom < 1:
+        return math.inf
+    return reached / 2 * math.log1p(f_distribution.ppf(level, 1, freedom) / freedom)
+
+
+def closed_interval(grid: Floats, log_likelihood: Floats, floor: float) -> tuple[float, float]:
+    """Where a profile lies above a floor; infinite on the side on which it never falls below.
+
+    Args:
+        grid: [points], rising.
+        log_likelihood: [points], of which one at least is above.
+        floor: the maximum, less `profile_bound`.
+    """
+    above = log_likelihood - floor
+    inside = np.flatnonzero(above >= 0)
+    first, last = int(inside[0]), int(inside[-1])
+
+    def crossing(out: int, within: int) -> float:
+        share = above[within] / (above[within] - above[out])
+        return float(grid[within] + share * (grid[out] - grid[within]))
+
+    low = crossing(first - 1, first) if first > 0 else -math.inf
+    high = crossing(last + 1, last) if last < len(grid) - 1 else math.inf
+    return low, high
+
+
+def peak(grid: Floats, values: Floats) -> float:
+    """Where the parabola through the highest of some values and its neighbours is highest.
+
+    Args:
+        grid: [points], evenly spaced.
+        values: [points].
+    """
+    middle = int(values.argmax())
+    if not 0 < middle < len(grid) - 1:
+        return float(grid[middle])
+    left, top, right = values[middle - 1 : middle + 2]
+    bend = left - 2 * top + right
+    shift = (left - right) / (2 * bend) if bend < 0 else 0.0
+    return float(grid[middle] + shift * (grid[1] - grid[0]))
+
+
+def _grid(sizes: Floats) -> Floats:
+    """Batch sizes at which the likelihood is looked at, evenly in their logarithm."""
+    least, most = sizes.min() / _BEYOND, sizes.max() * _BEYOND
+    points = round(_POINTS_A_FACTOR * math.log(most / least))
+    return np.geomspace(least, most, points)

@@ -1,0 +1,190 @@
+"""Which learning rate belongs to which batch size.
+
+Three laws of the best learning rate are compared, each with one free factor or two:
+
+- `power`: proportional to B^p. p = 1 is the linear rule, p = 1/2 the rule of the square root
+  (Shallue et al. 2018, section 4.7, which finds neither to hold in general).
+- `saturating`: proportional to 1 / (1 + Bn / B), linear and then flat, Bn being the noise scale
+  (McCandlish et al. 2018, arXiv 1812.06162, equation 2.10).
+- `surge`: proportional to 1 / (sqrt(Bn / B) + sqrt(B / Bn)), rising and then falling (Li et al.
+  2024, arXiv 2405.14578, theorem 2, for Adam and other optimizers of the sign's kind).
+
+What is known of the best learning rate at a batch size is the range of the trials that came nearly
+as far as the best: the single best one is mostly luck.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from dbtool.analysis.censored import fit_intervals
+from dbtool.analysis.critical import closed_interval, peak, profile_bound
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dbtool.analysis.censored import Floats
+    from dbtool.analysis.searches import Search
+
+Law = Literal["power", "saturating", "surge"]
+Rate = Literal["learning_rate", "effective_learning_rate"]
+
+NEARLY = 1.25
+"""Trials that took up to so many times the fewest steps count among the best."""
+FEWEST_BATCH_SIZES = 4
+_OUTER = 0.1  # of the searched range, on each side: what is best there may lie beyond it
+_LEAST_SCALE = 0.05
+_GRID = 181
+_PARAMETERS: dict[Law, int] = {"power": 3, "saturating": 3, "surge": 3}
+
+
+@dataclass(frozen=True)
+class BestRate:
+    """What a search tells of the best learning rate.
+
+    Attributes:
+        batch_size: examples a step.
+        low: the least of the trials that came nearly as far as the best; 0 where it lies in the
+            outer tenth of the searched range.
+        high: the largest of them; inf likewise.
+        best: of the trial that took the fewest steps.
+        trials: how many came nearly as far.
+    """
+
+    batch_size: float
+    low: float
+    high: float
+    best: float
+    trials: int
+
+
+@dataclass(frozen=True)
+class RateLaw:
+    """How the best learning rate moves with the batch size.
+
+    Attributes:
+        weights: of the laws, adding up to 1, from their likelihoods: all have as many parameters.
+        law: the one of most weight.
+        parameter: its exponent p or its batch size Bn.
+        low: lower end of the interval of that; -inf or 0 where there is none.
+        high: upper end; inf where there is none.
+        factor: the learning rate at batch size B is this times `shape`.
+    """
+
+    weights: Mapping[Law, float]
+    law: Law
+    parameter: float
+    low: float
+    high: float
+    factor: float
+
+    def at(self, batch_size: float) -> float:
+        """The learning rate that the law gives for a batch size."""
+        shape = _log_shape(self.law, np.array([self.parameter]), np.array([batch_size]))
+        return self.factor * math.exp(shape[0, 0])
+
+
+def best_rate(search: Search, rate: Rate) -> BestRate | None:
+    """The range of the best learning rates of a search; None where no trial reached the goal.
+
+    Args:
+        search: the trials.
+        rate: the learning rate, or that divided by 1 - momentum.
+    """
+    fewest = search.steps.min()
+    rates = _rates(search, rate)
+    near = search.after <= NEARLY * fewest
+    near &= np.isfinite(search.steps) & np.isfinite(rates)
+    if not near.any():
+        return None
+    low, high = float(rates[near].min()), float(rates[near].max())
+    start, end = _searched(search)
+    outer = (math.log(end / start) if end > start > 0 else 0.0) * _OUTER
+    plain = search.learning_rate[near]
+    return BestRate(
+        batch_size=search.batch_size,
+        low=0.0 if outer and plain.min() <= start * math.exp(outer) else low,
+        high=math.inf if outer and plain.max() >= end / math.exp(outer) else high,
+        best=float(rates[np.argmin(np.where(np.isfinite(rates), search.steps, math.inf))]),
+        trials=int(near.sum()),
+    )
+
+
+def fit_laws(rates: Sequence[BestRate], *, level: float) -> RateLaw | None:
+    """Fits the laws by interval likelihood; None where too few batch sizes bound the rate.
+
+    Args:
+        rates: of the batch sizes.
+        level: of the parameter's interval, for instance 0.95.
+    """
+    bounded = [each for each in rates if each.low > 0 or math.isfinite(each.high)]
+    closed = sum(each.low > 0 and math.isfinite(each.high) for each in bounded)
+    if closed < FEWEST_BATCH_SIZES:
+        return None
+    sizes = np.array([each.batch_size for each in bounded])
+    with np.errstate(divide="ignore"):
+        lower = np.log(np.array([each.low for each in bounded]))
+        upper = np.log(np.array([each.high for each in bounded]))
+    found: dict[Law, tuple[float, float, float, float, float]] = {}
+    for law in _PARAMETERS:
+        grid = _grid(law, sizes)
+        shapes = _log_shape(law, grid, sizes)
+        fits = fit_intervals(lower, upper, shapes, np.ones((*shapes.shape, 1)), _LEAST_SCALE)
+        scale = grid if law == "power" else np.log(grid)
+        bound = profile_bound(closed, 2, level)
+        floor = fits.log_likelihood.max() - bound
+        low, high = closed_interval(scale, fits.log_likelihood, floor)
+        best = int(fits.log_likelihood.argmax())
+        found[law] = (
+            float(fits.log_likelihood[best]),
+            peak(scale, fits.log_likelihood),
+            low,
+            high,
+            float(fits.coefficients[best, 0]),
+        )
+    most = max(each[0] for each in found.values())
+    raw = {law: math.exp(each[0] - most) for law, each in found.items()}
+    law = max(raw, key=lambda name: raw[name])
+    _, parameter, low, high, factor = found[law]
+    if law != "power":
+        parameter, low, high = math.exp(parameter), math.exp(low), math.exp(high)
+    weights = {name: value / sum(raw.values()) for name, value in raw.items()}
+    return RateLaw(weights, law, parameter, low, high, math.exp(factor))
+
+
+def _rates(search: Search, rate: Rate) -> Floats:
+    if rate == "learning_rate":
+        return search.learning_rate
+    rates: Floats = search.learning_rate / (1 - np.nan_to_num(search.momentum))
+    return rates
+
+
+def _searched(search: Search) -> tuple[float, float]:
+    """The least and the largest learning rate that were searched; 0 where that is not known."""
+    space = search.search_space.get("learning_rate", {})
+    start, end = space.get("min_value"), space.get("max_value")
+    if isinstance(start, int | float) and isinstance(end, int | float):
+        return float(start), float(end)
+    return 0.0, 0.0
+
+
+def _grid(law: Law, sizes: Floats) -> Floats:
+    if law == "power":
+        return np.linspace(-2, 3, _GRID)
+    # A turn beyond what was measured cannot be told from a power: 1, or 1/2 of the surge.
+    return np.geomspace(sizes.min(), sizes.max(), _GRID)
+
+
+def _log_shape(law: Law, parameters: Floats, sizes: Floats) -> Floats:
+    """The logarithm of a law without its factor: [parameters, sizes]."""
+    if law == "power":
+        return parameters[:, None] * np.log(sizes)
+    ratio = parameters[:, None] / sizes
+    if law == "saturating":
+        return -np.log1p(ratio)
+    shape: Floats = -np.logaddexp(0.5 * np.log(ratio), -0.5 * np.log(ratio))
+    return shape

@@ -1,0 +1,152 @@
+"""How far larger batches help on a workload: all answers from the trials of its studies."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dbtool.analysis.critical import StepsAt, fit_curve
+from dbtool.analysis.learning_rates import best_rate, fit_laws
+from dbtool.analysis.regimes import find_regimes
+from dbtool.analysis.searches import equal_trials
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dbtool.analysis.critical import Curve, Estimate
+    from dbtool.analysis.learning_rates import BestRate, Rate, RateLaw
+    from dbtool.analysis.regimes import Regimes
+    from dbtool.analysis.searches import Search
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a scaling is told.
+
+    Attributes:
+        level: of all intervals.
+        overhead: the share by which steps exceed linear scaling at the critical batch size that is
+            called overhead.
+        start: the batch size that linear scaling starts from; None: the smallest that reached the
+            goal.
+        trials: at which searches are compared; None: as many as all have.
+    """
+
+    level: float = 0.95
+    overhead: float = 0.2
+    start: float | None = None
+    trials: int | None = None
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """How far larger batches help on a workload.
+
+    Attributes:
+        steps: what is known of the steps to result, by rising batch size.
+        trials: the number of trials at which searches were compared; None where the steps came
+            without trials.
+        left_out: batch sizes that had fewer trials.
+        diverged: batch sizes at which half of all searches of so many trials diverge throughout.
+        curve: of the steps, as fitted; None where too few batch sizes reached the goal.
+        tradeoff: the critical batch size by the definition of that name; None likewise.
+        overhead: likewise.
+        start: the batch size that linear scaling starts from.
+        regimes: None where too few batch sizes reached the goal.
+        rates: the best learning rates, by rising batch size.
+        rate_law: how they move; None where too few batch sizes tell.
+        effective_law: how learning rate / (1 - momentum) moves; None also where there is no
+            momentum.
+    """
+
+    steps: Sequence[StepsAt]
+    trials: int | None
+    left_out: Sequence[int]
+    diverged: Sequence[int]
+    curve: Curve | None
+    tradeoff: Estimate | None
+    overhead: Estimate | None
+    start: float | None
+    regimes: Regimes | None
+    rates: Sequence[BestRate] = ()
+    rate_law: RateLaw | None = None
+    effective_law: RateLaw | None = None
+
+    @property
+    def reached(self) -> list[float]:
+        """The batch sizes that reached the goal, rising."""
+        return [each.batch_size for each in self.steps if math.isfinite(each.upper)]
+
+
+def scaling_of_searches(given: Sequence[Search], settings: Settings) -> Scaling:
+    """The scaling of a workload from its studies' trials.
+
+    Args:
+        given: a search a batch size, rising, at least one.
+        settings: how it is told.
+    """
+    enough, k = equal_trials(given, settings.trials)
+    at = [search.best_of(k) for search in enough]
+    # Where so many trials diverge, nothing is known of how many steps the others would take.
+    known = [each for each in at if math.isfinite(each.lower)]
+    rates = _best_rates(enough, "learning_rate")
+    has_momentum = any(np.isfinite(search.momentum).any() for search in enough)
+    effective = _best_rates(enough, "effective_learning_rate") if has_momentum else []
+    return _scaling(
+        known,
+        settings,
+        trials=k,
+        left_out=[search.batch_size for search in given if search.trials < k],
+        diverged=[int(each.batch_size) for each in at if math.isinf(each.lower)],
+        rates=rates,
+        rate_law=fit_laws(rates, level=settings.level),
+        effective_law=fit_laws(effective, level=settings.level),
+    )
+
+
+def scaling_of_steps(steps: Sequence[StepsAt], settings: Settings) -> Scaling:
+    """The scaling of a workload from its steps to result alone.
+
+    Args:
+        steps: at least one.
+        settings: how it is told.
+    """
+    ordered = sorted(steps, key=lambda each: each.batch_size)
+    return _scaling(ordered, settings, trials=None, left_out=[], diverged=[])
+
+
+def _scaling(
+    steps: Sequence[StepsAt],
+    settings: Settings,
+    *,
+    trials: int | None,
+    left_out: Sequence[int],
+    diverged: Sequence[int],
+    rates: Sequence[BestRate] = (),
+    rate_law: RateLaw | None = None,
+    effective_law: RateLaw | None = None,
+) -> Scaling:
+    curve = fit_curve(steps, level=settings.level) if steps else None
+    start = settings.start or (curve.reached[0] if curve else None)
+    return Scaling(
+        steps=steps,
+        trials=trials,
+        left_out=left_out,
+        diverged=diverged,
+        curve=curve,
+        tradeoff=curve.tradeoff if curve else None,
+        overhead=curve.overhead(settings.overhead, start) if curve and start else None,
+        start=start,
+        regimes=find_regimes(steps, level=settings.level) if steps else None,
+        rates=rates,
+        rate_law=rate_law,
+        effective_law=effective_law,
+    )
+
+
+def _best_rates(given: Sequence[Search], rate: Rate) -> list[BestRate]:
+    found = (best_rate(search, rate) for search in given)
+    return [each for each in found if each is not None]

@@ -1,0 +1,122 @@
+"""The searches of a workload, one a batch size, and their steps to result at equal trials."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dbtool.analysis.best_of_k import rank_of_quantile, ranks_around_median
+from dbtool.analysis.critical import StepsAt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+
+    from dbtool.analysis.censored import Floats
+
+FEWEST_TRIALS = 5
+"""Searches of fewer trials are left out, so that the rest can be compared at more."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """The trials of a study, and when each passed the goal.
+
+    Attributes:
+        batch_size: examples a step.
+        after: [trials] steps that were not enough, from the last evaluation that missed; inf for a
+            trial that diverged.
+        steps: [trials] steps of the first evaluation past the goal; inf where there is none.
+        learning_rate: [trials].
+        momentum: [trials] NaN where there is none.
+        search_space: ranges by metaparameter, as the study has them.
+    """
+
+    batch_size: int
+    after: Floats
+    steps: Floats
+    learning_rate: Floats
+    momentum: Floats
+    search_space: dict[str, dict[str, object]]
+
+    @property
+    def trials(self) -> int:
+        """How many were run, those that diverged among them."""
+        return len(self.steps)
+
+    def best_of(self, k: int, quantile: float = 0.5) -> StepsAt:
+        """A quantile of the steps of the best of k of the trials.
+
+        It lies between the steps of the same rank among those that were not enough, and among those
+        that were.
+
+        Args:
+            k: at most as many as there are trials.
+            quantile: between 0 and 1.
+        """
+        return self._at(rank_of_quantile(quantile, self.trials, k))
+
+    def median_between(self, k: int, level: float) -> tuple[float, float]:
+        """Between which steps the median of the best of k lies, for any distribution of trials.
+
+        0 or inf on the side for which there are too few trials; see `ranks_around_median`.
+        """
+        low, high = ranks_around_median(self.trials, k, level)
+        return (
+            0.0 if low is None else self._at(low).lower,
+            math.inf if high is None else self._at(high).upper,
+        )
+
+    def _at(self, rank: int) -> StepsAt:
+        index = rank - 1
+        lower, upper = (
+            np.partition(self.after, index)[index],
+            np.partition(self.steps, index)[index],
+        )
+        return StepsAt(self.batch_size, float(lower), float(upper))
+
+
+def searches(trials: pl.DataFrame) -> list[Search]:
+    """The searches of one workload, in the order of their batch sizes.
+
+    Args:
+        trials: rows of the question `crossings`, of one release and workload.
+    """
+    return [_search(rows) for _, rows in trials.group_by("batch_size", maintain_order=True)]
+
+
+def equal_trials(given: Sequence[Search], k: int | None) -> tuple[list[Search], int]:
+    """The searches that have enough trials, and the number at which they are compared.
+
+    Args:
+        given: at least one.
+        k: as many trials; None: as many as all of them have that have `FEWEST_TRIALS` or more.
+    """
+    if k is None:
+        enough = [each.trials for each in given if each.trials >= FEWEST_TRIALS]
+        k = min(enough, default=max(each.trials for each in given))
+    return [each for each in given if each.trials >= k], k
+
+
+def _search(rows: pl.DataFrame) -> Search:
+    import json
+
+    status = rows["status"].to_numpy()
+    after = rows["after"].cast(float).to_numpy()
+    steps = rows["steps"].cast(float).fill_null(math.inf).to_numpy()
+    # A search in lockstep drops trials early, and only such as come after its first.
+    dropped = status == "INCOMPLETE"
+    first = after[np.argmin(steps)] if np.isfinite(steps).any() else after.max()
+    after = np.where(dropped, np.maximum(after, first), after)
+    return Search(
+        batch_size=rows["batch_size"][0],
+        after=np.where(status == "INFEASIBLE", math.inf, after),
+        steps=steps,
+        learning_rate=rows["learning_rate"].cast(float).to_numpy(),
+        momentum=rows["momentum"].cast(float).fill_null(math.nan).to_numpy(),
+        search_space=json.loads(rows["search_space"][0] or "{}"),
+    )

@@ -1,0 +1,49 @@
+"""The best of k of n trials against all subsets of k, and against simulated searches."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbtool.analysis.best_of_k import chance_above, rank_of_quantile, ranks_around_median
+
+NUMBERS = st.integers(1, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(1, n)))
+
+
+@given(NUMBERS)
+def test_chances_are_those_over_all_subsets(numbers: tuple[int, int]) -> None:
+    trials, k = numbers
+    best = [min(chosen) for chosen in itertools.combinations(range(1, trials + 1), k)]
+    for rank in range(1, trials + 1):
+        above = sum(each > rank for each in best) / len(best)
+        assert chance_above(rank, trials, k) == pytest.approx(above)
+
+
+@given(NUMBERS, st.floats(0.01, 0.99))
+def test_quantiles_are_those_over_all_subsets(numbers: tuple[int, int], quantile: float) -> None:
+    trials, k = numbers
+    best = sorted(min(chosen) for chosen in itertools.combinations(range(1, trials + 1), k))
+    expected = best[math.ceil(quantile * len(best) - 1e-9) - 1]
+    assert rank_of_quantile(quantile, trials, k) == expected
+
+
+@pytest.mark.parametrize(("trials", "k"), [(30, 5), (100, 10), (100, 60), (20, 20), (5000, 40)])
+def test_ranks_hold_the_median_as_often_as_they_say(trials: int, k: int) -> None:
+    rng = np.random.default_rng(1)
+    # Of uniform trials the median of the best of k is known.
+    median = 1 - 2 ** (-1 / k)
+    low, high = ranks_around_median(trials, k, 0.9)
+    drawn = np.sort(rng.random((1000, trials)), axis=1)
+    above = drawn[:, low - 1] > median if low else np.zeros(1000, bool)
+    below = drawn[:, high - 1] < median if high else np.zeros(1000, bool)
+    assert above.mean() < 0.075
+    assert below.mean() < 0.075
+    assert above.mean() + below.mean() > 0.01
+
+
+def test_too_few_trials_bound_nothing() -> None:
+    assert ranks_around_median(20, 20, 0.95)[0] is None
+    assert ranks_around_median(3, 1, 0.95) == (None, None)

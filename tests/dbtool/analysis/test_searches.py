@@ -1,0 +1,90 @@
+"""Searches of stored trials, and their steps to result at equal trials."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dbtool
+from dbtool.analysis.critical import StepsAt
+from dbtool.analysis.searches import Search, equal_trials, searches
+from dbtool.store import questions
+from tests.support.made_up import curve, write_shard
+
+NONE = np.full(4, math.nan)
+FOUR = Search(
+    batch_size=32,
+    after=np.array([math.inf, 30, 10, 80]),
+    steps=np.array([math.inf, 40, 20, math.inf]),
+    learning_rate=NONE,
+    momentum=NONE,
+    search_space={},
+)
+
+
+def test_the_best_of_k_lies_between_two_evaluations() -> None:
+    assert FOUR.best_of(4) == StepsAt(32, 10, 20)
+    # Of the six pairs three have the trial of 20 steps, and two more that of 40.
+    assert FOUR.best_of(2) == StepsAt(32, 10, 20)
+    assert FOUR.best_of(2, 0.75) == StepsAt(32, 30, 40)
+    # Half of single trials never reach the goal, one of them within 80 steps.
+    assert FOUR.best_of(1, 0.6) == StepsAt(32, 80, math.inf)
+    assert FOUR.best_of(1, 0.9) == StepsAt(32, math.inf, math.inf)
+
+
+def test_few_trials_bound_the_median_on_no_side() -> None:
+    assert FOUR.median_between(4, 0.95) == (0, math.inf)
+    assert FOUR.median_between(4, 0.5) == (0, 40)
+
+
+def test_searches_are_compared_at_as_many_trials_as_all_have() -> None:
+    def of(trials: int) -> Search:
+        steps = np.arange(1.0, trials + 1)
+        return Search(trials, steps - 1, steps, steps, steps, {})
+
+    given = [of(3), of(20), of(8)]
+    chosen, k = equal_trials(given, None)
+    # Three trials would hold all the others down.
+    assert ([each.trials for each in chosen], k) == ([20, 8], 8)
+    assert equal_trials(given, 10)[0] == [given[1]]
+    assert equal_trials(given[:1], None) == (given[:1], 3)
+
+
+def test_crossings_of_stored_trials(tmp_path: Path) -> None:
+    rates = [{"learning_rate": rate} for rate in (0.1, 0.2, 9.0, 0.3)]
+    write_shard(
+        tmp_path / "made-up",
+        workload="digits/cnn/sgd",
+        batch_size=8,
+        trials=[
+            # Evaluations at steps 0, 10, 20, 30; trial 3 passes the goal twice.
+            (0, "COMPLETE", rates[0], curve([0.9, 0.5, 0.05, 0.02])),
+            (1, "COMPLETE", rates[1], curve([0.9, 0.8, 0.7, 0.6])),
+            (2, "INFEASIBLE", rates[2], curve([0.9, 0.95])),
+            (3, "COMPLETE", rates[3], curve([0.9, 0.05, 0.5, 0.05])),
+        ],
+        goal=0.1,
+    )
+    with dbtool.open(tmp_path / "made-up") as db:
+        question = questions.crossings(
+            db, "digits/*", goal=None, metric=None, batch_size=None, release=None
+        )
+        [search] = searches(db.result(question).polars())
+    assert search.after.tolist() == [10, 30, math.inf, 0]
+    assert search.steps.tolist() == [20, math.inf, math.inf, 10]
+    assert search.learning_rate.tolist() == [0.1, 0.2, 9.0, 0.3]
+    assert np.isnan(search.momentum).all()
+
+
+@pytest.mark.parametrize("workload", ["mnist/fc_64_64_64/sgd", "mnist/fc_128_128_128/sgd"])
+def test_two_releases_measured_apart_agree(workload: str) -> None:
+    """One of a hundred trials a study and one of narrow windows of 24: intervals overlap."""
+    data = Path(__file__).parents[3] / "data"
+    found = []
+    for release in ("measured", "replication"):
+        with dbtool.open(data / release) as db:
+            found.append(db.scaling(workload).row(0, named=True))
+    measured, replication = found
+    assert {measured["verdict"], replication["verdict"]} == {"identified"}
+    assert max(measured["low"], replication["low"]) < min(measured["high"], replication["high"])
