@@ -5,7 +5,7 @@
 ...     "measured" in db.releases()["release"]
 True
 
-`dbtool.open` opens releases to read: see `dbtool.store.database` for what can be asked of them.
+`dbtool.open` opens releases to read: see `dbtool.api` for what can be asked of them.
 Importing this package imports no more than the standard library; DuckDB and Polars come with the
 first `open`.
 """
@@ -19,7 +19,7 @@ from dbtool.core.errors import DbtoolError, UsageError
 if TYPE_CHECKING:
     import os
 
-    from dbtool.store.database import Database
+    from dbtool.api import Database
 
 __all__ = ["DbtoolError", "UsageError", "__version__", "open"]
 
@@ -50,6 +50,7 @@ def open(  # noqa: A001 (named like gzip.open and its like, and called as dbtool
         True
         >>> db.close()
     """
+    from dbtool.api import Database
     from dbtool.store.database import open_database
 
-    return open_database(source, release=release)
+    return Database(open_database(source, release=release).opened, release=release)

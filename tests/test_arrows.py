@@ -15,7 +15,8 @@ BELOW = {
     "cli": {*FEATURES, "store", "core", "producers"},
     "producers": {"core"},
     # What the top level of the package promises to Python users.
-    "__init__": {"store", "core"},
+    "api": {*FEATURES, "store", "core"},
+    "__init__": {"api", "store", "core"},
     "__main__": {"cli"},
     "data_loader": {*FEATURES, "store", "core"},
 }

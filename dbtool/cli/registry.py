@@ -48,6 +48,9 @@ COMMANDS = {
     "steps": Entry(
         "browse", "Print the steps to result of a workload at each batch size.", "steps"
     ),
+    "scaling": Entry(
+        "scaling", "Tell how far larger batches help on a workload, and how sure that is."
+    ),
     "sql": Entry("sql", "Run one SQL query and print its rows."),
     "plot": Entry("plot", "Draw figures, and write their points as CSV beside them."),
     "verify": Entry("verify", "Check every byte of releases."),

@@ -36,6 +36,9 @@ class Database:
     `[]` stand for other letters and `*` for slashes too; several are given as a list. Everything
     that names rows is checked: what is not there raises a `UsageError` with the closest names that
     are. Threads may share one.
+
+    Attributes:
+        opened: the releases.
     """
 
     def __init__(
@@ -56,7 +59,7 @@ class Database:
         Raises:
             UsageError: there is no such release.
         """
-        self._opened = opened
+        self.opened = opened
         self._on_progress = on_progress
         self._release: str | None = None
         self._release = questions.known_release(self, release)
@@ -74,7 +77,7 @@ class Database:
 
     def __repr__(self) -> str:
         of = f", release={self._release!r}" if self._release else ""
-        return f"<dbtool.Database {self._opened.name}{of}>"
+        return f"<dbtool.Database {self.opened.name}{of}>"
 
     @property
     def release(self) -> str | None:
@@ -83,7 +86,7 @@ class Database:
 
     def close(self) -> None:
         """Closes it; frames and results that were read stay."""
-        self._opened.close()
+        self.opened.close()
 
     @contextlib.contextmanager
     def cursor(self, *, measurements: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -99,10 +102,10 @@ class Database:
             KeyboardInterrupt: the person pressed Ctrl-C while a query ran.
         """
         if measurements:
-            self._opened.begin_query(self._on_progress)
+            self.opened.begin_query(self._on_progress)
         try:
             with interruptible():
-                cursor = self._opened.cursor()
+                cursor = self.opened.cursor()
                 try:
                     # EXPLAIN ANALYZE runs what it explains, which may be more than a query.
                     cursor.execute("BEGIN TRANSACTION READ ONLY")

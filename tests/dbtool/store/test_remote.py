@@ -222,7 +222,7 @@ def test_nothing_else_can_be_read_or_written(server: ReleaseServer, query: str) 
     with open_database(server.url) as db:
         try:
             # Past the check of what kind of statement it is.
-            found = db._opened.connection.execute(query).fetchall()
+            found = db.opened.connection.execute(query).fetchall()
         except (duckdb.Error, PermissionError):
             return
         assert found == []

@@ -1,0 +1,201 @@
+"""A scaling in words."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from dbtool.analysis.critical import FEWEST_REACHED
+from dbtool.analysis.regimes import FEWEST_BATCH_SIZES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from dbtool.analysis.critical import Estimate, StepsAt
+    from dbtool.analysis.learning_rates import RateLaw
+    from dbtool.analysis.scaling import Scaling, Settings
+
+_DIGITS = 3
+_SURE = 0.9  # of the weights, before one curve or law is said to be it
+
+
+def sentences(scaling: Scaling, settings: Settings) -> list[str]:
+    """What a scaling says, one statement each, the most important first.
+
+    Args:
+        scaling: of a workload.
+        settings: those it was made with.
+    """
+    return [
+        *_regimes(scaling, settings),
+        *_critical(scaling, settings),
+        *_learning_rate(scaling, settings),
+        *_sources(scaling),
+        *_missing(scaling),
+    ]
+
+
+def in_short(estimate: Estimate | None) -> str | None:
+    """An estimate as a table shows it: 212 (167-269), > 608, < 30, or None for nothing known."""
+    if estimate is None or estimate.verdict == "not_identified":
+        return None
+    low, high = (_number(end).replace(",", "") for end in (estimate.low, estimate.high))
+    if estimate.value is not None:
+        return f"{_number(estimate.value).replace(',', '')} ({low}-{high})"
+    return f"> {low}" if estimate.verdict == "lower_bound" else f"< {high}"
+
+
+def _regimes(scaling: Scaling, settings: Settings) -> Iterator[str]:
+    found = scaling.regimes
+    if found is None:
+        yield (
+            f"Regimes cannot be told: {_counted(len(scaling.reached), 'batch size')} reached the "
+            f"goal, and it takes {FEWEST_BATCH_SIZES}."
+        )
+        return
+    most = _number(scaling.reached[-1])
+    weight = f"weight {found.weights[found.curve]:.2f}"
+    if found.curve == "perfect":
+        yield (
+            f"Perfect scaling up to {most}, the largest batch size that was measured: twice the "
+            f"batch size takes half the steps ({weight} of this curve)."
+        )
+        return
+    level = f"{100 * settings.level:g}%"
+    between = "in between steps fall as those of a hyperbola"
+    if found.slope is not None:
+        between = f"in between steps fall as batch size to the power {found.slope:.2f}"
+    yield (
+        f"Perfect scaling up to {_knee(found.perfect_to, level)}; nothing gained beyond "
+        f"{_knee(found.useful_to, level)}; {between} ({weight} of this curve)."
+    )
+    if found.weights[found.curve] < _SURE:
+        others = ", ".join(
+            f"{name} {weight:.2f}" for name, weight in found.weights.items() if name != found.curve
+        )
+        yield f"Other curves cannot be ruled out: {others}."
+
+
+def _critical(scaling: Scaling, settings: Settings) -> Iterator[str]:
+    if scaling.tradeoff is None or scaling.overhead is None or scaling.start is None:
+        yield (
+            f"The critical batch size cannot be told: "
+            f"{_counted(len(scaling.reached), 'batch size')} reached the goal, and it takes "
+            f"{FEWEST_REACHED}."
+        )
+        return
+    level = f"{100 * settings.level:g}%"
+    yield (
+        f"Critical batch size {_estimate(scaling.tradeoff, level)}, where a run takes twice the "
+        "fewest steps and twice the fewest examples (tradeoff)."
+    )
+    yield (
+        f"Critical batch size {_estimate(scaling.overhead, level)}, where steps exceed linear "
+        f"scaling from {_number(scaling.start)} by {100 * settings.overhead:g}% (overhead)."
+    )
+
+
+def _learning_rate(scaling: Scaling, settings: Settings) -> Iterator[str]:
+    for law, name in (
+        (scaling.rate_law, "learning rate"),
+        (scaling.effective_law, "learning rate / (1 - momentum)"),
+    ):
+        if law is None:
+            continue
+        at = ""
+        if scaling.tradeoff is not None and scaling.tradeoff.value is not None:
+            size = scaling.tradeoff.value
+            at = f"; at batch size {_number(size)} that is {_number(law.at(size))}"
+        yield f"The best {name} {_law(law, settings)}{at}."
+    if scaling.rates and scaling.rate_law is None:
+        yield "How the best learning rate moves cannot be told from so few batch sizes."
+    one_sided = [each for each in scaling.rates if each.low == 0 or math.isinf(each.high)]
+    if one_sided:
+        yield (
+            f"At {_sizes([each.batch_size for each in one_sided])} the best learning rates lie in "
+            "the outer tenth of the searched range: better ones may lie beyond it."
+        )
+
+
+def _law(law: RateLaw, settings: Settings) -> str:
+    level, weight = f"{100 * settings.level:g}%", f"weight {law.weights[law.law]:.2f}"
+    if law.law == "power":
+        interval = f"{level}: {law.low:.2f} to {law.high:.2f}"
+        return f"grows as batch size to the power {law.parameter:.2f} ({interval}; {weight})"
+    interval = _interval(law.low, law.high, level)
+    shape = "rises in proportion and is flat"
+    if law.law == "surge":
+        shape = "rises as the square root and falls"
+    return f"{shape} beyond about {_number(law.parameter)} ({interval}; {weight})"
+
+
+def _sources(scaling: Scaling) -> Iterator[str]:
+    if scaling.steps:
+        sizes = f"{_counted(len(scaling.steps), 'batch size')}, {_range(scaling.steps)}"
+        of = f"the best of {scaling.trials} trials at " if scaling.trials else ""
+        yield f"From {of}{sizes}."
+    missed = [each.batch_size for each in scaling.steps if math.isinf(each.upper)]
+    if missed:
+        yield f"At {_sizes(missed)} the goal was not reached; that counts as a bound."
+    if scaling.diverged:
+        yield f"At {_sizes(scaling.diverged)} most trials diverged, which tells nothing of steps."
+    if scaling.left_out:
+        yield f"Left out are {_sizes(scaling.left_out)}, with fewer trials (--trials)."
+
+
+def _missing(scaling: Scaling) -> Iterator[str]:
+    """Which studies would tell what cannot be told."""
+    estimate, reached = scaling.tradeoff, scaling.reached
+    if not scaling.steps or (estimate is not None and estimate.verdict == "identified"):
+        return
+    if estimate is None or estimate.verdict == "not_identified" or not reached:
+        yield "More batch sizes that reach the goal, or more trials of these, would tell."
+    elif estimate.verdict == "lower_bound":
+        larger = [reached[-1] * factor for factor in (2, 4, 8)]
+        yield f"Larger batch sizes would tell, such as {_sizes(larger)}."
+    else:
+        smaller = [reached[0] / factor for factor in (2, 4, 8) if reached[0] >= factor]
+        if smaller:
+            yield f"Smaller batch sizes would tell, such as {_sizes(smaller[::-1])}."
+
+
+def _knee(knee: Estimate, level: str) -> str:
+    where = "outside the measured range" if knee.value is None else _number(knee.value)
+    return f"{where} ({_interval(knee.low, knee.high, level)})"
+
+
+def _estimate(estimate: Estimate, level: str) -> str:
+    if estimate.verdict == "identified" and estimate.value is not None:
+        return f"{_number(estimate.value)} ({_interval(estimate.low, estimate.high, level)})"
+    if estimate.verdict == "lower_bound":
+        return f"at least {_number(estimate.low)} ({level}), more than was measured"
+    if estimate.verdict == "upper_bound":
+        return f"at most {_number(estimate.high)} ({level}), less than was measured"
+    return "not identified"
+
+
+def _interval(low: float, high: float, level: str) -> str:
+    if low > 0 and math.isfinite(high):
+        return f"{level}: {_number(low)} to {_number(high)}"
+    if low > 0:
+        return f"{level}: at least {_number(low)}"
+    return f"{level}: at most {_number(high)}" if math.isfinite(high) else "no bounds"
+
+
+def _range(steps: Sequence[StepsAt]) -> str:
+    return f"{_number(steps[0].batch_size)} to {_number(steps[-1].batch_size)}"
+
+
+def _sizes(sizes: Sequence[float]) -> str:
+    return ", ".join(map(_number, sizes))
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" + ("" if count == 1 else "s")
+
+
+def _number(value: float) -> str:
+    """A number of three digits, or whole from a hundred on."""
+    if 10 ** (_DIGITS - 1) <= value < math.inf:
+        return f"{float(f'{value:.{_DIGITS}g}') if value != round(value) else value:,.0f}"
+    return f"{value:.{_DIGITS}g}"

@@ -1,0 +1,95 @@
+"""The command that tells how far larger batches help."""
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+from .conftest import DIGITS, Call
+
+# Zhang et al. 2024 (arXiv 2410.21676), the model of 85 million parameters.
+ZHANG = [46000, 23000, 13282, 7000, 3840, 2528, 1917, 1600, 1600]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Steps of two workloads."""
+    file = tmp_path / "steps.csv"
+    rows = [f"85M,{64 * 2**index},{steps}" for index, steps in enumerate(ZHANG)]
+    rows += [f"perfect,{2**index},{2 ** (20 - index)}" for index in range(8)]
+    file.write_text("workload,batch_size,steps\n" + "\n".join(rows) + "\nperfect,256,\n")
+    return file
+
+
+def rows(output: str) -> dict[tuple[str, str], dict[str, str]]:
+    found = csv.DictReader(io.StringIO(output))
+    return {(row["workload"], row["definition"]): row for row in found}
+
+
+def test_steps_of_a_table(call: Call, table: Path) -> None:
+    outcome = call("scaling", "--csv", str(table), "--from", "256", "--format", "csv")
+    assert (outcome.code, outcome.errors) == (0, "")
+    found = rows(outcome.output)
+    assert [row["verdict"] for row in found.values()] == ["identified"] * 2 + ["lower_bound"] * 2
+    overhead = found["85M", "overhead"]
+    assert float(overhead["critical_batch_size"]) == pytest.approx(745.3, rel=0.01)
+    assert float(overhead["low"]) < 745.3 < float(overhead["high"])
+    perfect = found["perfect", "tradeoff"]
+    assert (perfect["critical_batch_size"], perfect["high"]) == ("", "")
+    assert float(perfect["low"]) > 128
+
+
+def test_the_share_of_overhead_is_an_option(call: Call, table: Path) -> None:
+    words = ("scaling", "--csv", str(table), "--from", "256", "--format", "csv", "--overhead")
+    fifth, half = (
+        float(rows(call(*words, share).output)["85M", "overhead"]["critical_batch_size"])
+        for share in ("0.2", "0.5")
+    )
+    # (1 + o) 256 + o Bc
+    assert (half - 1.5 * 256) / 0.5 == pytest.approx((fifth - 1.2 * 256) / 0.2)
+
+
+def test_words_come_first_and_fit_a_terminal(call: Call, table: Path) -> None:
+    outcome = call("scaling", "--csv", str(table))
+    words, _, printed = outcome.output.rpartition("\n\n")
+    assert all(len(line) <= 80 for line in outcome.output.splitlines())
+    said = " ".join(words.split())
+    assert "Critical batch size 2,190 (95%: " in said
+    assert "Perfect scaling up to 128, the largest batch size that was measured" in said
+    assert "Larger batch sizes would tell, such as 256, 512, 1,024." in said
+    heading, _, first, second = printed.splitlines()
+    assert heading.split() == ["workload", "tradeoff", "overhead"]
+    assert first.split()[:2] == ["85M", "2190"]
+    assert second.split()[:2] == ["perfect", ">"]
+
+
+def test_too_few_batch_sizes_tell_nothing(call: Call) -> None:
+    outcome = call("scaling", DIGITS, "--format", "csv")
+    [first, second] = rows(outcome.output).values()
+    assert first["verdict"] == second["verdict"] == "not_identified"
+    # Trials 0 and 1, and trial 2, which diverged.
+    assert (first["trials"], first["batch_sizes"], first["reached"]) == ("3", "2", "2")
+    said = " ".join(call("scaling", DIGITS).output.split())
+    assert "The critical batch size cannot be told: 2 batch sizes reached the goal" in said
+    assert "From the best of 3 trials at 2 batch sizes, 8 to 64." in said
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("batch_size,step\n1,2\n", "has no column steps"),
+        ("batch_size,steps\n1,2\n0,3\n", "line 3: batch_size '0' is not a number above 0"),
+        ("batch_size,steps\n1,x\n", "line 2: steps 'x' is not a number above 0"),
+        ("batch_size,steps\n,5\n", "line 2: batch_size None is not a number above 0"),
+        ("", "cannot be read as CSV"),
+    ],
+)
+def test_tables_that_are_none(call: Call, tmp_path: Path, content: str, sentence: str) -> None:
+    (tmp_path / "steps.csv").write_text(content)
+    assert sentence in call("scaling", "--csv", str(tmp_path / "steps.csv")).sentence(2)
+
+
+def test_a_table_takes_the_place_of_a_database(call: Call, table: Path) -> None:
+    said = call("scaling", DIGITS, "--csv", str(table)).sentence(2)
+    assert "--csv takes the place of a database; leave out WORKLOAD" in said
