@@ -28,6 +28,7 @@ TITLES = {
     "sensitivity": "How much does the learning rate matter?",
     "divergence": "Which trials diverged?",
     "trials_needed": "How many trials are enough?",
+    "best_of_k": "What does the best of k trials come to?",
     "luck": "How far can steps to result be trusted?",
     "best_curves": "How do the best trials learn?",
 }

@@ -3,11 +3,13 @@
 import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from dbtool.analysis.best_of_k import chance_above, rank_of_quantile
 from dbtool.store.database import Database, open_database
 from tests.support.figure_points import analysis_rows
 from tests.support.made_up import write_shard
@@ -216,6 +218,44 @@ def test_trials_needed_against_all_choices_of_trials(db: Database) -> None:
             expected.append((size, len(steps), number, round(reached, 3), found))
     columns = "batch_size, feasible_trials, drawn, reached, steps"
     assert analysis_rows(db, "trials_needed", columns) == expected
+
+
+def test_best_of_k_against_the_ranks_of_quantiles(db: Database) -> None:
+    expected: list[tuple[Any, ...]] = []
+    for size, drawn in STUDIES.items():
+        steps = sorted(
+            math.inf if status == "INFEASIBLE" else _first_below(points)
+            for _, _, status, points in drawn
+        )
+        trials, reached = len(steps), sum(map(math.isfinite, steps))
+        for k in (1, 5):
+            if k > trials:
+                continue
+            at = [steps[rank_of_quantile(q, trials, k) - 1] for q in (0.1, 0.5, 0.9)]
+            share = round(1 - chance_above(reached, trials, k), 3)
+            found = [int(each) if math.isfinite(each) else None for each in at]
+            expected.append((size, trials, k, share, *found))
+    columns = "batch_size, trials, k, reached, steps_10, steps_50, steps_90"
+    assert analysis_rows(db, "best_of_k", columns) == expected
+    # The five of batch size 8 take 100, 200, 200, never and, as it diverged, never.
+    assert expected[:2] == [(8, 5, 1, 0.6, 100, 200, None), (8, 5, 5, 1.0, 100, 100, 100)]
+
+
+def test_best_of_k_of_many_trials(tmp_path: Path) -> None:
+    trials = [_trial(number, number + 1, 0.1, 0.99, 1.0) for number in range(250)]
+    columns = "k, reached, steps_10, steps_50, steps_90"
+    [rows] = [analysis_rows(db, "best_of_k", columns) for db in _database(tmp_path, {8: trials})]
+    # The steps are the ranks here.
+    assert rows == [
+        (k, 1.0, *(rank_of_quantile(quantile, 250, k) for quantile in (0.1, 0.5, 0.9)))
+        for k in (1, 5, 10, 20, 50, 100)
+    ]
+
+
+def test_best_of_k_leaves_out_searches_in_lockstep(tmp_path: Path) -> None:
+    trials = [_trial(number, 10, 0.1, 0.99, 1.0) for number in range(2)]
+    for db in _database(tmp_path, {8: trials}, search={"most_steps": 100}):
+        assert analysis_rows(db, "best_of_k", "batch_size") == []
 
 
 def test_best_by_epochs(db: Database) -> None:

@@ -1,0 +1,235 @@
+"""The gradient noise scale that producers measured, beside the critical batch size.
+
+The simple noise scale is tr(Sigma) / |G|^2, the variance of one example's gradient by the square of
+the true gradient; a larger batch is predicted to pay up to about as many examples (McCandlish et
+al. 2018, arXiv 1812.06162, equation 2.9 and section 2.2). Both moments are estimated without bias
+(appendix A.1; `dbtool produce --measure gradient_noise_scale`), their quotient is not: so it is the
+ratio of their averages, and never an average of ratios.
+
+It grows by orders of magnitude while a network trains (section 3), so that it is told for each
+third of the way to the goal, and from the trials that came nearly as far as the best, since it also
+depends on the learning rate (appendix C).
+
+What its intervals leave out: producers estimate the moments on the same examples throughout, of
+which too few are an error that all measurements share.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from scipy.stats import t as t_distribution
+
+from dbtool.analysis.learning_rates import NEARLY
+from dbtool.core.resources import query
+from dbtool.store import questions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from dbtool.analysis.censored import Floats
+    from dbtool.analysis.critical import Estimate
+    from dbtool.store.database import Database
+
+PHASES = 3
+FEWEST_BLOCKS = 5
+"""Of fewer blocks nothing is told."""
+_BLOCKS = 10  # as many are made where there are fewer trials
+_COLUMNS: dict[str, type[pl.DataType]] = {
+    "release": pl.String,
+    "workload": pl.String,
+    "metric": pl.String,
+    "goal": pl.Float64,
+    "batch_size": pl.Int64,
+    "phase": pl.Int64,
+    "noise_scale": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "critical_batch_size": pl.Float64,
+    "ratio": pl.Float64,
+    "ratio_low": pl.Float64,
+    "ratio_high": pl.Float64,
+    "trials": pl.Int64,
+    "measurements": pl.Int64,
+    "blocks": pl.Int64,
+    "level": pl.Float64,
+}
+
+
+@dataclass(frozen=True)
+class NoiseScale:
+    """A noise scale in examples, or its ratio to a batch size.
+
+    Attributes:
+        value: None unless its interval is closed.
+        low: lower end of the interval; 0 where there is none.
+        high: upper end; inf where there is none, as where the gradient is lost in its noise.
+    """
+
+    value: float | None
+    low: float
+    high: float
+
+    def over(self, critical: Estimate | None) -> NoiseScale:
+        """Its ratio to a critical batch size.
+
+        The ends are those of both intervals, so that it holds wherever both hold; critical batch
+        sizes of which but one end is known leave one end of it. None is known of nothing.
+        """
+        if critical is None:
+            return NoiseScale(None, 0.0, math.inf)
+        value = self.value / critical.value if self.value and critical.value else None
+        high = self.high / critical.low if critical.low > 0 else math.inf
+        return NoiseScale(value, self.low / critical.high, high)
+
+
+def noise_scale(
+    squared_norm: Floats, covariance_trace: Floats, blocks: NDArray[np.int64], *, level: float
+) -> NoiseScale:
+    """The ratio of the averages of two moments, with an interval by the block jackknife.
+
+    Measurements along a trial depend on each other, so that blocks of them are left out, one at a
+    time (Kuensch 1989, Annals of Statistics 17, p. 1217). The interval holds the ratios r for
+    which sum(covariance_trace - r squared_norm) lies within its jackknife error of 0, by Student's
+    t with one degree of freedom less than blocks (Fieller 1954, Journal of the Royal Statistical
+    Society B 16). Where the averaged squared norm is not above 0 for sure, it is open, as it should
+    be; an error of the quotient itself would not tell.
+
+    Args:
+        squared_norm: [measurements] estimates of |G|^2; single ones may be below 0.
+        covariance_trace: [measurements] estimates of tr(Sigma), in the same unit.
+        blocks: [measurements] the number of the block that each belongs to.
+        level: of the interval, for instance 0.95.
+    """
+    _, number = np.unique(blocks, return_inverse=True)
+    norms = np.bincount(number, weights=squared_norm)
+    traces = np.bincount(number, weights=covariance_trace)
+    count = len(norms)
+    if count < FEWEST_BLOCKS:
+        return NoiseScale(None, 0.0, math.inf)
+    # The jackknife's covariance of a sum is that of its blocks' sums, times their number.
+    covariance = np.cov(norms, traces) * count
+    bound = t_distribution.ppf((1 + level) / 2, count - 1) ** 2
+    low, high = _between_roots(
+        norms.sum() ** 2 - bound * covariance[0, 0],
+        norms.sum() * traces.sum() - bound * covariance[0, 1],
+        traces.sum() ** 2 - bound * covariance[1, 1],
+    )
+    is_closed = low > 0 and math.isfinite(high)
+    return NoiseScale(float(traces.sum() / norms.sum()) if is_closed else None, low, high)
+
+
+def moments_of_database(
+    db: Database,
+    workload: str | Iterable[str],
+    *,
+    goal: float | None = None,
+    metric: str | None = None,
+    release: str | None = None,
+) -> pl.DataFrame:
+    """The moments that were measured on workloads, a row each; none where none were.
+
+    Args:
+        db: the database.
+        workload: names or patterns.
+        goal: the value to get past; None: each workload's own goal.
+        metric: the column that is to pass it; None: each workload's own metric.
+        release: of this release alone.
+
+    Raises:
+        UsageError: a name is not there, or a workload has no goal of its own for the metric.
+    """
+    question = questions.crossings(
+        db, workload, goal=goal, metric=metric, batch_size=None, release=release
+    )
+    return db.result(replace(question, sql=query("gradient_moments"))).polars()
+
+
+def noise_scale_rows(
+    moments: pl.DataFrame,
+    critical: Mapping[tuple[str, str], Estimate | None],
+    *,
+    level: float,
+    within: float = NEARLY,
+) -> pl.DataFrame:
+    """A row a study and phase of which moments were measured.
+
+    phase is 1, 2 or 3, the third of a trial's own steps to the goal; what was measured later is
+    left out, as are trials that never reached it. noise_scale is in examples, with its interval;
+    ratio is it by the critical batch size. What is not known is null. trials, measurements and
+    blocks are those it comes from: a block is a trial, or a part of it where there are fewer than
+    ten trials; of fewer than `FEWEST_BLOCKS` nothing is told.
+
+    Args:
+        moments: see `moments_of_database`.
+        critical: by release and workload, the critical batch size as found for the same goal.
+        level: of the intervals, for instance 0.95.
+        within: trials count that took at most so many times the fewest steps of their study.
+    """
+    study = ("release", "workload", "metric", "goal", "batch_size")
+    phase = (pl.col("step") * PHASES // pl.col("steps") + 1).clip(upper_bound=PHASES)
+    counted = moments.filter(
+        pl.col("steps") <= within * pl.col("steps").min().over(study),
+        pl.col("step") <= pl.col("steps"),
+    ).with_columns(phase=phase)
+    made = []
+    for key, rows in counted.group_by(*study, "phase", maintain_order=True):
+        blocks = _blocks(rows["trial_id"])
+        found = noise_scale(
+            rows["squared_norm"].to_numpy(),
+            rows["covariance_trace"].to_numpy(),
+            blocks,
+            level=level,
+        )
+        estimate = critical.get((rows["release"][0], rows["workload"][0]))
+        made.append(
+            {
+                **dict(zip((*study, "phase"), key, strict=True)),
+                **_known(found, "noise_scale", "low", "high"),
+                "critical_batch_size": estimate.value if estimate else None,
+                **_known(found.over(estimate), "ratio", "ratio_low", "ratio_high"),
+                "trials": rows["trial_id"].n_unique(),
+                "measurements": rows.height,
+                "blocks": len(np.unique(blocks)),
+                "level": level,
+            }
+        )
+    return pl.DataFrame(made, schema=_COLUMNS).sort(
+        "release", "workload", "batch_size", "phase", maintain_order=True
+    )
+
+
+def _blocks(trials: pl.Series) -> NDArray[np.int64]:
+    """[measurements] Each trial's, cut into parts of neighbours where there are few trials."""
+    each = trials.to_numpy()
+    ids, counts = np.unique(each, return_counts=True)
+    parts = math.ceil(_BLOCKS / len(ids))
+    blocks = np.empty(len(each), np.int64)
+    for position, (trial, count) in enumerate(zip(ids, counts, strict=True)):
+        cut = np.arange(count) * min(parts, count) // count
+        blocks[each == trial] = position * parts + cut
+    return blocks
+
+
+def _between_roots(square: float, half: float, constant: float) -> tuple[float, float]:
+    """Between which numbers above 0 square r^2 - 2 half r + constant is not above 0."""
+    inside = half**2 - square * constant
+    if square > 0:
+        # It is not above 0 at the ratio itself, so that there are roots, but for rounding.
+        root = math.sqrt(max(inside, 0.0))
+        return max((half - root) / square, 0.0), max((half + root) / square, 0.0)
+    if square < 0 and inside > 0 and constant > 0:
+        # Above 0 between the two roots, of which one is below 0.
+        return (half - math.sqrt(inside)) / square, math.inf
+    return 0.0, math.inf
+
+
+def _known(found: NoiseScale, *names: str) -> dict[str, float | None]:
+    values = (found.value, found.low or None, found.high if math.isfinite(found.high) else None)
+    return dict(zip(names, values, strict=True))

@@ -1,0 +1,58 @@
+-- What does the best of k trials come to? A row a study and k, at the workload's own goal, from all trials that ended, those
+-- that diverged among them.
+--
+-- Steps to result are a minimum over a search: they fall with the number of trials, and only those of equal k compare.
+-- reached is the chance that the best of k reaches the goal, and steps_10, steps_50 and steps_90 are the steps that it takes
+-- at most with a chance of 10, 50 and 90 in 100; NULL where that is not to reach it. They are exact, not simulated: of n
+-- trials, k drawn at random all miss the best i with probability C(n - i, k) / C(n, k). Steps are those of the first
+-- evaluation past the goal, which may have been passed since the one before. Where k comes near the number of trials, the
+-- three are the luck of the few best trials, and not what another search would find. Searches in lockstep are left out:
+-- they end, or drop, trials that might yet have reached the goal.
+--
+-- Change k in numbers; a study's rows end at how many trials it has.
+WITH numbers(k) AS (
+    VALUES (1), (5), (10), (20), (50), (100)
+),
+asked AS (
+    SELECT release, workload, batch_size, metric, goal, goal_inclusive, NULL AS asked_trials
+    FROM workloads
+    JOIN studies USING (release, workload)
+    WHERE (search->>'most_steps') IS NULL
+),
+ranked AS (
+    SELECT
+        release,
+        workload,
+        batch_size,
+        steps,
+        row_number() OVER (PARTITION BY release, workload, batch_size ORDER BY steps NULLS LAST) AS rank,
+        count(*) OVER (PARTITION BY release, workload, batch_size) AS trials
+    FROM trial_steps('asked')
+    WHERE trial_id IS NOT NULL
+),
+chances AS (
+    SELECT
+        *,
+        -- That at least one of the best so many is among the k.
+        if(
+            trials - rank < k,
+            1,
+            1 - exp(lgamma(trials - rank + 1) - lgamma(trials - rank - k + 1) - lgamma(trials + 1) + lgamma(trials - k + 1))
+        ) AS chance
+    FROM ranked
+    JOIN numbers ON k <= trials
+)
+SELECT
+    release,
+    workload,
+    batch_size,
+    trials,
+    k,
+    round(coalesce(max(chance) FILTER (steps IS NOT NULL), 0), 3) AS reached,
+    -- A chance of a half is one although its logarithms may say a little less.
+    min(steps) FILTER (chance > 0.1 - 1e-9) AS steps_10,
+    min(steps) FILTER (chance > 0.5 - 1e-9) AS steps_50,
+    min(steps) FILTER (chance > 0.9 - 1e-9) AS steps_90
+FROM chances
+GROUP BY release, workload, batch_size, trials, k
+ORDER BY release, workload, batch_size, k;

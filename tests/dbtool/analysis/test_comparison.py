@@ -1,0 +1,236 @@
+"""Optimizers compared by all choices of trials, by hand and by tests that others wrote."""
+
+import math
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import mannwhitneyu
+
+from dbtool.analysis.comparison import (
+    Task,
+    chance_of_fewer,
+    compare,
+    comparison_rows,
+    jackknife_interval,
+    quarter_of_fewest,
+    tasks_of,
+)
+from dbtool.analysis.searches import Search
+from dbtool.store import questions
+from dbtool.store.database import open_database
+from tests.support.made_up import curve, write_shard
+
+INF = math.inf
+TASK = Task("made-up", None, "digits", "fc", "val_classification_error", 0.1)
+# Few different numbers, so that there are ties, and some that are never reached.
+EVALUATIONS = st.sampled_from([(0, 3), (1, 3), (2, 3), (1, 4), (3, 5), (3, INF), (INF, INF)])
+INTERVALS = st.lists(EVALUATIONS, min_size=2, max_size=5)
+
+
+def search(batch_size: int, intervals: list[tuple[float, float]]) -> Search:
+    after, steps = np.array(intervals, float).T
+    nothing = np.full(len(steps), math.nan)
+    return Search(batch_size, after, steps, nothing, nothing, {})
+
+
+def exact(batch_size: int, *steps: float) -> Search:
+    """Trials evaluated at every step."""
+    return search(batch_size, [(each - 1, each) for each in steps])
+
+
+def score(one: float, other: float) -> float:
+    return 0.5 if one == other < INF else float(one < other)
+
+
+def by_all_choices(steps: list[float], others: list[float], k: int) -> float:
+    pairs = product(combinations(steps, k), combinations(others, k))
+    return float(np.mean([score(min(mine), min(theirs)) for mine, theirs in pairs]))
+
+
+@given(INTERVALS, INTERVALS, st.integers(1, 3))
+def test_chances_against_all_choices_of_trials(
+    first: list[tuple[float, float]], other: list[tuple[float, float]], k: int
+) -> None:
+    k = min(k, len(first), len(other))
+    found = compare(search(8, first), search(8, other), k, level=0.95)
+    steps, others = [end for _, end in first], [end for _, end in other]
+    assert found.win.value == pytest.approx(by_all_choices(steps, others, k))
+    assert found.loss.value == pytest.approx(by_all_choices(others, steps, k))
+    assert found.win.value + found.loss.value + found.neither == pytest.approx(1)
+
+
+@given(INTERVALS, INTERVALS, st.integers(1, 2), st.data())
+def test_bounds_hold_for_any_steps_between_evaluations(
+    first: list[tuple[float, float]], other: list[tuple[float, float]], k: int, data: Any
+) -> None:
+    def step(interval: tuple[float, float]) -> float:
+        after, end = interval
+        if after == INF:
+            return INF
+        if end == INF:
+            return float(data.draw(st.sampled_from([after + 1, after + 5, INF])))
+        return float(data.draw(st.integers(int(after) + 1, int(end))))
+
+    found = compare(search(8, first), search(8, other), k, level=0.95)
+    steps, others = [step(each) for each in first], [step(each) for each in other]
+    assert found.win.certain - 1e-9 <= by_all_choices(steps, others, k) <= found.win.possible + 1e-9
+    assert (
+        found.loss.certain - 1e-9 <= by_all_choices(others, steps, k) <= found.loss.possible + 1e-9
+    )
+
+
+@given(INTERVALS, INTERVALS)
+def test_bounds_are_reached_at_the_ends(
+    first: list[tuple[float, float]], other: list[tuple[float, float]]
+) -> None:
+    found = compare(search(8, first), search(8, other), 2, level=0.95)
+    earliest = [after + 1 for after, _ in first], [after + 1 for after, _ in other]
+    latest = [end for _, end in first], [end for _, end in other]
+    assert found.win.certain == pytest.approx(by_all_choices(latest[0], earliest[1], 2))
+    assert found.win.possible == pytest.approx(by_all_choices(earliest[0], latest[1], 2))
+
+
+def test_bounds_by_hand() -> None:
+    # 10 < T <= 20 and 15 < T <= 18: either may be first. 10 < T <= 15 is first for certain.
+    open_ended = compare(search(8, [(10, 20)]), search(8, [(15, 18)]), 1, level=0.95)
+    assert (open_ended.win.value, open_ended.win.certain, open_ended.win.possible) == (0, 0, 1)
+    certain = compare(search(8, [(10, 15)]), search(8, [(15, 18)]), 1, level=0.95)
+    assert (
+        certain.win.value,
+        certain.win.certain,
+        certain.win.possible,
+        certain.loss.possible,
+    ) == (1, 1, 1, 0)
+    # Neither reached the goal: the first was trained longer, but may have reached it right after.
+    never = compare(search(8, [(100, INF)]), search(8, [(50, INF)]), 1, level=0.95)
+    assert (never.win.value, never.loss.value, never.neither) == (0, 0, 1)
+    assert (never.win.certain, never.win.possible, never.loss.certain, never.loss.possible) == (
+        0,
+        1,
+        0,
+        1,
+    )
+    diverged = compare(search(8, [(INF, INF)]), search(8, [(50, INF)]), 1, level=0.95)
+    assert (diverged.win.possible, diverged.loss.possible, diverged.neither) == (0, 1, 1)
+
+
+def test_one_trial_is_the_statistic_of_mann_and_whitney() -> None:
+    rng = np.random.default_rng(3)
+    steps, others = rng.integers(1, 9, 30).astype(float), rng.integers(3, 11, 20).astype(float)
+    statistic = mannwhitneyu(steps, others).statistic
+    assert chance_of_fewer(steps, others, 1) == pytest.approx(1 - statistic / 600)
+
+
+def test_equal_searches_of_many_trials_are_even() -> None:
+    steps = np.arange(1.0, 301)
+    assert chance_of_fewer(steps, steps, 150) == pytest.approx(0.5)
+
+
+def test_a_quarter_of_the_fewest_trials_that_are_enough() -> None:
+    given = [exact(8, *range(1, count + 1)) for count in (4, 9, 20)]
+    assert quarter_of_fewest(given) == 2
+    assert quarter_of_fewest(given[:1]) is None
+
+
+@given(st.integers(0, 10_000))
+def test_intervals_against_pseudo_values_of_mann_and_whitney(seed: int) -> None:
+    """Of k = 1 the jackknife's variance is that of DeLong et al. 1988, by placements."""
+    rng = np.random.default_rng(seed)
+    steps, others = rng.normal(0, 1, 12), rng.normal(0.3, 1, 15)
+    wins = (steps[:, None] < others).astype(float)
+    value = wins.mean()
+    variance = wins.mean(axis=1).var(ddof=1) / 12 + wins.mean(axis=0).var(ddof=1) / 15
+    width = 2.2009851600829 * math.sqrt(variance) / (value * (1 - value))
+    expected = [1 / (1 + (1 - value) / value * math.exp(sign * width)) for sign in (1, -1)]
+    assert jackknife_interval(steps, others, 1, level=0.95) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("k", [3, 7])
+def test_intervals_hold_even_chances_as_often_as_they_say(k: int) -> None:
+    rng = np.random.default_rng(11)
+    runs, held = 200, 0
+    for _ in range(runs):
+        steps, others = rng.lognormal(size=(2, 30))
+        low, high = jackknife_interval(steps, others, k, level=0.95)
+        held += low <= 0.5 <= high
+    # At least what they say, up to three standard deviations of the count.
+    assert held >= 0.95 * runs - 3 * math.sqrt(runs * 0.95 * 0.05)
+    assert held < runs
+
+
+def test_intervals_of_what_tells_nothing_of_its_error() -> None:
+    steps = np.arange(1.0, 11)
+    assert jackknife_interval(steps, steps, 6, level=0.95) == (0, 1)
+    assert jackknife_interval(steps, steps + 20, 2, level=0.95) == (0, 1)
+    low, high = jackknife_interval(steps, steps, 5, level=0.95)
+    assert 0 < low < 0.5 < high < 1
+    # With evaluations so far apart that either may have won, the ends are those of both cases.
+    steps = np.append(steps, [math.inf, math.inf])
+    coarse = search(8, [(step - 2, step) for step in steps])
+    found = compare(coarse, coarse, 3, level=0.95).win
+    low, _ = jackknife_interval(steps, steps - 1, 3, level=0.95)
+    _, high = jackknife_interval(steps - 1, steps, 3, level=0.95)
+    assert (found.low, found.high) == (low, high)
+    assert found.low < found.certain < found.value < found.possible < found.high
+
+
+def test_rows_flag_what_is_missing() -> None:
+    tasks = {
+        TASK: {
+            "adam": [exact(8, *[5] * 8), exact(16, *[3] * 8), exact(64, *[1] * 8)],
+            "sgd": [exact(8, *[6] * 9), exact(32, *[3] * 9), exact(64, 9)],
+        }
+    }
+    rows = comparison_rows(tasks)
+    columns = ("batch_size", "optimizer_trials", "other_trials", "k", "win", "loss", "missing")
+    assert rows.select(columns).rows() == [
+        (8, 8, 9, 2, 1.0, 0.0, None),
+        (16, 8, 0, 2, None, None, "sgd"),
+        (32, 0, 9, 2, None, None, "adam"),
+        (64, 8, 1, 2, None, None, "sgd"),
+    ]
+    assert rows["optimizer"].unique().to_list() == ["adam"]
+    assert comparison_rows(tasks, k=1).filter(batch_size=64)["win"].item() == 1.0
+    nothing_common = {TASK: {"adam": [exact(8, 5)], "sgd": [exact(16, 5)]}}
+    found = comparison_rows(nothing_common).select("k", "win", "missing").rows()
+    assert found == [(None, None, "adam, sgd"), (None, None, "adam, sgd")]
+
+
+def test_tasks_of_a_database(tmp_path: Path) -> None:
+    def write(workload: str, batch_size: int, error: float, **study: Any) -> None:
+        trials = [(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5, error]))]
+        write_shard(tmp_path, workload=workload, batch_size=batch_size, trials=trials, **study)
+
+    write("digits/fc/sgd", 8, 0.05)
+    write("digits/fc/adam", 8, 0.5)
+    write("digits/fc/adam", 16, 0.05)
+    write("sparsity_50/digits/fc/adam", 8, 0.05)
+    write("digits/fc/momentum", 8, 0.05, goal=0.2)
+    with open_database(tmp_path) as db:
+        question = questions.crossings(
+            db, "*", goal=None, metric=None, batch_size=None, release=None
+        )
+        workloads = db.workloads()
+        trials = db.result(question).polars()
+    tasks = tasks_of(trials, workloads)
+    sparse = Task(TASK.release, "sparsity_50", *("digits", "fc"), TASK.metric, 0.1)
+    other_goal = Task(TASK.release, None, *("digits", "fc"), TASK.metric, 0.2)
+    assert tasks.keys() == {TASK, sparse, other_goal}
+    assert tasks[TASK].keys() == {"sgd", "adam"}
+    assert [each.batch_size for each in tasks[TASK]["adam"]] == [8, 16]
+    found = comparison_rows(tasks, k=1).filter(batch_size=8)
+    # The evaluation of SGD at step 10 missed; that of Adam at step 20 is its last, and missed.
+    assert found.select("optimizer", "other", "win", "win_certain").rows() == [
+        ("adam", "sgd", 0.0, 0)
+    ]
+    assert found.select("loss", "loss_certain").rows() == [(1.0, 1.0)]
+
+    # Two workloads of one optimizer go by their names.
+    same = workloads.with_columns(optimizer=pl.lit("own"))
+    assert tasks_of(trials, same)[TASK].keys() == {"digits/fc/sgd", "digits/fc/adam"}

@@ -1,0 +1,188 @@
+"""The noise scale of made-up moments: by hand, by leaving out blocks, and how often it is right."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbtool.analysis.critical import Estimate
+from dbtool.analysis.noise_scale import (
+    FEWEST_BLOCKS,
+    NoiseScale,
+    moments_of_database,
+    noise_scale,
+    noise_scale_rows,
+)
+from dbtool.store.database import open_database
+from tests.support.made_up import write_shard
+
+WORKLOAD = "digits/fc/sgd"
+KEY = ("made-up", WORKLOAD)
+IDENTIFIED = Estimate(100.0, 50.0, 200.0, "identified")
+
+
+def of(norms: Any, traces: Any, blocks: Any, level: float = 0.95) -> NoiseScale:
+    return noise_scale(
+        np.asarray(norms, float), np.asarray(traces, float), np.asarray(blocks), level=level
+    )
+
+
+def test_ratio_of_averages_and_not_average_of_ratios() -> None:
+    # Ratios are 1 and 100, and the averages 5.5 and 10.9.
+    found = of([1, 10] * 6, [1, 10] * 6, range(12))
+    assert found.value == pytest.approx(1)
+    found = of([0.1, 10.0] * 60, [10.0, 10.0] * 60, range(120))
+    assert found.value == pytest.approx(10 / 5.05)
+
+
+def test_exact_moments_have_an_interval_of_no_width() -> None:
+    found = of([2.0] * 6, [30.0] * 6, range(6))
+    assert (found.value, found.low, found.high) == pytest.approx((15, 15, 15))
+
+
+@given(st.integers(0, 10_000))
+def test_ends_against_leaving_out_each_block(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    count, size, bound = 12, 4, 2.2009851600829  # Student's t of 11 degrees of freedom at 0.975
+    norms = rng.normal(2, 1, count * size)
+    traces = norms * 5 + rng.normal(40, 5, count * size)
+    blocks = np.repeat(np.arange(count), size)
+    found = of(norms, traces, blocks)
+
+    def distance(ratio: float) -> float:
+        """Of the jackknife, by its definition: how many errors the mean lies from 0."""
+        left_out = [(traces - ratio * norms)[blocks != block].mean() for block in range(count)]
+        variance = (count - 1) / count * ((left_out - np.mean(left_out)) ** 2).sum()
+        return float(abs((traces - ratio * norms).mean()) / math.sqrt(variance))
+
+    assert found.value == pytest.approx(traces.mean() / norms.mean())
+    assert distance(found.low) == pytest.approx(bound)
+    assert distance(found.high) == pytest.approx(bound)
+
+
+def test_a_gradient_lost_in_noise_bounds_the_noise_scale_from_below_alone() -> None:
+    rng = np.random.default_rng(1)
+    found = of(rng.normal(0.1, 1, 30), rng.normal(50, 1, 30), range(30))
+    assert (found.value, found.high) == (None, math.inf)
+    assert found.low > 0
+    nothing = of(rng.normal(0, 1, 30), rng.normal(0, 1, 30), range(30))
+    assert (nothing.value, nothing.low, nothing.high) == (None, 0, math.inf)
+
+
+def test_too_few_blocks_tell_nothing() -> None:
+    blocks = list(range(FEWEST_BLOCKS - 1)) * 2
+    found = of([1.0] * len(blocks), [2.0] * len(blocks), blocks)
+    assert (found.value, found.low, found.high) == (None, 0, math.inf)
+
+
+@pytest.mark.parametrize("blocks", [6, 20])
+@pytest.mark.parametrize("spread", [0.5, 4.0])
+def test_intervals_hold_the_truth_as_often_as_they_say(blocks: int, spread: float) -> None:
+    """Also where the squared norm of a block is as often below 0 as above, and all is shared."""
+    rng = np.random.default_rng(5)
+    held = 0
+    runs = 1_000
+    for _ in range(runs):
+        shared = rng.normal(0, 1, (2, blocks))
+        norms, traces = 2 + spread * shared[0], 60 + 10 * (0.6 * shared[0] + 0.8 * shared[1])
+        norms = np.repeat(norms, 3) + rng.normal(0, 0.1, 3 * blocks)
+        found = of(norms, np.repeat(traces, 3), np.repeat(range(blocks), 3))
+        held += found.low <= 30 <= found.high
+    # Three standard deviations of a count of 1,000 with probability 0.95.
+    assert abs(held - 0.95 * runs) < 3 * math.sqrt(runs * 0.95 * 0.05)
+
+
+def test_ratios_to_critical_batch_sizes_that_are_partly_known() -> None:
+    scale = NoiseScale(300.0, 200.0, 400.0)
+    assert scale.over(IDENTIFIED) == NoiseScale(3.0, 1.0, 8.0)
+    at_least = Estimate(None, 50.0, math.inf, "lower_bound")
+    assert scale.over(at_least) == NoiseScale(None, 0.0, 8.0)
+    at_most = Estimate(None, 0.0, 200.0, "upper_bound")
+    assert scale.over(at_most) == NoiseScale(None, 1.0, math.inf)
+    nothing = NoiseScale(None, 0.0, math.inf)
+    assert scale.over(None) == nothing
+    assert nothing.over(IDENTIFIED) == nothing
+
+
+def rows_of(moments: Sequence[tuple[int, int | None, int, float, float]]) -> pl.DataFrame:
+    columns = ["trial_id", "steps", "step", "squared_norm", "covariance_trace"]
+    frame = pl.DataFrame(moments, schema=columns, orient="row")
+    return frame.with_columns(
+        release=pl.lit("made-up"),
+        workload=pl.lit(WORKLOAD),
+        metric=pl.lit("val_classification_error"),
+        goal=pl.lit(0.1),
+        batch_size=pl.lit(8),
+    )
+
+
+def test_phases_are_thirds_of_each_trial_that_came_nearly_as_far() -> None:
+    slower, steps = 110, 90
+    moments = [
+        # Noise scales of 10, 20 and 30, and of 1,000 past the goal.
+        *[(0, steps, step, 1.0, 10.0 * (1 + step // 30)) for step in range(0, 90, 3)],
+        (0, steps, 90, 1.0, 30.0),
+        (0, steps, 93, 1.0, 1000.0),
+        # Its thirds end at step 37, 73 and 110.
+        *[(1, slower, step, 1.0, 10.0 * (1 + step * 3 // 110)) for step in range(0, 110, 5)],
+        # One far too slow, and one that never got there.
+        *[(2, 200, step, 1.0, 500.0) for step in range(0, 200, 5)],
+        *[(3, None, step, 1.0, 500.0) for step in range(0, 200, 5)],
+    ]
+    found = noise_scale_rows(rows_of(moments), {KEY: IDENTIFIED}, level=0.9)
+    columns = ("phase", "noise_scale", "ratio", "trials", "measurements", "blocks", "level")
+    assert found.select(columns).rows() == [
+        (1, pytest.approx(10), pytest.approx(0.1), 2, 10 + 8, 10, 0.9),
+        (2, pytest.approx(20), pytest.approx(0.2), 2, 10 + 7, 10, 0.9),
+        (3, pytest.approx(30), pytest.approx(0.3), 2, 11 + 7, 10, 0.9),
+    ]
+    assert found["critical_batch_size"].to_list() == [100.0] * 3
+    everyone = noise_scale_rows(rows_of(moments), {}, level=0.9, within=math.inf)
+    assert everyone["trials"].to_list() == [3, 3, 3]
+    assert everyone["ratio_low"].to_list() == [None] * 3
+
+
+def test_blocks_are_trials_where_there_are_enough_of_them() -> None:
+    moments = [(trial, 90, step, 1.0, 10.0) for trial in range(12) for step in (0, 10, 20)]
+    assert noise_scale_rows(rows_of(moments), {}, level=0.9)["blocks"].to_list() == [12]
+    # One measurement cannot be cut.
+    few = [(trial, 90, 0, 1.0, 10.0) for trial in range(3)]
+    found = noise_scale_rows(rows_of(few), {}, level=0.9)
+    assert found.select("blocks", "noise_scale", "low", "high").rows() == [(3, None, None, None)]
+    assert noise_scale_rows(rows_of(few).clear(), {}, level=0.9).height == 0
+
+
+def test_moments_of_a_database(tmp_path: Path) -> None:
+    def at(step: int, error: float, norm: float | None) -> dict[str, Any]:
+        row: dict[str, Any] = {"step": step, "val_classification_error": error}
+        if norm is not None:
+            moments = {"gradient_squared_norm": norm, "gradient_covariance_trace": 10.0}
+            row["other_metrics"] = {**moments, "largest_hessian_eigenvalue": 3.0}
+        return row
+
+    lost = [{"step": 0, "other_metrics": {"gradient_squared_norm": math.nan}}]
+    trials = [
+        (0, "COMPLETE", {"learning_rate": 0.1}, [at(0, 0.9, 2.0), at(5, 0.2, None), at(9, 0.0, 1)]),
+        (1, "COMPLETE", {"learning_rate": 0.2}, [at(0, 0.9, -2.0)]),
+        (2, "INFEASIBLE", {"learning_rate": 9.0}, lost),
+    ]
+    write_shard(tmp_path, workload=WORKLOAD, batch_size=8, trials=trials)
+    write_shard(tmp_path, workload="digits/fc/adam", batch_size=8, trials=trials[1:2])
+    columns = ("workload", "batch_size", "goal", "trial_id", "steps", "step", "squared_norm")
+    with open_database(tmp_path) as db:
+        found = moments_of_database(db, WORKLOAD).select(columns).rows()
+        assert found == [
+            (WORKLOAD, 8, 0.1, 0, 9, 0, 2.0),
+            (WORKLOAD, 8, 0.1, 0, 9, 9, 1.0),
+            (WORKLOAD, 8, 0.1, 1, None, 0, -2.0),
+        ]
+        eased = moments_of_database(db, ["digits/*"], goal=0.5)
+        assert eased["workload"].unique().sort().to_list() == ["digits/fc/adam", WORKLOAD]
+        assert eased.filter(trial_id=0)["steps"].to_list() == [5, 5]
+        assert eased["covariance_trace"].to_list() == [10.0] * 4

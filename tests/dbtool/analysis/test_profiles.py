@@ -1,0 +1,104 @@
+"""Performance profiles by hand, and by trying all steps that evaluations leave possible."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbtool.analysis.comparison import Task
+from dbtool.analysis.profiles import performance_profiles, ratios
+from dbtool.analysis.searches import Search
+from dbtool.core.errors import UsageError
+
+INF = math.inf
+MNIST = Task("made-up", None, "mnist", "fc", "val_classification_error", 0.1)
+FASHION = Task("made-up", None, "fashion_mnist", "fc", "val_classification_error", 0.2)
+
+
+def search(batch_size: int, steps: float, *, trials: int = 8, after: float | None = None) -> Search:
+    """Trials that all came to the same, evaluated at every step unless told otherwise."""
+    nothing = np.full(trials, math.nan)
+    last = steps - 1 if after is None else after
+    return Search(batch_size, np.full(trials, last), np.full(trials, steps), nothing, nothing, {})
+
+
+TASKS = {
+    MNIST: {
+        "sgd": [search(8, 100), search(16, 60), search(32, 90, after=40), search(64, 5)],
+        "adam": [search(8, 50), search(16, 60), search(32, 60, after=30)],
+    },
+    FASHION: {
+        "sgd": [search(8, INF, after=500), search(32, 10), search(64, 10, trials=1)],
+        "adam": [search(8, 300), search(64, 20)],
+    },
+}
+
+
+def test_profiles_by_hand() -> None:
+    found = performance_profiles(TASKS, factors=(1.0, 1.5, 2.0, 10.0))
+    # Of mnist 8, 16 and 32 and fashion_mnist 8 the ratios are 2, 1, 1.5, inf and 1, 1, 1, 1.
+    assert (found.cells, found.k) == (4, 2)
+    columns = ("optimizer", "factor", "share", "reached_share", "cells", "k")
+    assert found.rows.select(columns).rows() == [
+        ("sgd", 1.0, 0.25, 0.75, 4, 2),
+        ("sgd", 1.5, 0.5, 0.75, 4, 2),
+        ("sgd", 2.0, 0.75, 0.75, 4, 2),
+        ("sgd", 10.0, 0.75, 0.75, 4, 2),
+        *[("adam", factor, 1.0, 1.0, 4, 2) for factor in (1.0, 1.5, 2.0, 10.0)],
+    ]
+    # At 32 SGD took 41 to 90 steps and Adam 31 to 60: ratios from 1 to 90/31 and to 60/41. At
+    # fashion_mnist 8 SGD may have got there at 501, 1.67 times the steps of Adam.
+    bounds = found.rows.select("share_low", "share_high").rows()
+    assert bounds[:4] == [(0.25, 0.5), (0.25, 0.5), (0.5, 1.0), (0.75, 1.0)]
+    assert bounds[4:] == [(0.75, 1.0), (1.0, 1.0), (1.0, 1.0), (1.0, 1.0)]
+
+
+def test_missing_cells_are_listed() -> None:
+    missing = performance_profiles(TASKS).missing
+    assert missing.select("dataset", "model", "batch_size", "optimizer", "trials").rows() == [
+        ("mnist", "fc", 64, "adam", 0),
+        ("fashion_mnist", "fc", 32, "adam", 0),
+        ("fashion_mnist", "fc", 64, "sgd", 1),
+    ]
+    assert performance_profiles(TASKS, k=1).cells == 5
+
+
+def test_nothing_in_common() -> None:
+    found = performance_profiles({MNIST: {"sgd": [search(8, 10)], "adam": [search(16, 10)]}})
+    assert (found.cells, found.k, found.rows.height, found.missing.height) == (0, None, 0, 2)
+
+
+def test_only_the_chosen_count_and_have_to_be_there() -> None:
+    tasks = {MNIST: {**TASKS[MNIST], "momentum": [search(8, 10)]}}
+    assert performance_profiles(tasks).cells == 1
+    assert performance_profiles(tasks, ["adam", "sgd"]).cells == 3
+    with pytest.raises(UsageError, match=r"unknown optimizer 'adm'; closest: adam"):
+        performance_profiles(tasks, ["adm", "sgd"])
+    with pytest.raises(UsageError, match="sgd has no other optimizer to be compared with"):
+        performance_profiles(tasks, ["sgd"])
+
+
+INTERVAL = st.sampled_from([(1.0, 2.0), (2.0, 3.0), (1.0, 4.0), (3.0, INF), (INF, INF)])
+
+
+@given(st.lists(INTERVAL, min_size=2, max_size=3))
+def test_ratios_against_all_steps_in_between(cell: list[tuple[float, float]]) -> None:
+    lower, upper = np.array(cell).T
+    plain, least, most = ratios(lower[None], upper[None])
+    choices = np.array(
+        list(product(*([each for each in (1, 2, 3, 4, INF) if a <= each <= b] for a, b in cell)))
+    )
+    fewest = choices.min(axis=1)
+    possible = np.array(
+        [
+            [INF if math.isinf(each) else each / few for each in row]
+            for row, few in zip(choices, fewest, strict=True)
+        ]
+    )
+    assert least[0] == pytest.approx(possible.min(axis=0))
+    assert most[0] == pytest.approx(possible.max(axis=0))
+    assert (least <= plain).all()
+    assert (plain <= most).all()
