@@ -296,8 +296,8 @@ ORDER BY panel_order, series_order, release_order, x, trial_id;
 
 -- The workloads of the figures that draw any: those named or, where workload_names is NULL, all of the releases; each with
 -- its own goal (of several releases the first one's) unless goal_value is given. A workload without goal is left out.
--- workload_order is where it stands among them; is_largest tells the one with the most trials, of those that search the
--- momentum if there are such, which stands for all where each has a panel a study.
+-- workload_order is where it stands among them; is_largest tells the one with the most trials, which stands for all where
+-- each has a panel a study.
 CREATE MACRO any_workloads(release_name, workload_names, goal_value) AS TABLE
 SELECT
     workload,
@@ -315,7 +315,7 @@ SELECT
         ORDER BY collection NULLS FIRST, dataset, optimizer, regexp_replace(model, '\d+', '', 'g'),
         regexp_extract_all(model, '\d+')::INTEGER[], workload
     ) AS workload_order,
-    rank() OVER (ORDER BY optimizer = 'sgd', trials DESC, workload) = 1 AS is_largest
+    rank() OVER (ORDER BY trials DESC, workload) = 1 AS is_largest
 FROM (
     SELECT
         * REPLACE (sum(trials) OVER (PARTITION BY workload) AS trials),
@@ -327,6 +327,14 @@ AND (workload_names IS NULL OR list_contains(workload_names, workload))
 AND coalesce(goal_value, goal) IS NOT NULL
 AND studies > 0
 QUALIFY row_number() OVER (PARTITION BY workload ORDER BY release_order) = 1;
+
+-- What the figures of one workload, or of a few, say above all panels: the one's title (NULL: panels name several), and that
+-- nobody has chosen it (NULL: someone has). chosen are rows of any_workloads.
+CREATE MACRO subject_of(chosen, workload_names) AS TABLE
+SELECT
+    if(count(DISTINCT workload) = 1, any_value(title), NULL) AS subject,
+    if(workload_names IS NULL, 'Of the workloads with a goal this one has the most trials.', NULL) AS choice
+FROM query_table(chosen);
 
 -- Rows of any_workloads, which have a panel_order, as curves: named by what tells them from the others of their panel, and
 -- the panel by what they share.

@@ -17,7 +17,7 @@ import typer
 from dbtool.cli.completion import trainable_workloads
 from dbtool.cli.messages import tell
 from dbtool.core.errors import DbtoolError, UsageError, unknown
-from dbtool.figures.gaps import left_out_names
+from dbtool.figures.gaps import left_out_of
 from dbtool.figures.points import NoDataError, read_points
 from dbtool.figures.specs import FIGURES, find_figure
 from dbtool.store.questions import known_release, workload_names
@@ -185,12 +185,14 @@ def write_gallery(job: Job, folder: Path) -> None:
 
 
 def _files_and_gaps(points: Points, spec: FigureSpec, **options: Any) -> tuple[list[Path], str]:
-    """The files of a figure, and a line that names its parts without data; "" if none."""
+    """The files of a figure, and what it lacks, a line a release."""
     from dbtool.figures.files import write_figure
 
-    missing = "; ".join(left_out_names(points.rows, points.left_out))
-    gaps = f"{spec.name}: no data in release {points.release}: {missing}" if missing else ""
-    return write_figure(points, spec, **options), gaps
+    gaps = []
+    for release, missing in left_out_of(points, spec).items():
+        ways = f"; to fill: {missing.ways}" if missing.ways else ""
+        gaps.append(f"{spec.name}: no data in release {release}: {'; '.join(missing.names)}{ways}")
+    return write_figure(points, spec, **options), "\n".join(gaps)
 
 
 def _made(

@@ -10,7 +10,7 @@ from dbtool import __version__
 from dbtool.figures import gaps
 from dbtool.figures.kinds import RENDERERS
 from dbtool.figures.legend import key_of
-from dbtool.figures.names import sentence
+from dbtool.figures.names import readable, sentence
 from dbtool.figures.panels import goal_of, panels_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def caption_of(points: Points, spec: FigureSpec, figure: Figure) -> list[str]:
     """The caption's paragraphs, which can be read without the picture.
 
     They say what a point is; the release, goal, trials and version; what is marked and how; what
-    could not be drawn, what is missing, and the command that would fill it.
+    could not be drawn, what is missing, and the commands that would fill it.
 
     Args:
         points: what the figure's query returned.
@@ -36,13 +36,28 @@ def caption_of(points: Points, spec: FigureSpec, figure: Figure) -> list[str]:
     """
     panels = panels_of(points, spec)
     marks = "; ".join(f"{mark.shape}: {mark.text}" for mark in key_of(figure, panels))
-    point, facts, *rest = facts_and_gaps(points, panels, spec)
+    point, facts, *rest = facts_and_gaps(points, panels, spec, commands=True)
     marked = f"{sentence(marks)}." if marks else ""
     return [part for part in (f"{spec.question} {point}", marked, facts, *rest) if part]
 
 
-def facts_and_gaps(points: Points, panels: Sequence[Panel], spec: FigureSpec) -> list[str]:
-    """The caption's paragraphs under a picture, whose key tells the marks."""
+def title_of(points: Points, spec: FigureSpec) -> str:
+    """The figure's heading, and what all of it is about where the rows say that."""
+    subject = points.first("subject")
+    return f"{spec.title}: {readable(subject)}" if subject else spec.title
+
+
+def facts_and_gaps(
+    points: Points, panels: Sequence[Panel], spec: FigureSpec, *, commands: bool
+) -> list[str]:
+    """The caption's paragraphs but what its marks are, which a picture's key tells.
+
+    Args:
+        points: what the figure's query returned.
+        panels: made of them.
+        spec: the figure.
+        commands: whether to name the commands that would fill what is missing.
+    """
     rows = points.rows
     facts = [
         f"Release: {', '.join(points.releases)}" if points.releases else "",
@@ -57,7 +72,12 @@ def facts_and_gaps(points: Points, panels: Sequence[Panel], spec: FigureSpec) ->
         for note in RENDERERS[kind].notes(of_kind)
     ]
     origin = "\N{NO-BREAK SPACE}· ".join(fact for fact in facts if fact)
-    return [_points(panels), origin, *dict.fromkeys(notes), *_left_out(points, spec)]
+    choice = points.first("choice") or ""
+    paragraphs = [_points(panels), origin, choice, *dict.fromkeys(notes)]
+    for release, missing in gaps.left_out_of(points, spec).items():
+        ways = f" To fill: {missing.ways}." if commands and missing.ways else ""
+        paragraphs.append(f"No data in release {release}: {gaps.few_of(missing.names)}.{ways}")
+    return [part for part in paragraphs if part]
 
 
 def _points(panels: Sequence[Panel]) -> str:
@@ -95,7 +115,7 @@ def _trials(rows: pl.DataFrame) -> str:
     fewer = counted.filter(pl.col("trials") < pl.col("asked_trials"))
     noun = "trial" if used == "1" else "trials"
     wanted = "" if fewer.is_empty() else f" of the {_range(fewer['asked_trials'])} asked for"
-    return f"{used} {noun} a study{wanted}"
+    return f"n = {used} {noun} a study{wanted}"
 
 
 def _goals(rows: pl.DataFrame) -> str:
@@ -106,20 +126,3 @@ def _goals(rows: pl.DataFrame) -> str:
     if not goals:
         return ""
     return f"goal: {goals.pop()}" if len(goals) == 1 else "goals as in the panels"
-
-
-def _left_out(points: Points, spec: FigureSpec) -> list[str]:
-    """What each release lacks, a paragraph each, and the commands that would fill it."""
-    paragraphs = []
-    for (release,), missing in points.left_out.group_by("release", maintain_order=True):
-        held = points.rows.filter(pl.col("release") == release)
-        names = gaps.left_out_names(held, missing)
-        commands = gaps.what_fills(
-            missing["workload"].drop_nulls(),
-            [str(release)],
-            points.trainable,
-            in_published=spec.in_published,
-        )
-        ways = f" To fill: {commands}." if commands else ""
-        paragraphs.append(f"No data in release {release}: {gaps.few_of(names)}.{ways}")
-    return paragraphs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -10,7 +11,10 @@ from dbtool.core.resources import schema_folder
 from dbtool.figures.names import readable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from dbtool.figures.points import Points
+    from dbtool.figures.specs import FigureSpec
 
 FETCH = "`dbtool fetch` and `dbtool import batch_science_data.tar.bz2`"
 PUBLISHED = "published"
@@ -18,6 +22,34 @@ PUBLISHED = "published"
 MOST_COMMANDS = 3
 # The same of panels; the CSV of points and `dbtool plot --list` tell the others.
 MOST_NAMED = 10
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What a figure lacks of a release.
+
+    Attributes:
+        names: of panels and curves.
+        ways: the commands that would fill them, as the end of a sentence; "" if none do.
+    """
+
+    names: Sequence[str]
+    ways: str
+
+
+def left_out_of(points: Points, spec: FigureSpec) -> Mapping[str, Missing]:
+    """What the releases of a figure lack, by release."""
+    found = {}
+    for (release,), missing in points.left_out.group_by("release", maintain_order=True):
+        held = points.rows.filter(pl.col("release") == release)
+        ways = what_fills(
+            missing["workload"].drop_nulls(),
+            [str(release)],
+            points.trainable,
+            in_published=spec.in_published,
+        )
+        found[str(release)] = Missing(left_out_names(held, missing), ways)
+    return found
 
 
 def left_out_names(rows: pl.DataFrame, left_out: pl.DataFrame) -> list[str]:

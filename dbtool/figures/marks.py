@@ -10,6 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from matplotlib.transforms import ScaledTranslation
+
 from dbtool.figures.style import ACCENT, BAND, FAINT, INK, LABEL, PERFECT, QUIET, RING, STAR
 
 if TYPE_CHECKING:
@@ -35,8 +37,9 @@ MARKER_SIZE, CURVE_WIDTH, RING_SIZE = 4.6, 1.2, 5.5
 FAINT_LINE = "#b4bcc6"
 # Slopes, between logarithmic axes, of lines to compare with; by the columns that hold them.
 SLOPES: Mapping[str, float] = {"perfect": -1.0, "linear": 1.0, "square_root": 0.5}
-# Crosses hang from the top edge, a row a curve, while there is room for rows.
-CROSS_TOP, CROSS_STEP, CROSS_ROOM = 0.97, 0.045, 0.27
+# Inches: between the axes and the strip above them, above and below the crosses in it, and from one
+# curve's row of crosses to the next.
+STRIP_GAP, STRIP_MARGIN, STRIP_STEP = 0.05, 0.065, 0.085
 
 
 @dataclass(frozen=True)
@@ -69,15 +72,8 @@ KEY: Mapping[str, Mark] = {
     "perfect": _line("perfect scaling", "dashed line", linestyle=DASHED),
     "linear": _line("linear scaling", "dashed line", linestyle=DASHED),
     "square_root": _line("square-root scaling", "dotted line", linestyle=DOTTED),
-    "hollow": _dot(
-        "fewer trials than asked for",
-        "hollow marker",
-        MARKERS[0],
-        MARKER_SIZE,
-        markerfacecolor="white",
-    ),
     "unreached": _dot(
-        "no trial reached the goal", "cross at the top", CROSSES[0], 4.2, markeredgewidth=1.2
+        "no trial reached the goal", "cross above the axes", CROSSES[0], 4.2, markeredgewidth=1.2
     ),
     "ring": _dot(
         "within 5 % of the border of the searched range",
@@ -130,7 +126,7 @@ def draw_curve(axes: Axes, curve: Curve, order: float, *, positive: bool) -> Non
 
     Args:
         axes: to draw in.
-        curve: with the columns x, y, trials and asked_trials.
+        curve: with the columns x and y.
         order: what lies over what.
         positive: whether the vertical axis has room for positive values alone.
     """
@@ -141,20 +137,13 @@ def draw_curve(axes: Axes, curve: Curve, order: float, *, positive: bool) -> Non
     ]
     look = curve_look(curve.release_index) | {"color": curve.colour}
     axes.plot(xs, ys, **look | {"marker": "", "label": f"line: {curve.name}", "zorder": order})
-    points = [
-        (x, y, fewer)
-        for x, y, fewer in zip(xs, ys, curve.fewer(), strict=True)
-        if not math.isnan(y)
-    ]
-    for hollow in (False, True):
-        dots(
-            axes,
-            [(x, y) for x, y, fewer in points if fewer == hollow],
-            label=f"{'hollow' if hollow else 'full'}: {curve.name}",
-            markerfacecolor="white" if hollow else curve.colour,
-            zorder=order + 0.5,
-            **look | {"linestyle": "none"},
-        )
+    dots(
+        axes,
+        [(x, y) for x, y in zip(xs, ys, strict=True) if not math.isnan(y)],
+        label=f"points: {curve.name}",
+        zorder=order + 0.5,
+        **look | {"linestyle": "none"},
+    )
 
 
 def draw_guides(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
@@ -192,14 +181,30 @@ def _guides(panel: Panel, name: str) -> list[tuple[Curve, dict[float, float]]]:
 
 
 def draw_unreached(axes: Axes, panel: Panel) -> None:
-    """Marks at the top edge the x at which no trial reached the goal, a row a curve."""
+    """Marks in a strip above the axes the x at which no trial reached the goal, a row a curve."""
     rows = [curve for curve in panel.curves if curve.unreached()]
+    if not rows:
+        return
+    inches = axes.figure.dpi_scale_trans
+    height = strip_height(panel) - STRIP_GAP
+    # A line as thick as the strip is high: so the strip keeps its inches in axes of any size.
+    axes.plot(
+        [0, 1],
+        [1, 1],
+        transform=axes.transAxes + ScaledTranslation(0, STRIP_GAP + height / 2, inches),
+        linewidth=72 * height,
+        solid_capstyle="butt",
+        color=BAND,
+        clip_on=False,
+        label="strip",
+    )
     for row, curve in enumerate(rows):
+        up = STRIP_GAP + height - STRIP_MARGIN - STRIP_STEP * row
         cross = {"marker": CROSSES[curve.release_index % len(CROSSES)], "color": curve.colour}
         dots(
             axes,
-            [(x, CROSS_TOP - _cross_step(panel) * row) for x in curve.unreached()],
-            transform=axes.get_xaxis_transform(),
+            [(x, 1.0) for x in curve.unreached()],
+            transform=axes.get_xaxis_transform() + ScaledTranslation(0, up, inches),
             clip_on=False,
             zorder=9,
             label=f"unreached: {curve.name}",
@@ -207,16 +212,10 @@ def draw_unreached(axes: Axes, panel: Panel) -> None:
         )
 
 
-def room_for_crosses(panel: Panel, height: float) -> float:
-    """The share of the axes' height that the crosses at the top take; 0 without any."""
+def strip_height(panel: Panel) -> float:
+    """How far the strip with crosses reaches above the axes, in inches; 0 without any."""
     rows = sum(bool(curve.unreached()) for curve in panel.curves)
-    if not rows:
-        return 0.0
-    return min(0.4, 1 - CROSS_TOP + _cross_step(panel) * (rows - 1) + 0.09 / height)
-
-
-def _cross_step(panel: Panel) -> float:
-    return min(CROSS_STEP, CROSS_ROOM / len(panel.curves))
+    return STRIP_GAP + 2 * STRIP_MARGIN + STRIP_STEP * (rows - 1) if rows else 0.0
 
 
 def write_in_middle(axes: Axes, text: str) -> None:

@@ -55,13 +55,6 @@ class Curve:
         rows = self.columns("x", "y", flag)
         return [(x, y) for x, y, marked in rows if marked and y is not None]
 
-    def fewer(self) -> list[bool]:
-        """Whether each study has fewer trials than the figure asks for."""
-        return [
-            trials is not None and asked is not None and trials < asked
-            for trials, asked in self.columns("trials", "asked_trials")
-        ]
-
     def unreached(self) -> list[float]:
         """The x at which no trial reached the goal."""
         return [x for x, steps in self.columns("x", "steps") if steps is None]

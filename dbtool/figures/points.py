@@ -77,6 +77,12 @@ class Points:
         """The releases, joined by commas."""
         return ",".join(self.releases)
 
+    def first(self, column: str) -> Any:
+        """The first value of a column that is not null; None where there is none."""
+        if column not in self.rows.columns:
+            return None
+        return next(iter(self.rows[column].drop_nulls()), None)
+
     def csv(self) -> str:
         """The rows as CSV: one line a point, an empty y where there is no point."""
         return self.rows.write_csv()

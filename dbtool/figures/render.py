@@ -23,7 +23,7 @@ from dbtool.figures.blocks import (
     height_of,
     lines_of,
 )
-from dbtool.figures.caption import facts_and_gaps
+from dbtool.figures.caption import facts_and_gaps, title_of
 from dbtool.figures.kinds import RENDERERS
 from dbtool.figures.legend import key_of, names_of, releases_of, shared_names
 from dbtool.figures.panels import panels_of
@@ -68,16 +68,17 @@ def draw(points: Points, spec: FigureSpec, width: float | None = None) -> Figure
         width: in inches; None: as wide as suits its panels.
     """
     panels = panels_of(points, spec)
-    caption = facts_and_gaps(points, panels, spec)
+    caption = facts_and_gaps(points, panels, spec, commands=False)
+    title = title_of(points, spec)
     goal, panels = _shared_goal(panels)
     page = _page_of(panels, spec.columns, width)
     names = [names_of(panel) for panel in panels]
     shared = shared_names(names)
-    heads = _heads(page, spec.title, [[]] * len(panels) if shared else names)
+    heads = _heads(page, title, [[]] * len(panels) if shared else names)
     room = TEXT_ROOM * (page.width - 2 * EDGE)
     legend = Legend([*releases_of(panels), *shared], room)
     over: Stack = [
-        Text(balanced_lines(spec.title, room, TITLE, "bold"), TITLE, INK, "bold"),
+        Text(balanced_lines(title, room, TITLE, "bold"), TITLE, INK, "bold"),
         Text(lines_of(goal, room, LABEL), LABEL),
         EDGE if legend.entries else 0.0,
         legend,
@@ -139,8 +140,7 @@ class _Page:
         """Of the axes of a panel."""
         gaps = (GAP + Y_LABEL * self.differ_beside) * (self.columns - 1)
         width = (self.width - LEFT - EDGE - gaps) / self.columns
-        side_by_side = min(self.columns, 3) - 1
-        aspect = max(RENDERERS[panel.kind].aspects[side_by_side] for panel in self.panels)
+        aspect = max(RENDERERS[each.kind].aspect(each, self.columns) for each in self.panels)
         return Size(width, aspect * width)
 
     def has_y_label(self, index: int) -> bool:
@@ -177,7 +177,7 @@ def _heads(page: _Page, title: str, names: Sequence[Sequence[Mark]]) -> list[Sta
                 Text(balanced_lines(own, width, PANEL_TITLE, "bold"), PANEL_TITLE, INK, "bold"),
                 Text(lines_of(goal, width, SMALL), SMALL),
                 Legend(marks, width),
-                HEAD_GAP,
+                HEAD_GAP + RENDERERS[panel.kind].strip(panel),
             ]
         )
     return heads

@@ -1,9 +1,10 @@
 /*
 The best measurement of each batch size within a budget of steps, and within one of epochs, for any workloads.
-The parameter workloads holds their names, two panels each; NULL: the workload with the most trials. Drawn as figure 11 is:
-one curve a budget; a study counts where its train_steps reach the budget; an epoch is train_examples / batch size steps.
-Of the budgets below those are drawn that at least two studies reach, the seven largest. The parameter trials replaces the
-100 below, release names the release, or several joined by commas.
+The parameter workloads holds their names, two panels each; NULL: the workload with the most trials (choice says so). Drawn
+as figure 11 is: one curve a budget; a study counts where its train_steps reach the budget and a trial was better within
+it than untrained, of which step 0 tells; an epoch is train_examples / batch size steps. Of the budgets below those are
+drawn for which at least two studies count, the seven largest. The parameter trials replaces the 100 below, release names
+the release, or several joined by commas.
 */
 WITH chosen AS (
     -- No goal is needed here, so that any number stands for one.
@@ -39,11 +40,6 @@ reached AS (
     GROUP BY ALL
     HAVING count(*) > 1
 ),
-largest AS (
-    SELECT *
-    FROM reached
-    QUALIFY row_number() OVER (PARTITION BY workload, unit ORDER BY budget DESC) <= 7
-),
 curves AS (
     SELECT
         2 * dense_rank() OVER (ORDER BY workload_order) - if(unit = 'steps', 1, 0) AS panel_order,
@@ -60,8 +56,30 @@ curves AS (
         most_steps,
         most_examples,
         100 AS asked_trials
-    FROM largest
+    FROM reached
 ),
 asked AS (FROM drawn('curves', $release::VARCHAR, NULL, $trials::BIGINT)),
-study_rows AS (FROM study_best('asked'))
-FROM best_points('study_rows');
+trained AS (
+    SELECT * REPLACE (is_held AND coalesce(step > 0, false) AS is_held)
+    FROM study_best('asked')
+),
+largest AS (
+    SELECT panel_order, series_order, row_number() OVER (PARTITION BY panel_order ORDER BY series_order) AS place
+    FROM (
+        SELECT panel_order, series_order
+        FROM trained
+        WHERE is_held AND train_steps >= coalesce(most_steps, most_examples / batch_size)
+        GROUP BY panel_order, series_order
+        HAVING count(*) > 1
+        QUALIFY row_number() OVER (PARTITION BY panel_order ORDER BY series_order DESC) <= 7
+    )
+),
+study_rows AS (
+    SELECT trained.* REPLACE (place AS series_order)
+    FROM trained
+    JOIN largest USING (panel_order, series_order)
+)
+SELECT *
+FROM best_points('study_rows')
+CROSS JOIN (SELECT choice FROM subject_of('chosen', $workloads::VARCHAR[]))
+ORDER BY panel_order, series_order, release_order, x;

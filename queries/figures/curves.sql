@@ -4,8 +4,7 @@ Six panels a workload: the goal's metric on each split, against steps and agains
 for a study: of the first COMPLETE ones that which reached the goal first or, where none did, which had the best value. A
 point is a measurement; read_off marks the one that steps to result reads. A curve is thinned to some 500 points, that one
 always kept; step 0, for which a logarithmic axis has no room, is left out.
-The parameter workloads holds names of workloads; NULL: the one with the most trials, if possible one that searches the
-momentum. Each has its own goal unless the parameter goal is given; a workload without goal is left out. The parameter
+The parameter workloads holds names of workloads; NULL: the one with the most trials (choice says so). Each has its own goal unless the parameter goal is given; a workload without goal is left out. The parameter
 trials replaces the 100 below, release names the release, or several joined by commas.
 */
 WITH chosen AS (
@@ -82,7 +81,10 @@ SELECT
     step,
     steps,
     coalesce(step = kept, false) AS read_off,
-    x_label
+    x_label,
+    subject,
+    choice
 FROM split_curves
 LEFT JOIN measured USING (release, workload, batch_size, trial_id, metric)
+CROSS JOIN subject_of('chosen', $workloads::VARCHAR[])
 ORDER BY panel_order, series_order, release_order, x;

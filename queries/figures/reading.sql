@@ -4,8 +4,7 @@ A panel a workload; a curve is one of the first COMPLETE trials of the study who
 measurement: x the step, y the value of the goal's metric. The first point strictly past the goal on any curve (ties: the
 smaller trial id) is the one that is read: read_off; best tells its curve. A curve is thinned to some 200 points, the one
 that is read off always kept; step 0 is left out.
-The parameter workloads holds names of workloads; NULL: the one with the most trials, if possible one that searches the
-momentum. Each has its own goal unless the parameter goal is given; a workload without goal is left out. The parameter
+The parameter workloads holds names of workloads; NULL: the one with the most trials (choice says so). Each has its own goal unless the parameter goal is given; a workload without goal is left out. The parameter
 trials replaces the 100 below, release names the release, or several joined by commas.
 */
 WITH chosen AS (
@@ -58,7 +57,9 @@ SELECT
     trial_id,
     steps,
     best,
-    coalesce(step = kept, false) AS read_off
+    coalesce(step = kept, false) AS read_off,
+    choice
 FROM followed
 LEFT JOIN measured USING (release, workload, batch_size, trial_id, metric)
+CROSS JOIN subject_of('chosen', $workloads::VARCHAR[])
 ORDER BY panel_order, series_order, release_order, x;

@@ -2,8 +2,7 @@
 Which metaparameters reach the goal, by batch size?
 A panel a study; a point is a COMPLETE or INFEASIBLE trial, x its learning rate, y its 1 - momentum (1 where none is
 searched), the series what became of it; best marks the trial that reached the goal first.
-The parameter workloads holds names of workloads; NULL: the one with the most trials, if possible one that searches the
-momentum. Each has its own goal unless the parameter goal is given; a workload without goal is left out. There is no
+The parameter workloads holds names of workloads; NULL: the one with the most trials (choice says so). Each has its own goal unless the parameter goal is given; a workload without goal is left out. There is no
 budget: change the most_steps below. The parameter trials takes the first so many trials of each study instead of all,
 release names the release, or several joined by commas.
 */
@@ -34,4 +33,7 @@ panels AS (
 asked AS (FROM drawn('panels', $release::VARCHAR, NULL, $trials::BIGINT)),
 trial_rows AS (FROM trial_steps('asked')),
 outcome_rows AS (FROM outcomes('trial_rows'))
-FROM scattered('outcome_rows');
+SELECT *
+FROM scattered('outcome_rows')
+CROSS JOIN subject_of('chosen', $workloads::VARCHAR[])
+ORDER BY panel_order, series_order, release_order, x, trial_id;

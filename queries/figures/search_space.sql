@@ -4,8 +4,7 @@ A panel a metaparameter of a workload; a point is a COMPLETE or INFEASIBLE trial
 metaparameter's value, the series what became of it; best marks the trial of the study that reached the goal first. One
 that lies at a border of the range (low, high) tells that a wider search might have found a better one. Where a range is
 another one at every batch size and not logarithmic, y is divided by the highest value that the study searched.
-The parameter workloads holds names of workloads; NULL: the one with the most trials, if possible one that searches the
-momentum. Each has its own goal unless the parameter goal is given; a workload without goal is left out. The parameter
+The parameter workloads holds names of workloads; NULL: the one with the most trials (choice says so). Each has its own goal unless the parameter goal is given; a workload without goal is left out. The parameter
 trials takes the first so many trials of each study instead of all, release names the release, or several joined by
 commas.
 */
@@ -49,4 +48,7 @@ panels AS (
 asked AS (FROM drawn('panels', $release::VARCHAR, NULL, $trials::BIGINT)),
 trial_rows AS (FROM trial_steps('asked')),
 outcome_rows AS (FROM outcomes('trial_rows'))
-FROM gridded('outcome_rows');
+SELECT *
+FROM gridded('outcome_rows')
+CROSS JOIN subject_of('chosen', $workloads::VARCHAR[])
+ORDER BY panel_order, series_order, release_order, x, trial_id;

@@ -97,6 +97,11 @@ def budgets(epochs: str) -> list[Curve]:
     return curves
 
 
+def trained(curves: Sequence[Curve], releases: Releases) -> list[Point]:
+    """Best values but those of step 0, which are of networks that nobody has trained."""
+    return [point for point in best(curves, releases) if point["step"] != 0]
+
+
 ONE, OTHER = {"release": "published"}, {"release": "measured"}
 BOTH, TURNED = {"release": "published,measured"}, {"release": "measured, published"}
 NAMED = {"workloads": (CNN, FASHION, PLAIN)}
@@ -122,9 +127,10 @@ def with_goal(curves: Sequence[Curve], goal: str) -> list[Curve]:
         ("data-sets", ONE, normalised, DATA_SETS),
         ("learning-rates", NAMED | BOTH, rates, APART),
         ("momenta", NAMED | BOTH, momenta, APART[:2]),
-        # 975 steps are 7.8 epochs of the 1,000 examples at batch size 8, 31.2 at 32, 62.4 at 64.
-        ("best-by-budget", ONE | {"workloads": (CNN,)}, best, budgets("0.1 0.2 0.5 1 2 5 10")),
-        ("best-by-budget", TURNED | {"workloads": (CNN,)}, best, budgets("0.2 0.5 1 2 5 10 20")),
+        # 975 steps are 7.8 epochs of the 1,000 examples at batch size 8, 31.2 at 32, 62.4 at 64; the
+        # first evaluation of a trained network is after 25, 0.2 epochs at batch size 8, 0.4 at 16.
+        ("best-by-budget", ONE | {"workloads": (CNN,)}, trained, budgets("0.5 1 2 5 10")),
+        ("best-by-budget", TURNED | {"workloads": (CNN,)}, trained, budgets("0.2 0.5 1 2 5 10 20")),
         ("schedule-comparison", OTHER, best, SCHEDULES),
         ("figure_01", TURNED, steps, published.FIGURE_1),
         ("figure_03", TURNED | {"goal": 0.05}, normalised, with_goal(published.FIGURE_3, "0.05")),

@@ -80,7 +80,7 @@ def figure_10() -> Panels:
     ]
 
 
-# The one with the most trials, and of those that search the momentum.
+# The one with the most trials.
 LARGEST: Panels = [
     (f"Batch size {n:,}", f"{CNN}/{n}", VAL, "0.01", math.inf) for n in (1, 128, 8_192)
 ]

@@ -17,7 +17,7 @@ import polars as pl
 
 from dbtool import __version__
 from dbtool.core.files import write_whole
-from dbtool.figures.caption import caption_of
+from dbtool.figures.caption import caption_of, title_of
 from dbtool.figures.files import saved
 from dbtool.figures.names import readable
 from dbtool.figures.render import draw
@@ -220,7 +220,7 @@ def alternative_text(points: Points, spec: FigureSpec) -> str:
     series = points.rows["series"].unique(maintain_order=True).to_list()
     count = "one panel" if len(panels) == 1 else f"{len(panels)} panels"
     curves = f"; series: {', '.join(map(readable, series))}" if 1 < len(series) <= 12 else ""
-    return f"{spec.title}, {count}: {'; '.join(panels)}{curves}."
+    return f"{title_of(points, spec)}, {count}: {'; '.join(panels)}{curves}."
 
 
 def _types(rows: pl.DataFrame) -> list[str]:

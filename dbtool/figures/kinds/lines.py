@@ -91,7 +91,8 @@ class LineRenderer(Renderer):
         x_scale, y_scale = panel.scales
         xs, ys = [*panel.values("x"), *self.whole], panel.values("y")
         if not self.counts_steps:
-            y = given_span(panel, "y", y_scale) or span_of(ys, y_scale, 1e-6, 0.07)
+            shortest = 1e-6 if y_scale == "linear" else 1.0
+            y = given_span(panel, "y", y_scale) or span_of(ys, y_scale, shortest, 0.07)
             return span_of(xs, x_scale, 3.0, 0.05), y
         y = span_of([*ys, *borders], y_scale, FEWEST_OCTAVES).widened(MARGIN, MARGIN)
         if x_scale == "linear":
@@ -105,7 +106,11 @@ class LineRenderer(Renderer):
             # No batch size lies far below 1.
             up = max(0.0, -MARGIN - x.low)
             x = Span(x.low + up, x.high + up)
-        return x, _with_room_above(y, ys, marks.room_for_crosses(panel, size.height))
+        return x, y
+
+    def strip(self, panel: Panel) -> float:
+        """Where crosses tell the batch sizes at which no trial reached the goal."""
+        return marks.strip_height(panel) if self.counts_steps else 0.0
 
     def sample(self, name: str, release_index: int) -> Mapping[str, Any]:  # noqa: ARG002 (others look at it)
         """A marker on a line."""
@@ -125,15 +130,6 @@ class LineRenderer(Renderer):
                 f"{', '.join(map(readable, missing.unique(maintain_order=True)))}."
             )
         return notes
-
-
-def _with_room_above(span: Span, ys: list[float], share: float) -> Span:
-    """A stretch in octaves, longer where the highest value would lie below the crosses."""
-    highest = max(ys, default=0.0)
-    if not share or highest <= 0:
-        return span
-    needed = span.low + (math.log2(highest) + 0.3 - span.low) / (1 - share)
-    return Span(span.low, max(span.high, needed))
 
 
 def _near_borders(panel: Panel, crowded: list[Curve]) -> list[float]:

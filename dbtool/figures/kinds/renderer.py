@@ -55,6 +55,14 @@ class Renderer(ABC):
         """What the panel's subtitle says besides the goal; "" for nothing."""
         return ""
 
+    def aspect(self, panel: Panel, columns: int) -> float:  # noqa: ARG002 (for kinds that look at it)
+        """Height of a panel's axes by their width, with so many panels side by side."""
+        return self.aspects[min(columns, 3) - 1]
+
+    def strip(self, panel: Panel) -> float:  # noqa: ARG002 (for kinds that have one)
+        """How far what is drawn above the panel's axes reaches, in inches."""
+        return 0.0
+
     def notes(self, rows: pl.DataFrame) -> list[str]:
         """Sentences of the caption about points that could not be drawn."""
         inside = [

@@ -36,6 +36,8 @@ LABEL_INSET = 0.015
 # In sizes of their type, with what rotating them adds.
 LABEL_HEIGHT = 1.8
 LEAST_ROOM_FOR_LABEL = 0.3
+# Of a scatter plot of one metaparameter.
+FLAT_ASPECT = 0.25
 # Octaves from a batch size to the lanes of its outcomes, and half the width of its column.
 LANES: Mapping[str, float] = {ACHIEVED: -0.22, INFEASIBLE: 0.22}
 HALF_COLUMN = 0.36
@@ -85,6 +87,10 @@ class ScatterRenderer(_OutcomeRenderer):
     page: float = 4.8
     aspects: tuple[float, float, float] = (0.76, 0.8, 0.95)
 
+    def aspect(self, panel: Panel, columns: int) -> float:
+        """As of other kinds; low where no momentum was searched, so that all is on one line."""
+        return super().aspect(panel, columns) if _has_momentum(panel) else FLAT_ASPECT
+
     def remark(self, panel: Panel) -> str:
         """The budget, where there is one."""
         most_steps = panel.first("most_steps")
@@ -92,11 +98,14 @@ class ScatterRenderer(_OutcomeRenderer):
 
     def draw(self, axes: Axes, panel: Panel, size: Size) -> None:
         """Draws search space, contours and trials, and a star on the first to get there."""
-        momentum = len(set(panel.values("y"))) > 1
+        momentum = _has_momentum(panel)
         x, y = (
             given_span(panel, axis, "log10")
             or span_of(panel.values(axis, f"{axis}_low", f"{axis}_high"), "log10", least, 0.08)
-            for axis, least in (("x", OCTAVES_A_DECADE), ("y", OCTAVES_A_DECADE * momentum))
+            for axis, least in (
+                ("x", OCTAVES_A_DECADE),
+                ("y", OCTAVES_A_DECADE if momentum else 1.0),
+            )
         )
         set_scales(axes, panel.scales, x, y, size)
         axes.grid(visible=False)
@@ -123,6 +132,10 @@ class ScatterRenderer(_OutcomeRenderer):
         ]
         notes = [f"No trial reached the goal: {'; '.join(panels)}."] if panels else []
         return notes + super().notes(rows)
+
+
+def _has_momentum(panel: Panel) -> bool:
+    return len(set(panel.values("y"))) > 1
 
 
 def _on(axes: Axes, x: float, y: float) -> bool:

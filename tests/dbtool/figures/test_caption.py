@@ -2,8 +2,9 @@ import polars as pl
 import pytest
 
 from dbtool import __version__
-from dbtool.figures.caption import caption_of
+from dbtool.figures.caption import caption_of, facts_and_gaps, title_of
 from dbtool.figures.gaps import what_fills
+from dbtool.figures.panels import panels_of
 from dbtool.figures.points import Request, read_points
 from dbtool.figures.render import draw
 from dbtool.figures.specs import find_figure
@@ -34,12 +35,11 @@ def test_the_caption_stands_without_the_picture(db):
         "which is the search at one batch size."
     )
     assert marked == (
-        "Dashed line: perfect scaling; hollow marker: fewer trials than asked for; "
-        "cross at the top: no trial reached the goal."
+        "Dashed line: perfect scaling; cross above the axes: no trial reached the goal."
     )
     assert facts.replace("\N{NO-BREAK SPACE}", " ") == (
         "Release: made-up · workload: mnist/simple_cnn_base/nesterov_momentum · "
-        "1 to 3 trials a study of the 100 asked for · "
+        "n = 1 to 3 trials a study of the 100 asked for · "
         f"goal: validation error < 0.01 · dbtool {__version__}"
     )
     assert unreached == "Goal not reached: Simple CNN on MNIST at batch size 256."
@@ -70,6 +70,26 @@ def test_each_release_is_told_what_it_lacks():
         "To fill: `dbtool produce mnist/simple_cnn_base/nesterov_momentum`."
     )
     assert any(part.startswith("Release: made-up, published") for part in told)
+
+
+def test_commands_stand_beside_the_picture_and_not_in_it():
+    lacking = steps_rows()[0] | {"x": None, "y": None, "release": "published", "release_order": 2}
+    points = points_of([*steps_rows(), lacking], release="made-up,published")
+    spec = find_figure("1")
+    under = facts_and_gaps(points, panels_of(points, spec), spec, commands=False)
+    assert under[-1] == "No data in release published: Simple CNN on MNIST."
+    assert not any("`" in text.get_text() for text in draw(points, spec).texts)
+
+
+def test_a_workload_that_nobody_chose_is_in_the_title_and_told():
+    chosen = {"subject": "simple_cnn_base on mnist with sgd", "choice": "It has the most trials."}
+    points = points_of([row | chosen for row in scatter_rows()])
+    title = "Where trials reach the goal within one epoch: Simple CNN on MNIST with SGD"
+    spec = find_figure("9a")
+    assert title_of(points, spec) == title
+    assert "It has the most trials." in caption(points, "9a")
+    words = [text.get_text().replace("\n", " ") for text in draw(points, spec).texts]
+    assert title in words
 
 
 def test_figures_of_two_kinds_say_what_a_point_is_in_each():

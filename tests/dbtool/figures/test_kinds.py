@@ -40,26 +40,39 @@ def words(axes):
     return {text.get_text() for text in texts}
 
 
-def test_steps_are_triangles_hollow_where_trials_are_missing():
+def test_steps_are_full_triangles_however_many_trials_they_are_of():
     (axes,) = drawn(made_points.steps_rows())
-    assert marks(axes, "full: simple_cnn_base") == [(1, 640), (2, 320), (8, 180)]
-    assert marks(axes, "hollow: simple_cnn_base") == [(4, 200)]
-    assert look(axes, "hollow: simple_cnn_base").get_markerfacecolor() == "white"
-    full = look(axes, "full: simple_cnn_base")
-    assert (full.get_marker(), full.get_markerfacecolor()) == ("^", NAMES["simple_cnn_base"].colour)
-    assert "fewer trials than asked for" in words(axes)
+    assert marks(axes, "points: simple_cnn_base") == [(1, 640), (2, 320), (4, 200), (8, 180)]
+    points = look(axes, "points: simple_cnn_base")
+    assert points.get_marker() == "^"
+    assert points.get_markerfacecolor() == NAMES["simple_cnn_base"].colour
 
 
 def test_the_line_breaks_where_no_trial_reached_the_goal_and_a_cross_says_so():
     (axes,) = drawn(made_points.steps_rows())
     assert math.isnan(marks(axes, "line: simple_cnn_base")[-1][1])
-    ((x, height),) = marks(axes, "unreached: simple_cnn_base")
-    assert x == 16
-    # In the uppermost twentieth of the axes, over every point.
-    assert height > 0.95
-    top_point = axes.transAxes.inverted().transform(axes.transData.transform((1, 640)))[1]
-    assert top_point < height - 0.02
+    cross = look(axes, "unreached: simple_cnn_base")
+    assert list(cross.get_xdata()) == [16]
+    # Above the axes, in a strip that lies below the words over the panel.
+    axes.figure.draw_without_rendering()
+    (_, up), top = cross.get_transform().transform(cross.get_xydata()[0]), axes.bbox.y1
+    lowest = min(text.get_window_extent().y0 for text in axes.texts if text.get_text())
+    assert top < up < lowest
+    assert look(axes, "strip").get_zorder() < cross.get_zorder()
     assert "no trial reached the goal" in words(axes)
+
+
+def test_the_strip_has_a_row_a_curve_that_missed_the_goal_somewhere():
+    ys = {"fc_1024": (640, None), "fc_64_64_64": (None, 320), "simple_cnn_base": (640, 320)}
+    rows = made_points.series_rows("steps_to_result", (1, 2), ys, steps=lambda _, y: y)
+    (axes,) = drawn(rows)
+    heights = [
+        line.get_transform().transform(line.get_xydata()[0])[1]
+        for line in axes.lines
+        if line.get_label().startswith("unreached")
+    ]
+    assert len(heights) == 2
+    assert heights[0] > heights[1] > axes.bbox.y1
 
 
 def test_perfect_scaling_is_dashed_and_named():
@@ -135,7 +148,7 @@ def test_steps_against_sparsity_span_the_whole():
     low, high = axes.get_xlim()
     assert low < 0
     assert high > 100
-    assert marks(axes, "full: batch size 16") == [(0, 400), (50, 500), (90, 900)]
+    assert marks(axes, "points: batch size 16") == [(0, 400), (50, 500), (90, 900)]
     assert marks(axes, "unreached: batch size 256")[0][0] == 90
 
 
@@ -210,7 +223,7 @@ def test_two_releases_share_a_colour_and_differ_in_marker_and_line():
     assert first.get_color() == second.get_color()
     assert not first.is_dashed()
     assert second.is_dashed()
-    markers = [line.get_marker() for line in axes.lines if line.get_label().startswith("full")]
+    markers = [line.get_marker() for line in axes.lines if line.get_label().startswith("points")]
     assert markers == ["^", "o"]
     assert {"release made-up", "release other"} <= words(axes)
 
