@@ -121,6 +121,24 @@ FROM query_table(asked) AS asked
 LEFT JOIN ended USING (release, workload, batch_size)
 LEFT JOIN crossings USING (release, workload, batch_size, trial_id, metric, goal, goal_inclusive);
 
+-- Between which of the sorted trials of a search, by their ranks from 1, the best, the median of the best of k of them lies
+-- with a chance of at least level, whatever their distribution: that median is the (1 - 2^(-1/k))-quantile of one trial, and
+-- how many of n lie below a quantile is binomial. low is NULL where n trials are too few to bound it from below, high from
+-- above. Here a list of the binomial's chances is added up to each count.
+CREATE MACRO ranks_around_median(trial_count, k, level) AS list_transform(
+    [list_transform(range(trial_count + 1), lambda counted: list_sum(list_transform(range(counted + 1), lambda below: exp(
+        lgamma(trial_count + 1) - lgamma(below + 1) - lgamma(trial_count - below + 1)
+        + CASE WHEN below > 0 THEN below * ln(1 - power(2, -1 / k)) ELSE 0 END - (trial_count - below) * ln(2) / k
+    ))))],
+    lambda chances: {
+        'low': nullif(len(list_filter(chances, lambda chance: chance < (1 - level) / 2)), 0),
+        'high': CASE
+            WHEN len(list_filter(chances, lambda chance: chance < (1 + level) / 2)) < trial_count
+                THEN len(list_filter(chances, lambda chance: chance < (1 + level) / 2)) + 1
+        END
+    }
+)[1];
+
 -- Steps to result: of the rows of trial_steps those of the trials that were first to the goal, a row for each row of what
 -- was asked. Of each study asked_trials count (NULL: all that do), the first by their numbers; ties in steps go to the
 -- smaller trial_id. Where none of them reached the goal, steps and all about the trial are NULL.
@@ -204,6 +222,43 @@ FROM (SELECT *, best.trial_id AS trial_id FROM found) AS found
 LEFT JOIN counts USING (release, workload, batch_size, first_trials)
 LEFT JOIN (SELECT release, workload, batch_size, trial_id, learning_rate, momentum, metaparameters FROM trials) AS trial
     USING (release, workload, batch_size, trial_id);
+
+-- As study_best, of each trial that counts, a row for each row of what is asked and each of its study's trials: steps is a
+-- number that is lower the better the trial's best value within the budget is, NULL where it has none; it is called so to
+-- take the place of the steps of trial_steps. Values of step 0, which are of networks that nobody has trained, do not count.
+CREATE MACRO trial_best(asked) AS TABLE
+WITH questions AS MATERIALIZED (
+    SELECT *, is_maximized(metric) AS maximize
+    FROM query_table(asked)
+),
+studies_asked AS (
+    SELECT DISTINCT release, workload, batch_size, metric, maximize
+    FROM questions
+),
+-- Of each trial what was better than all before: then each budget has few rows to look through.
+improvements AS MATERIALIZED (
+    SELECT release, workload, batch_size, metric, trial_id, step, cost(value, maximize) AS cost
+    FROM evaluations_of('studies_asked')
+    WHERE isfinite(value) AND step > 0
+    QUALIFY cost < coalesce(min(cost) OVER (
+        PARTITION BY release, workload, batch_size, metric, trial_id
+        ORDER BY step ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ), 'infinity')
+)
+SELECT
+    questions.* EXCLUDE (maximize),
+    trial_id,
+    ordinal,
+    learning_rate,
+    momentum,
+    min(cost) FILTER (
+        step <= coalesce(most_steps, step) AND step * batch_size <= coalesce(most_examples, step * batch_size)
+    ) AS steps
+FROM questions
+JOIN trials USING (release, workload, batch_size)
+LEFT JOIN improvements USING (release, workload, batch_size, metric, trial_id)
+WHERE ordinal <= coalesce(asked_trials, ordinal)
+GROUP BY ALL;
 
 -- The finite values of a metric along trials, of each trial at most most_points: every k-th measurement, from the first on,
 -- k being the smallest number that is enough; and the last one, and the one at the step kept. chosen has release, workload,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 DEFAULT_FORMAT = "png"
 DEFAULT_FOLDER = Path("figures")
+LINES = ("fit", "first")
 THREADS = 2
 
 
@@ -66,6 +67,22 @@ def command(
         typer.Option(
             metavar="DIR",
             help=f"The folder for the files; without it {DEFAULT_FOLDER}.",
+        ),
+    ] = None,
+    bands: Annotated[
+        bool | None,
+        typer.Option(
+            "--bands/--no-bands",
+            help="Draw bands at equal numbers of trials, or none; without it on the curves of the "
+            "figures of any workloads, and not on the papers' own.",
+        ),
+    ] = None,
+    through: Annotated[
+        str | None,
+        typer.Option(
+            metavar="fit|first",
+            help="Lines of perfect scaling: fitted to where a curve scales, or through its first "
+            "point as in the papers. Without it as the figure says.",
         ),
     ] = None,
     width: Annotated[
@@ -124,7 +141,11 @@ def command(
         {"--list": list_figures, "--sql": sql, "--data": data, "--html": html},
         {"--format": output_format, "--out": out, "--width": width},
     )
-    named = Request(release, trials, goal, tuple(workload) if workload else None)
+    if through is not None:
+        plotting.chosen_formats("line", through, LINES)
+    named = Request(
+        release, trials, goal, tuple(workload) if workload else None, through=through, bands=bands
+    )
     if list_figures:
         _print_list(named, db, output_format or "table")
         return

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.transforms import ScaledTranslation
@@ -37,6 +38,7 @@ MARKER_SIZE, CURVE_WIDTH, RING_SIZE = 4.6, 1.2, 5.5
 FAINT_LINE = "#b4bcc6"
 # Slopes, between logarithmic axes, of lines to compare with; by the columns that hold them.
 SLOPES: Mapping[str, float] = {"perfect": -1.0, "linear": 1.0, "square_root": 0.5}
+BAND_ALPHA = 0.14
 # Inches: between the axes and the strip above them, above and below the crosses in it, and from one
 # curve's row of crosses to the next.
 STRIP_GAP, STRIP_MARGIN, STRIP_STEP = 0.05, 0.065, 0.085
@@ -70,6 +72,7 @@ _BAND = {"linewidth": 6.0, "solid_capstyle": "butt"}
 _FIRST = "the trial that reached the goal first"
 KEY: Mapping[str, Mark] = {
     "perfect": _line("perfect scaling", "dashed line", linestyle=DASHED),
+    "band": _line("95 % band at equal numbers of trials", "tinted band", color="#d3d8de", **_BAND),
     "linear": _line("linear scaling", "dashed line", linestyle=DASHED),
     "square_root": _line("square-root scaling", "dotted line", linestyle=DOTTED),
     "unreached": _dot(
@@ -144,6 +147,39 @@ def draw_curve(axes: Axes, curve: Curve, order: float, *, positive: bool) -> Non
         zorder=order + 0.5,
         **look | {"linestyle": "none"},
     )
+
+
+def draw_band(axes: Axes, curve: Curve, order: float) -> None:
+    """Tints what lies between a curve's bounds, and draws the bounds themselves as thin lines.
+
+    An end without a bound is at the point itself, without a line; where a point has neither bound
+    the band breaks.
+
+    Args:
+        axes: to draw in.
+        curve: with the columns x, y, band_low and band_high.
+        order: what lies over what.
+    """
+    rows = [
+        (x, y, low, high)
+        for x, y, low, high in curve.columns("x", "y", "band_low", "band_high")
+        if y is not None
+    ]
+    look = {"color": curve.colour, "zorder": order, "label": f"band: {curve.name}"}
+    for bounded, part in groupby(rows, lambda row: (row[2], row[3]) != (None, None)):
+        if not bounded:
+            continue
+        xs, ys, lows, highs = (list(column) for column in zip(*part, strict=True))
+        ends = [
+            [y if end is None else end for y, end in zip(ys, ends, strict=True)]
+            for ends in (lows, highs)
+        ]
+        if len(xs) == 1:
+            axes.vlines(xs, *ends, linewidth=MARKER_SIZE, alpha=BAND_ALPHA, **look)
+        axes.fill_between(xs, *ends, alpha=BAND_ALPHA, linewidth=0, **look)
+        for bounds in (lows, highs):
+            known = [math.nan if bound is None else bound for bound in bounds]
+            axes.plot(xs, known, linewidth=0.6, alpha=0.7, **look)
 
 
 def draw_guides(axes: Axes, panel: Panel, names: Sequence[str]) -> None:

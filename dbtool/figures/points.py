@@ -36,6 +36,9 @@ class Request:
         trials: the first trials of each study to use.
         goal: the goal of every curve, in place of the query's own.
         workloads: the workloads of the figures that take any.
+        through: "first" hangs lines of perfect scaling on each curve's first point, as the papers
+            do, where a figure would fit them.
+        bands: whether curves have bands; None: those of the figures that take any workloads.
         trainable: the workloads that `dbtool produce` trains, for sentences about what is missing.
     """
 
@@ -43,6 +46,8 @@ class Request:
     trials: int | None = None
     goal: float | None = None
     workloads: tuple[str, ...] | None = None
+    through: str | None = None
+    bands: bool | None = None
     trainable: frozenset[str] = frozenset()
 
     @property
@@ -189,6 +194,8 @@ def _values(spec: FigureSpec, request: Request) -> Mapping[str, Any]:
         "release": request.release,
         "trials": request.trials,
         "goal": request.goal,
+        "through": request.through,
+        "bands": request.bands,
         "workloads": None if workloads is None else list(workloads),
     }
 

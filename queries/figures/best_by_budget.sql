@@ -78,8 +78,19 @@ study_rows AS (
     SELECT trained.* REPLACE (place AS series_order)
     FROM trained
     JOIN largest USING (panel_order, series_order)
+),
+budget_rows AS (
+    SELECT asked.* REPLACE (place AS series_order)
+    FROM asked
+    JOIN largest USING (panel_order, series_order)
+),
+trial_rows AS (FROM trial_best('budget_rows')),
+points AS (FROM best_points('study_rows'))
+SELECT * REPLACE (
+    -- The bands are of costs, which are lower the better a value is.
+    if(is_maximized(metric), -band_high, band_low) AS band_low,
+    if(is_maximized(metric), -band_low, band_high) AS band_high
 )
-SELECT *
-FROM best_points('study_rows')
+FROM banded('points', 'trial_rows', NULL, coalesce($bands::BOOLEAN, true))
 CROSS JOIN (SELECT choice FROM subject_of('chosen', $workloads::VARCHAR[]))
 ORDER BY panel_order, series_order, release_order, x;

@@ -38,5 +38,8 @@ curves AS (
     JOIN budgets USING (budgets)
 ),
 asked AS (FROM drawn('curves', $release::VARCHAR, NULL, $trials::BIGINT)),
-study_rows AS (FROM study_best('asked'))
-FROM best_points('study_rows');
+study_rows AS (FROM study_best('asked')),
+points AS (FROM best_points('study_rows')),
+budget_rows AS (FROM asked WHERE coalesce($bands::BOOLEAN, false)),
+trial_rows AS (FROM trial_best('budget_rows'))
+FROM banded('points', 'trial_rows', NULL, true);

@@ -20,5 +20,6 @@ WITH curves AS (
 asked AS (FROM drawn('curves', $release::VARCHAR, NULL, $trials::BIGINT)),
 trial_rows AS (FROM trial_steps('asked')),
 study_rows AS (FROM study_steps('trial_rows')),
-points AS (FROM steps_points('study_rows'))
-FROM optimal('points', 'learning_rate');
+first_points AS (FROM steps_points('study_rows')),
+points AS (FROM optimal('first_points', 'learning_rate'))
+FROM banded('points', 'trial_rows', 'learning_rate', coalesce($bands::BOOLEAN, true));

@@ -33,5 +33,6 @@ WITH curves(panel_order, panel, series_order, series, workload, metric, goal, as
 asked AS (FROM drawn('curves', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT)),
 trial_rows AS (FROM trial_steps('asked')),
 study_rows AS (FROM study_steps('trial_rows')),
-points AS (FROM steps_points('study_rows'))
-FROM optimal('points', 'momentum');
+first_points AS (FROM steps_points('study_rows')),
+points AS (FROM optimal('first_points', 'momentum'))
+FROM banded('points', 'trial_rows', 'momentum', coalesce($bands::BOOLEAN, false));

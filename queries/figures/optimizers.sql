@@ -24,5 +24,7 @@ WITH curves AS (
 ),
 asked AS (FROM drawn('curves', $release::VARCHAR, NULL, $trials::BIGINT)),
 trial_rows AS (FROM trial_steps('asked')),
-study_rows AS (FROM study_steps('trial_rows'))
-FROM steps_points('study_rows');
+study_rows AS (FROM study_steps('trial_rows')),
+first_points AS (FROM steps_points('study_rows')),
+points AS (FROM fitted_scaling('first_points', $through::VARCHAR))
+FROM banded('points', 'trial_rows', NULL, coalesce($bands::BOOLEAN, true));

@@ -37,5 +37,6 @@ curves AS (
 ),
 asked AS (FROM drawn('curves', $release::VARCHAR, $goal::DOUBLE, NULL)),
 trial_rows AS (FROM trial_steps('asked')),
-study_rows AS (FROM study_steps('trial_rows'))
-FROM steps_points('study_rows');
+study_rows AS (FROM study_steps('trial_rows')),
+points AS (FROM steps_points('study_rows'))
+FROM banded('points', 'trial_rows', NULL, coalesce($bands::BOOLEAN, false));

@@ -105,6 +105,8 @@ def trained(curves: Sequence[Curve], releases: Releases) -> list[Point]:
 ONE, OTHER = {"release": "published"}, {"release": "measured"}
 BOTH, TURNED = {"release": "published,measured"}, {"release": "measured, published"}
 NAMED = {"workloads": (CNN, FASHION, PLAIN)}
+# Lines of perfect scaling as in the papers; test_bands.py tells where they are fitted.
+FIRST = {"through": "first"}
 
 
 def with_goal(curves: Sequence[Curve], goal: str) -> list[Curve]:
@@ -114,13 +116,13 @@ def with_goal(curves: Sequence[Curve], goal: str) -> list[Curve]:
 @pytest.mark.parametrize(
     ("figure", "request_", "rule", "curves"),
     [
-        ("steps", NAMED | BOTH, steps, GENERAL),
+        ("steps", NAMED | BOTH | FIRST, steps, GENERAL),
         ("relative-steps", NAMED | ONE | {"goal": 0.2}, normalised, with_goal(GENERAL, "0.2")),
-        ("optimizers", {}, steps, OPTIMIZERS),
-        ("optimizers", ONE, steps, OPTIMIZERS),
+        ("optimizers", FIRST, steps, OPTIMIZERS),
+        ("optimizers", ONE | FIRST, steps, OPTIMIZERS),
         (
             "optimizers",
-            BOTH | {"workloads": (CNN, PLAIN)},
+            BOTH | FIRST | {"workloads": (CNN, PLAIN)},
             steps,
             [replace(curve, panel=1) for curve in OPTIMIZERS],
         ),
@@ -133,6 +135,7 @@ def with_goal(curves: Sequence[Curve], goal: str) -> list[Curve]:
         ("best-by-budget", TURNED | {"workloads": (CNN,)}, trained, budgets("0.2 0.5 1 2 5 10 20")),
         ("schedule-comparison", OTHER, best, SCHEDULES),
         ("figure_01", TURNED, steps, published.FIGURE_1),
+        ("figure_01", TURNED | {"bands": True}, steps, published.FIGURE_1),
         ("figure_03", TURNED | {"goal": 0.05}, normalised, with_goal(published.FIGURE_3, "0.05")),
         ("figure_08", TURNED, effective, published.FIGURE_8),
         ("sparsity-steps", TURNED, steps, sparse_curves()),

@@ -35,6 +35,8 @@ RENDERERS: Mapping[Kind, Renderer] = {
         labels=("batch size", "value"),
         scales=("log2", "log10"),
         guides=("linear", "square_root"),
+        band="The band is the range among the trials between which, by their steps, the median of "
+        "the best of k = {} trials lies with a chance of 95 %.",
         room_below=0.3,
     ),
     "best": LineRenderer(

@@ -45,6 +45,7 @@ class LineRenderer(Renderer):
         room_below: the share of spare vertical room below: that is where perfect scaling leads,
             while scaling rules lead upwards.
         whole: what the horizontal axis holds in any case.
+        band: what a band is, a sentence; {} is how many trials are compared.
     """
 
     point: str
@@ -55,6 +56,10 @@ class LineRenderer(Renderer):
     equal: bool = True
     room_below: float = 0.7
     whole: tuple[float, ...] = ()
+    band: str = (
+        "The median of the best of k = {} trials lies in the band with a chance of 95 %, as order "
+        "statistics tell whatever the distribution. Where it ends at a point it has no bound."
+    )
     aspects: tuple[float, float, float] = (0.76, 0.82, 0.9)
     page: float = 5.4
 
@@ -73,6 +78,7 @@ class LineRenderer(Renderer):
         marks.draw_guides(axes, panel, self.guides)
         positive = panel.scales[1] != "linear"
         for index, curve in enumerate(panel.curves):
+            marks.draw_band(axes, curve, 2 + index / 100)
             marks.draw_curve(axes, curve, 3 + index, positive=positive)
             marks.dots(
                 axes,
@@ -89,7 +95,8 @@ class LineRenderer(Renderer):
 
     def _spans(self, panel: Panel, borders: list[float], size: Size) -> tuple[Span, Span]:
         x_scale, y_scale = panel.scales
-        xs, ys = [*panel.values("x"), *self.whole], panel.values("y")
+        xs = [*panel.values("x"), *self.whole]
+        ys = panel.values("y", "band_low", "band_high")
         if not self.counts_steps:
             shortest = 1e-6 if y_scale == "linear" else 1.0
             y = given_span(panel, "y", y_scale) or span_of(ys, y_scale, shortest, 0.07)
@@ -117,7 +124,24 @@ class LineRenderer(Renderer):
         return marks.curve_look(release_index)
 
     def notes(self, rows: pl.DataFrame) -> list[str]:
-        """Points without a value, and why; and those that a closer look leaves out."""
+        """Points without a value, and why; those that a closer look leaves out; what bands are."""
+        return self._bands(rows) + self._gaps(rows)
+
+    def _bands(self, rows: pl.DataFrame) -> list[str]:
+        drawn = rows.filter(pl.col("y").is_not_null()) if "best_of" in rows.columns else rows[:0]
+        if drawn.is_empty() or drawn["best_of"].null_count() == drawn.height:
+            return []
+        low, high = drawn["best_of"].min(), drawn["best_of"].max()
+        trials = (
+            f"{low:,}"
+            if low == high
+            else f"{low:,} to {high:,} (each panel\N{RIGHT SINGLE QUOTATION MARK}s own)"
+        )
+        notes = [self.band.format(trials)]
+        neither = pl.col("band_low").is_null() & pl.col("band_high").is_null()
+        return notes + _where("Too few trials for a bound", drawn, neither)
+
+    def _gaps(self, rows: pl.DataFrame) -> list[str]:
         if not self.counts_steps:
             return _where("No finite value", rows, pl.col("y").is_null()) + super().notes(rows)
         x = "sparsity" if self.whole else "batch size"

@@ -1,0 +1,171 @@
+"""Bands at equal numbers of trials and fitted lines of perfect scaling, by other means."""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dbtool.analysis.best_of_k import ranks_around_median
+from dbtool.figures.points import Request, read_points
+from dbtool.figures.specs import find_figure
+from dbtool.store.database import Database, open_database
+from tests.support.figure_points import figure_points
+from tests.support.made_up import curve, write_shard
+
+SGD, PRECISE = "mnist/fc_1024/sgd", "open_images_v4/resnet_50/sgd"
+TRIALS = {8: 60, 16: 45, 32: 80}
+# Batch size and, in tens, the steps of a study whose only trial gets past the goal after them.
+Steps = dict[int, int]
+
+
+def trial_of(trial_id: int, evaluations: int | None, rate: float) -> tuple[Any, ...]:
+    values = [0.9] * 12 if evaluations is None else [0.9] * evaluations + [0.02]
+    return trial_id, "COMPLETE", {"learning_rate": rate}, curve(values, batch_losses=False)
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Database, Any]]:
+    """Searches with unequal numbers of trials, a third of which never reach the goal."""
+    folder, rng = tmp_path_factory.mktemp("searched"), np.random.default_rng(3)
+    studies: dict[int, list[tuple[float, float]]] = {}
+    for batch_size, count in TRIALS.items():
+        trials = []
+        for trial_id in range(count):
+            evaluations = None if rng.random() < 1 / 3 else int(rng.integers(1, 400 // batch_size))
+            rate = float(rng.uniform(0.1, 1))
+            trials.append(trial_of(trial_id, evaluations, rate))
+            steps = math.inf if evaluations is None else 10 * evaluations
+            studies.setdefault(batch_size, []).append((steps, rate))
+        write_shard(folder, workload=SGD, batch_size=batch_size, goal=0.03, trials=trials)
+    with open_database(folder) as db:
+        yield db, studies
+
+
+@pytest.mark.parametrize("trials", [1, 2, 7, 30, 64, 101, 350])
+def test_ranks_are_those_of_the_analysis(trials: int, searched: tuple[Database, Any]) -> None:
+    query = """
+        SELECT ranks.low, ranks.high
+        FROM (SELECT ranks_around_median($trials::BIGINT, $k::BIGINT, $level::DOUBLE) AS ranks)
+    """
+    for k in {1, 2, max(1, trials // 3), max(1, trials - 1), trials}:
+        for level in (0.5, 0.95, 0.99):
+            [found] = searched[0].sql(query, trials=trials, k=k, level=level).rows()
+            assert found == ranks_around_median(trials, k, level)
+
+
+def test_bands_of_steps_are_order_statistics_at_the_least_number_of_trials(
+    searched: tuple[Database, Any],
+) -> None:
+    db, studies = searched
+    points = figure_points(db, "steps")
+    assert [point["x"] for point in points] == list(studies)
+    for point in points:
+        trials = sorted(studies[point["x"]])
+        low, high = ranks_around_median(len(trials), 45, 0.95)
+        assert point["best_of"] == 45
+        assert point["band_low"] == (None if low is None else trials[low - 1][0])
+        assert high is not None
+        assert point["band_high"] == trials[high - 1][0] < math.inf
+    bare = figure_points(db, "steps", bands=False)
+    assert {point["best_of"] for point in bare} == {None}
+
+
+def test_bands_of_learning_rates_are_their_range_among_those_trials(
+    searched: tuple[Database, Any],
+) -> None:
+    db, studies = searched
+    for point in figure_points(db, "learning-rates"):
+        # Ties go to the smaller trial, which is the first that was written.
+        trials = sorted(studies[point["x"]], key=lambda trial: trial[0])
+        low, high = ranks_around_median(len(trials), 45, 0.95)
+        rates = [rate for _, rate in trials[(low or 1) - 1 : high]]
+        assert (point["band_low"], point["band_high"]) == (min(rates), max(rates))
+        assert point["band_low"] <= point["y"] <= point["band_high"]
+
+
+def test_a_trial_that_never_reached_the_goal_bounds_nothing(tmp_path: Path) -> None:
+    trials = [trial_of(0, 3, 0.1), *(trial_of(number, None, 0.2) for number in range(1, 20))]
+    write_shard(tmp_path, workload=SGD, batch_size=8, goal=0.03, trials=trials)
+    with open_database(tmp_path) as db:
+        for figure in ("steps", "learning-rates"):
+            [point] = figure_points(db, figure)
+            assert (point["best_of"], point["band_low"], point["band_high"]) == (20, None, None)
+        note = "Too few trials for a bound"
+        points = read_points(db, find_figure("steps"), Request())
+    from dbtool.figures.caption import caption_of
+    from dbtool.figures.render import draw
+
+    spec = find_figure("steps")
+    assert any(part.startswith(note) for part in caption_of(points, spec, draw(points, spec)))
+
+
+def test_bands_of_budgets_are_of_the_best_values_of_trained_networks(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    values = rng.uniform(0.1, 0.8, (24, 20)).round(3)
+    for batch_size, metric, workload in (
+        (8, "val_classification_error", SGD), (16, "val_classification_error", SGD),
+        (8, "val_average_precision", PRECISE), (16, "val_average_precision", PRECISE),
+    ):  # fmt: skip
+        trials = [
+            (number, "COMPLETE", {"learning_rate": 0.1},
+             [{"step": 0, metric: 0.05 if metric == "val_classification_error" else 0.99}]
+             + [{"step": 10 * step, metric: value} for step, value in enumerate(row, 1)])
+            for number, row in enumerate(values)
+        ]  # fmt: skip
+        write_shard(
+            tmp_path, workload=workload, batch_size=batch_size, goal=0.01, trials=trials,
+            metric=metric, train_steps=200,
+        )  # fmt: skip
+    low, high = ranks_around_median(24, 24, 0.95)
+    assert low is None
+    assert high is not None
+    with open_database(tmp_path) as db:
+        # Untrained networks are the best here, so that no study counts.
+        assert all(point["x"] is None for point in figure_points(db, "best-by-budget"))
+        rows = db.sql("""
+            WITH asked AS (
+                SELECT release, workload, batch_size, metric, NULL::BIGINT AS asked_trials,
+                    100 AS most_steps, NULL::DOUBLE AS most_examples
+                FROM workloads JOIN studies USING (release, workload)
+            )
+            SELECT metric, batch_size, trial_id, steps FROM trial_best('asked')
+            ORDER BY ALL
+        """).rows()
+    best = {"val_average_precision": -values[:, :10].max(1), "val_classification_error": values[:, :10].min(1)}
+    assert rows == [
+        (metric, batch_size, number, cost)
+        for metric, costs in best.items()
+        for batch_size in (8, 16)
+        for number, cost in enumerate(costs.tolist())
+    ]
+
+
+def line_of(folder: Path, steps: Steps, **request: Any) -> dict[int, float]:
+    """The line of perfect scaling of studies with these steps."""
+    for batch_size, evaluations in steps.items():
+        trials = [trial_of(0, evaluations, 0.1)]
+        write_shard(folder, workload=SGD, batch_size=batch_size, goal=0.03, trials=trials)
+    with open_database(folder) as db:
+        return {p["x"]: p["perfect"] for p in figure_points(db, "steps", **request)}
+
+
+def test_perfect_scaling_is_fitted_up_to_where_returns_diminish(tmp_path: Path) -> None:
+    # Twice 1/B with errors of 10 % that cancel in logarithms, then nothing gained.
+    steps = {1: 110 * 64, 2: 32 * 100, 4: 1600, 8: 800, 16: 400, 32: 400, 64: 400}
+    line = line_of(tmp_path, steps)
+    examples = math.exp(sum(math.log(10 * steps[size] * size) for size in (1, 2, 4, 8, 16)) / 5)
+    assert line == pytest.approx({size: examples / size for size in steps})
+
+
+def test_a_curve_that_scales_throughout_is_fitted_throughout(tmp_path: Path) -> None:
+    steps = {1: 800, 2: 410, 4: 195, 8: 99}
+    examples = math.prod(10 * count * size for size, count in steps.items()) ** (1 / 4)
+    assert line_of(tmp_path, steps) == pytest.approx({size: examples / size for size in steps})
+
+
+def test_perfect_scaling_may_hang_on_the_first_point(tmp_path: Path) -> None:
+    line = line_of(tmp_path, {1: 90, 2: 40, 4: 20, 8: 20}, through="first")
+    assert line == pytest.approx({1: 900, 2: 450, 4: 225, 8: 112.5})
