@@ -165,18 +165,18 @@ def draw_band(axes: Axes, curve: Curve, order: float) -> None:
         for x, y, low, high in curve.columns("x", "y", "band_low", "band_high")
         if y is not None
     ]
-    look = {"color": curve.colour, "zorder": order, "label": f"band: {curve.name}"}
+    look: dict[str, Any] = {"color": curve.colour, "zorder": order, "label": f"band: {curve.name}"}
     for bounded, part in groupby(rows, lambda row: (row[2], row[3]) != (None, None)):
         if not bounded:
             continue
         xs, ys, lows, highs = (list(column) for column in zip(*part, strict=True))
-        ends = [
+        bottoms, tops = (
             [y if end is None else end for y, end in zip(ys, ends, strict=True)]
             for ends in (lows, highs)
-        ]
+        )
         if len(xs) == 1:
-            axes.vlines(xs, *ends, linewidth=MARKER_SIZE, alpha=BAND_ALPHA, **look)
-        axes.fill_between(xs, *ends, alpha=BAND_ALPHA, linewidth=0, **look)
+            axes.vlines(xs, bottoms, tops, linewidth=MARKER_SIZE, alpha=BAND_ALPHA, **look)
+        axes.fill_between(xs, bottoms, tops, alpha=BAND_ALPHA, linewidth=0, **look)
         for bounds in (lows, highs):
             known = [math.nan if bound is None else bound for bound in bounds]
             axes.plot(xs, known, linewidth=0.6, alpha=0.7, **look)

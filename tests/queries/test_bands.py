@@ -134,7 +134,10 @@ def test_bands_of_budgets_are_of_the_best_values_of_trained_networks(tmp_path: P
             SELECT metric, batch_size, trial_id, steps FROM trial_best('asked')
             ORDER BY ALL
         """).rows()
-    best = {"val_average_precision": -values[:, :10].max(1), "val_classification_error": values[:, :10].min(1)}
+    best = {
+        "val_average_precision": -values[:, :10].max(1),
+        "val_classification_error": values[:, :10].min(1),
+    }
     assert rows == [
         (metric, batch_size, number, cost)
         for metric, costs in best.items()

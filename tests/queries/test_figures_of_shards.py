@@ -129,8 +129,8 @@ def with_goal(curves: Sequence[Curve], goal: str) -> list[Curve]:
         ("data-sets", ONE, normalised, DATA_SETS),
         ("learning-rates", NAMED | BOTH, rates, APART),
         ("momenta", NAMED | BOTH, momenta, APART[:2]),
-        # 975 steps are 7.8 epochs of the 1,000 examples at batch size 8, 31.2 at 32, 62.4 at 64; the
-        # first evaluation of a trained network is after 25, 0.2 epochs at batch size 8, 0.4 at 16.
+        # 975 steps are 7.8 epochs of the 1,000 examples at batch size 8, 31.2 at 32, 62.4 at 64.
+        # Trained networks are first evaluated after 25: 0.2 epochs at batch size 8, 0.4 at 16.
         ("best-by-budget", ONE | {"workloads": (CNN,)}, trained, budgets("0.5 1 2 5 10")),
         ("best-by-budget", TURNED | {"workloads": (CNN,)}, trained, budgets("0.2 0.5 1 2 5 10 20")),
         ("schedule-comparison", OTHER, best, SCHEDULES),

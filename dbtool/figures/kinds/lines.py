@@ -131,12 +131,10 @@ class LineRenderer(Renderer):
         drawn = rows.filter(pl.col("y").is_not_null()) if "best_of" in rows.columns else rows[:0]
         if drawn.is_empty() or drawn["best_of"].null_count() == drawn.height:
             return []
-        low, high = drawn["best_of"].min(), drawn["best_of"].max()
-        trials = (
-            f"{low:,}"
-            if low == high
-            else f"{low:,} to {high:,} (each panel\N{RIGHT SINGLE QUOTATION MARK}s own)"
-        )
+        counts = sorted(drawn["best_of"].drop_nulls().unique().to_list())
+        trials = f"{counts[0]:,}"
+        if len(counts) > 1:
+            trials += f" to {counts[-1]:,} (each panel\N{RIGHT SINGLE QUOTATION MARK}s own)"
         notes = [self.band.format(trials)]
         neither = pl.col("band_low").is_null() & pl.col("band_high").is_null()
         return notes + _where("Too few trials for a bound", drawn, neither)

@@ -58,6 +58,16 @@ def steps_rows(**more: Any) -> list[dict[str, Any]]:
     ]
 
 
+def banded_rows() -> list[dict[str, Any]]:
+    """The third batch size has no bound, the second none below, the fourth both."""
+    bounds = {1: (500, 700), 2: (None, 400), 4: (None, None), 8: (150, 200), 16: (None, None)}
+    return [
+        row | {"best_of": 30, "band_low": low, "band_high": high}
+        for row in steps_rows()
+        for low, high in [bounds[row["x"]]]
+    ]
+
+
 def series_rows(
     kind: Kind, xs: Sequence[float], ys: Mapping[str, Sequence[float | None]], **more: Any
 ) -> list[dict[str, Any]]:

@@ -75,6 +75,30 @@ def test_the_strip_has_a_row_a_curve_that_missed_the_goal_somewhere():
     assert heights[0] > heights[1] > axes.bbox.y1
 
 
+def test_bands_are_tinted_between_their_bounds_and_break_where_there_are_none():
+    (axes,) = drawn(made_points.banded_rows())
+    tints = [part for part in axes.collections if part.get_label() == "band: simple_cnn_base"]
+    corners = [
+        {(x, y) for path in part.get_paths() for x, y in path.vertices.tolist()} for part in tints
+    ]
+    # Without a bound below, the band ends at the point.
+    assert {(1, 500), (1, 700), (2, 320), (2, 400)} in corners
+    assert {(8, 150), (8, 200)} in corners
+    assert not any(x in (4, 16) for found in corners for x, _ in found)
+    bounds = [(x, y) for x, y in marks(axes, "band: simple_cnn_base") if not math.isnan(y)]
+    assert sorted(bounds) == [(1, 500), (1, 700), (2, 400), (8, 150), (8, 200)]
+    assert axes.get_ylim()[0] < 150
+    assert axes.get_ylim()[1] > 700
+    told = words(axes)
+    assert "95 % band at equal numbers of trials" in told
+    assert any("best of k = 30 trials" in text.replace("\n", " ") for text in told)
+
+
+def test_figures_without_bands_say_nothing_of_them():
+    (axes,) = drawn([row | {"best_of": None} for row in made_points.banded_rows()])
+    assert not any("best of k" in text for text in words(axes))
+
+
 def test_perfect_scaling_is_dashed_and_named():
     (axes,) = drawn(made_points.steps_rows())
     assert marks(axes, "perfect: simple_cnn_base")[:2] == [(1, 640), (2, 320)]

@@ -1,0 +1,94 @@
+-- What the figures of curves add to their points: a fitted line of perfect scaling, and bands at equal numbers of trials.
+
+-- The points of steps_points with another line of perfect scaling, unless line_through is 'first': not through one point but,
+-- by least squares of logarithms, through those up to where diminishing returns begin. That is the batch size of the curve
+-- up to which its examples (steps times batch size) come nearest to a constant, and after which to a rise at one rate; there
+-- is none, and all points count, where they come nearest to a constant throughout.
+CREATE MACRO fitted_scaling(points, line_through) AS TABLE
+WITH reached AS (
+    SELECT panel_order, series_order, release_order, x, log2(x) AS octave, log2(steps * x) AS examples
+    FROM query_table(points)
+    WHERE steps > 0
+),
+candidates AS (
+    SELECT reached.*, knee.x AS knee, greatest(reached.octave - knee.octave, 0) AS beyond
+    FROM reached
+    JOIN reached AS knee USING (panel_order, series_order, release_order)
+),
+knees AS (
+    SELECT
+        panel_order,
+        series_order,
+        release_order,
+        knee,
+        power(2, avg(examples ORDER BY x) FILTER (x <= knee)) AS examples,
+        regr_slope(examples, beyond) AS rise,
+        regr_syy(examples, beyond) - coalesce(rise * regr_sxy(examples, beyond), 0) AS misfit
+    FROM candidates
+    GROUP BY panel_order, series_order, release_order, knee
+),
+lines AS (
+    SELECT panel_order, series_order, release_order, arg_min(examples, (round(misfit, 9), -knee)) AS examples
+    FROM knees
+    WHERE coalesce(rise > 0, true)
+    GROUP BY panel_order, series_order, release_order
+)
+SELECT
+    points.* REPLACE (if(coalesce(line_through = 'first', false), perfect, examples / x) AS perfect)
+FROM query_table(points) AS points
+LEFT JOIN lines USING (panel_order, series_order, release_order)
+ORDER BY panel_order, series_order, release_order, x;
+
+-- Points with the band of the median of the best of best_of trials: best_of is the least number of trials of the panel's
+-- studies, so that all compare at equal numbers, and the band is NULL at an end that a study's trials are too few to bound.
+-- trial_rows are those of trial_steps. Of steps band_low and band_high are those of the two trials between which the median
+-- lies with a chance of 95 % (ranks_around_median; a trial that never reached the goal took infinitely many). Of a
+-- metaparameter, named as in `optimal`, they are its range among the trials from the one to the other, the best one where
+-- that is unknown, if all of them reached the goal. wanted tells whether there are bands at all.
+CREATE MACRO banded(points, trial_rows, metaparameter_name, wanted) AS TABLE
+WITH counted AS (
+    SELECT
+        panel_order,
+        series_order,
+        release_order,
+        batch_size,
+        steps,
+        CASE metaparameter_name
+            WHEN 'learning_rate' THEN learning_rate
+            WHEN 'effective_learning_rate' THEN learning_rate / nullif(1 - coalesce(momentum, 0), 0)
+            WHEN 'momentum' THEN 1 - momentum
+        END AS value,
+        row_number() OVER (study ORDER BY steps NULLS LAST, trial_id) AS place,
+        count(*) OVER study AS n
+    FROM query_table(trial_rows)
+    WHERE wanted AND ordinal <= coalesce(asked_trials, ordinal)
+    WINDOW study AS (PARTITION BY panel_order, series_order, release_order, batch_size)
+),
+sizes AS (
+    SELECT *, ranks_around_median(n, best_of, 0.95) AS ranks
+    FROM (SELECT DISTINCT panel_order, n, min(n) OVER (PARTITION BY panel_order) AS best_of FROM counted)
+),
+bands AS (
+    SELECT
+        panel_order,
+        series_order,
+        release_order,
+        batch_size,
+        best_of,
+        bool_or(place = ranks.high AND steps IS NOT NULL) AS all_reached,
+        CASE
+            WHEN metaparameter_name IS NULL THEN min(steps) FILTER (place = ranks.low)
+            WHEN all_reached THEN min(value) FILTER (place BETWEEN coalesce(ranks.low, 1) AND ranks.high)
+        END AS band_low,
+        CASE
+            WHEN metaparameter_name IS NULL THEN min(steps) FILTER (place = ranks.high)
+            WHEN all_reached THEN max(value) FILTER (place BETWEEN coalesce(ranks.low, 1) AND ranks.high)
+        END AS band_high
+    FROM counted
+    JOIN sizes USING (panel_order, n)
+    GROUP BY ALL
+)
+SELECT points.*, best_of, band_low, band_high
+FROM query_table(points) AS points
+LEFT JOIN bands USING (panel_order, series_order, release_order, batch_size)
+ORDER BY panel_order, series_order, release_order, x;
