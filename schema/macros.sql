@@ -223,42 +223,48 @@ LEFT JOIN counts USING (release, workload, batch_size, first_trials)
 LEFT JOIN (SELECT release, workload, batch_size, trial_id, learning_rate, momentum, metaparameters FROM trials) AS trial
     USING (release, workload, batch_size, trial_id);
 
--- As study_best, of each trial that counts, a row for each row of what is asked and each of its study's trials: steps is a
--- number that is lower the better the trial's best value within the budget is, NULL where it has none; it is called so to
--- take the place of the steps of trial_steps. Values of step 0, which are of networks that nobody has trained, do not count.
+-- As study_best, but of each trial that counts: a row for each row of what is asked and each of its study's trials. steps is
+-- a number that is lower the better the trial's best value within the budget is, NULL where it has none; it is called so to
+-- take the place of the steps of trial_steps. Values of step 0, which are of untrained networks, do not count.
 CREATE MACRO trial_best(asked) AS TABLE
 WITH questions AS MATERIALIZED (
-    SELECT *, is_maximized(metric) AS maximize
+    SELECT
+        *,
+        is_maximized(metric) AS maximize,
+        -- A number is sooner compared than names.
+        dense_rank() OVER (ORDER BY release, workload, batch_size, metric) AS study
     FROM query_table(asked)
 ),
 studies_asked AS (
-    SELECT DISTINCT release, workload, batch_size, metric, maximize
+    SELECT DISTINCT release, workload, batch_size, metric, maximize, study
     FROM questions
 ),
--- Of each trial what was better than all before: then each budget has few rows to look through.
-improvements AS MATERIALIZED (
-    SELECT release, workload, batch_size, metric, trial_id, step, cost(value, maximize) AS cost
+costs AS MATERIALIZED (
+    SELECT study, trial_id, step, cost(value, maximize) AS cost
     FROM evaluations_of('studies_asked')
     WHERE isfinite(value) AND step > 0
-    QUALIFY cost < coalesce(min(cost) OVER (
-        PARTITION BY release, workload, batch_size, metric, trial_id
-        ORDER BY step ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    ), 'infinity')
+),
+budgets AS (
+    SELECT study, trial_id, most_steps, most_examples, min(cost) AS steps
+    FROM (SELECT DISTINCT study, batch_size, most_steps, most_examples FROM questions)
+    JOIN costs USING (study)
+    WHERE step <= coalesce(most_steps, step) AND step * batch_size <= coalesce(most_examples, step * batch_size)
+    GROUP BY ALL
 )
 SELECT
-    questions.* EXCLUDE (maximize),
-    trial_id,
+    questions.* EXCLUDE (maximize, study),
+    trials.trial_id,
     ordinal,
     learning_rate,
     momentum,
-    min(cost) FILTER (
-        step <= coalesce(most_steps, step) AND step * batch_size <= coalesce(most_examples, step * batch_size)
-    ) AS steps
+    budgets.steps
 FROM questions
 JOIN trials USING (release, workload, batch_size)
-LEFT JOIN improvements USING (release, workload, batch_size, metric, trial_id)
-WHERE ordinal <= coalesce(asked_trials, ordinal)
-GROUP BY ALL;
+LEFT JOIN budgets
+    ON (budgets.study, budgets.trial_id) = (questions.study, trials.trial_id)
+    AND budgets.most_steps IS NOT DISTINCT FROM questions.most_steps
+    AND budgets.most_examples IS NOT DISTINCT FROM questions.most_examples
+WHERE ordinal <= coalesce(asked_trials, ordinal);
 
 -- The finite values of a metric along trials, of each trial at most most_points: every k-th measurement, from the first on,
 -- k being the smallest number that is enough; and the last one, and the one at the step kept. chosen has release, workload,

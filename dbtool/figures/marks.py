@@ -72,7 +72,7 @@ _BAND = {"linewidth": 6.0, "solid_capstyle": "butt"}
 _FIRST = "the trial that reached the goal first"
 KEY: Mapping[str, Mark] = {
     "perfect": _line("perfect scaling", "dashed line", linestyle=DASHED),
-    "band": _line("95 % band at equal numbers of trials", "tinted band", color="#d3d8de", **_BAND),
+    "band": _line("95 % band at equal numbers of trials", "tinted band", color="#c6dbec", **_BAND),
     "linear": _line("linear scaling", "dashed line", linestyle=DASHED),
     "square_root": _line("square-root scaling", "dotted line", linestyle=DOTTED),
     "unreached": _dot(
