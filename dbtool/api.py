@@ -26,11 +26,11 @@ class Database(database.Database):
         start: float | None = None,
         level: float = 0.95,
         release: str | None = None,
+        rows: str = "critical",
     ) -> pl.DataFrame:
         """How far larger batches help: a row a workload and definition of the critical batch size.
 
-        See `dbtool.analysis.critical` for the definitions, and `dbtool.analysis.answers` for all
-        that is behind the rows.
+        See `dbtool.analysis.critical` for the definitions, and docs/scaling.md for the columns.
 
         Args:
             workload: names or patterns.
@@ -42,6 +42,8 @@ class Database(database.Database):
             start: the batch size from which scaling is linear; None: the smallest.
             level: of all intervals.
             release: of this release alone.
+            rows: of this kind in place of critical: regimes, steps, learning_rates, noise_scale,
+                comparison or profiles.
 
         Raises:
             UsageError: a name is not there, or a workload has no goal of its own for the metric.
@@ -51,11 +53,11 @@ class Database(database.Database):
             >>> rows.select("definition", "verdict").rows()
             [('tradeoff', 'identified'), ('overhead', 'identified')]
         """
-        from dbtool.analysis.answers import answers_of_database, rows
         from dbtool.analysis.scaling import Settings
+        from dbtool.analysis.tables import found_in_database
 
         settings = Settings(level=level, overhead=overhead, start=start, trials=trials)
-        answers = answers_of_database(
+        found = found_in_database(
             self, workload, settings, goal=goal, metric=metric, release=release
         )
-        return rows(answers, settings)
+        return found.rows(rows)

@@ -1,8 +1,7 @@
-"""Scalings of the workloads of a database, or of a table of steps, as rows."""
+"""Scalings of the workloads of a database, or of a table of steps."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,29 +14,11 @@ from dbtool.core.errors import UsageError, first_sentence
 from dbtool.store import questions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from dbtool.analysis.critical import Estimate
+    from dbtool.analysis.searches import Search
     from dbtool.store.database import Database
-
-_COLUMNS = {
-    "release": pl.String,
-    "workload": pl.String,
-    "metric": pl.String,
-    "goal": pl.Float64,
-    "definition": pl.String,
-    "critical_batch_size": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
-    "verdict": pl.String,
-    "learning_rate": pl.Float64,
-    "fewest_steps": pl.Float64,
-    "trials": pl.Int64,
-    "batch_sizes": pl.Int64,
-    "reached": pl.Int64,
-    "level": pl.Float64,
-}
 
 
 @dataclass(frozen=True)
@@ -50,6 +31,7 @@ class Answer:
         metric: the column that is to pass the goal; None for a table.
         goal: the value to get past; None likewise.
         scaling: how far larger batches help.
+        searches: one a batch size, rising; none for a table.
     """
 
     release: str | None
@@ -57,23 +39,22 @@ class Answer:
     metric: str | None
     goal: float | None
     scaling: Scaling
+    searches: Sequence[Search] = ()
 
 
-def answers_of_database(
+def trials_of_database(
     db: Database,
     workload: str | Iterable[str],
-    settings: Settings,
     *,
     goal: float | None = None,
     metric: str | None = None,
     release: str | None = None,
-) -> list[Answer]:
-    """How far larger batches help on workloads of a database, in their order.
+) -> pl.DataFrame:
+    """When each trial of workloads passed their goal: the rows of the question `crossings`.
 
     Args:
         db: the database.
         workload: names or patterns.
-        settings: how it is told.
         goal: the value to get past; None: each workload's own goal.
         metric: the column that is to pass it; None: each workload's own metric.
         release: of this release alone.
@@ -84,17 +65,23 @@ def answers_of_database(
     question = questions.crossings(
         db, workload, goal=goal, metric=metric, batch_size=None, release=release
     )
-    trials = db.result(question).polars().filter(pl.col("trial_id").is_not_null())
-    return [
-        Answer(
-            release=rows["release"][0],
-            workload=rows["workload"][0],
-            metric=rows["metric"][0],
-            goal=rows["goal"][0],
-            scaling=scaling_of_searches(searches(rows), settings),
-        )
-        for _, rows in trials.group_by("release", "workload", maintain_order=True)
-    ]
+    return db.result(question).polars().filter(pl.col("trial_id").is_not_null())
+
+
+def answers_of_trials(trials: pl.DataFrame, settings: Settings) -> list[Answer]:
+    """How far larger batches help on the workloads of some trials, in their order.
+
+    Args:
+        trials: see `trials_of_database`.
+        settings: how it is told.
+    """
+    found = []
+    for key, rows in trials.group_by("release", "workload", "metric", "goal", maintain_order=True):
+        release, workload, metric, goal = key
+        given = searches(rows)
+        scaling = scaling_of_searches(given, settings)
+        found.append(Answer(str(release), str(workload), str(metric), float(goal), scaling, given))
+    return found
 
 
 def answers_of_csv(file: Path, settings: Settings) -> list[Answer]:
@@ -127,57 +114,6 @@ def answers_of_csv(file: Path, settings: Settings) -> list[Answer]:
         Answer(None, rows["workload"][0], None, None, scaling_of_steps(_steps(rows), settings))
         for _, rows in numbers.group_by("workload", maintain_order=True)
     ]
-
-
-def rows(answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
-    """A row a workload and definition of the critical batch size.
-
-    An end of an interval that is not known is null, as is a value that is not identified.
-    learning_rate is what the fitted law gives there; trials are those of each batch size at which
-    searches were compared; of batch_sizes so many reached the goal.
-    """
-    made = []
-    for answer in answers:
-        scaling = answer.scaling
-        for definition, estimate in (
-            ("tradeoff", scaling.tradeoff),
-            ("overhead", scaling.overhead),
-        ):
-            law, fit = scaling.rate_law, scaling.curve
-            value = estimate.value if estimate else None
-            made.append(
-                {
-                    "release": answer.release,
-                    "workload": answer.workload,
-                    "metric": answer.metric,
-                    "goal": answer.goal,
-                    "definition": definition,
-                    **_numbers(estimate),
-                    "learning_rate": law.at(value) if law and value else None,
-                    "fewest_steps": fit.steps if fit else None,
-                    "trials": scaling.trials,
-                    "batch_sizes": len(scaling.steps),
-                    "reached": len(scaling.reached),
-                    "level": settings.level,
-                }
-            )
-    return pl.DataFrame(made, schema=_COLUMNS)
-
-
-def _numbers(estimate: Estimate | None) -> dict[str, object]:
-    if estimate is None:
-        return {
-            "critical_batch_size": None,
-            "low": None,
-            "high": None,
-            "verdict": "not_identified",
-        }
-    return {
-        "critical_batch_size": estimate.value,
-        "low": estimate.low or None,
-        "high": estimate.high if math.isfinite(estimate.high) else None,
-        "verdict": estimate.verdict,
-    }
 
 
 def _positive(table: pl.DataFrame, name: str, file: Path) -> pl.Series:

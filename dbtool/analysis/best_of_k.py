@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 
-from scipy.stats import binom
+import numpy as np
+from scipy.special import bdtr
 
 _ROUNDING = 1e-12  # 1 - 9/10 is a little less than 1/10 in floating point
 
@@ -78,7 +79,7 @@ def ranks_around_median(trials: int, k: int, level: float) -> tuple[int | None, 
         >>> ranks_around_median(100, k=100, level=0.95)
         (None, 4)
     """
-    below = binom(trials, -math.expm1(-math.log(2) / k))
-    tail = (1 - level) / 2
-    low, high = int(below.ppf(tail)), int(below.ppf(1 - tail)) + 1
-    return low or None, high if high <= trials else None
+    # The chances that at most so many lie below it.
+    chances = bdtr(np.arange(trials + 1), trials, -math.expm1(-math.log(2) / k))
+    low, high = np.searchsorted(chances, ((1 - level) / 2, (1 + level) / 2)).tolist()
+    return low or None, high + 1 if high < trials else None

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
-from scipy.special import expit, logit
-from scipy.stats import t as t_distribution
+from scipy.special import expit, logit, stdtrit
 
 from dbtool.analysis.best_of_k import chance_above
 from dbtool.analysis.searches import FEWEST_TRIALS, searches
@@ -198,7 +197,7 @@ def jackknife_interval(
         [chance_of_fewer(steps, np.delete(others, one), k) for one in range(len(others))],
     )
     error = math.sqrt(sum((len(each) - 1) * float(np.var(each)) for each in without))
-    bound = float(t_distribution.ppf((1 + level) / 2, fewest - 1))
+    bound = float(stdtrit(fewest - 1, (1 + level) / 2))
     width = bound * error / (value * (1 - value))
     return float(expit(logit(value) - width)), float(expit(logit(value) + width))
 

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy.stats import f as f_distribution
+from scipy.special import fdtri
 
 from dbtool.analysis.censored import fit_intervals
 
@@ -115,6 +115,11 @@ class Curve:
     scale: float
     hyperbola_likelihood: float
     reached: tuple[float, float]
+
+    def at(self, batch_size: float) -> float:
+        """The steps that a batch size needs."""
+        ratio: float = (1 + (self.critical / batch_size) ** self.bend) ** (1 / self.bend)
+        return self.steps * ratio
 
     @property
     def tradeoff(self) -> Estimate:
@@ -248,7 +253,7 @@ def profile_bound(reached: int, curve: int, level: float) -> float:
     freedom = reached - curve
     if freedom < 1:
         return math.inf
-    return reached / 2 * math.log1p(f_distribution.ppf(level, 1, freedom) / freedom)
+    return reached / 2 * math.log1p(fdtri(1, freedom, level) / freedom)
 
 
 def closed_interval(grid: Floats, log_likelihood: Floats, floor: float) -> tuple[float, float]:

@@ -17,19 +17,19 @@ which too few are an error that all measurements share.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from scipy.stats import t as t_distribution
+from scipy.special import stdtrit
 
 from dbtool.analysis.learning_rates import NEARLY
 from dbtool.core.resources import query
-from dbtool.store import questions
+from dbtool.store.questions import Question
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -115,7 +115,7 @@ def noise_scale(
         return NoiseScale(None, 0.0, math.inf)
     # The jackknife's covariance of a sum is that of its blocks' sums, times their number.
     covariance = np.cov(norms, traces) * count
-    bound = t_distribution.ppf((1 + level) / 2, count - 1) ** 2
+    bound = stdtrit(count - 1, (1 + level) / 2) ** 2
     low, high = _between_roots(
         norms.sum() ** 2 - bound * covariance[0, 0],
         norms.sum() * traces.sum() - bound * covariance[0, 1],
@@ -125,35 +125,26 @@ def noise_scale(
     return NoiseScale(float(traces.sum() / norms.sum()) if is_closed else None, low, high)
 
 
-def moments_of_database(
-    db: Database,
-    workload: str | Iterable[str],
-    *,
-    goal: float | None = None,
-    metric: str | None = None,
-    release: str | None = None,
-) -> pl.DataFrame:
-    """The moments that were measured on workloads, a row each; none where none were.
+def moments_of_trials(db: Database, trials: pl.DataFrame) -> pl.DataFrame:
+    """The moments that were measured along trials, a row each; none where none were.
 
     Args:
         db: the database.
-        workload: names or patterns.
-        goal: the value to get past; None: each workload's own goal.
-        metric: the column that is to pass it; None: each workload's own metric.
-        release: of this release alone.
-
-    Raises:
-        UsageError: a name is not there, or a workload has no goal of its own for the metric.
+        trials: its rows of `dbtool.analysis.answers.trials_of_database`.
     """
-    question = questions.crossings(
-        db, workload, goal=goal, metric=metric, batch_size=None, release=release
+    study = ["release", "workload", "batch_size", "trial_id"]
+    workloads = trials["workload"].unique(maintain_order=True).to_list()
+    moments = db.result(
+        Question(query("gradient_moments"), {"workloads": workloads}, measurements=True)
+    ).polars()
+    return trials.select(*study, "metric", "goal", "steps").join(
+        moments, on=study, maintain_order="left_right"
     )
-    return db.result(replace(question, sql=query("gradient_moments"))).polars()
 
 
 def noise_scale_rows(
     moments: pl.DataFrame,
-    critical: Mapping[tuple[str, str], Estimate | None],
+    critical: Mapping[tuple[str | None, str | None], Estimate | None],
     *,
     level: float,
     within: float = NEARLY,
@@ -167,7 +158,7 @@ def noise_scale_rows(
     ten trials; of fewer than `FEWEST_BLOCKS` nothing is told.
 
     Args:
-        moments: see `moments_of_database`.
+        moments: see `moments_of_trials`.
         critical: by release and workload, the critical batch size as found for the same goal.
         level: of the intervals, for instance 0.95.
         within: trials count that took at most so many times the fewest steps of their study.

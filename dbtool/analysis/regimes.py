@@ -20,7 +20,6 @@ from dbtool.analysis.critical import (
     LEAST_SCALE,
     Estimate,
     closed_interval,
-    fit_curve,
     observations,
     profile_bound,
 )
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dbtool.analysis.censored import Floats
+    from dbtool.analysis.critical import Curve as SmoothCurve
     from dbtool.analysis.critical import StepsAt
 
 Curve = Literal["perfect", "hyperbola", "pieces"]
@@ -60,16 +60,18 @@ class Regimes:
     slope: float | None
 
 
-def find_regimes(steps: Sequence[StepsAt], *, level: float) -> Regimes | None:
+def find_regimes(
+    steps: Sequence[StepsAt], smooth: SmoothCurve | None, *, level: float
+) -> Regimes | None:
     """Compares the curves; None where too few batch sizes reached the goal.
 
     Args:
         steps: at least one.
+        smooth: as fitted to them by `dbtool.analysis.critical.fit_curve`.
         level: of the knees' intervals, for instance 0.95.
     """
     sizes, lower, upper = observations(steps)
     reached = int(np.isfinite(upper).sum())
-    smooth = fit_curve(steps, level=level)
     if reached < FEWEST_BATCH_SIZES or smooth is None:
         return None
     line = fit_intervals(

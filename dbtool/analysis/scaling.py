@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,6 +51,9 @@ class Scaling:
             without trials.
         left_out: batch sizes that had fewer trials.
         diverged: batch sizes at which half of all searches of so many trials diverge throughout.
+        windowed: batch sizes that were searched near the best of another one alone.
+        wide: where some were, those that were searched in the whole space: with as many trials they
+            come less far, so that their steps are but a bound from above.
         curve: of the steps, as fitted; None where too few batch sizes reached the goal.
         tradeoff: the critical batch size by the definition of that name; None likewise.
         overhead: likewise.
@@ -66,6 +69,8 @@ class Scaling:
     trials: int | None
     left_out: Sequence[int]
     diverged: Sequence[int]
+    windowed: Sequence[int]
+    wide: Sequence[int]
     curve: Curve | None
     tradeoff: Estimate | None
     overhead: Estimate | None
@@ -80,6 +85,23 @@ class Scaling:
         """The batch sizes that reached the goal, rising."""
         return [each.batch_size for each in self.steps if math.isfinite(each.upper)]
 
+    @property
+    def wanted(self) -> list[int]:
+        """Batch sizes, rising, whose studies would tell what of the critical one is not identified.
+
+        Doublings beyond the open end of those that reached the goal, or beyond both, that were not
+        measured yet.
+        """
+        if not self.reached or (self.tradeoff and self.tradeoff.verdict == "identified"):
+            return []
+        verdict = self.tradeoff.verdict if self.tradeoff else "not_identified"
+        least, most = round(self.reached[0]), round(self.reached[-1])
+        smaller = [least // factor for factor in (8, 4, 2) if least >= factor]
+        larger = [most * factor for factor in (2, 4, 8)]
+        sizes = smaller * (verdict != "lower_bound") + larger * (verdict != "upper_bound")
+        measured = {each.batch_size for each in self.steps}
+        return [size for size in sizes if size not in measured | {*self.left_out, *self.diverged}]
+
 
 def scaling_of_searches(given: Sequence[Search], settings: Settings) -> Scaling:
     """The scaling of a workload from its studies' trials.
@@ -89,9 +111,15 @@ def scaling_of_searches(given: Sequence[Search], settings: Settings) -> Scaling:
         settings: how it is told.
     """
     enough, k = equal_trials(given, settings.trials)
+    windowed = [search.batch_size for search in enough if search.windowed]
+    wide = [search.batch_size for search in enough if windowed and not search.windowed]
     at = [search.best_of(k) for search in enough]
     # Where so many trials diverge, nothing is known of how many steps the others would take.
-    known = [each for each in at if math.isfinite(each.lower)]
+    known = [
+        replace(each, lower=0.0) if each.batch_size in wide else each
+        for each in at
+        if math.isfinite(each.lower)
+    ]
     rates = _best_rates(enough, "learning_rate")
     has_momentum = any(np.isfinite(search.momentum).any() for search in enough)
     effective = _best_rates(enough, "effective_learning_rate") if has_momentum else []
@@ -101,6 +129,8 @@ def scaling_of_searches(given: Sequence[Search], settings: Settings) -> Scaling:
         trials=k,
         left_out=[search.batch_size for search in given if search.trials < k],
         diverged=[int(each.batch_size) for each in at if math.isinf(each.lower)],
+        windowed=windowed,
+        wide=wide,
         rates=rates,
         rate_law=fit_laws(rates, level=settings.level),
         effective_law=fit_laws(effective, level=settings.level),
@@ -115,16 +145,18 @@ def scaling_of_steps(steps: Sequence[StepsAt], settings: Settings) -> Scaling:
         settings: how it is told.
     """
     ordered = sorted(steps, key=lambda each: each.batch_size)
-    return _scaling(ordered, settings, trials=None, left_out=[], diverged=[])
+    return _scaling(ordered, settings)
 
 
 def _scaling(
     steps: Sequence[StepsAt],
     settings: Settings,
     *,
-    trials: int | None,
-    left_out: Sequence[int],
-    diverged: Sequence[int],
+    trials: int | None = None,
+    left_out: Sequence[int] = (),
+    diverged: Sequence[int] = (),
+    windowed: Sequence[int] = (),
+    wide: Sequence[int] = (),
     rates: Sequence[BestRate] = (),
     rate_law: RateLaw | None = None,
     effective_law: RateLaw | None = None,
@@ -136,11 +168,13 @@ def _scaling(
         trials=trials,
         left_out=left_out,
         diverged=diverged,
+        windowed=windowed,
+        wide=wide,
         curve=curve,
         tradeoff=curve.tradeoff if curve else None,
         overhead=curve.overhead(settings.overhead, start) if curve and start else None,
         start=start,
-        regimes=find_regimes(steps, level=settings.level) if steps else None,
+        regimes=find_regimes(steps, curve, level=settings.level) if steps else None,
         rates=rates,
         rate_law=rate_law,
         effective_law=effective_law,

@@ -34,6 +34,7 @@ class Search:
         learning_rate: [trials].
         momentum: [trials] NaN where there is none.
         search_space: ranges by metaparameter, as the study has them.
+        windowed: whether it searched near the best of another batch size, and not the whole space.
     """
 
     batch_size: int
@@ -42,6 +43,7 @@ class Search:
     learning_rate: Floats
     momentum: Floats
     search_space: dict[str, dict[str, object]]
+    windowed: bool = False
 
     @property
     def trials(self) -> int:
@@ -119,4 +121,5 @@ def _search(rows: pl.DataFrame) -> Search:
         learning_rate=rows["learning_rate"].cast(float).to_numpy(),
         momentum=rows["momentum"].cast(float).fill_null(math.nan).to_numpy(),
         search_space=json.loads(rows["search_space"][0] or "{}"),
+        windowed=json.loads(rows["search"][0] or "{}").get("origin") is not None,
     )

@@ -3,35 +3,43 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dbtool.analysis.critical import FEWEST_REACHED
 from dbtool.analysis.regimes import FEWEST_BATCH_SIZES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from dbtool.analysis.critical import Estimate, StepsAt
+    import polars as pl
+
+    from dbtool.analysis.critical import Estimate
     from dbtool.analysis.learning_rates import RateLaw
     from dbtool.analysis.scaling import Scaling, Settings
 
 _DIGITS = 3
+_THIRDS = ("first", "second", "last")
 _SURE = 0.9  # of the weights, before one curve or law is said to be it
 
 
-def sentences(scaling: Scaling, settings: Settings) -> list[str]:
+def sentences(
+    scaling: Scaling, settings: Settings, noise_scale: pl.DataFrame | None = None
+) -> list[str]:
     """What a scaling says, one statement each, the most important first.
 
     Args:
         scaling: of a workload.
         settings: those it was made with.
+        noise_scale: its rows of `dbtool.analysis.noise_scale.noise_scale_rows`.
     """
+    noise = () if noise_scale is None else _noise_scale(noise_scale, scaling, settings)
     return [
         *_regimes(scaling, settings),
         *_critical(scaling, settings),
         *_learning_rate(scaling, settings),
+        *noise,
         *_sources(scaling),
-        *_missing(scaling),
+        *_wanted(scaling),
     ]
 
 
@@ -69,11 +77,13 @@ def _regimes(scaling: Scaling, settings: Settings) -> Iterator[str]:
         f"Perfect scaling up to {_knee(found.perfect_to, level)}; nothing gained beyond "
         f"{_knee(found.useful_to, level)}; {between} ({weight} of this curve)."
     )
-    if found.weights[found.curve] < _SURE:
-        others = ", ".join(
-            f"{name} {weight:.2f}" for name, weight in found.weights.items() if name != found.curve
-        )
-        yield f"Other curves cannot be ruled out: {others}."
+    yield from _others("curves", found.weights, found.curve)
+
+
+def _others(kind: str, weights: Mapping[Any, float], best: str) -> Iterator[str]:
+    if weights[best] < _SURE:
+        others = (f"{name} {weight:.2f}" for name, weight in weights.items() if name != best)
+        yield f"Other {kind} cannot be ruled out: {', '.join(others)}."
 
 
 def _critical(scaling: Scaling, settings: Settings) -> Iterator[str]:
@@ -107,6 +117,7 @@ def _learning_rate(scaling: Scaling, settings: Settings) -> Iterator[str]:
             size = scaling.tradeoff.value
             at = f"; at batch size {_number(size)} that is {_number(law.at(size))}"
         yield f"The best {name} {_law(law, settings)}{at}."
+        yield from _others("laws", law.weights, law.law)
     if scaling.rates and scaling.rate_law is None:
         yield "How the best learning rate moves cannot be told from so few batch sizes."
     one_sided = [each for each in scaling.rates if each.low == 0 or math.isinf(each.high)]
@@ -131,7 +142,11 @@ def _law(law: RateLaw, settings: Settings) -> str:
 
 def _sources(scaling: Scaling) -> Iterator[str]:
     if scaling.steps:
-        sizes = f"{_counted(len(scaling.steps), 'batch size')}, {_range(scaling.steps)}"
+        first = _number(scaling.steps[0].batch_size)
+        sizes = f"batch size {first}"
+        if len(scaling.steps) > 1:
+            last = _number(scaling.steps[-1].batch_size)
+            sizes = f"{_counted(len(scaling.steps), 'batch size')}, {first} to {last}"
         of = f"the best of {scaling.trials} trials at " if scaling.trials else ""
         yield f"From {of}{sizes}."
     missed = [each.batch_size for each in scaling.steps if math.isinf(each.upper)]
@@ -139,24 +154,45 @@ def _sources(scaling: Scaling) -> Iterator[str]:
         yield f"At {_sizes(missed)} the goal was not reached; that counts as a bound."
     if scaling.diverged:
         yield f"At {_sizes(scaling.diverged)} most trials diverged, which tells nothing of steps."
+    if scaling.windowed:
+        size = _counted(len(scaling.windowed), "batch size")
+        yield (
+            f"At {size} the search was in a window around the best of the next one, in which as "
+            "many trials come further than in the whole space."
+        )
+    if scaling.wide:
+        yield f"At {_sizes(scaling.wide)} it was in the whole space: steps there count as a bound."
     if scaling.left_out:
         yield f"Left out are {_sizes(scaling.left_out)}, with fewer trials (--trials)."
 
 
-def _missing(scaling: Scaling) -> Iterator[str]:
-    """Which studies would tell what cannot be told."""
-    estimate, reached = scaling.tradeoff, scaling.reached
-    if not scaling.steps or (estimate is not None and estimate.verdict == "identified"):
-        return
-    if estimate is None or estimate.verdict == "not_identified" or not reached:
-        yield "More batch sizes that reach the goal, or more trials of these, would tell."
-    elif estimate.verdict == "lower_bound":
-        larger = [reached[-1] * factor for factor in (2, 4, 8)]
-        yield f"Larger batch sizes would tell, such as {_sizes(larger)}."
-    else:
-        smaller = [reached[0] / factor for factor in (2, 4, 8) if reached[0] >= factor]
-        if smaller:
-            yield f"Smaller batch sizes would tell, such as {_sizes(smaller[::-1])}."
+def _wanted(scaling: Scaling) -> Iterator[str]:
+    if scaling.wanted:
+        yield f"Studies at batch sizes {_sizes(scaling.wanted)} would tell more."
+
+
+def _noise_scale(rows: pl.DataFrame, scaling: Scaling, settings: Settings) -> Iterator[str]:
+    """At the batch size that is nearest to the critical one."""
+    level = f"{100 * settings.level:g}%"
+    critical = scaling.tradeoff.value if scaling.tradeoff else None
+    sizes = rows["batch_size"].unique().to_list()
+    nearest = min(sizes, key=lambda size: abs(math.log(size / (critical or 1))), default=0)
+    for row in rows.filter(batch_size=nearest).iter_rows(named=True):
+        value = "not identified"
+        if row["noise_scale"] is not None:
+            value = f"{_number(row['noise_scale'])} ({_between(row, '', level)})"
+        ratio = ""
+        if row["ratio"] is not None:
+            between = _between(row, "ratio_", level)
+            ratio = f", {_number(row['ratio'])} times the critical batch size ({between})"
+        yield (
+            f"Gradient noise scale in the {_THIRDS[row['phase'] - 1]} third of the way to the "
+            f"goal, at batch size {_number(nearest)}: {value}{ratio}."
+        )
+
+
+def _between(row: Mapping[str, Any], name: str, level: str) -> str:
+    return _interval(row[f"{name}low"] or 0.0, row[f"{name}high"] or math.inf, level)
 
 
 def _knee(knee: Estimate, level: str) -> str:
@@ -180,10 +216,6 @@ def _interval(low: float, high: float, level: str) -> str:
     if low > 0:
         return f"{level}: at least {_number(low)}"
     return f"{level}: at most {_number(high)}" if math.isfinite(high) else "no bounds"
-
-
-def _range(steps: Sequence[StepsAt]) -> str:
-    return f"{_number(steps[0].batch_size)} to {_number(steps[-1].batch_size)}"
 
 
 def _sizes(sizes: Sequence[float]) -> str:

@@ -1,6 +1,8 @@
 """The command that tells how far larger batches help."""
 
+import contextlib
 import textwrap
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,12 +19,27 @@ from dbtool.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pyarrow as pa
 
     from dbtool.analysis.answers import Answer
-    from dbtool.analysis.scaling import Settings
+    from dbtool.analysis.scaling import Scaling
+    from dbtool.analysis.tables import Found
 
-_WIDTH = 80
+_PARAGRAPHS = textwrap.TextWrapper(80, initial_indent="  ", subsequent_indent="    ")
+
+
+class Rows(StrEnum):
+    """Which rows to print; those of `dbtool.analysis.tables`."""
+
+    CRITICAL = "critical"
+    REGIMES = "regimes"
+    STEPS = "steps"
+    LEARNING_RATES = "learning_rates"
+    NOISE_SCALE = "noise_scale"
+    COMPARISON = "comparison"
+    PROFILES = "profiles"
 
 
 def command(
@@ -68,6 +85,16 @@ def command(
     level: Annotated[
         float, typer.Option(min=0.5, max=0.999, metavar="P", help="The level of all intervals.")
     ] = 0.95,
+    rows: Annotated[
+        Rows | None,
+        typer.Option(
+            "--rows",
+            help="Print these rows in place of words: `critical` batch sizes (as all formats but "
+            "`table` do anyway), `regimes` with their knees, `steps` of the best of K trials, "
+            "`learning_rates`, the gradient `noise_scale` where it was measured, `comparison` of "
+            "pairs of optimizers, or performance `profiles` of them.",
+        ),
+    ] = None,
     db: Database = None,
     release: Release = None,
     output_format: OutputFormat = Format.TABLE,
@@ -81,33 +108,38 @@ def command(
 
     Example: dbtool scaling 'mnist/fc_*'
     """
-    from dbtool.analysis.answers import answers_of_csv, answers_of_database, rows
+    from dbtool.analysis.answers import answers_of_csv
     from dbtool.analysis.scaling import Settings
+    from dbtool.analysis.tables import Found, found_in_database
     from dbtool.cli.database import reading
     from dbtool.cli.output import print_table, require_printable
     from dbtool.core.errors import UsageError
 
     require_printable(output_format)
     settings = Settings(level=level, overhead=overhead, start=start, trials=trials)
-    if csv is not None:
-        for name, value in {"WORKLOAD": workload, "--db": db, "--trials": trials}.items():
-            if value:
-                raise UsageError(f"--csv takes the place of a database; leave out {name}")
-        found = answers_of_csv(csv, settings)
-    else:
-        with reading(db, release) as database:
-            found = answers_of_database(
-                database, workload or "*", settings, goal=goal, metric=metric, release=release
+    with contextlib.ExitStack() as stack:
+        if csv is not None:
+            for name, value in {"WORKLOAD": workload, "--db": db, "--trials": trials}.items():
+                if value:
+                    raise UsageError(f"--csv takes the place of a database; leave out {name}")
+            found = Found(answers_of_csv(csv, settings), settings)
+        else:
+            found = found_in_database(
+                stack.enter_context(reading(db, release)),
+                workload or "*",
+                settings,
+                goal=goal,
+                metric=metric,
+                release=release,
             )
-    if output_format == Format.TABLE:
-        for answer in found:
-            _print_words(answer, settings)
-        print_table(_in_short(found), output_format)
-    else:
-        print_table(rows(found, settings).to_arrow(), output_format)
+        if rows is None and output_format == Format.TABLE:
+            _print_words(found)
+            print_table(_in_short(found.answers), output_format)
+        else:
+            print_table(found.rows(rows or Rows.CRITICAL).to_arrow(), output_format)
 
 
-def _in_short(answers: "list[Answer]") -> "pa.Table":
+def _in_short(answers: "Iterable[Answer]") -> "pa.Table":
     """A row a workload."""
     import pyarrow as pa
 
@@ -125,13 +157,34 @@ def _in_short(answers: "list[Answer]") -> "pa.Table":
     return pa.Table.from_pylist(made, schema=schema)
 
 
-def _print_words(answer: "Answer", settings: "Settings") -> None:
+def _print_words(found: "Found") -> None:
+    import polars as pl
+
     from dbtool.analysis.words import sentences
 
-    heading = answer.workload or "steps"
-    if answer.release is not None:
-        heading += f" ({answer.release}), {answer.metric} past {answer.goal:g}"
-    typer.echo(heading)
-    for sentence in sentences(answer.scaling, settings):
-        typer.echo(textwrap.fill(sentence, _WIDTH, initial_indent="  ", subsequent_indent="    "))
-    typer.echo()
+    noise = None if found.db is None else found.rows(Rows.NOISE_SCALE)
+    for answer in found.answers:
+        heading = answer.workload or "steps"
+        if answer.release is not None:
+            heading += f" ({answer.release}), {answer.metric} past {answer.goal:g}"
+        typer.echo(heading)
+        own = None
+        if noise is not None:
+            own = noise.filter(
+                pl.col("release") == answer.release, pl.col("workload") == answer.workload
+            )
+        for sentence in sentences(answer.scaling, found.settings, own):
+            typer.echo(_PARAGRAPHS.fill(sentence))
+        if answer.workload is not None and answer.scaling.wanted:
+            _print_command(answer.workload, answer.scaling)
+        typer.echo()
+
+
+def _print_command(workload: str, scaling: "Scaling") -> None:
+    """The command that trains the studies that would tell more, of a workload that is known."""
+    from producers.workloads.registry import WORKLOADS
+
+    if workload in WORKLOADS:
+        sizes = ",".join(map(str, scaling.wanted))
+        trials = f" --trials {scaling.trials}" if scaling.trials else ""
+        typer.echo(f"    dbtool produce {workload} --batch-sizes {sizes}{trials} --out runs")

@@ -9,6 +9,7 @@ WITH asked AS (
         coalesce($goal, goal)::DOUBLE AS goal,
         goal_inclusive,
         search_space,
+        search,
         NULL::INTEGER AS asked_trials
     FROM workloads
     JOIN studies USING (release, workload)
@@ -38,7 +39,8 @@ SELECT
     steps,
     learning_rate,
     momentum,
-    search_space
+    search_space,
+    search
 FROM crossed
 LEFT JOIN missed USING (release, workload, batch_size, trial_id)
 ORDER BY list_position($workloads, workload), release, batch_size, trial_id;

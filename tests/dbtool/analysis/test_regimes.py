@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dbtool.analysis.critical import StepsAt
+from dbtool.analysis.critical import StepsAt, fit_curve
 from dbtool.analysis.regimes import Regimes, find_regimes
 
 SIZES = 2.0 ** np.arange(14)
@@ -14,7 +14,7 @@ SIZES = 2.0 ** np.arange(14)
 def regimes(log_steps: np.ndarray, noise: float = 0.03) -> Regimes:
     noisy = np.exp(log_steps + noise * np.random.default_rng(0).normal(size=len(log_steps)))
     steps = [StepsAt(size, each, each) for size, each in zip(SIZES, noisy, strict=False)]
-    found = find_regimes(steps, level=0.95)
+    found = find_regimes(steps, fit_curve(steps, level=0.95), level=0.95)
     assert found is not None
     return found
 
@@ -56,5 +56,5 @@ def test_weights_are_those_of_the_corrected_criterion() -> None:
 
 def test_four_batch_sizes_are_too_few() -> None:
     steps = [StepsAt(size, 1000 / size, 1000 / size) for size in SIZES[:4]]
-    missed = [StepsAt(size, 100, math.inf) for size in SIZES[4:]]
-    assert find_regimes(steps + missed, level=0.95) is None
+    steps += [StepsAt(size, 100, math.inf) for size in SIZES[4:]]
+    assert find_regimes(steps, fit_curve(steps, level=0.95), level=0.95) is None

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.made_up import curve, write_shard
+
 from .conftest import DIGITS, Call
 
 # Zhang et al. 2024 (arXiv 2410.21676), the model of 85 million parameters.
@@ -57,11 +59,42 @@ def test_words_come_first_and_fit_a_terminal(call: Call, table: Path) -> None:
     said = " ".join(words.split())
     assert "Critical batch size 2,190 (95%: " in said
     assert "Perfect scaling up to 128, the largest batch size that was measured" in said
-    assert "Larger batch sizes would tell, such as 256, 512, 1,024." in said
+    # That of 256 is in the table, without steps: nothing is known of it.
+    assert "Studies at batch sizes 256, 512, 1,024 would tell more." in said
     heading, _, first, second = printed.splitlines()
     assert heading.split() == ["workload", "tradeoff", "overhead"]
     assert first.split()[:2] == ["85M", "2190"]
     assert second.split()[:2] == ["perfect", ">"]
+
+
+def test_the_studies_that_would_tell_more_can_be_trained(call: Call, tmp_path: Path) -> None:
+    for size in (8, 16, 32):
+        # Both ends of the range are open.
+        trials = [
+            (
+                number,
+                "COMPLETE",
+                {"learning_rate": 0.1},
+                curve([0.9, 0.5, 0.01], every=1600 // size),
+            )
+            for number in range(5)
+        ]
+        for workload in ("mnist/fc_64_64_64/sgd", "digits/mine/sgd"):
+            write_shard(tmp_path, workload=workload, batch_size=size, trials=trials)
+    printed = call("scaling", "mnist/*", "--db", str(tmp_path)).output
+    command = (
+        "dbtool produce mnist/fc_64_64_64/sgd --batch-sizes 1,2,4,64,128,256 --trials 5 --out runs"
+    )
+    assert command in printed
+    assert "dbtool produce" not in call("scaling", "digits/*", "--db", str(tmp_path)).output
+
+
+def test_rows_in_place_of_words(call: Call, table: Path) -> None:
+    outcome = call("scaling", "--csv", str(table), "--rows", "steps", "--format", "csv")
+    found = list(csv.DictReader(io.StringIO(outcome.output)))
+    assert [row["steps"] for row in found[:9]] == [f"{steps}.0" for steps in ZHANG]
+    said = call("scaling", "--csv", str(table), "--rows", "profiles").sentence(2)
+    assert "rows of profiles come from trials" in said
 
 
 def test_too_few_batch_sizes_tell_nothing(call: Call) -> None:

@@ -1,0 +1,231 @@
+"""What `dbtool scaling` found, as rows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import polars as pl
+
+from dbtool.analysis.answers import answers_of_trials, trials_of_database
+from dbtool.analysis.comparison import comparison_rows, tasks_of
+from dbtool.analysis.noise_scale import moments_of_trials, noise_scale_rows
+from dbtool.analysis.profiles import performance_profiles
+from dbtool.analysis.regimes import Curve
+from dbtool.core.errors import UsageError, unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from dbtool.analysis.answers import Answer
+    from dbtool.analysis.critical import Estimate
+    from dbtool.analysis.scaling import Settings
+    from dbtool.store.database import Database
+
+Kind = Literal[
+    "critical", "regimes", "steps", "learning_rates", "noise_scale", "comparison", "profiles"
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+_OF_ANY_STEPS = ("critical", "regimes", "steps")
+_WORKLOAD = ("release", "workload", "metric", "goal")
+_TEXTS = ("release", "workload", "metric", "definition", "verdict", "curve", "law")
+_COUNTS = ("trials", "batch_sizes", "reached")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found of some workloads.
+
+    Attributes:
+        answers: one a workload.
+        settings: those they were made with.
+        db: the database that the trials are of; None for a table of steps.
+        trials: of all the workloads; see `dbtool.analysis.answers.trials_of_database`; None
+            likewise.
+    """
+
+    answers: Sequence[Answer]
+    settings: Settings
+    db: Database | None = None
+    trials: pl.DataFrame | None = None
+
+    def rows(self, kind: str) -> pl.DataFrame:
+        """The rows of one kind; the reference is in docs/scaling.md.
+
+        Raises:
+            UsageError: there is no such kind, or none of it without trials.
+        """
+        if kind not in KINDS:
+            raise unknown("kind of rows", kind, KINDS, "dbtool scaling --help")
+        if kind in _OF_ANY_STEPS:
+            return _OF_ANSWERS[kind](self.answers, self.settings)
+        if self.db is None or self.trials is None:
+            raise UsageError(
+                f"rows of {kind} come from trials, and a table of steps has none; ask for one of "
+                f"{', '.join(_OF_ANY_STEPS)}"
+            )
+        if kind == "learning_rates":
+            return _learning_rates(self.answers)
+        if kind == "noise_scale":
+            return self._noise_scale(self.db, self.trials)
+        tasks = tasks_of(self.trials, self.db.workloads())
+        if kind == "profiles":
+            return performance_profiles(tasks, k=self.settings.trials).rows
+        return comparison_rows(tasks, self.settings.trials, level=self.settings.level)
+
+    def _noise_scale(self, db: Database, trials: pl.DataFrame) -> pl.DataFrame:
+        critical = {
+            (answer.release, answer.workload): answer.scaling.tradeoff for answer in self.answers
+        }
+        moments = moments_of_trials(db, trials)
+        return noise_scale_rows(moments, critical, level=self.settings.level)
+
+
+def found_in_database(
+    db: Database,
+    workload: str | Iterable[str],
+    settings: Settings,
+    *,
+    goal: float | None = None,
+    metric: str | None = None,
+    release: str | None = None,
+) -> Found:
+    """How far larger batches help on workloads of a database.
+
+    Args:
+        db: the database.
+        workload: names or patterns.
+        settings: how it is told.
+        goal: the value to get past; None: each workload's own goal.
+        metric: the column that is to pass it; None: each workload's own metric.
+        release: of this release alone.
+
+    Raises:
+        UsageError: a name is not there, or a workload has no goal of its own for the metric.
+    """
+    trials = trials_of_database(db, workload, goal=goal, metric=metric, release=release)
+    return Found(answers_of_trials(trials, settings), settings, db, trials)
+
+
+def _critical(answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
+    made = []
+    for answer in answers:
+        scaling = answer.scaling
+        for definition, estimate in (
+            ("tradeoff", scaling.tradeoff),
+            ("overhead", scaling.overhead),
+        ):
+            law = scaling.rate_law
+            value = estimate.value if estimate else None
+            made.append(
+                {
+                    **_named(answer),
+                    "definition": definition,
+                    **_known("critical_batch_size", "low", "high", estimate),
+                    "verdict": estimate.verdict if estimate else "not_identified",
+                    "learning_rate": law.at(value) if law and value else None,
+                    "fewest_steps": scaling.curve.steps if scaling.curve else None,
+                    "trials": scaling.trials,
+                    "batch_sizes": len(scaling.steps),
+                    "reached": len(scaling.reached),
+                    "level": settings.level,
+                }
+            )
+    estimate_of = ("definition", "critical_batch_size", "low", "high", "verdict")
+    rest = ("learning_rate", "fewest_steps", *_COUNTS, "level")
+    return _frame(made, *estimate_of, *rest)
+
+
+def _regimes(answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
+    made = []
+    for answer in answers:
+        found = answer.scaling.regimes
+        weights = found.weights if found else {}
+        made.append(
+            {
+                **_named(answer),
+                "curve": found.curve if found else None,
+                **{f"{name}_weight": weight for name, weight in weights.items()},
+                **_ends("perfect_to", found.perfect_to if found else None),
+                **_ends("useful_to", found.useful_to if found else None),
+                "slope": found.slope if found else None,
+                "level": settings.level,
+            }
+        )
+    weights_of = (f"{name}_weight" for name in get_args(Curve))
+    knees = (*_ends("perfect_to", None), *_ends("useful_to", None))
+    return _frame(made, "curve", *weights_of, *knees, "slope", "level")
+
+
+def _steps(answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
+    made = []
+    for answer in answers:
+        scaling = answer.scaling
+        of_size = {search.batch_size: search for search in answer.searches}
+        for at in scaling.steps:
+            low, high = 0.0, math.inf
+            if scaling.trials is not None:
+                search = of_size[int(at.batch_size)]
+                low, high = search.median_between(scaling.trials, settings.level)
+            made.append(
+                {
+                    **_named(answer),
+                    "batch_size": at.batch_size,
+                    "trials": scaling.trials,
+                    "after": at.lower,
+                    "steps": _finite(at.upper),
+                    "low": low or None,
+                    "high": _finite(high),
+                    "fitted": scaling.curve.at(at.batch_size) if scaling.curve else None,
+                    "level": settings.level,
+                }
+            )
+    return _frame(made, "batch_size", "trials", "after", "steps", "low", "high", "fitted", "level")
+
+
+def _learning_rates(answers: Iterable[Answer]) -> pl.DataFrame:
+    made = [
+        {
+            **_named(answer),
+            "batch_size": rate.batch_size,
+            "best": rate.best,
+            "low": rate.low or None,
+            "high": _finite(rate.high),
+            "trials": rate.trials,
+            "law": law.law if law else None,
+            "fitted": law.at(rate.batch_size) if law else None,
+        }
+        for answer in answers
+        for law in (answer.scaling.rate_law,)
+        for rate in answer.scaling.rates
+    ]
+    return _frame(made, "batch_size", "best", "low", "high", "trials", "law", "fitted")
+
+
+_OF_ANSWERS = {"critical": _critical, "regimes": _regimes, "steps": _steps}
+
+
+def _frame(made: Sequence[Mapping[str, object]], *columns: str) -> pl.DataFrame:
+    """Rows with the columns of a workload and these; those that are no text or count are floats."""
+    types = dict.fromkeys(_TEXTS, pl.String) | dict.fromkeys(_COUNTS, pl.Int64)
+    names = (*_WORKLOAD, *columns)
+    return pl.DataFrame(made, schema={name: types.get(name, pl.Float64) for name in names})
+
+
+def _named(answer: Answer) -> dict[str, object]:
+    return {name: getattr(answer, name) for name in _WORKLOAD}
+
+
+def _ends(name: str, estimate: Estimate | None) -> dict[str, float | None]:
+    return _known(name, f"{name}_low", f"{name}_high", estimate)
+
+
+def _known(value: str, low: str, high: str, estimate: Estimate | None) -> dict[str, float | None]:
+    if estimate is None:
+        return dict.fromkeys((value, low, high))
+    return {value: estimate.value, low: estimate.low or None, high: _finite(estimate.high)}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,142 @@
+"""Rows and words of a made-up release in which all answers are planted."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import dbtool
+from dbtool.analysis.answers import answers_of_csv
+from dbtool.analysis.scaling import Settings
+from dbtool.analysis.tables import KINDS, Found, found_in_database
+from dbtool.analysis.words import sentences
+from dbtool.api import Database
+from dbtool.core.errors import UsageError
+from tests.support.made_up import write_shard
+
+SIZES = [2**octave for octave in range(13)]
+CRITICAL = 64
+NOISE_SCALE = 32.0
+FEWEST = {"adam": 50, "sgd": 100}
+TRIALS = 6
+WINDOW = {"origin": {"batch_size": 1}}
+
+
+def _row(step: int, error: float, **metrics: Any) -> dict[str, Any]:
+    return {"step": step, "val_classification_error": error, **metrics}
+
+
+def _trial(number: int, fewest: int, size: int) -> Any:
+    """It passes the goal up to a tenth later than the best, with an evaluation shortly before."""
+    steps = round(fewest * (1 + CRITICAL / size) * (1 + number / 50))
+    moments = {"gradient_squared_norm": 2.0, "gradient_covariance_trace": 2 * NOISE_SCALE}
+    rows = [_row(0, 0.9, other_metrics=moments), _row(steps - 2, 0.5), _row(steps, 0.05)]
+    return number, "COMPLETE", {"learning_rate": 0.01 * size * (1 + number / 50)}, rows
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    folder = tmp_path_factory.mktemp("planted")
+    for optimizer, fewest in FEWEST.items():
+        for size in SIZES:
+            trials = [_trial(number, fewest, size) for number in range(TRIALS)]
+            # The study at batch size 1 of Adam searched the whole space.
+            search = WINDOW if optimizer == "adam" and size > 1 else None
+            workload = f"mnist/fc_64_64_64/{optimizer}"
+            write_shard(folder, workload=workload, batch_size=size, trials=trials, search=search)
+    with dbtool.open(folder) as database:
+        yield database
+
+
+@pytest.fixture(scope="module")
+def found(db: Database) -> Found:
+    return found_in_database(db, "*", Settings())
+
+
+def test_critical_batch_sizes(found: Found) -> None:
+    rows = found.rows("critical")
+    assert rows["verdict"].to_list() == ["identified"] * 4
+    for row in rows.filter(definition="tradeoff").iter_rows(named=True):
+        assert row["critical_batch_size"] == pytest.approx(CRITICAL, rel=0.05)
+        assert row["low"] < CRITICAL < row["high"]
+        # In proportion to the batch size, up to near-best trials that lie on both sides of it.
+        assert row["learning_rate"] == pytest.approx(0.01 * CRITICAL, rel=0.15)
+    assert rows["fewest_steps"][0] == pytest.approx(FEWEST["adam"], rel=0.05)
+    # (1 + o) B0 + o Bc
+    overhead = rows.filter(definition="overhead")["critical_batch_size"]
+    assert overhead.to_list() == pytest.approx([1.2 + 0.2 * CRITICAL] * 2, rel=0.05)
+
+
+def test_regimes_have_knees(found: Found) -> None:
+    for row in found.rows("regimes").iter_rows(named=True):
+        assert row["curve"] == "hyperbola"
+        assert row["perfect_to_low"] < 0.2 * CRITICAL < row["perfect_to_high"]
+        assert row["useful_to_low"] < 5 * CRITICAL < row["useful_to_high"]
+
+
+def test_steps_are_those_of_the_best_of_all(found: Found) -> None:
+    rows = found.rows("steps").filter(workload="mnist/fc_64_64_64/sgd", batch_size=64.0)
+    assert rows.select("trials", "after", "steps").rows() == [(6, 198.0, 200.0)]
+    # Six trials cannot bound the median of the best of six from below.
+    assert rows["low"].item() is None
+    assert rows["fitted"].item() == pytest.approx(200, rel=0.02)
+
+
+def test_the_study_that_searched_wider_is_a_bound(found: Found) -> None:
+    adam, sgd = found.answers
+    assert (adam.scaling.windowed, adam.scaling.wide) == (SIZES[1:], [1])
+    assert (sgd.scaling.windowed, sgd.scaling.wide) == ([], [])
+    first = found.rows("steps").filter(batch_size=1.0)
+    assert first["after"].to_list() == [0.0, 100 * 65 - 2]
+    said = " ".join(sentences(adam.scaling, found.settings))
+    assert "At 12 batch sizes the search was in a window" in said
+    assert "At 1 it was in the whole space" in said
+
+
+def test_learning_rates(found: Found) -> None:
+    rows = found.rows("learning_rates").filter(batch_size=32.0)
+    assert rows["best"].to_list() == pytest.approx([0.32, 0.32])
+    assert rows["trials"].to_list() == [6, 6]
+
+
+def test_noise_scale_beside_the_critical_batch_size(found: Found) -> None:
+    rows = found.rows("noise_scale").filter(workload="mnist/fc_64_64_64/sgd", batch_size=64)
+    assert rows.select("phase", "noise_scale", "trials").rows() == [(1, NOISE_SCALE, 6)]
+    assert rows["ratio"].item() == pytest.approx(NOISE_SCALE / CRITICAL, rel=0.05)
+    own = found.rows("noise_scale").filter(pl.col("workload").str.ends_with("sgd"))
+    [said] = [
+        each
+        for each in sentences(found.answers[1].scaling, found.settings, own)
+        if "noise scale" in each
+    ]
+    assert "in the first third of the way to the goal, at batch size 64: 32 (95%: 32 to 32)" in said
+    assert "times the critical batch size" in said
+
+
+def test_optimizers_are_compared(found: Found) -> None:
+    rows = found.rows("comparison")
+    assert rows.select("optimizer", "other").unique().rows() == [("adam", "sgd")]
+    assert rows["win"].to_list() == [1.0] * len(SIZES)
+    profiles = found.rows("profiles").filter(factor=1.0)
+    assert profiles.select("optimizer", "share", "cells").rows() == [
+        ("adam", 1.0, len(SIZES)),
+        ("sgd", 0.0, len(SIZES)),
+    ]
+
+
+def test_rows_that_there_are_none_of(found: Found, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="unknown kind of rows 'critcal'; closest: critical"):
+        found.rows("critcal")
+    file = tmp_path / "steps.csv"
+    file.write_text("batch_size,steps\n1,100\n2,50\n4,25\n")
+    of_csv = Found(answers_of_csv(file, Settings()), Settings())
+    assert of_csv.rows("steps")["steps"].to_list() == [100, 50, 25]
+    with pytest.raises(UsageError, match="rows of comparison come from trials, and a table"):
+        of_csv.rows("comparison")
+
+
+def test_a_database_gives_every_kind(db: Database) -> None:
+    for kind in KINDS:
+        assert db.scaling("mnist/*", rows=kind).height
