@@ -19,9 +19,14 @@ def document_and_database(purpose: str) -> tuple[Path, Path]:
 
 
 def output_of(words: list[str], database: Path, *more: str) -> str:
-    """What `dbtool` prints for these words and more options; ends the program where it fails."""
-    command = [sys.executable, "-m", "dbtool", *words, "--db", str(database)]
-    ended = subprocess.run([*command, *more], stdout=subprocess.PIPE, text=True, check=False)
+    """What `dbtool` prints for these words and more options; ends the program where it fails.
+
+    It reads the database unless the words name another one.
+    """
+    command = [sys.executable, "-m", "dbtool", *words, *more]
+    if "--db" not in words:
+        command += ["--db", str(database)]
+    ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if ended.returncode:
         sys.exit(f"`{shlex.join(command)}` failed; mend it and run this again")
     return ended.stdout

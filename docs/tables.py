@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _QUERY_AND_TABLE = re.compile(
-    r"(```\ndbtool (?P<words>sql [^\n]+)\n```\n\n)(?P<table>(?:\|[^\n]*\n)*)"
+    r"(```\ndbtool (?P<words>(?:sql|scaling) [^\n]+)\n```\n\n)(?P<table>(?:\|[^\n]*\n)*)"
 )
 
 

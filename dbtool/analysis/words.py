@@ -43,12 +43,25 @@ def sentences(
     ]
 
 
-def in_short(estimate: Estimate | None) -> str | None:
-    """An estimate as a table shows it: 212 (167-269), > 608, < 30, or None for nothing known."""
+def in_short(scaling: Scaling) -> dict[str, str | None]:
+    """Batch sizes as a table shows them: 212 (167-269), > 608, < 30, or None for nothing known.
+
+    They are the critical ones by each definition and those between which scaling ends.
+    """
+    regimes = scaling.regimes
+    return {
+        "tradeoff": _in_short(scaling.tradeoff),
+        "overhead": _in_short(scaling.overhead),
+        "perfect_to": _in_short(regimes.perfect_to if regimes else None),
+        "useful_to": _in_short(regimes.useful_to if regimes else None),
+    }
+
+
+def _in_short(estimate: Estimate | None) -> str | None:
     if estimate is None or estimate.verdict == "not_identified":
         return None
     low, high = (_number(end).replace(",", "") for end in (estimate.low, estimate.high))
-    if estimate.value is not None:
+    if estimate.verdict == "identified" and estimate.value is not None:
         return f"{_number(estimate.value).replace(',', '')} ({low}-{high})"
     return f"> {low}" if estimate.verdict == "lower_bound" else f"< {high}"
 
@@ -196,18 +209,23 @@ def _between(row: Mapping[str, Any], name: str, level: str) -> str:
 
 
 def _knee(knee: Estimate, level: str) -> str:
-    where = "outside the measured range" if knee.value is None else _number(knee.value)
-    return f"{where} ({_interval(knee.low, knee.high, level)})"
+    if knee.value is not None:
+        return f"{_number(knee.value)} ({_interval(knee.low, knee.high, level)})"
+    return _bound(knee, level) or "what cannot be told"
 
 
 def _estimate(estimate: Estimate, level: str) -> str:
-    if estimate.verdict == "identified" and estimate.value is not None:
+    if estimate.value is not None:
         return f"{_number(estimate.value)} ({_interval(estimate.low, estimate.high, level)})"
+    return _bound(estimate, level) or "not identified"
+
+
+def _bound(estimate: Estimate, level: str) -> str | None:
     if estimate.verdict == "lower_bound":
-        return f"at least {_number(estimate.low)} ({level}), more than was measured"
+        return f"at least {_number(estimate.low)} ({level})"
     if estimate.verdict == "upper_bound":
-        return f"at most {_number(estimate.high)} ({level}), less than was measured"
-    return "not identified"
+        return f"at most {_number(estimate.high)} ({level})"
+    return None
 
 
 def _interval(low: float, high: float, level: str) -> str:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dbtool.analysis.scaling import Scaling
     from dbtool.analysis.tables import Found
 
+_FITTING = ["workload", "tradeoff", "overhead"]
 _PARAGRAPHS = textwrap.TextWrapper(80, initial_indent="  ", subsequent_indent="    ")
 
 
@@ -89,8 +90,8 @@ def command(
         Rows | None,
         typer.Option(
             "--rows",
-            help="Print these rows in place of words: `critical` batch sizes (as all formats but "
-            "`table` do anyway), `regimes` with their knees, `steps` of the best of K trials, "
+            help="Print these rows in place of words: `critical` batch sizes with "
+            "what they come from, `regimes` with their knees, `steps` of the best of K trials, "
             "`learning_rates`, the gradient `noise_scale` where it was measured, `comparison` of "
             "pairs of optimizers, or performance `profiles` of them.",
         ),
@@ -104,7 +105,8 @@ def command(
     First in words, then a row a workload with its critical batch size by two definitions: at the
     tradeoff a run takes twice the fewest steps and twice the fewest examples; at the overhead steps
     exceed linear scaling by a share. Searches are compared at equal numbers of trials, and what the
-    data cannot tell is said. Other formats print a row a workload and definition.
+    data cannot tell is said. `--format markdown` prints a row a workload; other formats a row a
+    workload and definition.
 
     Example: dbtool scaling 'mnist/fc_*'
     """
@@ -134,6 +136,8 @@ def command(
             )
         if rows is None and output_format == Format.TABLE:
             _print_words(found)
+            print_table(_in_short(found.answers).select(_FITTING), output_format)
+        elif rows is None and output_format == Format.MARKDOWN:
             print_table(_in_short(found.answers), output_format)
         else:
             print_table(found.rows(rows or Rows.CRITICAL).to_arrow(), output_format)
@@ -145,16 +149,9 @@ def _in_short(answers: "Iterable[Answer]") -> "pa.Table":
 
     from dbtool.analysis.words import in_short
 
-    made = [
-        {
-            "workload": answer.workload,
-            "tradeoff": in_short(answer.scaling.tradeoff),
-            "overhead": in_short(answer.scaling.overhead),
-        }
-        for answer in answers
-    ]
-    schema = pa.schema([(name, pa.string()) for name in ("workload", "tradeoff", "overhead")])
-    return pa.Table.from_pylist(made, schema=schema)
+    made = [{"workload": answer.workload, **in_short(answer.scaling)} for answer in answers]
+    names = (*_FITTING, "perfect_to", "useful_to")
+    return pa.Table.from_pylist(made, schema=pa.schema([(name, pa.string()) for name in names]))
 
 
 def _print_words(found: "Found") -> None:

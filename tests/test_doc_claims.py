@@ -1,0 +1,40 @@
+"""The intervals that docs/measured.md claims, against those that the releases give."""
+
+import re
+from pathlib import Path
+
+import dbtool
+from dbtool.analysis.scaling import Settings
+from dbtool.analysis.tables import found_in_database
+from dbtool.analysis.words import sentences
+
+ROOT = Path(__file__).parents[1]
+# What the document asks besides each workload's own goal.
+ASKED = [("measured", "*", None), ("replication", "*", None), ("measured", "*fc_*", 0.04)]
+COMPARED = [("mnist/fc_128_128_128/*", None), ("mnist/simple_cnn_base/*", 0.02)]
+CLAIM = re.compile(r"([\d.,]+) \(([\d.,]+) to ([\d.,]+)\)")
+SAID = re.compile(r"([\d.,]+) \(95%: ([\d.,]+) to ([\d.,]+)[);]")
+END = "## Trials that diverged"
+
+
+def _told() -> set[tuple[str, ...]]:
+    told = set()
+    for release, workloads, goal in ASKED:
+        with dbtool.open(ROOT / "data" / release) as db:
+            found = found_in_database(db, workloads, Settings(), goal=goal)
+            for answer in found.answers:
+                told |= set(SAID.findall(" ".join(sentences(answer.scaling, Settings()))))
+    with dbtool.open(ROOT / "data" / "measured") as db:
+        for workloads, goal in COMPARED:
+            rows = db.scaling(workloads, goal=goal, rows="comparison").drop_nulls("win")
+            for row in rows.select("win", "win_low", "win_high").rows():
+                told.add(tuple(f"{value:.2f}" for value in row))
+    return told
+
+
+def test_each_interval_of_the_document_is_what_the_data_tell() -> None:
+    text = (ROOT / "docs" / "measured.md").read_text(encoding="utf-8")
+    claims = CLAIM.findall(text[: text.index(END)])
+    told = _told()
+    assert len(claims) > 30
+    assert [claim for claim in claims if claim not in told] == []
