@@ -21,7 +21,6 @@ import jax.numpy as jnp
 from jax.sharding import NamedSharding, PartitionSpec
 
 from producers.training.groups import of_each, of_each_if_any
-from producers.training.measures import MEASURES
 from producers.training.mesh import DATA, EVERYWHERE, TRIAL, TRIALS, put
 from producers.training.pruning import connection_sensitivity, masks
 from producers.training.step import TrialState, pruned
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from producers.datasets import Split
+    from producers.training.measures import Measure
     from producers.training.step import Trainer
 
     Metaparameters = Mapping[str, jax.Array]
@@ -93,8 +93,9 @@ class BlockProgram:
             out_shardings=self._by_trial,
         )
         self._measure = cache(
-            lambda names: self._compiled(
-                partial(self._measure_device, names), TRIALS, TRIALS, TRIALS, EVERYWHERE
+            lambda measure: self._compiled(
+                partial(self._measure_device, measure),
+                *(TRIALS, TRIALS, TRIALS, EVERYWHERE, EVERYWHERE),
             )
         )
         self._evaluate: Callable[..., dict[str, jax.Array]] = self._compiled(
@@ -215,16 +216,25 @@ class BlockProgram:
         metaparameters: Mapping[str, np.ndarray],
         alive: np.ndarray,
         examples: SplitArrays,
-        measures: tuple[str, ...],
+        measure: Measure,
+        step: int,
     ) -> dict[str, jax.Array]:
-        """The measurements of those names in `MEASURES`, of the trials that are alive.
+        """What is measured of the trials that are alive, after a step.
+
+        Args:
+            states: of all trials.
+            metaparameters: name to float32 [trials].
+            alive: bool [trials].
+            examples: the training examples that it is taken of, or draws from.
+            measure: what to measure.
+            step: updates made.
 
         Returns:
             Metric to float32 [trials]; not a number for a group without a trial alive.
         """
         on_devices = jax.tree.map(self._put_trials, (dict(metaparameters), alive))
-        metrics: dict[str, jax.Array] = self._measure(measures)(
-            states, *on_devices, (examples.inputs, examples.targets)
+        metrics: dict[str, jax.Array] = self._measure(measure)(
+            states, *on_devices, (examples.inputs, examples.targets), step
         )
         return metrics
 
@@ -343,24 +353,19 @@ class BlockProgram:
 
     def _measure_device(
         self,
-        measures: tuple[str, ...],
+        measure: Measure,
         states: TrialState,
         metaparameters: Metaparameters,
         alive: jax.Array,
         examples: Any,
+        step: jax.Array,
     ) -> Any:
-        size = min(self.evaluation_batch, examples[0].shape[0])
-        slices = jax.tree.map(
-            lambda a: a[: a.shape[0] // size * size].reshape(-1, size, *a.shape[1:]), examples
-        )
+        slices = measure.slices(examples, self.evaluation_batch, step)
 
-        def measure(state: TrialState, metaparameters: Metaparameters) -> dict[str, jax.Array]:
-            found: dict[str, jax.Array] = {}
-            for name in measures:
-                found |= MEASURES[name](self.trainer, state, metaparameters, slices)
-            return found
+        def measured(state: TrialState, metaparameters: Metaparameters) -> dict[str, jax.Array]:
+            return measure.function(self.trainer, state, metaparameters, slices)
 
-        return self._over_groups(of_each_if_any(measure, jnp.nan), alive, states, metaparameters)
+        return self._over_groups(of_each_if_any(measured, jnp.nan), alive, states, metaparameters)
 
     def _sum_over(self, split: Any, function: Callable[..., Any]) -> Any:
         examples, *shape = split[0].shape

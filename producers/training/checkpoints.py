@@ -80,7 +80,7 @@ class Checkpoints:
                 step, args=_Items(states=ocp.args.StandardRestore(_numbered(leaves)))
             ).states
         states = jax.tree.unflatten(form, [saved[name] for name in _numbered(leaves)])
-        return Progress(states, slots, record, step, int(host["evaluations"][0]))
+        return Progress(states, slots, record, step)
 
     def save_when_due(self, progress: Progress) -> None:
         """Saves if the last checkpoint is long enough ago; the first process decides for all.
@@ -113,7 +113,6 @@ class Checkpoints:
             "record": progress.record.arrays(),
             "trial": progress.slots.trial.astype(np.int64),
             "alive": progress.slots.alive.astype(np.uint8),
-            "evaluations": np.array([progress.evaluations], np.int64),
         }
         from_first(self._remove_incomplete)
         with self._manager() as manager:

@@ -75,11 +75,9 @@ class Progress:
         slots: which trial each of them holds.
         record: the measurements so far.
         step: updates made.
-        evaluations: how many evaluations are done.
     """
 
     states: TrialState
     slots: Slots
     record: BlockRecord
     step: int = 0
-    evaluations: int = 0

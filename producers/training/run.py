@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +12,7 @@ import numpy as np
 from producers.training.batches import IndexDraw
 from producers.training.block import SplitArrays
 from producers.training.block_record import BlockRecord
+from producers.training.measures import MEASURES
 from producers.training.mesh import on_host
 from producers.training.progress import Progress, Slots
 from producers.training.stream import StreamedDraw, streamed_slices
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from producers.datasets import ExampleSource
     from producers.training.block import BlockProgram
     from producers.training.checkpoints import Checkpoints
+    from producers.training.measures import Measure
     from producers.training.step import TrialState
     from producers.training.stopping import FirstToGoal
 
@@ -37,7 +41,7 @@ class Splits:
         training_subset: what stands for the training split at evaluations.
         validation: the validation split.
         test: the test split.
-        measured: the training examples of optional measurements; None where there are none.
+        measured: the first training examples, of optional measurements; None where there are none.
     """
 
     training: PlacedExamples
@@ -111,7 +115,7 @@ def train_block(
         sparsity: share of the weights that are pruned before the first step.
         prune_biases: whether biases are among them.
         augmentation: whether images that are read when needed are cropped and flipped at random.
-        measures: names of what is measured besides, whenever every split is evaluated.
+        measures: names of what is measured besides, in `MEASURES`.
         rule: tells whom to evaluate when, and when to stop; None to train all to the end.
         checkpoints: where to go on from, and to save to now and then.
         on_steps: told of trial-steps as they are done.
@@ -124,6 +128,11 @@ def train_block(
     progress = restored or _begun(program, splits, trials, sparsity, prune_biases)
     run = _Run(program, splits, trials, progress)
     slots = progress.slots
+    measured = {
+        measure: measure.steps(evaluations, batch_size)
+        for measure in (MEASURES[name] for name in measures)
+    }
+    stops = sorted({*evaluations, *itertools.chain.from_iterable(measured.values())})
     draw: IndexDraw | StreamedDraw
     if isinstance(splits.training, SplitArrays):
         draw = IndexDraw(program, trials.batch_seeds, len(splits.training), batch_size)
@@ -134,12 +143,13 @@ def train_block(
             trials.batch_seeds,
             batch_size=batch_size,
             augmentation=augmentation,
-            targets=list(evaluations),
+            targets=stops,
             first_step=progress.step,
         )
     if rule is not None:
         run.repeat(rule)
-    for target, every_split in list(evaluations.items())[progress.evaluations :]:
+    # A checkpoint is saved at the end of a call, before what is due after its last step.
+    for target in stops[bisect.bisect_left(stops, progress.step) :]:
         while progress.step < target and slots.alive.any():
             steps = min(draw.capacity(len(slots.trial)), target - progress.step)
             run.advance(draw, steps)
@@ -148,13 +158,12 @@ def train_block(
                 checkpoints.save_when_due(progress)
         if not slots.alive.any():
             break
-        run.evaluate(splits.evaluated(every_split), rule)
+        if target in evaluations:
+            run.evaluate(splits.evaluated(evaluations[target]), rule)
         if rule is not None and rule.ended:
             run.evaluate(splits.evaluated(every_split=True), None)
             break
-        if every_split and measures and slots.alive.any():
-            run.measure(measures)
-        progress.evaluations += 1
+        run.measure(measured)
         run.rearrange()
     return progress.record
 
@@ -222,13 +231,22 @@ class _Run:
                 slots.stop(dropped)
             due = due & slots.alive
 
-    def measure(self, measures: tuple[str, ...]) -> None:
-        progress, slots = self.progress, self.progress.slots
-        if self.splits.measured is None:
+    def measure(self, measured: Mapping[Measure, Sequence[int]]) -> None:
+        """Measures what is due, each with the steps at which it is."""
+        for measure, steps in measured.items():
+            if self.progress.step in steps and self.progress.slots.alive.any():
+                self._measure(measure)
+
+    def _measure(self, measure: Measure) -> None:
+        progress, slots, training = self.progress, self.progress.slots, self.splits.training
+        examples = self.splits.measured
+        if measure.drawn is not None and isinstance(training, SplitArrays):
+            examples = training
+        if examples is None:
             raise ValueError("measurements need the splits' measured examples")
         metaparameters = self.trials.arrays(slots.trial)
         metrics = self.program.measure(
-            progress.states, metaparameters, slots.alive, self.splits.measured, measures
+            progress.states, metaparameters, slots.alive, examples, measure, progress.step
         )
         columns = {name: on_host(values).astype(np.float64) for name, values in metrics.items()}
         progress.record.add_evaluation(slots.trial, slots.alive, progress.step, columns)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from producers.datasets.forms import GREY_28
 from producers.datasets.permutation import HOLDING_OUT, RANDOM_5_000
 from producers.search import SCRAMBLED, search_space_json
+from producers.spacing import Spacing
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -63,8 +64,8 @@ class EvaluationRule:
         """The step of the evaluation after that at a step."""
         if self.every is not None:
             return step + self.every
-        fewest_steps = max(1, math.ceil(self.examples_between / batch_size))
-        return max(step + fewest_steps, round(step * 2 ** (1 / self.validation_per_doubling)))
+        spacing = Spacing(self.validation_per_doubling, self.examples_between)
+        return spacing.after(step, batch_size)
 
 
 @dataclass(frozen=True)

@@ -212,7 +212,9 @@ def splits_of(program: BlockProgram, *, streamed: bool) -> Splits:
     other = made_up_split(form, OTHER_EXAMPLES, 2)
     place = CountedSource if streamed else program.put
     first = training.first(OTHER_EXAMPLES)
-    return Splits(place(training), place(first), place(other), place(other))
+    return Splits(
+        place(training), place(first), place(other), place(other), measured=program.put(first)
+    )
 
 
 def train(

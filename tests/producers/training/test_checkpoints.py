@@ -171,7 +171,7 @@ def restored(folder: Path, block: object = BLOCK) -> Progress | None:
 def test_what_is_restored(copied: Path) -> None:
     progress = restored(copied)
     assert progress is not None
-    assert (progress.step, progress.evaluations) == (STEPS // 2, len(range(0, STEPS // 2, 2)))
+    assert progress.step == STEPS // 2
     assert progress.slots.trial.tolist() == [1, 3]
     assert progress.slots.alive.tolist() == [True, True]
     assert [progress.record.status(trial) for trial in range(TRIALS)].count("INFEASIBLE") == 2

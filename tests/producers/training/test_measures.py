@@ -11,6 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from jax.flatten_util import ravel_pytree
 
 from dbtool.core.errors import UsageError
@@ -19,6 +21,7 @@ from producers.datasets.forms import ImageForm
 from producers.models.convolution import conv_general_dilated
 from producers.training.measures import (
     MEASURES,
+    Measure,
     gradient_lipschitz_constant,
     gradient_moments,
     hessian_times,
@@ -73,7 +76,7 @@ def together(arrays: tuple[np.ndarray, np.ndarray]) -> list[np.ndarray]:
 
 @functools.cache
 def compiled(name: str) -> Callable[..., dict[str, jax.Array]]:
-    return jax.jit(partial(MEASURES[name], FUNCTIONS))
+    return jax.jit(partial(MEASURES[name].function, FUNCTIONS))
 
 
 def measured(name: str, state: TrialState) -> dict[str, Any]:
@@ -138,7 +141,7 @@ def test_trials_together_are_trials_one_by_one(name: str) -> None:
     states = [trained(seed) for seed in (1, 2)]
     stacked = jax.tree.map(lambda *arrays: jnp.stack(arrays), *states)
     metaparameters = {name: jnp.stack([value] * 2) for name, value in METAPARAMETERS.items()}
-    of_each = jax.vmap(partial(MEASURES[name], FUNCTIONS), (0, 0, None))
+    of_each = jax.vmap(partial(MEASURES[name].function, FUNCTIONS), (0, 0, None))
     found = jax.jit(of_each)(stacked, metaparameters, examples())
     for index, state in enumerate(states):
         for metric, value in measured(name, state).items():
@@ -272,3 +275,58 @@ def test_estimates_are_unbiased() -> None:
 def test_one_slice_is_not_enough() -> None:
     with pytest.raises(UsageError, match="two slices of 4 training examples; leave out"):
         gradient_moments(mean_gradient, jnp.ones((1, 4, 3)), 4)
+
+
+NOISE = MEASURES["gradient_noise_scale"]
+
+
+def test_when_the_noise_is_measured_by_hand() -> None:
+    # 3,000 examples are 5 steps of 700, and a 64th of a doubling is a factor of 1.010889: from
+    # 510 steps on, that is 6 more (5.55 rounded), and from 600 on 7 (6.53).
+    found = NOISE.steps({0: True, 620: True}, 700)
+    assert found == [*range(0, 511, 5), *range(516, 601, 6), 607, 614, 620]
+    # The last step is one of them, wherever it lies.
+    assert NOISE.steps({0: True, 3: False, 8: True}, 700) == [0, 5, 8]
+
+
+def test_others_are_measured_at_evaluations_of_every_split() -> None:
+    evaluations = {0: True, 1: False, 2: False, 5: True, 9: True}
+    for name in MEASURES.keys() - {"gradient_noise_scale"}:
+        assert MEASURES[name].steps(evaluations, 64) == [0, 5, 9]
+
+
+@given(st.integers(1, 60_000), st.integers(18, 100_000), st.integers(0, 100_000))
+def test_each_third_of_the_way_to_a_goal_has_measurements(
+    batch_size: int, steps: int, beyond: int
+) -> None:
+    """At whatever step the goal turns out to lie, for a share of the training before it."""
+    taken = [
+        step for step in NOISE.steps({0: True, steps + beyond: True}, batch_size) if step <= steps
+    ]
+    assert len(taken) <= steps * batch_size / 3_000 + 2
+    if steps * batch_size >= 60_000:
+        thirds = np.minimum(np.array(taken) * 3 // steps, 2)
+        assert np.bincount(thirds, minlength=3).min() >= 5
+
+
+def test_what_is_drawn_follows_from_the_step_and_is_of_the_whole_split() -> None:
+    count = 300
+    split = jnp.arange(count), -jnp.arange(count)
+    measure = Measure(NOISE.function, drawn=1_000)
+    steps = range(0, 500, 5)
+    drawn = []
+    for step in steps:
+        inputs, targets = measure.slices(split, 500, jnp.int32(step))
+        # Ten slices at least, and targets stay with their inputs.
+        assert inputs.shape == (10, 100)
+        np.testing.assert_array_equal(inputs, -targets)
+        drawn.append(np.asarray(inputs).ravel())
+    np.testing.assert_array_equal(measure.slices(split, 500, jnp.int32(0))[0].ravel(), drawn[0])
+    assert not np.array_equal(drawn[0], drawn[1])
+    times = np.bincount(np.concatenate(drawn), minlength=count)
+    # Each 333 times on average, give or take 18: no sorted part of the split is preferred.
+    assert times.sum() == 1_000 * len(steps)
+    assert abs(times - 333).max() < 6 * 18
+    # Slices are no larger than evaluations are, since that is what memory holds.
+    assert measure.slices(split, 64, jnp.int32(0))[0].shape == (15, 64)
+    assert Measure(NOISE.function).slices(split, 64, jnp.int32(0))[0].shape == (4, 64)

@@ -1,0 +1,112 @@
+"""Blocks whose trials are measured between their evaluations: when, of what, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from dbtool.core.contract import OTHER_METRICS
+from producers.training.checkpoints import Checkpoints
+from producers.training.stopping import FirstToGoal, Goal
+from tests.support.blocks import (
+    TRIALS,
+    Rows,
+    StoppingCheckpoints,
+    assert_close,
+    assert_same,
+    rows,
+    train,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOISE = "gradient_noise_scale"
+EIGENVALUE = "largest_hessian_eigenvalue"
+MOMENTS = {"gradient_squared_norm", "gradient_covariance_trace"}
+EVALUATIONS = {0: True, 100: False, 300: False, 400: True}
+# 3,000 examples are 188 steps of 16.
+MEASURED = [0, 188, 376, 400]
+# Ends early, between two evaluations.
+DIVERGING = {3: 1e30}
+METRIC = "val_cross_entropy_error"
+
+
+def trained(*measures: str, **options: Any) -> Rows:
+    settings: dict[str, Any] = {"evaluations": EVALUATIONS, "diverging": DIVERGING} | options
+    return rows(train("fc", measures=measures, **settings))
+
+
+def without_measures(found: Rows) -> Rows:
+    return {name: values for name, values in found.items() if name != OTHER_METRICS}
+
+
+def measured(found: Rows, trial: int) -> dict[int, dict[str, float]]:
+    """By step, what was measured of a trial."""
+    of_trial = found["trial_id"] == trial
+    texts = zip(found["step"][of_trial], found[OTHER_METRICS][of_trial], strict=True)
+    return {int(step): json.loads(text) for step, text in texts if text is not None}
+
+
+@pytest.fixture(scope="module")
+def noise() -> Rows:
+    return trained(NOISE)
+
+
+def test_it_is_measured_at_its_own_steps_whatever_is_evaluated_there(noise: Rows) -> None:
+    for trial in range(TRIALS):
+        found = measured(noise, trial)
+        assert list(found) == (MEASURED if trial not in DIVERGING else [0])
+        assert all(set(metrics) == MOMENTS for metrics in found.values())
+
+
+def test_each_measure_keeps_to_its_own_steps(noise: Rows) -> None:
+    found = trained(EIGENVALUE, NOISE)
+    for trial in range(TRIALS - 1):
+        of_trial = measured(found, trial)
+        with_noise = measured(noise, trial)
+        assert {step for step, metrics in of_trial.items() if EIGENVALUE in metrics} == {0, 400}
+        for step, metrics in of_trial.items():
+            assert {name: metrics[name] for name in MOMENTS} == with_noise[step]
+
+
+@pytest.mark.parametrize("options", [{}, {"devices": 2}, {"shared": True}, {"streamed": True}])
+def test_measuring_changes_nothing_else(options: dict[str, Any]) -> None:
+    assert_same(without_measures(trained(NOISE, **options)), trained(**options))
+
+
+def test_devices_and_lanes_measure_alike(noise: Rows) -> None:
+    found = trained(NOISE, devices=2, lanes=2)
+    assert_close(without_measures(found), without_measures(noise))
+    for trial in range(TRIALS):
+        one, other = measured(found, trial), measured(noise, trial)
+        assert list(one) == list(other)
+        for step, metrics in one.items():
+            assert metrics == pytest.approx(other[step], rel=1e-2)
+
+
+def test_a_search_in_lockstep_stops_where_it_would_without() -> None:
+    def stopped(*measures: str) -> Rows:
+        goal = Goal(METRIC, 0.5 * trained_to_300)
+        return trained(*measures, rule=FirstToGoal(goal, TRIALS, everyone=EVALUATIONS))
+
+    whole = trained()
+    trained_to_300 = 2.001 * np.nanmin(whole[METRIC][whole["step"] <= 300])
+    found = stopped(NOISE)
+    assert found["step"].max() == 300
+    assert_same(without_measures(found), stopped())
+    assert list(measured(found, 0)) == [0, 188]
+
+
+@pytest.mark.parametrize("killed_at", [100, 188])
+def test_a_killed_block_goes_on_with_the_measurement_that_was_due(
+    noise: Rows, tmp_path: Path, killed_at: int
+) -> None:
+    with pytest.raises(InterruptedError):
+        trained(NOISE, checkpoints=StoppingCheckpoints(tmp_path, "made up", killed_at))
+    again = trained(NOISE, checkpoints=Checkpoints(tmp_path, "made up", 1e9))
+    assert_same(without_measures(again), without_measures(noise))
+    assert again[OTHER_METRICS].tolist() == noise[OTHER_METRICS].tolist()
