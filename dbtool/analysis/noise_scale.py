@@ -10,8 +10,9 @@ It grows by orders of magnitude while a network trains (section 3), so that it i
 third of the way to the goal, and from the trials that came nearly as far as the best, since it also
 depends on the learning rate (appendix C).
 
-What its intervals leave out: producers estimate the moments on the same examples throughout, of
-which too few are an error that all measurements share.
+What its intervals leave out: trials that were trained together share the examples of each
+measurement, and data that are read while training give only their first 5,000, of which too few are
+an error that all measurements share. A spike of a single trial's gradient can fill a whole phase.
 """
 
 from __future__ import annotations

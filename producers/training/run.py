@@ -129,7 +129,7 @@ def train_block(
     run = _Run(program, splits, trials, progress)
     slots = progress.slots
     measured = {
-        measure: measure.steps(evaluations, batch_size)
+        measure: frozenset(measure.steps(evaluations, batch_size))
         for measure in (MEASURES[name] for name in measures)
     }
     stops = sorted({*evaluations, *itertools.chain.from_iterable(measured.values())})
@@ -231,7 +231,7 @@ class _Run:
                 slots.stop(dropped)
             due = due & slots.alive
 
-    def measure(self, measured: Mapping[Measure, Sequence[int]]) -> None:
+    def measure(self, measured: Mapping[Measure, frozenset[int]]) -> None:
         """Measures what is due, each with the steps at which it is."""
         for measure, steps in measured.items():
             if self.progress.step in steps and self.progress.slots.alive.any():
