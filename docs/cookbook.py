@@ -13,25 +13,25 @@ from string import Template
 from commands import document_and_database
 from tables import printed
 
-from dbtool.core.resources import queries_folder
+from dbtool.store.analyses import analyses, query_text
 
 _TEMPLATE = Path(__file__).parent / "templates" / "cookbook.md"
-# By file, in the order of the page: the question.
-TITLES = {
-    "summary": "What did each workload come to?",
-    "scaling": "How do steps to result change with the batch size?",
-    "critical_batch_size": "Up to which batch size does a larger one pay?",
-    "trade_off": "What does a faster result cost?",
-    "best_by_epochs": "Which metaparameters are best for a budget?",
-    "optima": "Where in the search space does the best trial lie?",
-    "effective_rate": "How does the best learning rate grow with the batch size?",
-    "sensitivity": "How much does the learning rate matter?",
-    "divergence": "Which trials diverged?",
-    "trials_needed": "How many trials are enough?",
-    "best_of_k": "What does the best of k trials come to?",
-    "luck": "How far can steps to result be trusted?",
-    "best_curves": "How do the best trials learn?",
-}
+# In the order of the page.
+NAMES = (
+    "summary",
+    "scaling",
+    "critical_batch_size",
+    "trade_off",
+    "best_by_epochs",
+    "optima",
+    "effective_rate",
+    "sensitivity",
+    "divergence",
+    "trials_needed",
+    "best_of_k",
+    "luck",
+    "best_curves",
+)
 MOST_ROWS = 13
 
 
@@ -43,15 +43,16 @@ def main() -> None:
 
 def document(database: Path) -> str:
     """The document, with what the queries print from a database."""
-    contents = [f"- [{title}](#{name})" for name, title in TITLES.items()]
+    questions = analyses()
+    contents = [f"- [{questions[name]}](#{name})" for name in NAMES]
     return Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(
         contents="\n".join(contents),
-        analyses="\n".join(analysis(name, database) for name in TITLES),
+        analyses="\n".join(analysis(name, database) for name in NAMES),
     )
 
 
-def split_comment(sql: str) -> tuple[str, str]:
-    """The comment that a query begins with, as text, and the rest of it."""
+def split_comment(sql: str) -> tuple[str, str, str]:
+    """The question that a query's comment begins with, the rest of the comment, and the query."""
     lines = sql.splitlines()
     count = next(number for number, line in enumerate(lines) if not line.startswith("--"))
     paragraphs: list[list[str]] = [[]]
@@ -61,24 +62,23 @@ def split_comment(sql: str) -> tuple[str, str]:
             paragraphs[-1].append(words)
         else:
             paragraphs.append([])
-    text = "\n\n".join(" ".join(lines) for lines in paragraphs)
-    return text, "\n".join(lines[count:]).strip()
+    question, *about = (" ".join(lines) for lines in paragraphs)
+    return question, "\n\n".join(about), "\n".join(lines[count:]).strip()
 
 
 def analysis(name: str, database: Path) -> str:
     """One analysis of the document."""
     file = f"queries/analyses/{name}.sql"
-    sql = (queries_folder() / "analyses" / f"{name}.sql").read_text(encoding="utf-8")
-    about, query = split_comment(sql)
-    words = ["sql", "--file", file]
+    question, about, sql = split_comment(query_text(name))
+    words = ["sql", name]
     rows = printed(words, database)
     # A head and a line below it.
     if rows.count("\n") - 2 > MOST_ROWS:
         words += ["--limit", str(MOST_ROWS)]
         rows = printed(words, database)
     return (
-        f'<a id="{name}"></a>\n\n## {TITLES[name]}\n\n{about}\n\n```\ndbtool {shlex.join(words)}\n'
-        f"```\n\n{rows}\n<details><summary>{file}</summary>\n\n```sql\n{query}\n```\n\n</details>\n"
+        f'<a id="{name}"></a>\n\n## {question}\n\n{about}\n\n```\ndbtool {shlex.join(words)}\n'
+        f"```\n\n{rows}\n<details><summary>{file}</summary>\n\n```sql\n{sql}\n```\n\n</details>\n"
     )
 
 

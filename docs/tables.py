@@ -4,7 +4,7 @@ Run `python docs/tables.py DOCUMENT --db DATABASE`; `make docs` does it for docs
 table stands below a block of code that holds one query and nothing else:
 
     ```
-    dbtool sql --file queries/analyses/summary.sql
+    dbtool sql summary
     ```
 
     | release | workload | …

@@ -8,13 +8,12 @@ import cookbook
 import pytest
 
 from dbtool.cli.main import run
-from dbtool.core.resources import queries_folder
+from dbtool.store.analyses import analyses, query_text
 from tests.support.made_up import curve, write_shard
 
 TOP = Path(__file__).parents[1]
 PAGE = (TOP / "docs" / "cookbook.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^```\ndbtool (sql .*)\n```$", PAGE, re.MULTILINE)
-ANALYSES = sorted(path.stem for path in (queries_folder() / "analyses").glob("*.sql"))
 
 
 @pytest.fixture(scope="module")
@@ -27,20 +26,23 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_analysis_is_on_the_page() -> None:
-    assert sorted(cookbook.TITLES) == ANALYSES
-    for name, title in cookbook.TITLES.items():
-        sql = (queries_folder() / "analyses" / f"{name}.sql").read_text(encoding="utf-8")
-        about, query = cookbook.split_comment(sql)
+    assert sorted(cookbook.NAMES) == list(analyses())
+    for name, title in analyses().items():
+        question, about, query = cookbook.split_comment(query_text(name))
+        assert question == title
         assert about
         assert f'<a id="{name}"></a>\n\n## {title}\n\n{about}\n' in PAGE
         assert f"```sql\n{query}\n```" in PAGE
 
 
 def test_commands_run(
-    database: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    database: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.chdir(TOP)
-    assert len(COMMANDS) == len(ANALYSES) + 5
+    monkeypatch.chdir(tmp_path)
+    assert len(COMMANDS) == len(analyses()) + 5
     for command in COMMANDS:
         with pytest.raises(SystemExit) as ended:
             run([*shlex.split(command), "--db", str(database)])
@@ -54,5 +56,5 @@ def test_the_page_is_written_from_what_queries_print(database: Path) -> None:
 
 
 def test_comments_become_paragraphs() -> None:
-    sql = "-- One\n-- line.\n--\n-- Two.\nSELECT 1; -- last\n"
-    assert cookbook.split_comment(sql) == ("One line.\n\nTwo.", "SELECT 1; -- last")
+    sql = "-- Why?\n--\n-- One\n-- line.\n--\n-- Two.\nSELECT 1; -- last\n"
+    assert cookbook.split_comment(sql) == ("Why?", "One line.\n\nTwo.", "SELECT 1; -- last")

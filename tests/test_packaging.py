@@ -1,5 +1,6 @@
 """What an installation carries: the wheel's files and size, and that every version is pinned."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 import dbtool
 from dbtool.core.resources import bundled_release, queries_folder, schema_folder
+from tests.support.made_up import curve, write_shard
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 MOST_WHEEL_BYTES = 6_000_000
@@ -108,6 +110,7 @@ def test_wheel_holds_what_it_needs(tmp_path: Path) -> None:
     assert wheel.stat().st_size < MOST_WHEEL_BYTES
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
+        archive.extractall(tmp_path / "installed")
     folders = {"dbtool": "dbtool", "producers": "producers", **CARRIED}
     expected = {
         f"{folder}/{path.relative_to(checkout / name).as_posix()}"
@@ -118,3 +121,13 @@ def test_wheel_holds_what_it_needs(tmp_path: Path) -> None:
     assert held == expected
     assert {"dbtool/py.typed", "producers/py.typed", "dbtool/schema/views.sql"} <= held
     assert {"dbtool/queries/browse/steps.sql", "dbtool/data/measured/manifest.json"} <= held
+    write_shard(tmp_path / "release", trials=[(0, "COMPLETE", {}, curve([0.9, 0.2]))])
+    done = subprocess.run(
+        [sys.executable, "-m", "dbtool", "sql", "summary", "--db", str(tmp_path / "release")],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(tmp_path / "installed")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "  made_up/simple_cnn_base/nesterov_momentum  " in done.stdout

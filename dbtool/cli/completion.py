@@ -39,6 +39,13 @@ def figures() -> list[tuple[str, str]]:
     return [*((spec.name, spec.title) for spec in FIGURES), ("all", "Every figure that has data")]
 
 
+def analyses() -> list[tuple[str, str]]:
+    """Analyses, each with the question that it answers."""
+    from dbtool.store.analyses import analyses
+
+    return list(analyses().items())
+
+
 def _held(context: typer.Context, query_name: str, **values: str | None) -> list[str]:
     """The first column of one of the queries in queries/browse."""
     from dbtool.core.errors import DbtoolError

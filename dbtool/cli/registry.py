@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 import typer.main
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from dbtool.core.errors import unknown
 
@@ -71,7 +71,10 @@ class LazyGroup(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:  # noqa: ARG002 (Typer's signature)
-        """The command of that name, imported now; None where there is none."""
+        """The command of that name, imported now; None where there is none.
+
+        Its module may have a class of its own for it, `Command`.
+        """
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
@@ -79,7 +82,8 @@ class LazyGroup(TyperGroup):
         holder = typer.Typer(
             add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
         )
-        holder.command(cmd_name)(getattr(module, entry.function))
+        kind = getattr(module, "Command", TyperCommand)
+        holder.command(cmd_name, cls=kind)(getattr(module, entry.function))
         return typer.main.get_command(holder)
 
     def resolve_command(

@@ -1,4 +1,4 @@
-"""The command that runs a query of the user's own."""
+"""The command that runs a query of the user's own, or an analysis that ships."""
 
 import re
 import sys
@@ -6,26 +6,43 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.core import TyperCommand
 
 from dbtool.cli.bars import query_bar
+from dbtool.cli.completion import analyses
 from dbtool.cli.database import reading
 from dbtool.cli.options import Database, Format, Limit, OutputFormat
 from dbtool.core.errors import UsageError
+from dbtool.store.analyses import query_text
 from dbtool.store.questions import Question
 
 if TYPE_CHECKING:
     import duckdb
 
+    # Typer brings its own Click; an overriding method needs the names of its types.
+    from typer._click import Context, HelpFormatter
+
 _WHOLE = re.compile(r"[+-]?\d+")
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+class Command(TyperCommand):
+    """The command, whose help lists the analyses."""
+
+    def format_epilog(self, ctx: "Context", formatter: "HelpFormatter") -> None:  # noqa: ARG002 (Typer's signature)
+        """Writes each analysis with the question that it answers."""
+        with formatter.section("Analyses"):
+            formatter.write_dl(analyses())
 
 
 def command(
     text: Annotated[
         str | None,
         typer.Argument(
-            metavar="QUERY",
-            help="One SELECT statement in quotes; - reads it from standard input.",
+            metavar="QUERY|NAME",
+            help="One SELECT statement in quotes, or the name of an analysis; - reads a statement "
+            "from standard input.",
+            autocompletion=analyses,
         ),
     ] = None,
     *,
@@ -59,7 +76,7 @@ def command(
 
     The query reads the views releases, workloads, studies, trials, measurements and evaluations; it
     cannot write, and cannot read other files. `dbtool sql 'DESCRIBE measurements'` lists a view's
-    columns.
+    columns. The analyses that ship run by their names, as in `dbtool sql summary`.
 
     Example: dbtool sql 'SELECT workload, trials FROM workloads WHERE goal < $goal' --param goal=0.5
     """
@@ -105,10 +122,11 @@ def _typed(value: str) -> int | float | str:
 def _query_text(text: str | None, file: Path | None) -> str:
     if (text is None) == (file is None):
         raise UsageError(
-            "give one query: `dbtool sql QUERY`, `dbtool sql -f FILE` or `dbtool sql -`"
+            "give one query: `dbtool sql QUERY`, `dbtool sql NAME`, `dbtool sql -f FILE` or "
+            "`dbtool sql -`"
         )
     if file is None and text != "-":
-        return str(text)
+        return query_text(str(text))
     source = "standard input" if file is None else f"the query file {str(file)!r}"
     try:
         if file is not None:

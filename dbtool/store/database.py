@@ -9,6 +9,7 @@ import duckdb
 
 from dbtool.core.errors import DbtoolError, UsageError, first_sentence, unknown
 from dbtool.store import questions
+from dbtool.store.analyses import query_text
 from dbtool.store.lazy import lazy_frame
 from dbtool.store.opening import FETCH_UP_TO, open_source
 from dbtool.store.questions import FIRST_TRIALS
@@ -125,11 +126,13 @@ class Database:
 
         Args:
             text: a SELECT over the views releases, workloads, studies, trials, measurements and
-                evaluations of all releases, with $NAME where a value belongs.
+                evaluations of all releases, with $NAME where a value belongs; or the name of an
+                analysis that ships, such as "summary".
             values: the values by their names.
 
         Raises:
-            UsageError: the query has a $NAME that was given no value, or the other way round.
+            UsageError: the query has a $NAME that was given no value, or the other way round, or
+                no analysis has that name.
             DbtoolError: it is not one query, or fails.
             KeyboardInterrupt: the person pressed Ctrl-C; the database answers on.
 
@@ -137,6 +140,7 @@ class Database:
             >>> db.sql("SELECT max(steps) FROM trials WHERE batch_size >= $least", least=64).rows()
             [(5107,)]
         """
+        text = query_text(text)
         with self.cursor() as cursor:
             statement = one_query(cursor, text)
             check_values(statement.named_parameters, values)

@@ -1,4 +1,6 @@
--- Which metaparameters are best for a given budget of epochs? A row a study and budget, from its first 100 trials.
+-- Which metaparameters are best for a budget of epochs?
+--
+-- A row a study and budget, from its first 100 trials.
 --
 -- value is the best that the workload's own metric came to within the budget, at step, and trial_id the trial; ties go to
 -- the smaller step, then to the smaller trial id. A study whose train_steps do not reach the budget has no row for it,

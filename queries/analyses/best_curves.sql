@@ -1,5 +1,7 @@
--- How do the best trials learn? The learning curve of the first trial of each study to reach the workload's own goal, of
--- its first 100 trials: a row an evaluation, of which at most 20 a study are shown, the last always.
+-- How do the best trials learn?
+--
+-- The learning curve of the first trial of each study to reach the workload's own goal, of its first 100 trials: a row an
+-- evaluation, of which at most 20 a study are shown, the last always.
 --
 -- examples is steps times batch size, epochs that by the size of the data set. A study that missed the goal has no rows.
 --

@@ -1,5 +1,6 @@
--- What does the best of k trials come to? A row a study and k, at the workload's own goal, from all trials that ended, those
--- that diverged among them.
+-- What does the best of k trials come to?
+--
+-- A row a study and k, at the workload's own goal, from all trials that ended, those that diverged among them.
 --
 -- Steps to result are a minimum over a search: they fall with the number of trials, and only those of equal k compare.
 -- reached is the chance that the best of k reaches the goal, and steps_10, steps_50 and steps_90 are the steps that it takes

@@ -1,4 +1,6 @@
--- Up to which batch size does a larger one pay? A row a workload, at its own goal, from its studies' first 100 trials.
+-- Up to which batch size does a larger one pay?
+--
+-- A row a workload, at its own goal, from its studies' first 100 trials.
 --
 -- Three plain readings, none with uncertainty. perfect_to is the largest batch size up to which, from the smallest on,
 -- every study needs at most 1.25 times the examples of the smallest one. useful_to is the batch size at which the fewest

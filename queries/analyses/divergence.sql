@@ -1,3 +1,5 @@
+-- Which trials diverged?
+--
 -- How many trials of each study diverged (INFEASIBLE), and at which learning rates: a row a study. A trial that was not
 -- finished counts as neither.
 SELECT

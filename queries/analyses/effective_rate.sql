@@ -1,5 +1,6 @@
--- How does the best learning rate grow with the batch size? A row a workload, at its own goal, from its studies' first 100
--- trials.
+-- How does the best learning rate grow with batch size?
+--
+-- A row a workload, at its own goal, from its studies' first 100 trials.
 --
 -- The effective learning rate is learning_rate / (1 - momentum), of the trial that reached the goal first. slope is that
 -- of the least-squares line through its logarithm against that of the batch size: 1 is linear scaling, 0.5 square-root

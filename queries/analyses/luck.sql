@@ -1,5 +1,6 @@
--- How far can the steps to result of a study be trusted? A row a study, at the workload's own goal, from its first 100
--- trials.
+-- How far can the steps to result of a study be trusted?
+--
+-- A row a study, at the workload's own goal, from its first 100 trials.
 --
 -- runner_up and fifth are how many times more steps the second and the fifth best trial took: far above 1, the result
 -- hangs on one lucky trial. not_at is the last step before the result at which the best trial was evaluated and had not

@@ -1,3 +1,5 @@
+-- Where in the search space does the best trial lie?
+--
 -- The best of each study's first 100 trials at its workload's own goal, and where its metaparameters lie in the search
 -- space: a row a study and metaparameter.
 --

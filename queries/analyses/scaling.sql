@@ -1,4 +1,6 @@
--- How steps to result change with the batch size: a row a study, at each workload's own goal, from its first 100 trials.
+-- How do steps to result change with the batch size?
+--
+-- A row a study, at the workload's own goal, from its first 100 trials.
 --
 -- reduction is how many times fewer steps the study needs than the one at the workload's smallest batch size;
 -- efficiency is that, divided by what perfect scaling would give: 1 where doubling the batch size halves the steps, above

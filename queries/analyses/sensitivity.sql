@@ -1,4 +1,6 @@
--- How much does the learning rate matter? A row a study, at the workload's own goal, from all of its trials that ended.
+-- How much does the learning rate matter?
+--
+-- A row a study, at the workload's own goal, from all of its trials that ended.
 --
 -- reached_share is the share of trials that reach the goal within the study's budget: the chance that one drawn from its
 -- search space does. lowest and highest are the learning rates between which those lie, decades how wide that is on a

@@ -1,4 +1,6 @@
--- What each workload of each release came to: a row a workload, at its own goal, from the first 100 trials of its studies.
+-- What did each workload come to?
+--
+-- A row a workload of each release, at its own goal, from the first 100 trials of its studies.
 --
 -- Steps at the smallest and largest batch size are NULL where no trial of those reached the goal. efficient_to is the
 -- largest batch size that needs at most twice the examples (steps times batch size) that the thriftiest one needs: a

@@ -1,5 +1,6 @@
--- What does a faster result cost? Steps against examples to the goal: a row a study that reached the workload's own goal,
--- from its first 100 trials.
+-- What does a faster result cost?
+--
+-- Steps against examples to the goal: a row a study that reached the workload's own goal, from its first 100 trials.
 --
 -- Steps are the time to the result where a larger batch takes no longer, examples the computation. steps_over_fewest and
 -- examples_over_fewest are how many times more a study takes than the best study of its workload in each; epochs is

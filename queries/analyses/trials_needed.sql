@@ -1,4 +1,6 @@
--- How many trials are enough? A row a study and number of trials, at the workload's own goal.
+-- How many trials are enough?
+--
+-- A row a study and number of trials, at the workload's own goal.
 --
 -- Had only so many of the study's COMPLETE trials been run, drawn at random: reached is the chance that any of them
 -- reaches the goal, and steps what the best of them takes in the median, NULL where that is not to reach it. The numbers

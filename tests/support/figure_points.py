@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from dbtool.core.resources import queries_folder
 from dbtool.figures.points import Request, filled_query
 from dbtool.figures.specs import find_figure
+from dbtool.store.analyses import query_text
 from dbtool.store.database import Database
 
 from .figure_rules import Point
@@ -33,8 +33,7 @@ def figure_rows(db: Database, figure: str, columns: str, **request: Any) -> list
 
 def analysis_rows(db: Database, name: str, columns: str) -> list[tuple[Any, ...]]:
     """Columns of an analysis's rows, in their order."""
-    path = queries_folder() / "analyses" / f"{name}.sql"
-    query = path.read_text(encoding="utf-8").rstrip().rstrip(";")
+    query = query_text(name).rstrip().rstrip(";")
     return db.sql(f"SELECT {columns} FROM ({query})").rows()
 
 

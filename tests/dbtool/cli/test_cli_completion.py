@@ -57,6 +57,7 @@ def _own(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("dbtool steps --release other ", []),
         ("dbtool cite --release m", ["made-up"]),
         ("dbtool plot f", [spec.name for spec in FIGURES if spec.name.startswith("f")]),
+        ("dbtool sql su", ["summary"]),
         ("dbtool produce mnist/fc_1024", [name for name in WORKLOADS if "/fc_1024" in name]),
     ],
 )

@@ -46,6 +46,8 @@ MISTAKES = [
     (["sql", "SELECT leraning_rate FROM trials"], 1, ["leraning_rate", '"learning_rate"']),
     (["sql", "SELECT 'x'::INTEGER"], 1, ["Could not convert string 'x'"]),
     (["sql", "SELECT 'x'::INTEGER", "--format", "csv"], 1, ["Could not convert string 'x'"]),
+    (["sql", "sumary"], 2, ["unknown analysis 'sumary'; closest: summary", "best_of_k, "]),
+    (["sql", "here/luck.sql"], 2, ["closest: luck", "; `dbtool sql -f FILE` reads a file)"]),
     (["sql", ""], 1, ["0 statements"]),
     (["sql", "SELECT 1; SELECT 2"], 1, ["2 statements"]),
     (["sql", "DELETE FROM stored.trials"], 1, ["DELETE is not a query", "dbtool ingest"]),

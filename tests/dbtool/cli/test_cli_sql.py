@@ -1,17 +1,22 @@
 """`dbtool sql`: its queries, its parameters and what it cannot do."""
 
+import csv
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dbtool
 from dbtool.cli.sql import parse_parameters
+from dbtool.core.errors import UsageError
+from dbtool.store.analyses import analyses, query_text
 
-from .conftest import Call
+from .conftest import DIGITS, LETTERS, Call
 
 
 def test_query_from_the_words_a_file_and_standard_input(
@@ -27,6 +32,31 @@ def test_query_from_the_words_a_file_and_standard_input(
         [*command, "--format", "csv"], input=query.encode(), capture_output=True, check=True
     )
     assert done.stdout == b"n\n3\n"
+
+
+def test_analyses_run_by_their_names(call: Call, database: Path) -> None:
+    columns, *rows = csv.reader(call("sql", "summary", "--format", "csv").output.splitlines())
+    assert columns[:2] == ["release", "workload"]
+    assert [row[:2] for row in rows] == [["made-up", DIGITS], ["made-up", LETTERS]]
+    with dbtool.open(database) as db:
+        found = db.sql("summary")
+        assert [*found.columns] == columns
+        assert [[*row[:2]] for row in found] == [row[:2] for row in rows]
+        with pytest.raises(UsageError, match="unknown analysis 'sumary'; closest: summary "):
+            db.sql("sumary")
+
+
+def test_help_lists_every_analysis_on_a_line_of_its_own(call: Call) -> None:
+    lines = call("sql", "--help").output.splitlines()
+    assert max(map(len, lines)) <= 80
+    listed = lines[lines.index("Analyses:") + 1 :]
+    assert [line.split(maxsplit=1) for line in listed] == [*map(list, analyses().items())]
+    assert all(line.endswith("?") for line in listed)
+
+
+@pytest.mark.parametrize("text", ["SELECT(1)", "SELECT'a'", "FROM(SELECT 1)", "", "select\n1"])
+def test_what_is_no_name_is_a_query(text: str) -> None:
+    assert query_text(text) == text
 
 
 def test_parameters_are_numbers_where_they_look_like_it(call: Call) -> None:

@@ -1,0 +1,44 @@
+"""The analyses that ship: the queries of queries/analyses, which run by their names."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+
+from dbtool.core.errors import UsageError, closest
+from dbtool.core.resources import queries_folder, query
+
+# No query is one word of these letters; the last ones are those of paths.
+_WORD = re.compile(r"[\w./\\-]+")
+
+
+def analyses() -> dict[str, str]:
+    """The question that each analysis answers, which is its first line, by its name."""
+    return {name: _analysis(name).splitlines()[0].removeprefix("-- ") for name in _names()}
+
+
+def query_text(text: str) -> str:
+    """The query that a person means: SQL as it is, or the analysis that one word names.
+
+    Raises:
+        UsageError: it is one word, and no analysis has that name.
+    """
+    word, names = text.strip(), _names()
+    if word in names:
+        return _analysis(word)
+    if not _WORD.fullmatch(word):
+        return text
+    path = PurePath(word)
+    is_path = path.suffix == ".sql" or len(path.parts) > 1
+    raise UsageError(
+        f"unknown analysis {word!r}; closest: {', '.join(closest(path.stem, names))} (there are "
+        f"{', '.join(names)}{'; `dbtool sql -f FILE` reads a file' if is_path else ''})"
+    )
+
+
+def _names() -> list[str]:
+    return sorted(path.stem for path in (queries_folder() / "analyses").glob("*.sql"))
+
+
+def _analysis(name: str) -> str:
+    return query(name, "analyses")
