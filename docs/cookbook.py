@@ -20,7 +20,6 @@ _TEMPLATE = Path(__file__).parent / "templates" / "cookbook.md"
 NAMES = (
     "summary",
     "scaling",
-    "critical_batch_size",
     "trade_off",
     "best_by_epochs",
     "optima",

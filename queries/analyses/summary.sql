@@ -2,17 +2,11 @@
 --
 -- A row a workload of each release, at its own goal, from the first 100 trials of its studies.
 --
--- Steps at the smallest and largest batch size are NULL where no trial of those reached the goal. efficient_to is the
--- largest batch size that needs at most twice the examples (steps times batch size) that the thriftiest one needs: a
--- plain reading of where diminishing returns set in, without uncertainty.
+-- Steps at the smallest and largest batch size are NULL where no trial of those reached the goal. How far larger batches
+-- help, and how sure that is, `dbtool scaling` tells.
 WITH results AS (
-    SELECT release, workload, batch_size, goal, steps, steps * batch_size AS examples
+    SELECT release, workload, batch_size, goal, steps
     FROM steps_to_result(NULL, NULL, NULL, NULL, 100)
-),
-thriftiest AS (
-    SELECT release, workload, min(examples) AS fewest_examples
-    FROM results
-    GROUP BY release, workload
 ),
 held AS (
     SELECT
@@ -39,10 +33,8 @@ SELECT
     arg_min({'steps': steps}, batch_size).steps AS steps_at_smallest,
     arg_max({'steps': steps}, batch_size).steps AS steps_at_largest,
     min(steps) AS fewest_steps,
-    arg_min(batch_size, (steps, batch_size)) FILTER (steps IS NOT NULL) AS fewest_steps_at,
-    max(batch_size) FILTER (examples <= 2 * fewest_examples) AS efficient_to
+    arg_min(batch_size, (steps, batch_size)) FILTER (steps IS NOT NULL) AS fewest_steps_at
 FROM results
 JOIN held USING (release, workload)
-JOIN thriftiest USING (release, workload)
 GROUP BY release, workload
 ORDER BY release, workload;

@@ -127,11 +127,10 @@ def test_summary_tells_each_workload_in_a_row(searched: Database) -> None:
     columns = (
         "workload, goal, batch_sizes, smallest, largest, fewest_feasible, most_feasible, "
         "infeasible_share, steps_at_smallest, steps_at_largest, fewest_steps, fewest_steps_at, "
-        "efficient_to, measurements"
+        "measurements"
     )
-    # 1,600 examples are the fewest; batch size 64 is the last that needs at most twice as many.
     # Of 7 trials 1 diverged, the only one of batch size 512.
-    expected = (WORKLOAD, 0.5, 6, 8, 512, 0, 2, 0.143, 200, None, 25, 256, 64, 12)
+    expected = (WORKLOAD, 0.5, 6, 8, 512, 0, 2, 0.143, 200, None, 25, 256, 12)
     assert analysis_rows(searched, "summary", columns) == [expected]
 
 
@@ -143,16 +142,6 @@ def test_divergence_counts_the_trials_that_ended(searched: Database) -> None:
     rows = analysis_rows(searched, "divergence", columns)
     assert rows[0] == (8, 2, 0, 0.0, 1.0, None)
     assert rows[-1] == (512, 0, 1, 1.0, None, 99.0)
-
-
-def test_critical_batch_size(db: Database) -> None:
-    columns = (
-        "goal, batch_sizes, smallest, largest, perfect_to, useful_to, fewest_steps, "
-        "fewest_examples, critical"
-    )
-    # Examples are 800, 960 (1.2 times as many), 2,880 and 2,560; 256 missed the goal.
-    expected = (0.5, 4, 8, 128, 32, 128, 20, 800, 40.0)
-    assert analysis_rows(db, "critical_batch_size", columns) == [expected]
 
 
 def test_trade_off(db: Database) -> None:
