@@ -19,14 +19,11 @@ _TEMPLATE = Path(__file__).parent / "templates" / "cookbook.md"
 # In the order of the page.
 NAMES = (
     "summary",
-    "scaling",
-    "trade_off",
+    "efficiency",
     "best_by_epochs",
     "optima",
-    "effective_rate",
     "sensitivity",
     "divergence",
-    "trials_needed",
     "best_of_k",
     "luck",
     "best_curves",

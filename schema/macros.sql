@@ -121,6 +121,20 @@ FROM query_table(asked) AS asked
 LEFT JOIN ended USING (release, workload, batch_size)
 LEFT JOIN crossings USING (release, workload, batch_size, trial_id, metric, goal, goal_inclusive);
 
+-- Of rows of trial_steps those of equally many trials of each study of a workload: the first best_of that ended, as many as
+-- the study with the fewest has. Steps to result are a minimum over a search, so that only those of equal numbers compare.
+-- Studies of fewer than fewest_trials are left out.
+CREATE MACRO equal_trials(trial_rows, fewest_trials) AS TABLE
+SELECT * EXCLUDE (place, ended), min(ended) OVER (PARTITION BY release, workload) AS best_of
+FROM (
+    SELECT *, row_number() OVER (study ORDER BY trial_id) AS place, count(*) OVER study AS ended
+    FROM query_table(trial_rows)
+    WHERE trial_id IS NOT NULL
+    WINDOW study AS (PARTITION BY release, workload, batch_size)
+    QUALIFY ended >= fewest_trials
+)
+QUALIFY place <= best_of;
+
 -- Between which of the sorted trials of a search, by their ranks from 1, the best, the median of the best of k of them lies
 -- with a chance of at least level, whatever their distribution: that median is the (1 - 2^(-1/k))-quantile of one trial, and
 -- how many of n lie below a quantile is binomial. low is NULL where n trials are too few to bound it from below, high from

@@ -50,7 +50,7 @@ def test_commands_run(
 
 
 def test_the_page_is_written_from_what_queries_print(database: Path) -> None:
-    text = cookbook.analysis("scaling", database)
+    text = cookbook.analysis("divergence", database)
     assert "| made-up | made_up/simple_cnn_base/nesterov_momentum | 8 | " in text
     assert "--limit" not in text
 

@@ -1,8 +1,11 @@
--- What does the best of k trials come to?
+-- How many trials are enough?
 --
--- A row a study and k, at the workload's own goal, from all trials that ended, those that diverged among them.
+-- What the best of k trials comes to: a row a study and k, at the workload's own goal, from all trials that ended, those that
+-- diverged among them.
 --
--- Steps to result are a minimum over a search: they fall with the number of trials, and only those of equal k compare.
+-- Steps to result are a minimum over a search: they fall with the number of trials, and only those of equal k compare. Where
+-- the last rows of a study still fall, more trials would have found a better one.
+--
 -- reached is the chance that the best of k reaches the goal, and steps_10, steps_50 and steps_90 are the steps that it takes
 -- at most with a chance of 10, 50 and 90 in 100; NULL where that is not to reach it. They are exact, not simulated: of n
 -- trials, k drawn at random all miss the best i with probability C(n - i, k) / C(n, k). Steps are those of the first
@@ -12,7 +15,7 @@
 --
 -- Change k in numbers; a study's rows end at how many trials it has.
 WITH numbers(k) AS (
-    VALUES (1), (5), (10), (20), (50), (100)
+    VALUES (1), (2), (5), (10), (20), (50), (100)
 ),
 asked AS (
     SELECT release, workload, batch_size, metric, goal, goal_inclusive, NULL AS asked_trials

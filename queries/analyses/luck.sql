@@ -1,34 +1,37 @@
 -- How far can the steps to result of a study be trusted?
 --
--- A row a study, at the workload's own goal, from its first 100 trials.
+-- A row a study, at the workload's own goal, from its first best_of trials that ended, as many as every study of the workload
+-- has: of more trials the best ones lie closer together.
 --
--- runner_up and fifth are how many times more steps the second and the fifth best trial took: far above 1, the result
--- hangs on one lucky trial. not_at is the last step before the result at which the best trial was evaluated and had not
--- reached the goal: the result lies after it, and no evaluation says where.
+-- runner_up and fifth are how many times more steps the second and the fifth best trial took, NULL where so many did not
+-- reach the goal: far above 1, the result hangs on one lucky trial. not_at is the last step before the result at which the
+-- best trial was evaluated and had not reached the goal: the result lies after it, and no evaluation says where. Studies of
+-- fewer than 5 trials are left out, and so are searches in lockstep: they end, or drop, trials that might yet have reached
+-- the goal.
 --
--- Change 100 below.
+-- Change 5 below.
 WITH asked AS (
     SELECT release, workload, batch_size, metric, goal, goal_inclusive, NULL AS asked_trials
     FROM workloads
     JOIN studies USING (release, workload)
+    WHERE (search->>'most_steps') IS NULL
 ),
-reached AS MATERIALIZED (
+trial_rows AS (FROM trial_steps('asked')),
+ranked AS MATERIALIZED (
     SELECT
         release,
         workload,
         batch_size,
         trial_id,
         metric,
+        best_of,
         steps,
-        count(ordinal) OVER study AS feasible_trials,
-        row_number() OVER (study ORDER BY steps NULLS LAST, trial_id) AS rank
-    FROM trial_steps('asked')
-    WHERE ordinal <= 100
-    WINDOW study AS (PARTITION BY release, workload, batch_size)
+        row_number() OVER (PARTITION BY release, workload, batch_size ORDER BY steps NULLS LAST, trial_id) AS rank
+    FROM equal_trials('trial_rows', 5)
 ),
 best AS MATERIALIZED (
     SELECT release, workload, batch_size, trial_id AS best_trial, metric, steps
-    FROM reached
+    FROM ranked
     WHERE rank = 1 AND steps IS NOT NULL
 ),
 before AS (
@@ -41,13 +44,13 @@ SELECT
     release,
     workload,
     batch_size,
+    best_of,
     min(steps) AS steps,
     any_value(not_at) AS not_at,
     round(min(steps) FILTER (rank = 2) / min(steps), 2) AS runner_up,
     round(min(steps) FILTER (rank = 5) / min(steps), 2) AS fifth,
-    count(steps) AS reached_trials,
-    any_value(feasible_trials) AS feasible_trials
-FROM reached
+    count(steps) AS reached_trials
+FROM ranked
 LEFT JOIN before USING (release, workload, batch_size)
-GROUP BY release, workload, batch_size
+GROUP BY release, workload, batch_size, best_of
 ORDER BY release, workload, batch_size;

@@ -1,52 +1,44 @@
 -- How much does the learning rate matter?
 --
--- A row a study, at the workload's own goal, from all of its trials that ended.
+-- A row a study, at the workload's own goal, from its first trials that ended, as many as every study of the workload has:
+-- among more trials there are more extreme ones.
 --
 -- reached_share is the share of trials that reach the goal within the study's budget: the chance that one drawn from its
--- search space does. lowest and highest are the learning rates between which those lie, decades how wide that is on a
--- logarithmic scale, and inside_share the share of the trials drawn between them that reach the goal: far below 1, other
--- metaparameters or chance decide too. The search space of a study bounds all of this.
+-- search space does. lowest and highest are the learning rates of the outermost of those, and decades how far apart they are
+-- on a logarithmic scale. inside_share is the share of the trials strictly between the two that reach the goal: far below 1,
+-- other metaparameters or chance decide too. The search space of a study bounds all of this. Studies of fewer than 5 trials
+-- are left out, and so are searches in lockstep: they end, or drop, trials that might yet have reached the goal.
+--
+-- Change 5 below.
 WITH asked AS (
     SELECT release, workload, batch_size, metric, goal, goal_inclusive, NULL AS asked_trials
     FROM workloads
     JOIN studies USING (release, workload)
+    WHERE (search->>'most_steps') IS NULL
 ),
+trial_rows AS (FROM trial_steps('asked')),
 ended AS (
-    SELECT
-        release,
-        workload,
-        batch_size,
-        steps IS NOT NULL AS reached,
-        learning_rate
-    FROM trial_steps('asked')
+    SELECT release, workload, batch_size, best_of AS trials, steps IS NOT NULL AS reached, learning_rate
+    FROM equal_trials('trial_rows', 5)
 ),
 ranges AS (
     SELECT
-        release,
-        workload,
-        batch_size,
-        count(*) AS trials,
-        count(*) FILTER (reached) AS reached_trials,
-        min(learning_rate) FILTER (reached) AS lowest,
-        max(learning_rate) FILTER (reached) AS highest
+        *,
+        min(learning_rate) FILTER (reached) OVER study AS lowest,
+        max(learning_rate) FILTER (reached) OVER study AS highest
     FROM ended
-    GROUP BY release, workload, batch_size
+    WINDOW study AS (PARTITION BY release, workload, batch_size)
 )
 SELECT
     release,
     workload,
     batch_size,
-    any_value(trials) AS trials,
-    round(any_value(reached_trials / trials), 3) AS reached_share,
+    trials,
+    round(count(*) FILTER (reached) / trials, 3) AS reached_share,
     any_value(lowest) AS lowest,
     any_value(highest) AS highest,
     round(log10(any_value(highest / lowest)), 2) AS decades,
-    round(
-        count(*) FILTER (reached AND learning_rate BETWEEN lowest AND highest)
-        / nullif(count(*) FILTER (learning_rate BETWEEN lowest AND highest), 0),
-        3
-    ) AS inside_share
-FROM ended
-JOIN ranges USING (release, workload, batch_size)
-GROUP BY release, workload, batch_size
+    round(avg(reached::INTEGER) FILTER (learning_rate > lowest AND learning_rate < highest), 3) AS inside_share
+FROM ranges
+GROUP BY release, workload, batch_size, trials
 ORDER BY release, workload, batch_size;

@@ -6,10 +6,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from dbtool.analysis.best_of_k import chance_above, rank_of_quantile
+from dbtool.analysis.best_of_k import rank_of_quantile
 from dbtool.store.database import Database, open_database
 from tests.support.figure_points import analysis_rows
 from tests.support.made_up import write_shard
@@ -42,6 +41,18 @@ STUDIES: dict[int, list[tuple[float, float, str, Sequence[tuple[int, float]]]]] 
     128: [(1.6, 0.75, "COMPLETE", [(0, 0.9), (20, 0.3), (300, 0.25)])],
     256: [(1.6, 0.75, "COMPLETE", [(0, 0.9), (300, 0.7)])],
 }  # fmt: skip
+NEVER, DIVERGED = 0, -1
+# By batch size, the steps of trials. Five trials are what all have that have as many; the learning
+# rates are 0.1, 0.2, …
+COMPARED = {
+    8: [400, 200, NEVER, 300, DIVERGED, 10],
+    16: [100, 150, 200, 250, 300],
+    32: [100, NEVER, NEVER, NEVER, DIVERGED],
+    64: [50, 50, NEVER, NEVER, NEVER],
+    128: [NEVER, NEVER, NEVER, NEVER, DIVERGED],
+    256: [NEVER, 25, 30, NEVER, NEVER, NEVER, 5],
+    512: [2, 2, 2, 2],
+}
 STEPS = {8: 100, 32: 30, 64: 45, 128: 20}
 
 
@@ -90,22 +101,6 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     yield from _database(tmp_path_factory.mktemp("cookbook"), trials)
 
 
-def test_scaling_compares_each_study_with_the_smallest_and_with_the_one_before(
-    searched: Database,
-) -> None:
-    columns = "batch_size, steps, examples, reduction, efficiency, gain, feasible_trials"
-    assert analysis_rows(searched, "scaling", columns) == [
-        (8, 200, 1_600, 1.0, 1.0, None, 2),
-        (16, 100, 1_600, 2.0, 1.0, 2.0, 1),
-        # Half the steps for two doublings.
-        (64, 50, 3_200, 4.0, 0.5, 1.41, 1),
-        (128, None, None, None, None, None, 1),
-        # Compared with the last study that reached the goal, two doublings before.
-        (256, 25, 6_400, 8.0, 0.25, 1.41, 1),
-        (512, None, None, None, None, None, 0),
-    ]
-
-
 def test_optima_lie_where_the_search_drew_them(searched: Database) -> None:
     columns = "batch_size, metaparameter, position, at_border"
     # ln(1 / 0.01) / ln(10^4) = 1/2; of one minus the momentum, 0.1 to 0.0001: 0.01 is a third.
@@ -144,90 +139,31 @@ def test_divergence_counts_the_trials_that_ended(searched: Database) -> None:
     assert rows[-1] == (512, 0, 1, 1.0, None, 99.0)
 
 
-def test_trade_off(db: Database) -> None:
-    columns = (
-        "batch_size, steps, examples, epochs, steps_over_fewest, examples_over_fewest, best_trade"
-    )
-    assert analysis_rows(db, "trade_off", columns) == [
-        (8, 100, 800, 0.8, 5.0, 1.0, True),
-        (32, 30, 960, 0.96, 1.5, 1.2, True),
-        # Batch size 32 takes fewer of both.
-        (64, 45, 2_880, 2.88, 2.25, 3.6, False),
-        (128, 20, 2_560, 2.56, 1.0, 3.2, True),
-    ]
-
-
-def test_effective_rate(db: Database) -> None:
-    rates = {8: 0.2 / 0.5, 32: 0.4 / 0.1, 64: 0.2 / 0.5, 128: 1.6 / 0.25}
-    x, y = np.log2(list(rates)), np.log2(list(rates.values()))
-    slope, _ = np.polyfit(x, y, 1)
-    r2 = np.corrcoef(x, y)[0, 1] ** 2
-    [found] = analysis_rows(db, "effective_rate", "batch_sizes, smallest, largest, slope, r2")
-    assert found == (4, 8, 128, round(slope, 2), round(r2, 2))
-    [(first, last)] = analysis_rows(db, "effective_rate", "rate_at_smallest, rate_at_largest")
-    assert (first, last) == (pytest.approx(0.4), pytest.approx(6.4))
-
-
-def test_luck(db: Database) -> None:
-    columns = "batch_size, steps, not_at, runner_up, fifth, reached_trials, feasible_trials"
-    assert analysis_rows(db, "luck", columns) == [
-        (8, 100, 0, 2.0, None, 3, 4),
-        (32, 30, 25, None, None, 1, 2),
-        (64, 45, 40, None, None, 1, 1),
-        (128, 20, 0, None, None, 1, 1),
-        (256, None, None, None, None, 0, 1),
-    ]
-
-
-def test_sensitivity(db: Database) -> None:
-    columns = "batch_size, trials, reached_share, lowest, highest, decades, inside_share"
-    rows = analysis_rows(db, "sensitivity", columns)
-    # Between 0.1 and 0.4 lies 0.3, which never reached it; log10(4) = 0.602.
-    assert rows[0] == (8, 5, 0.6, 0.1, 0.4, 0.6, 0.75)
-    assert rows[1] == (32, 2, 0.5, 0.4, 0.4, 0.0, 1.0)
-    assert rows[-1] == (256, 1, 0.0, None, None, None, None)
-
-
 def _first_below(points: Sequence[tuple[int, float]]) -> float:
     return min((step for step, value in points if value < 0.5), default=math.inf)
 
 
-def test_trials_needed_against_all_choices_of_trials(db: Database) -> None:
-    expected = []
-    for size, drawn in STUDIES.items():
-        steps = [_first_below(points) for _, _, status, points in drawn if status == "COMPLETE"]
-        for number in (1, 2, 5, 10):
-            best = sorted(min(chosen) for chosen in combinations(steps, number))
-            if not best:
-                continue
-            reached = sum(map(math.isfinite, best)) / len(best)
-            # The least that at least half of the choices come to.
-            median = best[math.ceil(len(best) / 2) - 1]
-            found = int(median) if math.isfinite(median) else None
-            expected.append((size, len(steps), number, round(reached, 3), found))
-    columns = "batch_size, feasible_trials, drawn, reached, steps"
-    assert analysis_rows(db, "trials_needed", columns) == expected
-
-
-def test_best_of_k_against_the_ranks_of_quantiles(db: Database) -> None:
+def test_best_of_k_against_all_choices_of_trials(db: Database) -> None:
     expected: list[tuple[Any, ...]] = []
     for size, drawn in STUDIES.items():
-        steps = sorted(
+        steps = [
             math.inf if status == "INFEASIBLE" else _first_below(points)
             for _, _, status, points in drawn
-        )
-        trials, reached = len(steps), sum(map(math.isfinite, steps))
-        for k in (1, 5):
-            if k > trials:
+        ]
+        for k in (1, 2, 5):
+            best = sorted(min(chosen) for chosen in combinations(steps, k))
+            if not best:
                 continue
-            at = [steps[rank_of_quantile(q, trials, k) - 1] for q in (0.1, 0.5, 0.9)]
-            share = round(1 - chance_above(reached, trials, k), 3)
+            share = round(sum(map(math.isfinite, best)) / len(best), 3)
+            # The least that at least so many of the choices come to.
+            at = [best[math.ceil(each * len(best) / 10) - 1] for each in (1, 5, 9)]
             found = [int(each) if math.isfinite(each) else None for each in at]
-            expected.append((size, trials, k, share, *found))
+            expected.append((size, len(steps), k, share, *found))
     columns = "batch_size, trials, k, reached, steps_10, steps_50, steps_90"
     assert analysis_rows(db, "best_of_k", columns) == expected
     # The five of batch size 8 take 100, 200, 200, never and, as it diverged, never.
-    assert expected[:2] == [(8, 5, 1, 0.6, 100, 200, None), (8, 5, 5, 1.0, 100, 100, 100)]
+    assert expected[0] == (8, 5, 1, 0.6, 100, 200, None)
+    assert expected[2] == (8, 5, 5, 1.0, 100, 100, 100)
 
 
 def test_best_of_k_of_many_trials(tmp_path: Path) -> None:
@@ -237,14 +173,74 @@ def test_best_of_k_of_many_trials(tmp_path: Path) -> None:
     # The steps are the ranks here.
     assert rows == [
         (k, 1.0, *(rank_of_quantile(quantile, 250, k) for quantile in (0.1, 0.5, 0.9)))
-        for k in (1, 5, 10, 20, 50, 100)
+        for k in (1, 2, 5, 10, 20, 50, 100)
     ]
 
 
-def test_best_of_k_leaves_out_searches_in_lockstep(tmp_path: Path) -> None:
-    trials = [_trial(number, 10, 0.1, 0.99, 1.0) for number in range(2)]
+@pytest.mark.parametrize("name", ["best_of_k", "luck", "sensitivity"])
+def test_searches_in_lockstep_are_left_out(name: str, tmp_path: Path) -> None:
+    trials = [_trial(number, 10, 0.1, 0.99, 1.0) for number in range(5)]
     for db in _database(tmp_path, {8: trials}, search={"most_steps": 100}):
-        assert analysis_rows(db, "best_of_k", "batch_size") == []
+        assert analysis_rows(db, name, "batch_size") == []
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    """The trials of COMPARED, evaluated at half of their steps, too."""
+    trials = {
+        size: [
+            (
+                number,
+                "INFEASIBLE" if step == DIVERGED else "COMPLETE",
+                {"learning_rate": (number + 1) / 10},
+                _rows([(0, 0.9), *([(step // 2, 0.8), (step, 0.4)] if step > 1 else [])]),
+            )
+            for number, step in enumerate(steps)
+        ]
+        for size, steps in COMPARED.items()
+    }
+    yield from _database(tmp_path_factory.mktemp("compared"), trials)
+
+
+def test_efficiency_compares_at_equal_numbers_of_trials(compared: Database) -> None:
+    columns = (
+        "batch_size, best_of, steps, examples, epochs, reduction, efficiency, gain, best_trade"
+    )
+    assert analysis_rows(compared, "efficiency", columns) == [
+        # Of the first five; batch size 16 takes fewer steps and no more examples.
+        (8, 5, 200, 1_600, 1.6, 1.0, 1.0, None, False),
+        (16, 5, 100, 1_600, 1.6, 2.0, 1.0, 2.0, True),
+        (32, 5, 100, 3_200, 3.2, 2.0, 0.5, 1.0, False),
+        (64, 5, 50, 3_200, 3.2, 4.0, 0.5, 2.0, True),
+        (128, 5, None, None, None, None, None, None, None),
+        # Compared with the last study that reached the goal, two doublings before.
+        (256, 5, 25, 6_400, 6.4, 8.0, 0.25, 1.41, True),
+    ]
+
+
+def test_luck_compares_at_equal_numbers_of_trials(compared: Database) -> None:
+    columns = "batch_size, best_of, steps, not_at, runner_up, fifth, reached_trials"
+    assert analysis_rows(compared, "luck", columns) == [
+        (8, 5, 200, 100, 1.5, None, 3),
+        (16, 5, 100, 50, 1.5, 3.0, 5),
+        (32, 5, 100, 50, None, None, 1),
+        (64, 5, 50, 25, 1.0, None, 2),
+        (128, 5, None, None, None, None, 0),
+        (256, 5, 25, 12, 1.2, None, 2),
+    ]
+
+
+def test_sensitivity_compares_at_equal_numbers_of_trials(compared: Database) -> None:
+    columns = "batch_size, trials, reached_share, lowest, highest, decades, inside_share"
+    assert analysis_rows(compared, "sensitivity", columns) == [
+        # Between 0.1 and 0.4 lie 0.2, which reached it, and 0.3; log10(4) = 0.602.
+        (8, 5, 0.6, 0.1, 0.4, 0.6, 0.5),
+        (16, 5, 1.0, 0.1, 0.5, 0.7, 1.0),
+        (32, 5, 0.2, 0.1, 0.1, 0.0, None),
+        (64, 5, 0.4, 0.1, 0.2, 0.3, None),
+        (128, 5, 0.0, None, None, None, None),
+        (256, 5, 0.4, 0.2, 0.3, 0.18, None),
+    ]
 
 
 def test_best_by_epochs(db: Database) -> None:

@@ -1,0 +1,65 @@
+-- What does a faster result cost?
+--
+-- A row a study, at the workload's own goal: steps are the time to the result where a larger batch takes no longer, examples
+-- (steps times batch size) the computation, and epochs that by the size of the data set. Steps to result fall with the number
+-- of trials: here they are those of the best of the first best_of trials that ended, as many as every study of the workload
+-- has. How sure all this is, `dbtool scaling` tells.
+--
+-- reduction is how many times fewer steps the study needs than the one at the workload's smallest batch size;
+-- efficiency is that, divided by what perfect scaling would give: 1 where doubling the batch size halves the steps, above
+-- 1 where the study at the smallest batch size needed more than its share. gain is how many times fewer steps a doubling
+-- of the batch size brings, since the next smaller batch size: 2 is perfect scaling, 1 none. best_trade is whether no other
+-- study takes fewer steps or examples and no more of the other. A study that missed the goal has none of these, and is
+-- passed over by the next; one of fewer than 5 trials is left out.
+--
+-- Change 5 below.
+WITH asked AS (
+    SELECT release, workload, batch_size, metric, goal, goal_inclusive, NULL AS asked_trials
+    FROM workloads
+    JOIN studies USING (release, workload)
+),
+trial_rows AS (FROM trial_steps('asked')),
+equal AS (FROM equal_trials('trial_rows', 5)),
+results AS (
+    SELECT release, workload, batch_size, goal, best_of, steps, steps * batch_size AS examples
+    FROM study_steps('equal')
+),
+compared AS (
+    SELECT
+        release,
+        workload,
+        batch_size,
+        first_value(steps) OVER by_size / steps AS reduction,
+        batch_size / first_value(batch_size) OVER by_size AS growth,
+        lag(steps) OVER by_size / steps AS fewer,
+        log2(batch_size / lag(batch_size) OVER by_size) AS doublings,
+        NOT EXISTS (
+            SELECT 1
+            FROM results AS other
+            WHERE other.release = results.release
+            AND other.workload = results.workload
+            AND other.steps <= results.steps
+            AND other.examples <= results.examples
+            AND (other.steps < results.steps OR other.examples < results.examples)
+        ) AS best_trade
+    FROM results
+    WHERE steps IS NOT NULL
+    WINDOW by_size AS (PARTITION BY release, workload ORDER BY batch_size)
+)
+SELECT
+    release,
+    workload,
+    batch_size,
+    goal,
+    best_of,
+    steps,
+    examples,
+    round(examples / train_examples, 2) AS epochs,
+    round(reduction, 2) AS reduction,
+    round(reduction / growth, 2) AS efficiency,
+    round(fewer ** (1 / doublings), 2) AS gain,
+    best_trade
+FROM results
+JOIN (SELECT release, workload, train_examples FROM workloads) USING (release, workload)
+LEFT JOIN compared USING (release, workload, batch_size)
+ORDER BY release, workload, batch_size;
