@@ -59,6 +59,13 @@ LEFT JOIN studies
     AND studies.workload = listed.workload
     AND studies.batch_size = coalesce(listed.batch_size, studies.batch_size);
 
+-- Rows of study_steps with the trial that stands for each study: the one that reached the goal first or, where none did, the
+-- one of the study's row of study_best.
+CREATE MACRO standing(study_rows, best_rows) AS TABLE
+SELECT first.* REPLACE (coalesce(first.trial_id, best.trial_id) AS trial_id)
+FROM query_table(study_rows) AS first
+LEFT JOIN query_table(best_rows) AS best USING (panel_order, series_order, release_order, batch_size);
+
 -- Steps to result against batch size, from rows of study_steps. A study that ended before a trial was past this goal, of
 -- which nobody knows the steps, has no x. perfect is the line of perfect scaling through the curve's smallest batch size
 -- that reached the goal: twice the batch, half the steps.
@@ -336,9 +343,15 @@ SELECT
     if(workload_names IS NULL, 'Of the workloads with a goal this one has the most trials.', NULL) AS choice
 FROM query_table(chosen);
 
--- Rows of any_workloads, which have a panel_order, as curves: named by what tells them from the others of their panel, and
--- the panel by what they share.
-CREATE MACRO named_by_difference(chosen) AS TABLE
+-- Rows of any_workloads as curves, a panel each.
+CREATE MACRO one_panel_each(chosen) AS TABLE
+SELECT
+    workload_order AS panel_order, title AS panel, 1 AS series_order, model AS series, workload, metric, goal, goal_inclusive
+FROM query_table(chosen);
+
+-- Rows of any_workloads as curves, in one panel or, where workload_names is NULL, a panel for those that share data set,
+-- optimizer and goal: named by what tells them from the others of their panel, and the panel by what they share.
+CREATE MACRO named_by_difference(chosen, workload_names) AS TABLE
 SELECT
     panel_order,
     concat_ws(
@@ -368,7 +381,13 @@ FROM (
         min(data) OVER panel <> max(data) OVER panel AS data_differ,
         min(model) OVER panel <> max(model) OVER panel AS models_differ,
         min(optimizer) OVER panel <> max(optimizer) OVER panel AS optimizers_differ
-    FROM query_table(chosen)
+    FROM (
+        SELECT
+            *,
+            if(workload_names IS NULL, dense_rank() OVER (ORDER BY collection NULLS FIRST, dataset, optimizer, metric, goal), 1)
+                AS panel_order
+        FROM query_table(chosen)
+    )
     WINDOW panel AS (PARTITION BY panel_order)
 );
 

@@ -33,6 +33,26 @@ CREATE MACRO at_border(value, space) AS coalesce(position_in_range(value, space)
 -- Whether a metric is an error of the validation split.
 CREATE MACRO is_validation_error(metric) AS metric IN ('val_cross_entropy_error', 'val_classification_error');
 
+-- The studies of some workloads, of one release and of some batch sizes (each NULL: of any), with the metric and the goal that
+-- they are asked for (each NULL: their workload's own), a row a study.
+CREATE MACRO study_goals(workload_names, release_name, batch_sizes, metric_name, goal_value) AS TABLE
+SELECT
+    release,
+    workload,
+    batch_size,
+    coalesce(metric_name, metric) AS metric,
+    coalesce(goal_value, goal)::DOUBLE AS goal,
+    goal_inclusive,
+    train_steps,
+    stopped,
+    search_space,
+    search
+FROM workloads
+JOIN studies USING (release, workload)
+WHERE (workload_names IS NULL OR list_contains(workload_names, workload))
+AND (release_name IS NULL OR release = release_name)
+AND (batch_sizes IS NULL OR list_contains(batch_sizes, batch_size));
+
 -- Of the studies that are asked for a metric the values of its column; asked has release, workload, batch_size and metric, and
 -- what is asked of other metrics is left out. The last condition says nothing new: it lets DuckDB leave the files of other
 -- workloads unopened, all of them where nothing is asked but the empty name, which no workload has. The limits, which
@@ -308,15 +328,14 @@ WITH asked AS (
         release,
         workload,
         batch_size,
-        coalesce(metric_name, metric) AS metric,
-        coalesce(goal_value, goal)::DOUBLE AS goal,
+        metric,
+        goal,
         goal_inclusive,
         trial_count AS asked_trials,
         search_space,
         CASE WHEN stopped THEN train_steps END AS stopped_at
-    FROM workloads
-    JOIN studies USING (release, workload)
-    WHERE (release_name IS NULL OR release = release_name) AND named_in(workload, workload_name)
+    FROM study_goals(NULL, release_name, NULL, metric_name, goal_value)
+    WHERE named_in(workload, workload_name)
 ),
 trial_rows AS (
     FROM trial_steps('asked')
@@ -335,14 +354,12 @@ WITH asked AS (
         release,
         workload,
         batch_size,
-        coalesce(metric_name, metric) AS metric,
+        metric,
         trial_count AS asked_trials,
         most_steps AS most_steps,
         most_examples AS most_examples
-    FROM workloads
-    JOIN studies USING (release, workload)
-    WHERE (release_name IS NULL OR release = release_name)
-    AND named_in(workload, workload_name)
+    FROM study_goals(NULL, release_name, NULL, metric_name, NULL)
+    WHERE named_in(workload, workload_name)
     AND train_steps >= coalesce(most_steps, 0)
     AND train_steps * batch_size >= coalesce(most_examples, 0)
     AND NOT (stopped AND most_steps IS NULL AND most_examples IS NULL)

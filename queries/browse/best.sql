@@ -5,16 +5,12 @@ WITH asked AS (
         release,
         workload,
         batch_size,
-        coalesce($metric, metric) AS metric,
+        metric,
         $trials AS asked_trials,
         $most_steps::BIGINT AS most_steps,
         $most_examples::BIGINT AS most_examples
-    FROM workloads
-    JOIN studies USING (release, workload)
-    WHERE list_contains($workloads, workload)
-        AND ($release IS NULL OR release = $release)
-        AND ($batch_sizes IS NULL OR list_contains($batch_sizes, batch_size))
-        AND train_steps >= coalesce($most_steps, 0)
+    FROM study_goals($workloads, $release, $batch_sizes, $metric, NULL)
+    WHERE train_steps >= coalesce($most_steps, 0)
         AND train_steps * batch_size >= coalesce($most_examples, 0)
         AND NOT (stopped AND $most_steps IS NULL AND $most_examples IS NULL)
 )

@@ -1,21 +1,8 @@
 -- When each trial of the named workloads passed the goal, a row a trial: after steps is the last evaluation that missed, and
 -- steps the first that did not (NULL where none did). Those of a trial that never passed it lie after all its evaluations.
 WITH asked AS (
-    SELECT
-        release,
-        workload,
-        batch_size,
-        coalesce($metric, metric) AS metric,
-        coalesce($goal, goal)::DOUBLE AS goal,
-        goal_inclusive,
-        search_space,
-        search,
-        NULL::INTEGER AS asked_trials
-    FROM workloads
-    JOIN studies USING (release, workload)
-    WHERE list_contains($workloads, workload)
-        AND ($release IS NULL OR release = $release)
-        AND ($batch_sizes IS NULL OR list_contains($batch_sizes, batch_size))
+    SELECT * EXCLUDE (train_steps, stopped), NULL::INTEGER AS asked_trials
+    FROM study_goals($workloads, $release, $batch_sizes, $metric, $goal)
 ),
 crossed AS MATERIALIZED (
     FROM trial_steps('asked')

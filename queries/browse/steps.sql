@@ -4,16 +4,12 @@ WITH asked AS (
         release,
         workload,
         batch_size,
-        coalesce($metric, metric) AS metric,
-        coalesce($goal, goal)::DOUBLE AS goal,
+        metric,
+        goal,
         goal_inclusive,
         $trials AS asked_trials,
         CASE WHEN stopped THEN train_steps END AS stopped_at
-    FROM workloads
-    JOIN studies USING (release, workload)
-    WHERE list_contains($workloads, workload)
-        AND ($release IS NULL OR release = $release)
-        AND ($batch_sizes IS NULL OR list_contains($batch_sizes, batch_size))
+    FROM study_goals($workloads, $release, $batch_sizes, $metric, $goal)
 ),
 trial_rows AS (
     FROM trial_steps('asked')

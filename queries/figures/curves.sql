@@ -26,17 +26,12 @@ curves AS (
 ),
 asked AS (FROM drawn('curves', $release::VARCHAR, NULL, $trials::BIGINT)),
 trial_rows AS (FROM trial_steps('asked')),
-first AS (FROM study_steps('trial_rows')),
-best AS (FROM study_best('asked')),
--- The trial that stands for a study: the one that reached the goal first or, where none did, the one with the best value.
+study_rows AS (FROM study_steps('trial_rows')),
+best_rows AS (FROM study_best('asked')),
 standing AS (
-    SELECT
-        first.* REPLACE (coalesce(first.trial_id, best.trial_id) AS trial_id),
-        max(train_examples) OVER (PARTITION BY panel_order) AS train_examples
-    FROM first
-    LEFT JOIN best USING (panel_order, series_order, release_order, batch_size)
-    LEFT JOIN (SELECT release, workload, train_examples FROM workloads) AS sizes
-        ON sizes.release = first.release AND sizes.workload = first.workload
+    SELECT * REPLACE (max(train_examples) OVER (PARTITION BY panel_order) AS train_examples)
+    FROM standing('study_rows', 'best_rows')
+    LEFT JOIN (SELECT release, workload, train_examples FROM workloads) USING (release, workload)
 ),
 splits(split, split_order) AS (
     VALUES ('train', 0), ('val', 1), ('test', 2)

@@ -4,20 +4,11 @@ The parameter workloads holds their names; NULL: every workload of the release t
 own goal unless the parameter goal is given; a workload without goal is left out. The parameter trials replaces the 100
 below, release names the release, or several joined by commas.
 */
-WITH curves AS (
-    SELECT
-        workload_order AS panel_order,
-        title AS panel,
-        1 AS series_order,
-        model AS series,
-        workload,
-        metric,
-        goal,
-        goal_inclusive,
-        100 AS asked_trials
+WITH chosen AS (
     FROM any_workloads($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)
     SEMI JOIN (FROM trials WHERE momentum IS NOT NULL) USING (workload)
 ),
+curves AS (SELECT *, 100 AS asked_trials FROM one_panel_each('chosen')),
 asked AS (FROM drawn('curves', $release::VARCHAR, NULL, $trials::BIGINT)),
 trial_rows AS (FROM trial_steps('asked')),
 study_rows AS (FROM study_steps('trial_rows')),

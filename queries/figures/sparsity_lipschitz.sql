@@ -26,17 +26,11 @@ curves AS (
 ),
 asked AS (FROM drawn('curves', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT)),
 trial_rows AS (FROM trial_steps('asked')),
-first AS (FROM study_steps('trial_rows')),
-best AS (FROM study_best('asked')),
--- The trial that stands for a study: the one that reached the goal first or, where none did, the one with the best value.
-standing AS (
-    SELECT first.* REPLACE (coalesce(first.trial_id, best.trial_id) AS trial_id)
-    FROM first
-    LEFT JOIN best USING (panel_order, series_order, release_order, batch_size)
-),
+study_rows AS (FROM study_steps('trial_rows')),
+best_rows AS (FROM study_best('asked')),
 followed AS MATERIALIZED (
     SELECT * REPLACE ('gradient_lipschitz_constant' AS metric), metric AS goal_metric, NULL::BIGINT AS kept
-    FROM standing
+    FROM standing('study_rows', 'best_rows')
 ),
 measured AS (FROM thinned('followed', 500))
 SELECT

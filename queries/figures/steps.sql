@@ -4,17 +4,8 @@ The parameter workloads holds their names, drawn in one panel; NULL: every workl
 that share data set, optimizer and goal. Each has its own goal unless the parameter goal is given; a workload without
 goal is left out. The parameter trials replaces the 100 below, release names the release, or several joined by commas.
 */
-WITH chosen AS (
-    SELECT
-        *,
-        if($workloads::VARCHAR[] IS NULL, dense_rank() OVER (ORDER BY collection NULLS FIRST, dataset, optimizer, metric, goal), 1)
-            AS panel_order
-    FROM any_workloads($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)
-),
-curves AS (
-    SELECT *, 100 AS asked_trials
-    FROM named_by_difference('chosen')
-),
+WITH chosen AS (FROM any_workloads($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)),
+curves AS (SELECT *, 100 AS asked_trials FROM named_by_difference('chosen', $workloads::VARCHAR[])),
 asked AS (FROM drawn('curves', $release::VARCHAR, NULL, $trials::BIGINT)),
 trial_rows AS (FROM trial_steps('asked')),
 study_rows AS (FROM study_steps('trial_rows')),
