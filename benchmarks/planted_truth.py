@@ -68,9 +68,9 @@ class HyperbolaTruth:
         steps = self.fewest_steps(batch_size) * np.exp(excess)
         return np.where(at[:, 0] > self._diverging, math.inf, steps)
 
-    def critical(self, start: float, k: int) -> tuple[float, float]:  # noqa: ARG002 (see below)
+    def critical(self, start: float, k: int) -> tuple[float, float]:  # noqa: ARG002 (any k has the same)
         """See `Truth`."""
-        # Trials are as much worse than the best at every batch size.
+        # Trials are as much worse than the best at every batch size, whatever k is.
         return self._critical, (1 + OVERHEAD) * start + OVERHEAD * self._critical
 
 

@@ -1,7 +1,8 @@
-"""The best of k of n trials against all subsets of k, and against simulated searches."""
+"""The best of k of n trials: against all subsets of k, in fractions, and simulated searches."""
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -28,6 +29,24 @@ def test_quantiles_are_those_over_all_subsets(numbers: tuple[int, int], quantile
     best = sorted(min(chosen) for chosen in itertools.combinations(range(1, trials + 1), k))
     expected = best[math.ceil(quantile * len(best) - 1e-9) - 1]
     assert rank_of_quantile(quantile, trials, k) == expected
+
+
+@given(st.integers(1, 300), st.integers(1, 300), st.sampled_from(["1/10", "1/4", "1/2", "9/10"]))
+def test_ranks_of_quantiles_are_exact(trials: int, k: int, quantile: str) -> None:
+    trials, k = max(trials, k), min(trials, k)
+    expected = next(
+        rank
+        for rank in range(1, trials + 1)
+        if 1 - Fraction(math.comb(trials - rank, k), math.comb(trials, k)) >= Fraction(quantile)
+    )
+    assert rank_of_quantile(float(Fraction(quantile)), trials, k) == expected
+
+
+def test_a_rank_whose_chance_is_the_quantile_is_it() -> None:
+    # In floating point 1 - 9/10 is less than 1/10.
+    assert rank_of_quantile(0.1, trials=10, k=1) == 1
+    assert rank_of_quantile(0.1, trials=50, k=5) == 1
+    assert rank_of_quantile(0.9, trials=10, k=1) == 9
 
 
 @pytest.mark.parametrize(("trials", "k"), [(30, 5), (100, 10), (100, 60), (20, 20), (5000, 40)])
