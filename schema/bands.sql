@@ -3,7 +3,8 @@
 -- The points of steps_points with another line of perfect scaling, unless line_through is 'first': not through one point but,
 -- by least squares of logarithms, through those up to where diminishing returns begin. That is the batch size of the curve
 -- up to which its examples (steps times batch size) come nearest to a constant, and after which to a rise at one rate; there
--- is none, and all points count, where they come nearest to a constant throughout.
+-- is none, and all points count, where they come nearest to a constant throughout. perfect_low and perfect_high bound the
+-- line's height with a chance of 95 %: those of the mean of the points' logarithms by Student's t, NULL for fewer than three.
 CREATE MACRO fitted_scaling(points, line_through) AS TABLE
 WITH reached AS (
     SELECT panel_order, series_order, release_order, x, log2(x) AS octave, log2(steps * x) AS examples
@@ -21,20 +22,32 @@ knees AS (
         series_order,
         release_order,
         knee,
-        power(2, avg(examples ORDER BY x) FILTER (x <= knee)) AS examples,
+        count(*) FILTER (x <= knee) AS points_there,
+        avg(examples ORDER BY x) FILTER (x <= knee) AS examples,
+        -- The 0.975-quantiles of Student's t from 2 degrees of freedom on; beyond 20 the last one, which is a little too wide.
+        stddev_samp(examples ORDER BY x) FILTER (x <= knee) / sqrt(points_there) * [
+            NULL, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281,
+            2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860
+        ][least(points_there - 1, 20)] AS margin,
         regr_slope(examples, beyond) AS rise,
         regr_syy(examples, beyond) - coalesce(rise * regr_sxy(examples, beyond), 0) AS misfit
     FROM candidates
     GROUP BY panel_order, series_order, release_order, knee
 ),
 lines AS (
-    SELECT panel_order, series_order, release_order, arg_min(examples, (round(misfit, 9), -knee)) AS examples
+    SELECT
+        panel_order,
+        series_order,
+        release_order,
+        arg_min({'mean': examples, 'margin': margin}, (round(misfit, 9), -knee)) AS examples
     FROM knees
     WHERE coalesce(rise > 0, true)
     GROUP BY panel_order, series_order, release_order
 )
 SELECT
-    points.* REPLACE (if(coalesce(line_through = 'first', false), perfect, examples / x) AS perfect)
+    points.* REPLACE (if(coalesce(line_through = 'first', false), perfect, power(2, examples.mean) / x) AS perfect),
+    CASE WHEN coalesce(line_through <> 'first', true) THEN power(2, examples.mean - examples.margin) / x END AS perfect_low,
+    CASE WHEN coalesce(line_through <> 'first', true) THEN power(2, examples.mean + examples.margin) / x END AS perfect_high
 FROM query_table(points) AS points
 LEFT JOIN lines USING (panel_order, series_order, release_order)
 ORDER BY panel_order, series_order, release_order, x;

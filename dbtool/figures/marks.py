@@ -38,7 +38,7 @@ MARKER_SIZE, CURVE_WIDTH, RING_SIZE = 4.6, 1.2, 5.5
 FAINT_LINE = "#b4bcc6"
 # Slopes, between logarithmic axes, of lines to compare with; by the columns that hold them.
 SLOPES: Mapping[str, float] = {"perfect": -1.0, "linear": 1.0, "square_root": 0.5}
-BAND_ALPHA = 0.14
+BAND_ALPHA, GUIDE_BAND_ALPHA = 0.14, 0.16
 # Inches: between the axes and the strip above them, above and below the crosses in it, and from one
 # curve's row of crosses to the next.
 STRIP_GAP, STRIP_MARGIN, STRIP_STEP = 0.05, 0.065, 0.085
@@ -72,6 +72,7 @@ _BAND = {"linewidth": 6.0, "solid_capstyle": "butt"}
 _FIRST = "the trial that reached the goal first"
 KEY: Mapping[str, Mark] = {
     "perfect": _line("perfect scaling", "dashed line", linestyle=DASHED),
+    "perfect_band": _line("its 95 % interval", "faint tint", color="#e7e9ec", **_BAND),
     "band": _line("95 % band at equal numbers of trials", "tinted band", color="#c6dbec", **_BAND),
     "linear": _line("linear scaling", "dashed line", linestyle=DASHED),
     "square_root": _line("square-root scaling", "dotted line", linestyle=DOTTED),
@@ -183,11 +184,26 @@ def draw_band(axes: Axes, curve: Curve, order: float) -> None:
 
 
 def draw_guides(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
-    """Draws each line to compare with once, grey where all curves have the same."""
+    """Draws each line to compare with once, grey where all curves have the same.
+
+    An interval, in the columns that end with _low and _high, is tinted.
+    """
     for name in names:
         guides = _guides(panel, name)
         shared = len(guides) == 1
         for curve, points in guides:
+            bounds = [
+                row for row in curve.columns("x", f"{name}_low", f"{name}_high") if None not in row
+            ]
+            if len(bounds) > 1:
+                axes.fill_between(
+                    *zip(*bounds, strict=True),
+                    color=PERFECT if shared else curve.colour,
+                    alpha=GUIDE_BAND_ALPHA,
+                    linewidth=0,
+                    zorder=1.5,
+                    label=f"{name}_band: {curve.name}",
+                )
             if len(points) > 1:
                 axes.plot(
                     *zip(*sorted(points.items()), strict=True),

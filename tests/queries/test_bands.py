@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import sem, t
 
 from dbtool.analysis.best_of_k import ranks_around_median
 from dbtool.figures.points import Request, read_points
@@ -172,3 +173,32 @@ def test_a_curve_that_scales_throughout_is_fitted_throughout(tmp_path: Path) -> 
 def test_perfect_scaling_may_hang_on_the_first_point(tmp_path: Path) -> None:
     line = line_of(tmp_path, {1: 90, 2: 40, 4: 20, 8: 20}, through="first")
     assert line == pytest.approx({1: 900, 2: 450, 4: 225, 8: 112.5})
+
+
+def test_perfect_scaling_has_the_interval_of_its_mean(tmp_path: Path) -> None:
+    steps = {1: 110 * 64, 2: 32 * 100, 4: 1600, 8: 800, 16: 400, 32: 400, 64: 400}
+    line_of(tmp_path, steps)
+    examples = [math.log2(10 * steps[size] * size) for size in (1, 2, 4, 8, 16)]
+    low, high = t.interval(0.95, 4, loc=np.mean(examples), scale=sem(examples))
+    with open_database(tmp_path) as db:
+        found, hung = (figure_points(db, "steps", through=way) for way in ("fit", "first"))
+    for point in found:
+        assert point["perfect_low"] == pytest.approx(2**low / point["x"], rel=1e-5)
+        assert point["perfect_high"] == pytest.approx(2**high / point["x"], rel=1e-5)
+    assert {(point["perfect_low"], point["perfect_high"]) for point in hung} == {(None, None)}
+
+
+@pytest.mark.parametrize("count", [2, 3, 20, 21])
+def test_the_interval_of_perfect_scaling_takes_three_points(tmp_path: Path, count: int) -> None:
+    rng = np.random.default_rng(count)
+    # Examples that fall, if anything, so that returns diminish nowhere.
+    falling = sorted(rng.uniform(9_000, 11_000, count), reverse=True)
+    steps = {size: int(examples / size) for size, examples in enumerate(falling, 1)}
+    line_of(tmp_path, steps)
+    with open_database(tmp_path) as db:
+        points = figure_points(db, "steps")
+    examples = [math.log2(10 * steps[size] * size) for size in steps]
+    assert points[0]["perfect"] == pytest.approx(2 ** np.mean(examples))
+    margin = t.ppf(0.975, count - 1) * sem(examples)
+    widths = [math.log2(p["perfect_high"] / p["perfect_low"]) for p in points if p["perfect_low"]]
+    assert widths == pytest.approx([2 * margin] * (count if count > 2 else 0), rel=1e-4)

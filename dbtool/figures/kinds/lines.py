@@ -29,6 +29,10 @@ MARGIN = 0.7
 FEWEST_OCTAVES = 4.0
 # A border of the searched range this many octaves from a point is drawn.
 NEAR_BORDER = 1.5
+INTERVAL = (
+    "Perfect scaling is fitted to the points before returns diminish; its interval is that of "
+    "their mean."
+)
 # A list of more batch sizes than this is left to the CSV.
 MOST_LISTED = 12
 
@@ -124,8 +128,12 @@ class LineRenderer(Renderer):
         return marks.curve_look(release_index)
 
     def notes(self, rows: pl.DataFrame) -> list[str]:
-        """Points without a value, and why; those that a closer look leaves out; what bands are."""
-        return self._bands(rows) + self._gaps(rows)
+        """What intervals and bands are; points without a value, and why."""
+        return self._intervals(rows) + self._bands(rows) + self._gaps(rows)
+
+    def _intervals(self, rows: pl.DataFrame) -> list[str]:
+        bounded = "perfect_low" in rows.columns and rows["perfect_low"].count() > 0
+        return [INTERVAL] if bounded else []
 
     def _bands(self, rows: pl.DataFrame) -> list[str]:
         drawn = rows.filter(pl.col("y").is_not_null()) if "best_of" in rows.columns else rows[:0]

@@ -106,6 +106,21 @@ def test_perfect_scaling_is_dashed_and_named():
     assert "perfect scaling" in words(axes)
 
 
+def test_the_interval_of_perfect_scaling_is_tinted_and_named():
+    rows = [
+        row | {"perfect_low": 600 / row["x"], "perfect_high": 680 / row["x"]}
+        for row in made_points.steps_rows()
+    ]
+    (axes,) = drawn(rows)
+    (tint,) = [p for p in axes.collections if p.get_label() == "perfect_band: simple_cnn_base"]
+    corners = {(x, y) for path in tint.get_paths() for x, y in path.vertices.tolist()}
+    assert corners == {(x, y / x) for x in (1, 2, 4, 8, 16) for y in (600, 680)}
+    assert "its 95 % interval" in words(axes)
+    assert any("its interval is that of their mean" in text for text in words(axes))
+    (axes,) = drawn([row | {"perfect_low": None, "perfect_high": None} for row in rows])
+    assert not any("interval" in text for text in words(axes))
+
+
 def test_normalised_curves_have_the_colours_of_their_models():
     (axes,) = drawn(made_points.normalised_rows())
     for name in ("fc_1024", "simple_cnn_base"):
