@@ -107,8 +107,8 @@ WINDOW best_curve AS (PARTITION BY panel_order, series_order, release_order)
 QUALIFY reaches OR NOT bool_or(reaches) OVER best_curve AND row_number() OVER (best_curve ORDER BY batch_size) = 1
 ORDER BY panel_order, series_order, release_order, x;
 
--- The points of steps_points divided: y is the steps divided by the curve's own at the batch size normalise_at, NULL where
--- either is missing or the latter is 0; perfect is 1 there. Where the list has no normalise_at, or more of the panel's
+-- The points of steps_points, banded, all divided: y is the steps divided by the curve's own at the batch size normalise_at,
+-- NULL where either is missing or the latter is 0; so are band_low and band_high; perfect is 1 there. Where the list has no normalise_at, or more of the panel's
 -- curves reached the goal at another batch size, it is that at which most of them did; of several the named one, else that
 -- of the curves with most points, else the smallest.
 CREATE MACRO normalised(points) AS TABLE
@@ -135,14 +135,21 @@ shared AS (
     FROM sizes
     GROUP BY panel_order
 )
-SELECT * EXCLUDE (divides, points_of_curve, shared_at) REPLACE (
-    steps / max(steps) FILTER (x = coalesce(shared_at, normalise_at) AND divides) OVER divided_curve AS y,
+SELECT * EXCLUDE (divides, points_of_curve, shared_at, own_steps) REPLACE (
+    steps / own_steps AS y,
+    band_low / own_steps AS band_low,
+    band_high / own_steps AS band_high,
     coalesce(shared_at, normalise_at) AS normalise_at,
     coalesce(shared_at, normalise_at) / x AS perfect
 )
-FROM found
-LEFT JOIN shared USING (panel_order)
-WINDOW divided_curve AS (PARTITION BY panel_order, series_order, release_order)
+FROM (
+    SELECT
+        *,
+        max(steps) FILTER (x = coalesce(shared_at, normalise_at) AND divides)
+            OVER (PARTITION BY panel_order, series_order, release_order) AS own_steps
+    FROM found
+    LEFT JOIN shared USING (panel_order)
+)
 ORDER BY panel_order, series_order, release_order, x;
 
 -- The points of steps_points as optimal metaparameters, of the trial that reached the goal first: y is its learning_rate,

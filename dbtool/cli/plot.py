@@ -7,6 +7,7 @@ import typer
 
 from dbtool.cli.completion import figures, held_releases, held_workloads
 from dbtool.cli.database import reading
+from dbtool.cli.messages import tell
 from dbtool.cli.options import Database, Format, Goal
 from dbtool.core.errors import UsageError
 from dbtool.figures.specs import DATA_FORMATS, FIGURES, FORMATS
@@ -153,6 +154,10 @@ def command(
     if sql:
         _print_queries(specs, named, db)
         return
+    if bands and plotting.ALL not in (figure or []):
+        for spec in specs:
+            if not spec.takes_bands:
+                tell(f"{spec.name} has no bands: its points are not each the best of a search")
     width = plotting.checked_width(width)
     if data is None:
         formats = plotting.chosen_formats("format", output_format or DEFAULT_FORMAT, FORMATS)

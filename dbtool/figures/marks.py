@@ -154,7 +154,7 @@ def draw_band(axes: Axes, curve: Curve, order: float) -> None:
     """Tints what lies between a curve's bounds, and draws the bounds themselves as thin lines.
 
     An end without a bound is at the point itself, without a line; where a point has neither bound
-    the band breaks.
+    the band breaks. That of one point alone is a bar.
 
     Args:
         axes: to draw in.
@@ -175,12 +175,14 @@ def draw_band(axes: Axes, curve: Curve, order: float) -> None:
             [y if end is None else end for y, end in zip(ys, ends, strict=True)]
             for ends in (lows, highs)
         )
+        line = {"linewidth": 0.6, "alpha": 0.7} | look
         if len(xs) == 1:
-            axes.vlines(xs, bottoms, tops, linewidth=MARKER_SIZE, alpha=BAND_ALPHA, **look)
+            axes.vlines(xs, bottoms, tops, **line)
+            line |= {"marker": "_", "markersize": MARKER_SIZE}
         axes.fill_between(xs, bottoms, tops, alpha=BAND_ALPHA, linewidth=0, **look)
         for bounds in (lows, highs):
             known = [math.nan if bound is None else bound for bound in bounds]
-            axes.plot(xs, known, linewidth=0.6, alpha=0.7, **look)
+            axes.plot(xs, known, **line)
 
 
 def draw_guides(axes: Axes, panel: Panel, names: Sequence[str]) -> None:

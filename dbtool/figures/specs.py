@@ -100,6 +100,11 @@ class FigureSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return f"dbtool plot {self.number or self.name}"
 
     @property
+    def takes_bands(self) -> bool:
+        """Whether its points are each the best of a search, which may have bands."""
+        return "$bands" in self.query_path.read_text(encoding="utf-8")
+
+    @property
     def query_path(self) -> Path:
         """The query's file."""
         stem = self.query or self.name.replace("-", "_")

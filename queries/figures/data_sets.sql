@@ -33,5 +33,6 @@ curves AS (
 asked AS (FROM drawn('curves', $release::VARCHAR, NULL, $trials::BIGINT)),
 trial_rows AS (FROM trial_steps('asked')),
 study_rows AS (FROM study_steps('trial_rows')),
-points AS (FROM steps_points('study_rows'))
-FROM normalised('points');
+points AS (FROM steps_points('study_rows')),
+bounded AS (FROM banded('points', 'trial_rows', NULL, coalesce($bands::BOOLEAN, true)))
+FROM normalised('bounded');

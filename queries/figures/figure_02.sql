@@ -29,6 +29,9 @@ curves AS (
 ),
 asked AS (FROM drawn('curves', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT)),
 trial_rows AS (FROM trial_steps('asked')),
-study_rows AS (FROM study_steps('trial_rows'))
-SELECT * REPLACE (NULL::DOUBLE AS perfect)
-FROM steps_points('study_rows');
+study_rows AS (FROM study_steps('trial_rows')),
+points AS (
+    SELECT * REPLACE (NULL::DOUBLE AS perfect)
+    FROM steps_points('study_rows')
+)
+FROM banded('points', 'trial_rows', NULL, coalesce($bands::BOOLEAN, false));

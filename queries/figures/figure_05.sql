@@ -17,5 +17,6 @@ WITH curves(panel_order, panel, series_order, series, workload, metric, goal, as
 asked AS (FROM drawn('curves', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT)),
 trial_rows AS (FROM trial_steps('asked')),
 study_rows AS (FROM study_steps('trial_rows')),
-points AS (FROM steps_points('study_rows'))
-FROM normalised('points');
+points AS (FROM steps_points('study_rows')),
+bounded AS (FROM banded('points', 'trial_rows', NULL, coalesce($bands::BOOLEAN, false)))
+FROM normalised('bounded');

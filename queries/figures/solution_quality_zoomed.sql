@@ -43,12 +43,15 @@ study_rows AS (FROM study_best('asked')),
 points AS (
     SELECT *, (panel_order + 1) // 2 AS row_order
     FROM best_points('study_rows')
-)
+),
+budget_rows AS (FROM asked WHERE coalesce($bands::BOOLEAN, false)),
+trial_rows AS (FROM trial_best('budget_rows')),
+bounded AS (FROM banded('points', 'trial_rows', NULL, true))
 SELECT
-    points.* EXCLUDE (row_order),
+    bounded.* EXCLUDE (row_order),
     min(y) OVER row_of_panels * (2 - zoom) AS y_from,
     min(y) OVER row_of_panels * zoom AS y_to
-FROM points
+FROM bounded
 JOIN rows_of_panels USING (row_order)
 WINDOW row_of_panels AS (PARTITION BY row_order)
 ORDER BY panel_order, series_order, release_order, x;

@@ -32,11 +32,15 @@ curves AS (
 ),
 asked AS (FROM drawn('curves', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT)),
 trial_rows AS (FROM trial_steps('asked')),
-study_rows AS (FROM study_steps('trial_rows'))
+study_rows AS (FROM study_steps('trial_rows')),
+points AS (
+    SELECT *, CASE WHEN is_held AND NOT (stopped AND steps IS NULL) THEN 100 * sparsity::DOUBLE END AS x
+    FROM study_rows
+)
 SELECT
     panel,
     format('batch size {:,}', batch_size) AS series,
-    CASE WHEN is_held AND NOT (stopped AND steps IS NULL) THEN 100 * sparsity::DOUBLE END AS x,
+    x,
     steps AS y,
     panel_order,
     batch_order AS series_order,
@@ -52,8 +56,11 @@ SELECT
     steps,
     trial_id,
     learning_rate,
-    momentum
-FROM study_rows
+    momentum,
+    best_of,
+    band_low,
+    band_high
+FROM banded('points', 'trial_rows', NULL, coalesce($bands::BOOLEAN, false))
 WINDOW curve AS (PARTITION BY panel_order, batch_order, release_order)
 QUALIFY x IS NOT NULL OR count(x) OVER curve = 0 AND row_number() OVER (curve ORDER BY sparsity) = 1
 ORDER BY panel_order, series_order, release_order, x;

@@ -11,7 +11,7 @@ from scipy.stats import sem, t
 
 from dbtool.analysis.best_of_k import ranks_around_median
 from dbtool.figures.points import Request, read_points
-from dbtool.figures.specs import find_figure
+from dbtool.figures.specs import FIGURES, find_figure
 from dbtool.store.database import Database, open_database
 from tests.support.figure_points import figure_points
 from tests.support.made_up import curve, write_shard
@@ -202,3 +202,56 @@ def test_the_interval_of_perfect_scaling_takes_three_points(tmp_path: Path, coun
     margin = t.ppf(0.975, count - 1) * sem(examples)
     widths = [math.log2(p["perfect_high"] / p["perfect_low"]) for p in points if p["perfect_low"]]
     assert widths == pytest.approx([2 * margin] * (count if count > 2 else 0), rel=1e-4)
+
+
+def test_bands_of_relative_steps_are_divided_by_the_same_steps(
+    searched: tuple[Database, Any],
+) -> None:
+    db, _ = searched
+    plain, relative = (
+        {point["x"]: point for point in figure_points(db, figure)}
+        for figure in ("steps", "relative-steps")
+    )
+    own = plain[relative[8]["normalise_at"]]["steps"]
+    for size, point in plain.items():
+        assert relative[size]["best_of"] == 45
+        for end in ("band_low", "band_high"):
+            wanted = None if point[end] is None else point[end] / own
+            assert relative[size][end] == wanted
+    bare = figure_points(db, "relative-steps", bands=False)
+    assert {point["band_high"] for point in bare} == {None}
+
+
+def test_bands_against_sparsity_are_those_against_batch_size(tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    for workload in ("mnist/fc_128_128_128/sgd", "sparsity_50/mnist/fc_128_128_128/sgd"):
+        for size in (16, 64):
+            trials = [
+                trial_of(number, int(rng.integers(1, 400 // size)), 0.1) for number in range(60)
+            ]
+            sparsity = 0.5 if "sparsity" in workload else 0.0
+            write_shard(
+                tmp_path, workload=workload, batch_size=size, sparsity=sparsity, trials=trials
+            )
+    with open_database(tmp_path) as db:
+        against, steps = (
+            {
+                (point["workload"], point["batch_size"]): (point["band_low"], point["band_high"])
+                for point in figure_points(db, f"sparsity-{figure}", bands=True)
+                if point["x"] is not None
+            }
+            for figure in ("against", "steps")
+        )
+        bare = figure_points(db, "sparsity-against")
+    assert len(against) == 4
+    assert against == steps
+    assert all(high is not None for _, high in against.values())
+    assert {point["best_of"] for point in bare} == {None}
+
+
+def test_figures_whose_points_are_the_best_of_searches_take_bands() -> None:
+    of_trials = {"scatter", "grid", "curves"}
+    without = {spec.name for spec in FIGURES if spec.kind not in of_trials and not spec.takes_bands}
+    # Label smoothings share a search, and schedules are compared as the data come.
+    assert without == {"figure_07", "schedule-comparison"}
+    assert not any(spec.takes_bands for spec in FIGURES if spec.kind in of_trials)

@@ -28,6 +28,8 @@ RENDERERS: Mapping[Kind, Renderer] = {
         "panel.",
         labels=("batch size", "relative steps to result"),
         guides=("perfect",),
+        band="The median of the best of {}, divided likewise, lies in the band with a chance of "
+        "95 %, by order statistics. An end at the point itself is no bound.",
     ),
     "metaparameter": LineRenderer(
         "A point is the metaparameter of the trial that reached the goal first, of the search at "
@@ -36,7 +38,8 @@ RENDERERS: Mapping[Kind, Renderer] = {
         scales=("log2", "log10"),
         guides=("linear", "square_root"),
         band="The band is the range among the trials between which, by their steps, the median of "
-        "the best of k = {} trials lies with a chance of 95 %.",
+        "the best of {} lies with a chance of 95 %.",
+        more="",
         room_below=0.3,
     ),
     "best": LineRenderer(

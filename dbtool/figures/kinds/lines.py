@@ -50,6 +50,7 @@ class LineRenderer(Renderer):
             while scaling rules lead upwards.
         whole: what the horizontal axis holds in any case.
         band: what a band is, a sentence; {} is how many trials are compared.
+        more: what is said besides where a study has more trials than are compared.
     """
 
     point: str
@@ -61,9 +62,10 @@ class LineRenderer(Renderer):
     room_below: float = 0.7
     whole: tuple[float, ...] = ()
     band: str = (
-        "The median of the best of k = {} trials lies in the band with a chance of 95 %, as order "
-        "statistics tell whatever the distribution. Where it ends at a point it has no bound."
+        "The median of the best of {} lies in the band with a chance of 95 %, by order statistics. "
+        "An end at the point itself is no bound."
     )
+    more: str = "Where a study has more trials, its point lies at the better end of the band."
     aspects: tuple[float, float, float] = (0.76, 0.82, 0.9)
     page: float = 5.4
 
@@ -129,28 +131,31 @@ class LineRenderer(Renderer):
 
     def notes(self, rows: pl.DataFrame) -> list[str]:
         """What intervals and bands are; points without a value, and why."""
-        return self._intervals(rows) + self._bands(rows) + self._gaps(rows)
+        x = "sparsity" if self.whole else "batch size"
+        return self._intervals(rows) + self._bands(rows, x) + self._gaps(rows, x)
 
     def _intervals(self, rows: pl.DataFrame) -> list[str]:
         bounded = "perfect_low" in rows.columns and rows["perfect_low"].count() > 0
         return [INTERVAL] if bounded else []
 
-    def _bands(self, rows: pl.DataFrame) -> list[str]:
+    def _bands(self, rows: pl.DataFrame, x: str) -> list[str]:
         drawn = rows.filter(pl.col("y").is_not_null()) if "best_of" in rows.columns else rows[:0]
         if drawn.is_empty() or drawn["best_of"].null_count() == drawn.height:
             return []
         counts = sorted(drawn["best_of"].drop_nulls().unique().to_list())
-        trials = f"{counts[0]:,}"
+        trials = f"k = {counts[0]:,} trials"
         if len(counts) > 1:
-            trials += f" to {counts[-1]:,} (each panel\N{RIGHT SINGLE QUOTATION MARK}s own)"
-        notes = [self.band.format(trials)]
+            trials = "k trials, as many as all studies of a panel have "
+            trials += f"({counts[0]:,} to {counts[-1]:,}),"
+        note = self.band.format(trials)
+        if self.more and drawn.select((pl.col("trials") > pl.col("best_of")).any()).item():
+            note += f" {self.more}"
         neither = pl.col("band_low").is_null() & pl.col("band_high").is_null()
-        return notes + _where("Too few trials for a bound", drawn, neither)
+        return [note, *_where("Too few trials for a bound", drawn, neither, x)]
 
-    def _gaps(self, rows: pl.DataFrame) -> list[str]:
+    def _gaps(self, rows: pl.DataFrame, x: str) -> list[str]:
         if not self.counts_steps:
-            return _where("No finite value", rows, pl.col("y").is_null()) + super().notes(rows)
-        x = "sparsity" if self.whole else "batch size"
+            return _where("No finite value", rows, pl.col("y").is_null(), x) + super().notes(rows)
         notes = _where("Goal not reached", rows, pl.col("steps").is_null(), x)
         notes += _where("Goal passed before step 1", rows, pl.col("steps") == 0, x)
         missing = rows.filter(pl.col("y").is_null() & (pl.col("steps") > 0))["series"]
@@ -188,7 +193,7 @@ def _shade_beyond(axes: Axes, curve: Curve) -> None:
         axes.fill_between(xs, edges, end, color=FAINT, lw=0, zorder=0, label="beyond")
 
 
-def _where(what: str, rows: pl.DataFrame, where: pl.Expr, x: str = "batch size") -> list[str]:
+def _where(what: str, rows: pl.DataFrame, where: pl.Expr, x: str) -> list[str]:
     """Where something is so, a sentence or none: "WHAT: CURVE (PANEL) at X 1, 2; …"."""
     several = rows["release"].n_unique() > 1
     found = rows.filter(where)
@@ -200,5 +205,5 @@ def _where(what: str, rows: pl.DataFrame, where: pl.Expr, x: str = "batch size")
         title, curve = readable(panel), readable(series)
         name = title if curve in title else f"{curve} ({title})"
         origin = f" in {release}" if several else ""
-        parts.append(f"{name}{origin} at {x} {', '.join(f'{size:,}' for size in sizes)}")
+        parts.append(f"{name}{origin} at {x} {', '.join(f'{size:,.10g}' for size in sizes)}")
     return [f"{what}: {'; '.join(parts)}."] if parts else []

@@ -94,6 +94,30 @@ def test_bands_are_tinted_between_their_bounds_and_break_where_there_are_none():
     assert any("best of k = 30 trials" in text.replace("\n", " ") for text in told)
 
 
+def test_a_band_of_one_point_is_a_bar_with_ends():
+    rows = [
+        row | ({} if row["x"] == 8 else {"band_low": None, "band_high": None})
+        for row in made_points.banded_rows()
+    ]
+    (axes,) = drawn(rows)
+    ends = [line for line in axes.lines if line.get_label().startswith("band")]
+    assert {line.get_marker() for line in ends} == {"_"}
+    assert sorted(marks(axes, "band: simple_cnn_base")) == [(8, 150), (8, 200)]
+
+
+def test_the_caption_says_how_many_trials_bands_compare():
+    of_panels = [
+        row | {"best_of": count, "panel_order": order, "trials": trials}
+        for order, (count, trials) in enumerate(((30, 30), (40, 40)), 1)
+        for row in made_points.banded_rows()
+    ]
+    joined = " ".join(" ".join(words(drawn(of_panels)[0])).split())
+    assert "best of k trials, as many as all studies of a panel have (30 to 40), lies" in joined
+    assert "more trials" not in joined
+    joined = " ".join(" ".join(words(drawn(made_points.banded_rows())[0])).split())
+    assert "Where a study has more trials, its point lies at the better end of the band" in joined
+
+
 def test_figures_without_bands_say_nothing_of_them():
     (axes,) = drawn([row | {"best_of": None} for row in made_points.banded_rows()])
     assert not any("best of k" in text for text in words(axes))

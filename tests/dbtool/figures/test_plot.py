@@ -201,3 +201,10 @@ def test_mistakes_are_one_sentence(dbtool, words, code, sentence):
     assert sentence in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert done.stdout == ""
+
+
+def test_figures_without_bands_say_so_where_some_are_asked_for(dbtool):
+    told = "curves has no bands: its points are not each the best of a search"
+    assert dbtool("curves", "steps", "--bands").stderr.count("has no bands") == 1
+    assert told in dbtool("curves", "--bands").stderr
+    assert "bands" not in dbtool("curves", "steps", "--no-bands").stderr
