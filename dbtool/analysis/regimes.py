@@ -42,6 +42,27 @@ WITHIN = 0.2
 
 
 @dataclass(frozen=True)
+class Pieces:
+    """Continuous pieces of slopes -1, s and 0.
+
+    Attributes:
+        steps: of the last piece, the fewest.
+        knees: the batch sizes between the pieces.
+        slope: s.
+    """
+
+    steps: float
+    knees: tuple[float, float]
+    slope: float
+
+    def at(self, batch_size: float) -> float:
+        """The steps that a batch size needs."""
+        first, second = self.knees
+        between: float = (min(max(batch_size, first), second) / second) ** self.slope
+        return self.steps * between * max(first / batch_size, 1.0)
+
+
+@dataclass(frozen=True)
 class Regimes:
     """The regimes of a workload.
 
@@ -51,6 +72,7 @@ class Regimes:
         perfect_to: up to where steps fall in inverse proportion to the batch size.
         useful_to: from where on they fall no more.
         slope: between the two, of the pieces; None where another curve has more weight.
+        pieces: the curve itself; None likewise.
     """
 
     weights: Mapping[Curve, float]
@@ -58,6 +80,7 @@ class Regimes:
     perfect_to: Estimate
     useful_to: Estimate
     slope: float | None
+    pieces: Pieces | None = None
 
 
 def find_regimes(
@@ -93,7 +116,7 @@ def find_regimes(
     if curve == "hyperbola":
         return Regimes(weights, curve, smooth.perfect_to(WITHIN), smooth.useful_to(WITHIN), None)
     perfect, useful = pieces.knees(profile_bound(reached, _PARAMETERS["pieces"] - 1, level))
-    return Regimes(weights, curve, perfect, useful, pieces.slope)
+    return Regimes(weights, curve, perfect, useful, pieces.slope, pieces.best)
 
 
 class _Pieces:
@@ -117,6 +140,12 @@ class _Pieces:
         best = int(np.where(possible, fits.log_likelihood, -np.inf).argmax())
         self.log_likelihood = float(self._likelihood.max())
         self.slope = float(slope[best])
+        level = fits.coefficients[best, 0] - start[best, 0]
+        self.best = Pieces(
+            steps=math.exp(level + slope[best] * (end - start)[best, 0]),
+            knees=(math.exp(start[best, 0]), math.exp(end[best, 0])),
+            slope=self.slope,
+        )
 
     def knees(self, bound: float) -> tuple[Estimate, Estimate]:
         """The knees with their intervals."""

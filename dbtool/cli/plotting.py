@@ -143,7 +143,7 @@ def write_files(job: Job, folder: Path, formats: Sequence[str], width: float | N
     """
     work = partial(_files_and_gaps, folder=folder, formats=formats, width=width)
     empty: list[NoDataError] = []
-    with _writing(folder):
+    with writing(folder):
         for _, made in _made(job, work):
             if isinstance(made, NoDataError):
                 empty.append(made)
@@ -169,7 +169,7 @@ def write_gallery(job: Job, folder: Path) -> None:
     from dbtool.figures.gallery.page import Missing, drawn_of, release_facts, write_page
 
     drawn, missing = [], []
-    with _writing(folder):
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for spec, made in _made(job, drawn_of):
             if isinstance(made, NoDataError):
@@ -223,7 +223,7 @@ def _each(
 
 
 @contextlib.contextmanager
-def _writing(folder: Path) -> Iterator[None]:
+def writing(folder: Path) -> Iterator[None]:
     """Turns the system's errors into one sentence that names the folder."""
     try:
         yield

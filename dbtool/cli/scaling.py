@@ -96,6 +96,14 @@ def command(
             "pairs of optimizers, or performance `profiles` of them.",
         ),
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Draw steps to result with what was found, too: a file that ends with .png, .pdf "
+            "or .svg, and the points as .csv beside it.",
+        ),
+    ] = None,
     db: Database = None,
     release: Release = None,
     output_format: OutputFormat = Format.TABLE,
@@ -119,6 +127,12 @@ def command(
 
     require_printable(output_format)
     settings = Settings(level=level, overhead=overhead, start=start, trials=trials)
+    if out is not None:
+        from dbtool.cli.scaling_figure import check_picture, write_scaling
+
+        check_picture(out)
+        if csv is not None:
+            raise UsageError("--out draws the trials of a database; leave out --csv")
     with contextlib.ExitStack() as stack:
         if csv is not None:
             for name, value in {"WORKLOAD": workload, "--db": db, "--trials": trials}.items():
@@ -141,6 +155,8 @@ def command(
             print_table(_in_short(found.answers), output_format)
         else:
             print_table(found.rows(rows or Rows.CRITICAL).to_arrow(), output_format)
+        if out is not None:
+            write_scaling(found, out)
 
 
 def _in_short(answers: "Iterable[Answer]") -> "pa.Table":

@@ -74,6 +74,18 @@ KEY: Mapping[str, Mark] = {
     "perfect": _line("perfect scaling", "dashed line", linestyle=DASHED),
     "perfect_band": _line("its 95 % interval", "faint tint", color="#e7e9ec", **_BAND),
     "band": _line("95 % band at equal numbers of trials", "tinted band", color="#c6dbec", **_BAND),
+    "fitted": _line("fitted curve", "thin curve", color=INK, linewidth=0.8),
+    "knee": _line(
+        "where perfect scaling and gains end",
+        "dotted vertical line",
+        linestyle=DOTTED,
+        color=INK,
+        linewidth=0.9,
+    ),
+    "critical": _dot("critical batch size", "diamond", "D", 3.6, color=INK),
+    "interval": _line(
+        "interval of a batch size", "bar", color="#cdd3da", linewidth=4.5, solid_capstyle="butt"
+    ),
     "linear": _line("linear scaling", "dashed line", linestyle=DASHED),
     "square_root": _line("square-root scaling", "dotted line", linestyle=DOTTED),
     "unreached": _dot(
@@ -198,8 +210,11 @@ def draw_guides(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
                 row for row in curve.columns("x", f"{name}_low", f"{name}_high") if None not in row
             ]
             if len(bounds) > 1:
+                xs, lows, highs = (list(column) for column in zip(*bounds, strict=True))
                 axes.fill_between(
-                    *zip(*bounds, strict=True),
+                    xs,
+                    lows,
+                    highs,
                     color=PERFECT if shared else curve.colour,
                     alpha=GUIDE_BAND_ALPHA,
                     linewidth=0,

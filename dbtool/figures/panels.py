@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from dbtool.figures.findings import Findings
     from dbtool.figures.points import Points
     from dbtool.figures.specs import FigureSpec, Kind, Scale
 
@@ -71,6 +72,7 @@ class Panel:
         spec: the figure.
         curves: in the query's order.
         releases: how many releases the figure is drawn from.
+        findings: what an analysis found of its curve.
     """
 
     kind: Kind
@@ -79,6 +81,7 @@ class Panel:
     spec: FigureSpec
     curves: Sequence[Curve]
     releases: int
+    findings: Findings | None = None
 
     @property
     def labels(self) -> tuple[str, str]:
@@ -128,13 +131,13 @@ def panels_of(points: Points, spec: FigureSpec) -> list[Panel]:
         ).iter_rows():
             names.setdefault(panel, {})[series] = order
     return [
-        _panel(frame, spec, _colours(frame.item(0, "panel_order"), names), len(points.releases))
+        _panel(frame, spec, points, _colours(frame.item(0, "panel_order"), names))
         for frame in points.rows.partition_by("panel_order", maintain_order=True)
     ]
 
 
 def _panel(
-    frame: pl.DataFrame, spec: FigureSpec, colour_of: Mapping[str, str], releases: int
+    frame: pl.DataFrame, spec: FigureSpec, points: Points, colour_of: Mapping[str, str]
 ) -> Panel:
     curves = [
         Curve(
@@ -153,7 +156,8 @@ def _panel(
         goal=_goals(curves),
         spec=spec,
         curves=curves,
-        releases=releases,
+        releases=len(points.releases),
+        findings=points.findings.get(frame.item(0, "panel_order")),
     )
 
 

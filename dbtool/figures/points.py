@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -16,6 +16,7 @@ from dbtool.store.statements import sql_text
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dbtool.figures.findings import Findings
     from dbtool.figures.specs import FigureSpec
     from dbtool.store.database import Database
 
@@ -36,6 +37,8 @@ class Request:
         trials: the first trials of each study to use.
         goal: the goal of every curve, in place of the query's own.
         workloads: the workloads of the figures that take any.
+        metric: of every curve that a workload has, in place of its own; the figures that are the
+            papers' have none.
         through: "first" hangs lines of perfect scaling on each curve's first point, as the papers
             do, where a figure would fit them.
         bands: whether curves have bands; None: those of the figures that take any workloads.
@@ -46,6 +49,7 @@ class Request:
     trials: int | None = None
     goal: float | None = None
     workloads: tuple[str, ...] | None = None
+    metric: str | None = None
     through: str | None = None
     bands: bool | None = None
     trainable: frozenset[str] = frozenset()
@@ -69,6 +73,7 @@ class Points:
         releases: those the request names, or the one the rows are from; in their order.
         sql: the query with its parameters filled in; it runs as it is.
         trainable: as in the request.
+        findings: what an analysis found of a panel's curve, by panel_order.
     """
 
     rows: pl.DataFrame
@@ -76,6 +81,7 @@ class Points:
     releases: Sequence[str]
     sql: str
     trainable: frozenset[str] = frozenset()
+    findings: Mapping[int, Findings] = field(default_factory=dict)
 
     @property
     def release(self) -> str:
@@ -194,6 +200,7 @@ def _values(spec: FigureSpec, request: Request) -> Mapping[str, Any]:
         "release": request.release,
         "trials": request.trials,
         "goal": request.goal,
+        "metric": request.metric,
         "through": request.through,
         "bands": request.bands,
         "workloads": None if workloads is None else list(workloads),

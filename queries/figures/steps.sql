@@ -2,9 +2,13 @@
 Steps to result against batch size for any workloads.
 The parameter workloads holds their names, drawn in one panel; NULL: every workload of the release, one panel for those
 that share data set, optimizer and goal. Each has its own goal unless the parameter goal is given; a workload without
-goal is left out. The parameter trials replaces the 100 below, release names the release, or several joined by commas.
+goal is left out. The parameter metric replaces its metric, trials the 100 below; release names the release, or several
+joined by commas.
 */
-WITH chosen AS (FROM any_workloads($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)),
+WITH chosen AS (
+    SELECT * REPLACE (coalesce($metric::VARCHAR, metric) AS metric)
+    FROM any_workloads($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)
+),
 curves AS (SELECT *, 100 AS asked_trials FROM named_by_difference('chosen', $workloads::VARCHAR[])),
 asked AS (FROM drawn('curves', $release::VARCHAR, NULL, $trials::BIGINT)),
 trial_rows AS (FROM trial_steps('asked')),

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from dbtool.figures import marks
+from dbtool.figures.findings import NOTE, draw_findings
 from dbtool.figures.kinds.renderer import Renderer
 from dbtool.figures.names import readable
-from dbtool.figures.scales import Span, equal_octaves, given_span, set_scales, span_of
+from dbtool.figures.scales import Size, Span, equal_octaves, given_span, set_scales, span_of
 from dbtool.figures.style import FAINT
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from dbtool.figures.panels import Curve, Panel
-    from dbtool.figures.scales import Size
     from dbtool.figures.specs import Scale
 
 # Octaves between the outermost points and the ends of an axis.
@@ -95,6 +95,8 @@ class LineRenderer(Renderer):
             )
         if self.counts_steps:
             marks.draw_unreached(axes, panel)
+        if panel.findings:
+            draw_findings(axes, panel.findings)
         if not any(y > 0 or not positive for y in panel.values("y")):
             why = "no trial reached the goal" if self.counts_steps else "no value within the budget"
             marks.write_in_middle(axes, why)
@@ -115,7 +117,9 @@ class LineRenderer(Renderer):
         if self.equal:
             guided = any(panel.first(name) is not None for name in self.guides)
             below = self.room_below if guided else 0.5
-            x, y = equal_octaves(x, y, size, below)
+            above = size.height - (panel.findings.height if panel.findings else 0.0)
+            x, y = equal_octaves(x, y, Size(size.width, above), below)
+            y = y.widened((size.height / above - 1) * y.length, 0.0)
             # No batch size lies far below 1.
             up = max(0.0, -MARGIN - x.low)
             x = Span(x.low + up, x.high + up)
@@ -132,7 +136,8 @@ class LineRenderer(Renderer):
     def notes(self, rows: pl.DataFrame) -> list[str]:
         """What intervals and bands are; points without a value, and why."""
         x = "sparsity" if self.whole else "batch size"
-        return self._intervals(rows) + self._bands(rows, x) + self._gaps(rows, x)
+        found = [NOTE.format(100 * rows["level"][0])] if "level" in rows.columns else []
+        return found + self._intervals(rows) + self._bands(rows, x) + self._gaps(rows, x)
 
     def _intervals(self, rows: pl.DataFrame) -> list[str]:
         bounded = "perfect_low" in rows.columns and rows["perfect_low"].count() > 0

@@ -58,3 +58,14 @@ def test_four_batch_sizes_are_too_few() -> None:
     steps = [StepsAt(size, 1000 / size, 1000 / size) for size in SIZES[:4]]
     steps += [StepsAt(size, 100, math.inf) for size in SIZES[4:]]
     assert find_regimes(steps, fit_curve(steps, level=0.95), level=0.95) is None
+
+
+def test_pieces_are_the_curve_that_was_planted() -> None:
+    knees = math.log(16), math.log(1024)
+    between = np.clip(np.log(SIZES), *knees) - knees[0]
+    planted = 10 - np.minimum(np.log(SIZES), knees[0]) - 0.5 * between
+    found = regimes(planted, noise=1e-3)
+    assert found.pieces is not None
+    assert [found.pieces.at(size) for size in SIZES] == pytest.approx(np.exp(planted), rel=0.05)
+    assert found.pieces.knees == (found.perfect_to.value, found.useful_to.value)
+    assert regimes(np.log(500 * (1 + 100 / SIZES))).pieces is None

@@ -1,0 +1,175 @@
+"""The figure of a scaling: what is drawn are the answer's numbers."""
+
+import csv
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+
+from dbtool.analysis.scaling import Settings
+from dbtool.analysis.tables import Found, found_in_database
+from dbtool.cli.scaling_figure import points_of
+from dbtool.figures.caption import caption_of
+from dbtool.figures.render import draw
+from dbtool.figures.specs import find_figure
+from dbtool.store.database import open_database
+from tests.support.made_up import curve, write_shard
+
+from .conftest import DIGITS, Call
+
+HYPERBOLA, PERFECT, FEW = "mnist/fc_64_64_64/sgd", "mnist/fc_1024/sgd", "mnist/fc_128_128_128/sgd"
+# Matplotlib would take it for mathematics, and SQL for the end of a text.
+HOSTILE = "mnist/$x_{'; --/sgd"
+SIZES = [4**power for power in range(7)]
+
+
+def write_steps(folder: Path, workload: str, steps: dict[int, int | None]) -> None:
+    """Studies whose five trials get past the goal at the tenfold of a number, or never."""
+    for batch_size, evaluations in steps.items():
+        values = [0.9] * 5 if evaluations is None else [0.9] * evaluations + [0.02]
+        rows = curve(values, batch_losses=False)
+        trials = [(number, "COMPLETE", {"learning_rate": 0.1}, rows) for number in range(5)]
+        write_shard(folder, workload=workload, batch_size=batch_size, goal=0.03, trials=trials)
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A hyperbola with fewest steps 200 and critical batch size 64, and what tells less."""
+    folder = tmp_path_factory.mktemp("planted")
+    write_steps(folder, HYPERBOLA, {size: round(20 * (1 + 64 / size)) for size in SIZES})
+    write_steps(folder, PERFECT, {2**power: 2 ** (10 - power) for power in range(7)})
+    write_steps(folder, FEW, {8: 40, 16: 20, 32: None})
+    write_steps(folder, HOSTILE, {8: 40})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def found(planted: Path) -> Iterator[Found]:
+    with open_database(planted) as db:
+        names = (HYPERBOLA, PERFECT, FEW, HOSTILE)
+        yield found_in_database(db, names, Settings())
+
+
+@pytest.fixture(scope="module")
+def panels(found: Found) -> list[Axes]:
+    points = points_of(found)
+    return draw(points, find_figure("steps")).axes
+
+
+def drawn(axes: Axes, label: str) -> list[Any]:
+    return [artist for artist in axes.lines if artist.get_label() == label]
+
+
+def xs_of(line: Any) -> list[float]:
+    return [float(x) for x in line.get_xdata()]
+
+
+def test_what_is_drawn_are_the_numbers_of_the_answer(found: Found, panels: list[Axes]) -> None:
+    axes, scaling = panels[0], found.answers[0].scaling
+    assert scaling.curve is not None
+    assert scaling.tradeoff is not None
+    assert scaling.overhead is not None
+    assert scaling.regimes is not None
+    assert scaling.tradeoff.low < 64 < scaling.tradeoff.high
+    knees = [scaling.regimes.perfect_to, scaling.regimes.useful_to]
+    found_sizes = [knees[0], scaling.tradeoff, scaling.overhead, knees[1]]
+    assert {each.verdict for each in found_sizes} == {"identified"}
+    # From the lowest row up.
+    bars = [xs_of(line) for line in drawn(axes, "interval")]
+    assert bars == [[each.low, each.high] for each in reversed(found_sizes)]
+    critical = [xs_of(line)[0] for line in drawn(axes, "critical")]
+    assert critical == [scaling.overhead.value, scaling.tradeoff.value]
+    lines = [xs_of(line)[0] for line in drawn(axes, "knee")]
+    assert lines == [knees[1].value, knees[0].value]
+    (fitted,) = drawn(axes, "fitted")
+    xs, ys = (np.array(data, float) for data in fitted.get_data())
+    assert (xs[0], xs[-1]) == pytest.approx((1, 4096))
+    assert ys == pytest.approx([scaling.curve.at(x) for x in xs])
+    # Steps lie within an evaluation of the planted ones.
+    assert ys == pytest.approx(200 * (1 + 64 / xs), rel=0.1)
+    bounds = [part for part in axes.collections if part.get_label() == "bounds"]
+    assert len(bounds) == len(SIZES)
+
+
+def test_an_open_end_is_an_arrow_at_the_edge(found: Found, panels: list[Axes]) -> None:
+    axes, scaling = panels[1], found.answers[1].scaling
+    assert scaling.tradeoff is not None
+    assert scaling.tradeoff.verdict == "lower_bound"
+    assert not drawn(axes, "critical")
+    assert not drawn(axes, "knee")
+    right = axes.get_xlim()[1]
+    bars = [xs_of(line) for line in drawn(axes, "interval")]
+    assert [scaling.tradeoff.low, right] in bars
+    arrows = [xs_of(line) for line in axes.lines if line.get_marker() == ">"]
+    assert arrows == [[right]] * len(bars)
+
+
+def test_nothing_is_drawn_where_nothing_is_told(panels: list[Axes]) -> None:
+    for axes in panels[2:]:
+        names = {str(artist.get_label()).partition(":")[0] for artist in axes.get_children()}
+        assert "points" in names
+        assert not names & {"fitted", "knee", "critical", "interval", "ground"}
+
+
+def test_panels_keep_slopes_of_one_at_45_degrees(panels: list[Axes]) -> None:
+    axes = panels[0]
+    box = axes.get_window_extent()
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    octaves = math.log2(right / left) / box.width, math.log2(top / bottom) / box.height
+    assert octaves[0] == pytest.approx(octaves[1], rel=0.05)
+
+
+def test_the_caption_tells_the_level(planted: Path) -> None:
+    with open_database(planted) as db:
+        points = points_of(found_in_database(db, HYPERBOLA, Settings(level=0.9)))
+    spec = find_figure("steps")
+    figure = draw(points, spec)
+    assert any("with 90 % intervals" in part for part in caption_of(points, spec, figure))
+
+
+def test_the_command_writes_a_picture_and_its_points(
+    call: Call, planted: Path, tmp_path: Path
+) -> None:
+    picture = tmp_path / "new" / "two.svg"
+    words = ("scaling", HYPERBOLA, HOSTILE, "--db", str(planted), "--format", "csv")
+    outcome = call(*words, "--out", str(picture))
+    assert outcome.code == 0, outcome.errors
+    assert outcome.errors.splitlines() == [str(picture), str(picture.with_suffix(".csv"))]
+    assert outcome.output == call(*words).output
+    assert picture.read_text().startswith("<?xml")
+    with picture.with_suffix(".csv").open() as file:
+        points = list(csv.DictReader(file))
+    answer = next(csv.DictReader(outcome.output.splitlines()))
+    assert points[0]["tradeoff"] == answer["critical_batch_size"]
+    assert (points[0]["tradeoff_low"], points[0]["tradeoff_high"]) == (
+        answer["low"],
+        answer["high"],
+    )
+    assert [int(point["x"]) for point in points if point["workload"] == HYPERBOLA] == SIZES
+    assert float(points[0]["fitted"]) == pytest.approx(13_000, rel=0.05)
+
+
+@pytest.mark.parametrize("name", ["steps", "steps.gif", ".png", "figure.csv"])
+def test_a_file_that_is_no_picture_is_refused(call: Call, tmp_path: Path, name: str) -> None:
+    said = call("scaling", DIGITS, "--out", str(tmp_path / name)).sentence(2)
+    assert "names no picture; let it end with one of .png, .pdf, .svg" in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_table_of_steps_has_no_points_to_draw(call: Call, tmp_path: Path) -> None:
+    table = tmp_path / "steps.csv"
+    table.write_text("batch_size,steps\n1,2\n")
+    said = call("scaling", "--csv", str(table), "--out", str(tmp_path / "a.png")).sentence(2)
+    assert "--out draws the trials of a database; leave out --csv" in said
+
+
+def test_a_folder_that_cannot_be_written_to_is_one_sentence(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    outcome = call("scaling", DIGITS, "--out", str(tmp_path / "file" / "a.png"))
+    assert outcome.code == 1
+    assert "cannot write to" in outcome.errors
+    assert outcome.errors.count("\n") == 1
