@@ -20,6 +20,7 @@ docs: $(VENV)/installed ## write anew what of docs/ follows from schema/, querie
 	$(BIN)/python docs/figures.py docs/figures.md --db $(RELEASE)
 	$(BIN)/python docs/tables.py docs/measured.md --db $(RELEASE)
 	$(BIN)/python docs/pictures.py docs/measured.md --db $(RELEASE)
+	$(BIN)/python docs/pictures.py docs/scaling.md --db $(RELEASE)
 	$(BIN)/python docs/schema_reference.py docs/schema.md
 	$(BIN)/python docs/cookbook.py docs/cookbook.md --db $(RELEASE)
 

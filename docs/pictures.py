@@ -1,8 +1,8 @@
-"""Draws the pictures of a document anew: each is what the `dbtool plot` command above it draws.
+"""Draws the pictures of a document anew: each is what the command above it draws.
 
-Run `python docs/pictures.py DOCUMENT --db DATABASE`; `make docs` does it for docs/measured.md. A
-picture stands below a block of code that draws one figure and nothing else, as SVG, in a folder
-beside the document:
+Run `python docs/pictures.py DOCUMENT --db DATABASE`; `make docs` does it for docs/measured.md and
+docs/scaling.md. A picture stands below a block of code that draws one figure and nothing else, with
+`dbtool plot` or `dbtool scaling --out`, as SVG or WebP, in a folder beside the document:
 
     ```
     dbtool plot optimizers --workload 'mnist/simple_cnn_base/*' --goal 0.03
@@ -21,26 +21,35 @@ import tempfile
 from pathlib import Path
 
 from commands import document_and_database, output_of
+from small_pictures import as_webp
 
-_PLOT_AND_PICTURE = re.compile(
-    r"```\ndbtool (?P<words>plot [^\n]+)\n```\n\n!\[[^\]]*\]\((?P<file>[^)]+\.svg)\)"
+_COMMAND_AND_PICTURE = re.compile(
+    r"```\ndbtool (?P<words>(?:plot|scaling) [^\n]+)\n```\n\n"
+    r"!\[[^\]]*\]\((?P<file>[^)]+\.(?:svg|webp))\)"
 )
 
 
 def main() -> None:
     """Draws the pictures of the document that is named."""
     document, database = document_and_database(__doc__.splitlines()[0])
-    for found in _PLOT_AND_PICTURE.finditer(document.read_text(encoding="utf-8")):
+    for found in _COMMAND_AND_PICTURE.finditer(document.read_text(encoding="utf-8")):
         picture = document.parent / found["file"]
         picture.parent.mkdir(exist_ok=True)
-        picture.write_bytes(drawn(shlex.split(found["words"]), database))
+        words = shlex.split(found["words"])
+        if picture.suffix == ".webp":
+            picture.write_bytes(as_webp(drawn(words, database, "png")))
+        else:
+            picture.write_bytes(drawn(words, database, "svg"))
 
 
-def drawn(words: list[str], database: Path) -> bytes:
-    """The SVG file of the one figure that `dbtool` draws; ends the program where it fails."""
+def drawn(words: list[str], database: Path, kind: str) -> bytes:
+    """The file of the one figure that `dbtool` draws; ends the program where it fails."""
     with tempfile.TemporaryDirectory() as folder:
-        output_of(words, database, "--format", "svg", "--out", folder)
-        (picture,) = Path(folder).glob("*.svg")
+        if words[0] == "plot":
+            output_of(words, database, "--format", kind, "--out", folder)
+        else:
+            output_of(words, database, "--out", f"{folder}/picture.{kind}")
+        (picture,) = Path(folder).glob(f"*.{kind}")
         return picture.read_bytes()
 
 

@@ -59,6 +59,15 @@ def test_a_picture_is_what_the_command_above_it_draws(database: Path, tmp_path: 
     assert document.read_text() == text
 
 
+def test_a_picture_of_a_scaling_is_drawn_by_its_command(database: Path, tmp_path: Path) -> None:
+    document = tmp_path / "document.md"
+    command = f"scaling {WORKLOAD} --goal 0.5 --out scaling.png"
+    document.write_text(f"```\ndbtool {command}\n```\n\n![Steps](pictures/some.webp)\n")
+    assert run_script("pictures.py", document, database)[0] == 0
+    assert (tmp_path / "pictures" / "some.webp").read_bytes()[8:12] == b"WEBP"
+    assert [file.name for file in (tmp_path / "pictures").iterdir()] == ["some.webp"]
+
+
 @pytest.mark.parametrize(
     ("script", "command", "rest"),
     [
