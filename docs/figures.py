@@ -15,7 +15,7 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from commands import document_and_database
-from small_pictures import as_webp
+from small_pictures import LARGE_PICTURE, as_webp
 
 from dbtool.figures.files import saved
 from dbtool.figures.gallery.page import alternative_text
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 _TEMPLATES = Path(__file__).parent / "templates"
 # A clone of the repository carries every version of every picture.
 MOST_BYTES = 2_000_000
-LARGE_PICTURE = 100_000
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ def draw(points: Points, spec: FigureSpec, width: float | None = None) -> Figure
     room = TEXT_ROOM * (page.width - 2 * EDGE)
     legend = Legend([*releases_of(panels), *shared], room)
     over: Stack = [
-        Text(balanced_lines(title, room, TITLE, "bold"), TITLE, INK, "bold"),
+        Text(_title_lines(title, room), TITLE, INK, "bold"),
         Text(lines_of(goal, room, LABEL), LABEL),
         EDGE if legend.entries else 0.0,
         legend,
@@ -110,6 +110,17 @@ def draw(points: Points, spec: FigureSpec, width: float | None = None) -> Figure
         draw_stack(figure, figure, over, EDGE, EDGE - above)
         draw_stack(figure, figure, under, EDGE, EDGE - height)
     return figure
+
+
+def _title_lines(title: str, room: float) -> list[str]:
+    """The heading: on one line, or what it is about on a line of its own, or as it falls."""
+    whole = balanced_lines(title, room, TITLE, "bold")
+    head, colon, subject = title.partition(": ")
+    if len(whole) < 2 or not colon:
+        return whole
+    parts = (f"{head}:", subject)
+    lines = [line for part in parts for line in balanced_lines(part, room, TITLE, "bold")]
+    return lines if len(lines) == len(whole) else whole
 
 
 @dataclass(frozen=True)

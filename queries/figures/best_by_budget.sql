@@ -43,7 +43,7 @@ reached AS (
 curves AS (
     SELECT
         2 * dense_rank() OVER (ORDER BY workload_order) - if(unit = 'steps', 1, 0) AS panel_order,
-        concat(if((SELECT count(*) FROM chosen) > 1, title, workload), ', budgets of ', unit) AS panel,
+        concat(if((SELECT count(*) FROM chosen) > 1, concat(title, ', '), ''), 'budgets of ', unit) AS panel,
         row_number() OVER (PARTITION BY workload, unit ORDER BY budget) AS series_order,
         CASE
             WHEN unit = 'epochs' THEN format('{:g} {}', budget::DOUBLE, if(budget = 1, 'epoch', 'epochs'))
@@ -92,5 +92,5 @@ SELECT * REPLACE (
     if(is_maximized(metric), -band_low, band_high) AS band_high
 )
 FROM banded('points', 'trial_rows', NULL, coalesce($bands::BOOLEAN, true))
-CROSS JOIN (SELECT choice FROM subject_of('chosen', $workloads::VARCHAR[]))
+CROSS JOIN (FROM subject_of('chosen', $workloads::VARCHAR[]))
 ORDER BY panel_order, series_order, release_order, x;

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # More lines than this cannot be told apart by colour.
 MOST_NAMED = 20
-SMALL_RING_SIZE = 4.0
+SMALL_RING_SIZE, LONE_SIZE = 4.0, 2.4
 MARGIN = 0.05
 SHORTEST = {"log2": 3.0, "log10": 1.7, "linear": 1e-6}
 # The trials of a whole study.
@@ -68,6 +68,9 @@ class CurveRenderer(Renderer):
             if not self.names_curves(panel):
                 name = "first" if any(curve.column("best")) else "others"
                 look = NAMELESS[name]
+            if len(line) == 1:
+                # No line joins a point to itself.
+                look = look | {"marker": "o", "markersize": LONE_SIZE}
             axes.plot(
                 [x for x, _ in line],
                 [y for _, y in line],

@@ -123,6 +123,27 @@ def test_panels_keep_slopes_of_one_at_45_degrees(panels: list[Axes]) -> None:
     assert octaves[0] == pytest.approx(octaves[1], rel=0.05)
 
 
+def test_the_metric_and_the_trials_are_those_of_the_answer(tmp_path: Path) -> None:
+    names = ("val_classification_error", "test_classification_error")
+    for batch_size, (val, test, later) in {8: (4, 6, 3), 16: (2, 5, 1)}.items():
+        rows = [
+            [{"step": 10 * step, names[0]: 0.9 * (step < val), names[1]: 0.9 * (step < last)}
+             for step in range(9)]
+            for last in (test, later)
+        ]  # fmt: skip
+        trials = [(n, "COMPLETE", {"learning_rate": 0.1}, each) for n, each in enumerate(rows)]
+        write_shard(tmp_path, workload=HYPERBOLA, batch_size=batch_size, goal=0.03, trials=trials)
+
+    def steps(trials: int | None, **asked: Any) -> list[int]:
+        settings = Settings(trials=trials)
+        return points_of(found_in_database(db, HYPERBOLA, settings, **asked)).rows["y"].to_list()
+
+    with open_database(tmp_path) as db:
+        assert steps(None) == [40, 20]
+        assert steps(None, metric=names[1], goal=0.5) == [30, 10]
+        assert steps(1, metric=names[1], goal=0.5) == [60, 50]
+
+
 def test_the_caption_tells_the_level(planted: Path) -> None:
     with open_database(planted) as db:
         points = points_of(found_in_database(db, HYPERBOLA, Settings(level=0.9)))

@@ -263,6 +263,13 @@ def test_curves_show_the_goal_and_what_is_read_off():
     assert {"goal", "where steps to result are read off"} <= words(axes)
 
 
+def test_a_curve_of_one_measurement_is_a_dot():
+    lone, *others = made_points.curve_rows()
+    (axes,) = drawn([lone, *(row for row in others if row["series"] != lone["series"])])
+    assert look(axes, f"line: {lone['series']}").get_marker() == "o"
+    assert look(axes, f"line: {others[-1]['series']}").get_marker() == "None"
+
+
 def test_of_a_whole_study_the_trial_that_was_first_stands_out():
     (axes,) = drawn(made_points.study_rows())
     assert marks(axes, "first: Trial 2") == [(1, 0.4), (16, 0.009)]

@@ -2,6 +2,7 @@
 
 import itertools
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +14,13 @@ from dbtool.figures.files import write_figure
 from dbtool.figures.render import draw
 from dbtool.figures.scales import Size, Span, equal_octaves, set_scales
 from dbtool.figures.specs import DATA_FORMATS, FORMATS, find_figure
-from tests.dbtool.figures.made_points import FIGURE_OF, ROWS_OF, points_of, steps_rows
+from tests.dbtool.figures.made_points import (
+    FIGURE_OF,
+    ROWS_OF,
+    best_rows,
+    points_of,
+    steps_rows,
+)
 
 KINDS = pytest.mark.parametrize("kind", ROWS_OF)
 
@@ -120,6 +127,17 @@ def test_panels_with_a_part_of_a_sequence_have_its_colours():
     rows += [row for curve in curves[:2] for row in steps_rows(**curve, panel_order=2)]
     whole, part = draw(points_of(rows), find_figure("1")).axes
     assert line_colours(part).items() < line_colours(whole).items()
+
+
+def test_a_heading_breaks_where_its_subject_begins():
+    rows = [row | {"subject": "simple_cnn_base on mnist with sgd"} for row in best_rows()]
+    points = points_of(rows)
+    spec = msgspec.structs.replace(find_figure("figure_11"), title="Best values, by the budget")
+    narrow, wide = (
+        {text.get_text() for text in draw(points, spec, width).texts} for width in (4.0, 9.0)
+    )
+    assert "Best values, by the budget:\nSimple CNN on MNIST with SGD" in narrow
+    assert "Best values, by the budget: Simple CNN on MNIST with SGD" in wide
 
 
 def test_a_title_without_spaces_stays_over_its_panel():
