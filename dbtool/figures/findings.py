@@ -26,8 +26,8 @@ NOTE = (
     "The thin curve is fitted to the median of the best of equally many trials, whose steps lie "
     "between the last evaluation that missed the goal and the first that did not (upright lines). "
     "Along the bottom, with {:g} % intervals: up to where scaling is perfect, the critical batch "
-    "sizes, and up to where larger ones are of use, as far as the measurements tell. An arrow is "
-    "an open end."
+    "sizes, and up to where larger ones are of use, as far as the measurements tell. An arrow "
+    "leads on beyond the axes."
 )
 
 
@@ -93,7 +93,9 @@ def draw_findings(axes: Axes, findings: Findings) -> None:
     if findings.sizes:
         _draw_ground(axes, findings.height)
     for row, size in enumerate(reversed(findings.sizes)):
-        _draw_row(axes, size, LOWEST + ROW * row)
+        up = LOWEST + ROW * row
+        _draw_row(axes, size, up)
+        _name_row(axes, size.name, up, at_right=_leave_right(axes, findings.sizes))
 
 
 def _draw_ground(axes: Axes, height: float) -> None:
@@ -130,12 +132,24 @@ def _draw_row(axes: Axes, size: FoundSize, up: float) -> None:
             axes.axvline(size.value, zorder=2.5, label=name, **marks.KEY[name].look)
         else:
             axes.plot([size.value], [0], label=name, **row | marks.KEY[name].look | {"zorder": 9})
+
+
+def _leave_right(axes: Axes, sizes: Sequence[FoundSize]) -> bool:
+    """Whether marks and ends of bars leave more room at the right of the axes than at the left."""
+    left, right = map(math.log, axes.get_xlim())
+    shown = (end for size in sizes for end in (size.low, size.value, size.high))
+    at = [math.log(end) for end in shown if end and left <= math.log(end) <= right]
+    return bool(at) and min(at) - left < right - max(at)
+
+
+def _name_row(axes: Axes, name: str, up: float, *, at_right: bool) -> None:
     axes.annotate(
-        size.name,
-        (0, 0),
-        xytext=(3, 72 * up),
+        name,
+        (float(at_right), 0),
+        xytext=(-3 if at_right else 3, 72 * up),
         xycoords="axes fraction",
         textcoords="offset points",
+        ha="right" if at_right else "left",
         va="center_baseline",
         size=TINY,
         color=INK,

@@ -108,6 +108,7 @@ KEY: Mapping[str, Mark] = {
     "searched range": _line("searched range", "band", color=BAND, **_BAND),
     "first": _line(_FIRST, "strong line", color=ACCENT, linewidth=CURVE_WIDTH),
     "others": _line("the other trials of the study", "faint line", color=FAINT_LINE, linewidth=0.8),
+    "study": _line("the trials of the study", "faint line", color=FAINT_LINE, linewidth=0.8),
     "goal": _line("goal", "dashed line", linestyle=DASHED),
     "read off": _dot(
         "where steps to result are read off", "ring", "o", RING_SIZE, markerfacecolor="white"

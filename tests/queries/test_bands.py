@@ -170,6 +170,10 @@ def test_a_curve_that_scales_throughout_is_fitted_throughout(tmp_path: Path) -> 
     assert line_of(tmp_path, steps) == pytest.approx({size: examples / size for size in steps})
 
 
+def test_one_point_is_too_few_to_fit(tmp_path: Path) -> None:
+    assert line_of(tmp_path, {8: 20}) == {8: None}
+
+
 def test_perfect_scaling_may_hang_on_the_first_point(tmp_path: Path) -> None:
     line = line_of(tmp_path, {1: 90, 2: 40, 4: 20, 8: 20}, through="first")
     assert line == pytest.approx({1: 900, 2: 450, 4: 225, 8: 112.5})

@@ -26,9 +26,16 @@ SMALL_RING_SIZE, LONE_SIZE = 4.0, 2.4
 MARGIN = 0.05
 SHORTEST = {"log2": 3.0, "log10": 1.7, "linear": 1e-6}
 # The trials of a whole study.
+FAINT: dict[str, Any] = {
+    "color": marks.FAINT_LINE,
+    "linewidth": 0.5,
+    "linestyle": "-",
+    "zorder": 2.2,
+}
 NAMELESS: Mapping[str, dict[str, Any]] = {
     "first": {"color": ACCENT, "zorder": 4},
-    "others": {"color": marks.FAINT_LINE, "linewidth": 0.5, "linestyle": "-", "zorder": 2.2},
+    "others": FAINT,
+    "study": FAINT,
 }
 
 
@@ -62,11 +69,12 @@ class CurveRenderer(Renderer):
         set_scales(axes, panel.scales, x, y, size)
         for goal in goals:
             axes.axhline(goal, zorder=2, label="goal", **marks.KEY["goal"].look)
+        rest = "others" if any(any(curve.column("best")) for curve in panel.curves) else "study"
         for index, (curve, line) in enumerate(lines):
             look = {"color": curve.colour, "zorder": 3 + index / 100}
             name = "line"
             if not self.names_curves(panel):
-                name = "first" if any(curve.column("best")) else "others"
+                name = "first" if any(curve.column("best")) else rest
                 look = NAMELESS[name]
             if len(line) == 1:
                 # No line joins a point to itself.

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from dbtool.analysis.scaling import Settings
 from dbtool.analysis.tables import Found, found_in_database
 from dbtool.cli.scaling_figure import points_of
 from dbtool.figures.caption import caption_of
+from dbtool.figures.findings import Findings, FoundSize, draw_findings
 from dbtool.figures.render import draw
 from dbtool.figures.specs import find_figure
 from dbtool.store.database import open_database
@@ -106,6 +108,18 @@ def test_an_open_end_is_an_arrow_at_the_edge(found: Found, panels: list[Axes]) -
     assert [scaling.tradeoff.low, right] in bars
     arrows = [xs_of(line) for line in axes.lines if line.get_marker() == ">"]
     assert arrows == [[right]] * len(bars)
+
+
+def test_rows_are_named_where_there_is_more_room() -> None:
+    def side(value: float) -> str:
+        (axes,) = Figure().subplots(1, 1, squeeze=False)[0]
+        axes.set(xscale="log", xlim=(1, 1024))
+        size = FoundSize("tradeoff", is_knee=False, value=value, low=value / 2, high=2 * value)
+        draw_findings(axes, Findings([], [], [size]))
+        [name] = axes.texts
+        return str(name.get_horizontalalignment())
+
+    assert (side(8), side(128)) == ("right", "left")
 
 
 def test_nothing_is_drawn_where_nothing_is_told(panels: list[Axes]) -> None:

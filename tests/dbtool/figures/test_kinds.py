@@ -277,6 +277,13 @@ def test_of_a_whole_study_the_trial_that_was_first_stands_out():
     assert "Trial 1" not in words(axes)
 
 
+def test_of_a_study_that_missed_the_goal_no_trial_stands_out():
+    (axes,) = drawn([row | {"best": False} for row in made_points.study_rows()])
+    assert marks(axes, "study: Trial 2") == [(1, 0.4), (16, 0.009)]
+    assert "the trials of the study" in words(axes)
+    assert "the other trials of the study" not in words(axes)
+
+
 def test_curves_of_no_trial_are_named():
     rows = [
         row | {"workload": None, "release": None, "best": False} for row in made_points.study_rows()
