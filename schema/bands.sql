@@ -3,8 +3,9 @@
 -- The points of steps_points with another line of perfect scaling, unless line_through is 'first': not through one point but,
 -- by least squares of logarithms, through those up to where diminishing returns begin. That is the batch size of the curve
 -- up to which its examples (steps times batch size) come nearest to a constant, and after which to a rise at one rate; there
--- is none, and all points count, where they come nearest to a constant throughout; one point has no line. perfect_low and perfect_high bound the
--- line's height with a chance of 95 %: those of the mean of the points' logarithms by Student's t, NULL for fewer than three.
+-- is none, and all points count, where they come nearest to a constant throughout; one point has no line. perfect_low and
+-- perfect_high bound the line's height with a chance of 95 %: those of the mean of the points' logarithms by Student's t, NULL
+-- for fewer than three.
 CREATE MACRO fitted_scaling(points, line_through) AS TABLE
 WITH reached AS (
     SELECT panel_order, series_order, release_order, x, log2(x) AS octave, log2(steps * x) AS examples

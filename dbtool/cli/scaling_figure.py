@@ -62,8 +62,9 @@ def write_scaling(found: Found, file: Path) -> None:
         DbtoolError: the file cannot be written.
     """
     spec = msgspec.structs.replace(STEPS, name=file.stem, query=STEPS.name, title=TITLE)
+    points = points_of(found)
     with writing(file.parent):
-        for path in write_figure(points_of(found), spec, file.parent, [file.suffix[1:], "csv"]):
+        for path in write_figure(points, spec, file.parent, [file.suffix[1:], "csv"]):
             tell(str(path))
 
 
