@@ -76,7 +76,8 @@ WITH counted AS (
         row_number() OVER (study ORDER BY steps NULLS LAST, trial_id) AS place,
         count(*) OVER study AS n
     FROM query_table(trial_rows)
-    WHERE wanted AND ordinal <= coalesce(asked_trials, ordinal)
+    -- Those that diverged have no ordinal; they count as trials that never reached the goal.
+    WHERE wanted AND trial_id IS NOT NULL AND coalesce(ordinal <= asked_trials, true)
     WINDOW study AS (PARTITION BY panel_order, series_order, release_order, batch_size)
 ),
 sizes AS (

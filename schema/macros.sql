@@ -257,7 +257,7 @@ LEFT JOIN counts USING (release, workload, batch_size, first_trials)
 LEFT JOIN (SELECT release, workload, batch_size, trial_id, learning_rate, momentum, metaparameters FROM trials) AS trial
     USING (release, workload, batch_size, trial_id);
 
--- As study_best, but of each trial that counts: a row for each row of what is asked and each of its study's trials. steps is
+-- As study_best, but of each trial that counts or is INFEASIBLE: a row for each row of what is asked and each such trial. steps is
 -- a number that is lower the better the trial's best value within the budget is, NULL where it has none; it is called so to
 -- take the place of the steps of trial_steps. Values of step 0, which are of untrained networks, do not count.
 CREATE MACRO trial_best(asked) AS TABLE
@@ -298,7 +298,8 @@ LEFT JOIN budgets
     ON (budgets.study, budgets.trial_id) = (questions.study, trials.trial_id)
     AND budgets.most_steps IS NOT DISTINCT FROM questions.most_steps
     AND budgets.most_examples IS NOT DISTINCT FROM questions.most_examples
-WHERE ordinal <= coalesce(asked_trials, ordinal);
+    AND ordinal IS NOT NULL
+WHERE ordinal <= coalesce(asked_trials, ordinal) OR status = 'INFEASIBLE';
 
 -- The finite values of a metric along trials, of each trial at most most_points: every k-th measurement, from the first on,
 -- k being the smallest number that is enough; and the last one, and the one at the step kept. chosen has release, workload,

@@ -103,6 +103,17 @@ def test_a_trial_that_never_reached_the_goal_bounds_nothing(tmp_path: Path) -> N
     assert any(part.startswith(note) for part in caption_of(points, spec, draw(points, spec)))
 
 
+def test_trials_that_diverged_count_among_those_of_a_search(tmp_path: Path) -> None:
+    trials = [trial_of(number, number + 1, 0.1) for number in range(8)]
+    trials += [(number, "INFEASIBLE", {"learning_rate": 9.0}, []) for number in range(8, 20)]
+    write_shard(tmp_path, workload=SGD, batch_size=8, goal=0.03, trials=trials)
+    with open_database(tmp_path) as db:
+        [point] = figure_points(db, "steps")
+    _, high = ranks_around_median(20, 20, 0.95)
+    assert high is not None
+    assert (point["best_of"], point["band_high"]) == (20, 10 * high)
+
+
 def test_bands_of_budgets_are_of_the_best_values_of_trained_networks(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     values = rng.uniform(0.1, 0.8, (24, 20)).round(3)
