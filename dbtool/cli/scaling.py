@@ -161,13 +161,13 @@ def command(
 
 def _in_short(answers: "Iterable[Answer]") -> "pa.Table":
     """A row a workload."""
-    import pyarrow as pa
+    import polars as pl
 
     from dbtool.analysis.words import in_short
 
     made = [{"workload": answer.workload, **in_short(answer.scaling)} for answer in answers]
     names = (*_FITTING, "perfect_to", "useful_to")
-    return pa.Table.from_pylist(made, schema=pa.schema([(name, pa.string()) for name in names]))
+    return pl.DataFrame(made, schema=dict.fromkeys(names, pl.String)).to_arrow()
 
 
 def _print_words(found: "Found") -> None:

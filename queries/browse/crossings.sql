@@ -7,11 +7,10 @@ WITH asked AS (
 crossed AS MATERIALIZED (
     FROM trial_steps('asked')
 ),
-missed AS (
-    SELECT release, workload, batch_size, trial_id, max(step) AS after
+evaluated AS (
+    SELECT release, workload, batch_size, trial_id, list(step) AS evaluations
     FROM evaluations_of('asked')
-    JOIN (SELECT release, workload, batch_size, trial_id, steps FROM crossed) USING (release, workload, batch_size, trial_id)
-    WHERE value IS NOT NULL AND (steps IS NULL OR step < steps)
+    WHERE value IS NOT NULL
     GROUP BY ALL
 )
 SELECT
@@ -22,12 +21,12 @@ SELECT
     goal,
     trial_id,
     status,
-    coalesce(after, 0) AS after,
+    coalesce(list_max(if(steps IS NULL, evaluations, list_filter(evaluations, lambda step: step < steps))), 0) AS after,
     steps,
     learning_rate,
     momentum,
     search_space,
     search
 FROM crossed
-LEFT JOIN missed USING (release, workload, batch_size, trial_id)
+LEFT JOIN evaluated USING (release, workload, batch_size, trial_id)
 ORDER BY list_position($workloads, workload), release, batch_size, trial_id;
