@@ -9,6 +9,7 @@ from dbtool.cli.database import print_answer
 from dbtool.cli.options import (
     AnyWorkloads,
     BatchSizes,
+    Columns,
     Database,
     Format,
     Goal,
@@ -17,20 +18,52 @@ from dbtool.cli.options import (
     OutputFormat,
     Release,
     Trials,
+    Wide,
     Workloads,
 )
+from dbtool.cli.view import View
 from dbtool.store import questions
 from dbtool.store.questions import FIRST_TRIALS, listed
 
+_FIRST = {
+    "releases": ("release", "workloads", "studies", "trials", "measurements", "licence"),
+    "workloads": ("release", "workload", "goal", "studies", "trials", "measurements", "metric"),
+    "catalog": ("workload", "goal", "complete", "infeasible", "releases", "metric"),
+    "settings": (),
+    "studies": (
+        *("release", "workload", "batch_size", "train_steps", "complete", "infeasible"),
+        *("measurements", "incomplete", "stopped"),
+    ),
+    "trials": (
+        *("release", "workload", "batch_size", "trial_id", "status", "steps", "learning_rate"),
+        "momentum",
+    ),
+    "steps": (
+        *("release", "workload", "batch_size", "steps", "goal", "trials", "learning_rate"),
+        *("momentum", "trial_id", "metric"),
+    ),
+}
+
+
+def _view(command: str, columns: str | None, *, wide: bool) -> View:
+    chosen = None if columns is None else [name.strip() for name in columns.split(",")]
+    return View(_FIRST[command], chosen, wide)
+
 
 def releases(
-    db: Database = None, output_format: OutputFormat = Format.TABLE, limit: Limit = None
+    *,
+    columns: Columns = None,
+    wide: Wide = False,
+    db: Database = None,
+    output_format: OutputFormat = Format.TABLE,
+    limit: Limit = None,
 ) -> None:
     """List the releases with their sizes.
 
     Example: dbtool releases --format markdown
     """
-    print_answer(lambda _: listed("releases"), db, None, output_format, limit)
+    view = _view("releases", columns, wide=wide)
+    print_answer(lambda _: listed("releases"), db, None, output_format, limit, view)
 
 
 def workloads(
@@ -52,6 +85,8 @@ def workloads(
             autocompletion=trainable_workloads,
         ),
     ] = None,
+    columns: Columns = None,
+    wide: Wide = False,
     db: Database = None,
     release: Release = None,
     output_format: OutputFormat = Format.TABLE,
@@ -61,21 +96,28 @@ def workloads(
 
     Example: dbtool workloads --format csv > workloads.csv
     """
+    listing = "settings" if show is not None else "catalog" if catalog else "workloads"
+    view = _view(listing, columns, wide=wide)
     if show is not None:
         from dbtool.cli.workloads import print_settings
 
-        print_settings(show, output_format, limit)
+        print_settings(show, output_format, limit, view)
         return
     if catalog:
         from dbtool.cli.workloads import print_catalog
 
-        print_catalog(db, release, output_format, limit)
+        print_catalog(db, release, output_format, limit, view)
         return
-    print_answer(lambda _: listed("workloads", release=release), db, release, output_format, limit)
+    print_answer(
+        lambda _: listed("workloads", release=release), db, release, output_format, limit, view
+    )
 
 
 def studies(
     workload: AnyWorkloads = None,
+    *,
+    columns: Columns = None,
+    wide: Wide = False,
     db: Database = None,
     release: Release = None,
     output_format: OutputFormat = Format.TABLE,
@@ -91,6 +133,7 @@ def studies(
         release,
         output_format,
         limit,
+        _view("studies", columns, wide=wide),
     )
 
 
@@ -98,6 +141,8 @@ def trials(
     workload: Workloads,
     *,
     batch_size: BatchSizes = None,
+    columns: Columns = None,
+    wide: Wide = False,
     db: Database = None,
     release: Release = None,
     output_format: OutputFormat = Format.TABLE,
@@ -113,6 +158,7 @@ def trials(
         release,
         output_format,
         limit,
+        _view("trials", columns, wide=wide),
     )
 
 
@@ -123,6 +169,8 @@ def steps(
     metric: Metric = None,
     trials: Trials = FIRST_TRIALS,
     batch_size: BatchSizes = None,
+    columns: Columns = None,
+    wide: Wide = False,
     db: Database = None,
     release: Release = None,
     output_format: OutputFormat = Format.TABLE,
@@ -150,4 +198,5 @@ def steps(
         release,
         output_format,
         limit,
+        _view("steps", columns, wide=wide),
     )

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from dbtool.cli.options import Format
+    from dbtool.cli.view import View
     from dbtool.store.database import Database
     from dbtool.store.questions import Question
 
@@ -56,11 +57,13 @@ def print_answer(
     release: str | None,
     output_format: Format,
     limit: int | None,
+    view: View,
 ) -> None:
     """Opens the chosen releases, and prints the rows of a question to them.
 
     Raises:
-        UsageError: they are not there, lack a name, or the format is a binary one on a terminal.
+        UsageError: they are not there, or lack a name or column, or the format is a binary one and
+            standard output a terminal.
         DbtoolError: a shard is damaged, or the format cannot hold a column.
     """
     from dbtool.cli.output import print_rows
@@ -68,4 +71,4 @@ def print_answer(
     with reading(source, release) as db:
         asked = question(db)
         with db.cursor(measurements=asked.measurements) as cursor:
-            print_rows(cursor, asked, output_format, limit)
+            print_rows(cursor, asked, output_format, limit, view=view)

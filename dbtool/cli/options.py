@@ -57,6 +57,19 @@ Limit = Annotated[
     typer.Option(min=0, metavar="N", help="Print at most N rows."),
 ]
 
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME,NAME,…",
+        help="Print these columns in this order; a table leaves out some unless they are named.",
+    ),
+]
+
+Wide = Annotated[
+    bool,
+    typer.Option("--wide", help="Print a table with all columns, however wide the terminal is."),
+]
+
 Workloads = Annotated[
     list[str],
     typer.Argument(

@@ -16,13 +16,14 @@ from dbtool.sources.archive.table import catalog
 from dbtool.store.questions import listed
 
 if TYPE_CHECKING:
+    from dbtool.cli.view import View
     from dbtool.sources.archive.table import CatalogWorkload
 
 _NESTED = (Format.JSON, Format.JSONL)
 
 
 def print_catalog(
-    db: str | None, release: str | None, output_format: Format, limit: int | None
+    db: str | None, release: str | None, output_format: Format, limit: int | None, view: View
 ) -> None:
     """Prints a row a published workload, with the releases that hold it.
 
@@ -32,6 +33,7 @@ def print_catalog(
         release: only the workloads that this release holds; None: all.
         output_format: how rows are printed.
         limit: at most so many rows; None: all.
+        view: which columns are printed.
 
     Raises:
         UsageError: the database or release named is not there, or the format is a binary one and
@@ -51,7 +53,7 @@ def print_catalog(
         for workload in sorted(catalog(), key=lambda each: each.workload)
     ]
     chosen = [row for row in rows if release is None or release in row["releases"]]
-    print_table(pa.Table.from_pylist(chosen), output_format, limit)
+    print_table(pa.Table.from_pylist(chosen), output_format, limit, view=view)
 
 
 def _catalog_row(workload: CatalogWorkload, releases: list[str] | None) -> dict[str, Any]:
@@ -74,13 +76,14 @@ def _catalog_row(workload: CatalogWorkload, releases: list[str] | None) -> dict[
     }
 
 
-def print_settings(name: str, output_format: Format, limit: int | None) -> None:
+def print_settings(name: str, output_format: Format, limit: int | None, view: View) -> None:
     """Prints a row a setting of a workload that can be trained, and how sure its value is.
 
     Args:
         name: of the workload.
         output_format: how rows are printed; in json and jsonl values keep their types.
         limit: at most so many rows; None: all.
+        view: which columns are printed.
 
     Raises:
         UsageError: there is no such workload, or the format is a binary one and standard output a
@@ -101,4 +104,4 @@ def print_settings(name: str, output_format: Format, limit: int | None) -> None:
         for each in settings(WORKLOADS[name])
     ]
     columns = "* REPLACE (value::JSON AS value)" if is_nested else "*"
-    print_table(pa.Table.from_pylist(rows), output_format, limit, columns)
+    print_table(pa.Table.from_pylist(rows), output_format, limit, columns, view)

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from dbtool.cli.options import BINARY, Format
 from dbtool.cli.output.columns import quoted
+from dbtool.cli.view import View
 from dbtool.core.errors import UsageError
 from dbtool.store.questions import Question
 from dbtool.store.statements import streamed
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from duckdb.sqltypes import DuckDBPyType
 
+ALL = View()
 # A quarter of a row group of DuckDB's; text takes a lot of memory a row.
 _ROWS_OF_A_BATCH = 30_720
 
@@ -39,6 +41,14 @@ class Rows:
     schema: pa.Schema
     types: Sequence[DuckDBPyType]
     batches: Iterator[pa.RecordBatch]
+
+    def of(self, positions: Sequence[int]) -> Rows:
+        """The rows with some of the columns alone."""
+        return Rows(
+            pa.schema([self.schema.field(position) for position in positions]),
+            [self.types[position] for position in positions],
+            (batch.select(list(positions)) for batch in self.batches),
+        )
 
     def converted(
         self, select: Callable[[Sequence[tuple[str, DuckDBPyType]]], str]
@@ -77,6 +87,7 @@ def print_rows(
     output_format: Format,
     limit: int | None = None,
     on_rows: Callable[[], None] = lambda: None,
+    view: View = ALL,
 ) -> None:
     """Runs a query and prints its rows, a batch at a time.
 
@@ -86,18 +97,20 @@ def print_rows(
         output_format: how its rows are printed.
         limit: print at most so many rows; None: all.
         on_rows: called before the first row is printed.
+        view: which columns are printed.
 
     Raises:
-        UsageError: a binary format on a terminal.
+        UsageError: a binary format on a terminal, or a column that was asked for is not there.
         DbtoolError: the format cannot hold a column.
         duckdb.Error: the query fails, maybe after some rows.
     """
     require_printable(output_format)
-    with _running(cursor, question, limit, on_rows) as rows:
+    with _running(cursor, question, limit, on_rows) as running:
+        rows = running.of(view.positions(running.schema.names))
         if output_format in (Format.TABLE, Format.MARKDOWN):
             from dbtool.cli.output import text
 
-            text.print_rows(rows, output_format)
+            text.print_rows(rows, output_format, view)
         else:
             # Polars takes a while to import.
             from dbtool.cli.output import records
@@ -106,7 +119,11 @@ def print_rows(
 
 
 def print_table(
-    rows: pa.Table, output_format: Format, limit: int | None = None, columns: str = "*"
+    rows: pa.Table,
+    output_format: Format,
+    limit: int | None = None,
+    columns: str = "*",
+    view: View = ALL,
 ) -> None:
     """Prints rows that are there already; see `print_rows`.
 
@@ -115,10 +132,12 @@ def print_table(
         output_format: how they are printed.
         limit: print at most so many; None: all.
         columns: SQL of what to print of each.
+        view: which of these columns are printed.
     """
     with duckdb.connect() as connection:
         connection.register("rows", rows)
-        print_rows(connection, Question(f"SELECT {columns} FROM rows", {}), output_format, limit)  # noqa: S608 (ours)
+        question = Question(f"SELECT {columns} FROM rows", {})  # noqa: S608 (ours)
+        print_rows(connection, question, output_format, limit, view=view)
 
 
 @contextlib.contextmanager

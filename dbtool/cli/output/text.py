@@ -6,36 +6,39 @@ import itertools
 import json
 import shutil
 import sys
+import textwrap
 from typing import TYPE_CHECKING, Any
 
+from dbtool.cli.messages import few_of, tell
 from dbtool.cli.options import Format
 from dbtool.cli.output.columns import NESTED, for_csv
+from dbtool.cli.view import GAP, fitting, said_once
 from dbtool.core.errors import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from dbtool.cli.output import Rows
+    from dbtool.cli.view import View
 
 # The widths come from this many rows; the rows after them keep the widths, so memory stays small.
 ROWS_MEASURED = 1000
-NARROWEST = 8
-GAP = "  "
 NULL = "—"
+WIDTH = 80
 NUMBERS = frozenset(
     {"tinyint", "smallint", "integer", "bigint", "hugeint", "float", "double", "decimal"}
     | {"utinyint", "usmallint", "uinteger", "ubigint", "uhugeint", "bignum"}
 )
 
 
-def print_rows(rows: Rows, output_format: Format) -> None:
+def print_rows(rows: Rows, output_format: Format, view: View) -> None:
     """Prints rows as a table or as Markdown; see `dbtool.cli.output.print_rows`."""
     names = [" ".join(printable(name).split()) for name in rows.schema.names]
     right = [kind.id in NUMBERS for kind in rows.types]
     if output_format is Format.MARKDOWN:
         _print_markdown(names, right, _cells(rows, null=""))
     else:
-        _print_table(names, right, _cells(rows, null=NULL))
+        _print_table(names, right, _cells(rows, null=NULL), view)
 
 
 def _cells(rows: Rows, null: str) -> Iterator[list[str]]:
@@ -51,30 +54,43 @@ def _cells(rows: Rows, null: str) -> Iterator[list[str]]:
             ]
 
 
-def _print_table(names: list[str], right: list[bool], rows: Iterator[list[str]]) -> None:
+def _print_table(
+    names: list[str], right: list[bool], rows: Iterator[list[str]], view: View
+) -> None:
     measured = list(itertools.islice(rows, ROWS_MEASURED))
     widths = [max(map(len, column)) for column in zip(names, *measured, strict=True)]
-    cut = sys.stdout.isatty()
-    if cut:
-        widths = _fit(widths, shutil.get_terminal_size().columns)
+    shown = view.of_table(names)
+    if view.is_short and 0 < len(measured) < ROWS_MEASURED:
+        said = said_once(names, measured)
+        _print_once({names[position]: measured[0][position] for position in said})
+        empty = {position for position in shown if {row[position] for row in measured} == {NULL}}
+        shown = [position for position in shown if position not in {*said, *empty}] or shown
+    left_out = []
+    if sys.stdout.isatty() and not view.wide:
+        wanted, shown = shown, fitting(shown, widths, shutil.get_terminal_size().columns)
+        left_out = [names[position] for position in wanted if position not in shown]
     for cells in itertools.chain([names, ["-" * width for width in widths]], measured, rows):
-        _print_cells(cells, widths, right, cut=cut)
+        _print_cells(cells, widths, right, shown)
+    if left_out:
+        tell(f"left out for want of room: {few_of(left_out, 5)}; see them with --wide")
 
 
-def _fit(widths: list[int], room: int) -> list[int]:
-    """Narrows the widest columns until the table fits the room, or all are at their narrowest."""
-    fitted = list(widths)
-    spare = room - len(GAP) * (len(widths) - 1)
-    while sum(fitted) > spare and max(fitted) > NARROWEST:
-        fitted[fitted.index(max(fitted))] -= 1
-    return fitted
+def _print_once(values: Mapping[str, str]) -> None:
+    """What all rows of a table share, above it."""
+    if values:
+        shared = (f"goal {value}" if name == "goal" else value for name, value in values.items())
+        sys.stdout.write(f"{textwrap.fill(' · '.join(shared), WIDTH)}\n\n")
 
 
-def _print_cells(cells: Sequence[str], widths: list[int], right: list[bool], *, cut: bool) -> None:
-    aligned = []
-    for cell, width, to_right in zip(cells, widths, right, strict=True):
-        text = cell[: width - 1] + "…" if cut and len(cell) > width else cell
-        aligned.append(text.rjust(width) if to_right else text.ljust(width))
+def _print_cells(
+    cells: Sequence[str], widths: list[int], right: list[bool], shown: Sequence[int]
+) -> None:
+    aligned = (
+        cells[position].rjust(widths[position])
+        if right[position]
+        else cells[position].ljust(widths[position])
+        for position in shown
+    )
     sys.stdout.write(GAP.join(aligned).rstrip() + "\n")
 
 

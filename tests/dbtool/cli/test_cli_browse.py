@@ -119,3 +119,25 @@ def test_steps_of_two_releases_have_each_its_own_goal(tmp_path: Path, call: Call
         ("second", 8, 0.3, 20),
     ]
     assert _rows(call, "steps", DIGITS, "--release", "first", *database) == rows[:2]
+
+
+def test_columns_that_were_asked_for(call: Call) -> None:
+    words = ("steps", DIGITS, "--columns", "steps, batch_size")
+    table = call(*words).output.splitlines()
+    assert [line.split() for line in table[:3:2]] == [["steps", "batch_size"], ["30", "8"]]
+    assert call(*words, "--format", "csv").output.splitlines()[0] == "steps,batch_size"
+    said = call("steps", DIGITS, "--columns", "step").sentence(2)
+    assert said.startswith("dbtool: no column 'step'; closest: steps")
+
+
+def test_a_table_says_once_what_all_rows_share(call: Call) -> None:
+    shared, _, names, *_ = call("steps", DIGITS).output.splitlines()
+    assert shared == f"made-up · {DIGITS} · val_classification_error · goal 0.1"
+    # No trial has a momentum.
+    assert names.split() == ["batch_size", "steps", "trials", "learning_rate", "trial_id"]
+    wide = call("steps", DIGITS, "--wide").output.splitlines()
+    assert {"release", "workload", "momentum", "value"} < set(wide[0].split())
+    # Two workloads are told apart in each row.
+    several = call("studies").output.splitlines()
+    assert several[0] == "made-up"
+    assert several[2].split()[:2] == ["workload", "batch_size"]

@@ -36,16 +36,26 @@ def _on_terminal(database: Path, *words: str, interrupt_at: str | None = None) -
     )
 
 
-def test_table_fits_the_terminal(database: Path) -> None:
+def test_table_fits_the_terminal_without_cutting(database: Path) -> None:
     code, text = _on_terminal(database, "trials", "digits/*", "--limit", "2")
-    lines = text.splitlines()
     assert code == 0
-    assert len(lines) == 4
-    assert any("…" in line for line in lines)
-    wide_code, wide = _on_terminal(database, "sql", "SELECT repeat('x', 500) AS x, 1 AS n")
-    assert wide_code == 0
-    assert max(map(len, wide.splitlines())) == 60
-    assert "\x1b" not in text + wide
+    context, empty, names, *_ = text.splitlines()
+    # The column that has the same name in all rows is said once.
+    assert (context, empty) == ("made-up · digits/simple_cnn_base/sgd", "")
+    assert names.split() == ["batch_size", "trial_id", "status", "steps", "learning_rate"]
+    assert max(map(len, text.splitlines()[:-1])) <= 60
+    assert "…" not in text
+    assert "\x1b" not in text
+
+
+def test_columns_without_room_are_left_out_and_named(database: Path) -> None:
+    query = "SELECT 1 AS n, repeat('x', 40) AS x, repeat('y', 40) AS y, 2 AS m"
+    code, text = _on_terminal(database, "sql", query)
+    assert code == 0
+    names, _, row, left_out = text.splitlines()
+    assert names.split() == ["n", "x", "m"]
+    assert row.split() == ["1", 40 * "x", "2"]
+    assert left_out == "left out for want of room: y; see them with --wide"
 
 
 @pytest.mark.parametrize("output_format", ["parquet", "arrow"])

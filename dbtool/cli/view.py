@@ -1,0 +1,82 @@
+"""Which columns of rows are printed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dbtool.core.errors import UsageError, closest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+GAP = "  "
+# What names the rows of a table is said once above it where it is equal in all of them.
+_CONTEXT = ("release", "workload", "metric", "goal")
+
+
+@dataclass(frozen=True)
+class View:
+    """Which columns are printed.
+
+    Attributes:
+        first: those of a table, the most important first; empty: all.
+        columns: those that were asked for, in any format; None: all, or of a table those of first.
+        wide: whether a table shows all columns, however wide the terminal is.
+    """
+
+    first: Sequence[str] = ()
+    columns: Sequence[str] | None = None
+    wide: bool = False
+
+    @property
+    def is_short(self) -> bool:
+        """Whether a table shows those of first alone."""
+        return bool(self.first) and self.columns is None and not self.wide
+
+    def positions(self, names: Sequence[str]) -> list[int]:
+        """Of the columns that are printed in any format.
+
+        Raises:
+            UsageError: one that was asked for is not there.
+        """
+        if self.columns is None:
+            return list(range(len(names)))
+        for name in self.columns:
+            if name not in names:
+                near = ", ".join(closest(name, names))
+                raise UsageError(
+                    f"no column {name!r}; closest: {near} (all are {', '.join(names)})"
+                )
+        return [names.index(name) for name in self.columns]
+
+    def of_table(self, names: Sequence[str]) -> list[int]:
+        """Of the columns that a table shows if it has the room."""
+        chosen = self.first if self.is_short else names
+        return [names.index(name) for name in chosen if name in names]
+
+
+def said_once(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    """Of the columns that name all of the rows alike."""
+    return [
+        names.index(name)
+        for name in _CONTEXT
+        if name in names and len({row[names.index(name)] for row in rows}) == 1
+    ]
+
+
+def fitting(positions: Sequence[int], widths: Sequence[int], room: int) -> list[int]:
+    """The columns that fit beside each other, one at least; those in front go first.
+
+    Args:
+        positions: of the columns, the most important first.
+        widths: of all columns, in letters.
+        room: letters of a line.
+    """
+    fitted: list[int] = []
+    for position in positions:
+        needed = widths[position] + (len(GAP) if fitted else 0)
+        if needed <= room or not fitted:
+            fitted.append(position)
+            room -= needed
+    return fitted
