@@ -133,10 +133,10 @@ def test_columns_that_were_asked_for(call: Call) -> None:
 def test_a_table_says_once_what_all_rows_share(call: Call) -> None:
     shared, _, names, *_ = call("steps", DIGITS).output.splitlines()
     assert shared == f"made-up · {DIGITS} · val_classification_error · goal 0.1"
-    # No trial has a momentum.
-    assert names.split() == ["batch_size", "steps", "trials", "learning_rate", "trial_id"]
+    first = ["batch_size", "steps", "trials", "learning_rate", "momentum", "trial_id"]
+    assert names.split() == first
     wide = call("steps", DIGITS, "--wide").output.splitlines()
-    assert {"release", "workload", "momentum", "value"} < set(wide[0].split())
+    assert {"release", "workload", "value"} < set(wide[0].split())
     # Two workloads are told apart in each row.
     several = call("studies").output.splitlines()
     assert several[0] == "made-up"
