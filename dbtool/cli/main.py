@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import io
 import os
 import sys
@@ -12,7 +13,7 @@ from typer.exceptions import TyperException
 
 from dbtool import __version__
 from dbtool.cli.registry import LazyGroup
-from dbtool.core.errors import DbtoolError, printable, unknown
+from dbtool.core.errors import DbtoolError, UnknownNameError, printable, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,6 +64,8 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
     try:
         code: int = app(args=arguments, prog_name="dbtool", standalone_mode=False) or 0
         sys.stdout.flush()
+    except UnknownNameError as error:
+        _fail(_where_published(error) or str(error), error.exit_code)
     except DbtoolError as error:
         _fail(str(error), error.exit_code)
     except TyperException as error:
@@ -94,6 +97,19 @@ def _prepare_streams() -> None:
 def _fail(sentence: str, code: int) -> NoReturn:
     sys.stderr.write(f"dbtool: {printable(sentence)}\n")
     sys.exit(code)
+
+
+def _where_published(error: UnknownNameError) -> str | None:
+    """Where the workloads that a word names are to be had, if they are published."""
+    from dbtool.sources.archive.table import catalog
+
+    published = [each.workload for each in catalog()] if error.kind == "workload" else []
+    if not fnmatch.filter(published, error.word):
+        return None
+    return (
+        f"{error.word!r} is published, but not held here: `dbtool fetch` downloads the archive and "
+        "`dbtool import` adds it"
+    )
 
 
 def _usage_sentence(error: TyperException) -> str:

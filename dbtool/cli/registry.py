@@ -13,6 +13,8 @@ from typer.core import TyperCommand, TyperGroup
 from dbtool.core.errors import unknown
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     # Typer brings its own Click; an overriding method needs the names of its types.
     from typer._click import Command, Context, HelpFormatter
 
@@ -32,35 +34,57 @@ class Entry:
     function: str = "command"
 
 
-COMMANDS = {
-    "fetch": Entry("fetch", "Download the published archive and check it."),
-    "import": Entry(
-        "import_", "Import an archive in the published format into a release of yours."
-    ),
-    "produce": Entry(
-        "produce", "Train workloads and write their measurements into a release folder."
-    ),
-    "ingest": Entry("ingest", "Add release folders, or runs of other tools, to your releases."),
-    "releases": Entry("browse", "List the releases with their sizes.", "releases"),
-    "workloads": Entry("browse", "List the workloads with their goals and sizes.", "workloads"),
-    "studies": Entry("browse", "List the studies: one batch size of one workload each.", "studies"),
-    "trials": Entry("browse", "List the trials of a workload.", "trials"),
-    "steps": Entry(
-        "browse", "Print the steps to result of a workload at each batch size.", "steps"
-    ),
-    "scaling": Entry(
-        "scaling", "Tell how far larger batches help on a workload, and how sure that is."
-    ),
-    "sql": Entry("sql", "Run one SQL query and print its rows."),
-    "plot": Entry("plot", "Draw figures, and write their points as CSV beside them."),
-    "verify": Entry("verify", "Check every byte of releases."),
-    "index": Entry("index", "Rebuild the index and the manifest of a release from its shards."),
-    "publish": Entry("publish", "Make a release a folder for any static host or object store."),
-    "pull": Entry("pull", "Download a whole published release from a server, and check it."),
-    "diff": Entry("diff", "Print how two releases differ, a row a difference."),
-    "export": Entry("export", "Write measurements into a file of another format."),
-    "cite": Entry("cite", "Print BibTeX entries for the releases."),
+GROUPS: Mapping[str, Mapping[str, Entry]] = {
+    "Read": {
+        "releases": Entry("browse", "List the releases with their sizes.", "releases"),
+        "workloads": Entry("browse", "List the workloads with their goals and sizes.", "workloads"),
+        "studies": Entry(
+            "browse", "List the studies: one batch size of one workload each.", "studies"
+        ),
+        "trials": Entry("browse", "List the trials of a workload.", "trials"),
+        "steps": Entry(
+            "browse", "Print the steps to result of a workload at each batch size.", "steps"
+        ),
+        "scaling": Entry(
+            "scaling", "Tell how far larger batches help on a workload, and how sure that is."
+        ),
+        "sql": Entry("sql", "Run one SQL query and print its rows."),
+    },
+    "Draw": {
+        "plot": Entry("plot", "Draw figures, and write their points as CSV beside them."),
+    },
+    "Add": {
+        "fetch": Entry("fetch", "Download the published archive and check it."),
+        "import": Entry(
+            "import_", "Import an archive in the published format into a release of yours."
+        ),
+        "produce": Entry(
+            "produce", "Train workloads and write their measurements into a release folder."
+        ),
+        "ingest": Entry("ingest", "Add release folders, or runs of other tools, to your releases."),
+        "pull": Entry("pull", "Download a whole published release from a server, and check it."),
+    },
+    "Check and share": {
+        "verify": Entry("verify", "Check every byte of releases."),
+        "index": Entry("index", "Rebuild the index and the manifest of a release from its shards."),
+        "diff": Entry("diff", "Print how two releases differ, a row a difference."),
+        "publish": Entry("publish", "Make a release a folder for any static host or object store."),
+        "export": Entry("export", "Write measurements into a file of another format."),
+        "cite": Entry("cite", "Print BibTeX entries for the releases."),
+    },
 }
+COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
+WORDS = {
+    "release": "measurements published together",
+    "workload": "a data set, a model and an optimizer, with a goal",
+    "study": "a search for a workload's metaparameters at one batch size",
+    "trial": "one training run of a study, with metaparameters of its own",
+    "measurement": "the losses and errors of a trial at one step",
+    "goal": "the value of a metric, such as the validation error, to get past",
+    "steps to result": "the fewest steps that any trial of a study took past the goal",
+    "infeasible": "of a trial: it diverged; the others are complete",
+}
+"""What the words of the commands mean."""
 
 
 class LazyGroup(TyperGroup):
@@ -99,6 +123,9 @@ class LazyGroup(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:  # noqa: ARG002 (Typer's signature)
-        """Writes the list of commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+        """Writes the commands, without importing them, and what their words mean."""
+        for group, entries in GROUPS.items():
+            with formatter.section(group):
+                formatter.write_dl([(name, entry.help) for name, entry in entries.items()])
+        with formatter.section("Words"):
+            formatter.write_dl(list(WORDS.items()))

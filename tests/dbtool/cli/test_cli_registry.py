@@ -11,7 +11,7 @@ import typer.main
 
 from dbtool import __version__
 from dbtool.cli.main import app
-from dbtool.cli.registry import COMMANDS
+from dbtool.cli.registry import COMMANDS, GROUPS
 
 from .conftest import Call
 
@@ -66,3 +66,14 @@ def test_no_words_print_the_help(call: Call) -> None:
 
 def test_version(start: Call) -> None:
     assert start("--version").output.split() == ["dbtool", __version__]
+
+
+def test_help_groups_all_commands_and_explains_their_words(call: Call) -> None:
+    text = call("--help").output
+    listed = [
+        line.split()[0] for line in text.splitlines() if line[:2] == "  " and line[2:3] != " "
+    ]
+    assert [name for name in listed if name in COMMANDS] == list(COMMANDS)
+    for heading in (*GROUPS, "Words"):
+        assert f"\n{heading}:\n" in text
+    assert all(len(line) <= 80 for line in text.splitlines())
