@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from dbtool.store.database import Database
+    from dbtool.api import Database
 
 BLOCK = 4 << 20
 REPEATS = 7
@@ -55,6 +55,8 @@ _BEST = "FROM best_measurements(NULL, NULL, NULL, NULL, NULL, 100)"
 QUESTIONS: Mapping[str, Callable[[Database], pl.DataFrame]] = {
     "steps to result, all studies": lambda db: db.steps_to_result("*"),
     "steps to result, one workload": lambda db: db.steps_to_result(WORKLOAD),
+    "scaling with its intervals, all workloads": lambda db: db.scaling("*"),
+    "scaling with its intervals, one workload": lambda db: db.scaling(WORKLOAD),
     "best measurement, all studies": lambda db: db.sql(_BEST).polars(),
     "one trial's curve": lambda db: db.sql(_CURVE).polars(),
     "one study's measurements": lambda db: db.measurements(WORKLOAD, batch_size=128).collect(),
@@ -62,6 +64,8 @@ QUESTIONS: Mapping[str, Callable[[Database], pl.DataFrame]] = {
 WORDS = {
     "steps to result, all studies": ["steps", "*"],
     "steps to result, one workload": ["steps", WORKLOAD],
+    "scaling with its intervals, all workloads": ["scaling", "*"],
+    "scaling with its intervals, one workload": ["scaling", WORKLOAD],
     "best measurement, all studies": ["sql", _BEST],
     "one trial's curve": ["sql", _CURVE],
     "one study's measurements": [

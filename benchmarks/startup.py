@@ -27,6 +27,7 @@ def main() -> None:
             "dbtool --help": [dbtool, "--help"],
             'dbtool sql "select 1"': [dbtool, "sql", "select 1"],
             "dbtool steps (one workload)": [dbtool, "steps", "mnist/fc_64_64_64/sgd"],
+            "dbtool scaling (one workload)": [dbtool, "scaling", "mnist/fc_64_64_64/sgd"],
         }
         seconds: dict[str, list[float]] = {name: [] for name in commands}
         for run in range(RUNS + 1):
