@@ -11,7 +11,8 @@ from typer.core import TyperCommand
 from dbtool.cli.bars import query_bar
 from dbtool.cli.completion import analyses
 from dbtool.cli.database import reading
-from dbtool.cli.options import Database, Format, Limit, OutputFormat
+from dbtool.cli.options import Database, Format, Limit, OutputFormat, Wide
+from dbtool.cli.view import View
 from dbtool.core.errors import UsageError
 from dbtool.store.analyses import query_text
 from dbtool.store.questions import Question
@@ -69,6 +70,7 @@ def command(
             help="Of a release on a server, fetch at most so many megabytes.",
         ),
     ] = 100,
+    wide: Wide = False,
     output_format: OutputFormat = Format.TABLE,
     limit: Limit = None,
 ) -> None:
@@ -89,7 +91,7 @@ def command(
         reading(db, fetch_up_to=fetch_up_to * 1_000_000) as database,
         database.cursor() as cursor,
     ):
-        _run(cursor, query, values, output_format, limit)
+        _run(cursor, query, values, output_format, limit, View(wide=wide))
 
 
 def parse_parameters(given: list[str]) -> dict[str, int | float | str]:
@@ -144,6 +146,7 @@ def _run(
     values: dict[str, int | float | str],
     output_format: Format,
     limit: int | None,
+    view: View,
 ) -> None:
     """Runs a query that is one statement and only reads, and prints its rows."""
     import duckdb
@@ -161,4 +164,4 @@ def _run(
             return
         # A bar goes where rows come on the terminal, and stays while they go to a file or a pipe.
         on_rows = ended if sys.stdout.isatty() else lambda: None
-        print_rows(cursor, Question(statement, values), output_format, limit, on_rows)
+        print_rows(cursor, Question(statement, values), output_format, limit, on_rows, view)

@@ -56,6 +56,8 @@ def test_columns_without_room_are_left_out_and_named(database: Path) -> None:
     assert names.split() == ["n", "x", "m"]
     assert row.split() == ["1", 40 * "x", "2"]
     assert left_out == "left out for want of room: y; see them with --wide"
+    _, wide = _on_terminal(database, "sql", query, "--wide")
+    assert wide.splitlines()[0].split() == ["n", "x", "y", "m"]
 
 
 @pytest.mark.parametrize("output_format", ["parquet", "arrow"])
