@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from dbtool.figures.plot import Plot
+
 
 class Database(database.Database):
     """Releases that are open to read; made by `dbtool.open`, closed by a `with` or `close`."""
@@ -61,3 +63,50 @@ class Database(database.Database):
             self, workload, settings, goal=goal, metric=metric, release=release
         )
         return found.rows(rows)
+
+    def plot(
+        self,
+        figure: str,
+        *,
+        workload: str | Iterable[str] | None = None,
+        goal: float | None = None,
+        trials: int | None = None,
+        bands: bool | None = None,
+        through: str | None = None,
+        release: str | None = None,
+        width: float | None = None,
+    ) -> Plot:
+        """A figure, which a notebook shows; `.points` are its rows, `.save(file)` writes it.
+
+        Args:
+            figure: its name or number, as `dbtool plot --list` gives them.
+            workload: names or patterns, for the figures of any workloads.
+            goal: the value to get past; None: each workload's own goal.
+            trials: the first of each study to use; None: as the figure says.
+            bands: whether curves have bands; None: those of the figures of any workloads.
+            through: "first" hangs lines of perfect scaling on the first point, as the papers do.
+            release: the release to draw from, or several joined by commas; None: the one with the
+                most studies of the figure.
+            width: in inches; None: as wide as suits its panels.
+
+        Raises:
+            UsageError: there is no such figure, release or workload.
+            DbtoolError: there are no rows for it.
+
+        Example:
+            >>> db.plot("steps", workload="mnist/fc_64_64_64/sgd")
+            <Plot steps: Steps to result against batch size, 13 points>
+        """
+        from dbtool.figures.plot import plot
+        from dbtool.figures.points import Request
+
+        names = (workload,) if isinstance(workload, str) else workload
+        request = Request(
+            release=release if release is not None else self.release,
+            trials=trials,
+            goal=goal,
+            workloads=None if names is None else tuple(names),
+            through=through,
+            bands=bands,
+        )
+        return plot(self, figure, request, width)

@@ -20,7 +20,6 @@ from dbtool.core.errors import DbtoolError, UsageError, unknown
 from dbtool.figures.gaps import left_out_of
 from dbtool.figures.points import NoDataError, read_points
 from dbtool.figures.specs import FIGURES, find_figure
-from dbtool.store.questions import known_release, workload_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -96,19 +95,10 @@ def checked(db: Database, request: Request) -> Request:
     Raises:
         UsageError: the database lacks a release or a workload that is named.
     """
-    release = request.release
-    if release is not None:
-        names = list(dict.fromkeys(name.strip() for name in release.split(",")))
-        for name in names:
-            known_release(db, name)
-        release = ",".join(names)
-    workloads = request.workloads
-    if workloads is not None:
-        # With several releases each workload need be in one of them only.
-        alone = release if release is None or "," not in release else None
-        workloads = tuple(workload_names(db, workloads, alone))
-    trainable = frozenset(trainable_workloads())
-    return replace(request, release=release, workloads=workloads, trainable=trainable)
+    # Drawing takes a while to import.
+    from dbtool.figures.plot import checked as checked_names
+
+    return replace(checked_names(db, request), trainable=frozenset(trainable_workloads()))
 
 
 @dataclass(frozen=True)

@@ -128,9 +128,10 @@ def command(
     require_printable(output_format)
     settings = Settings(level=level, overhead=overhead, start=start, trials=trials)
     if out is not None:
-        from dbtool.cli.scaling_figure import check_picture, write_scaling
+        from dbtool.cli.scaling_figure import write_scaling
+        from dbtool.figures.files import format_of
 
-        check_picture(out)
+        format_of(out)
         if csv is not None:
             raise UsageError("--out draws the trials of a database; leave out --csv")
     with contextlib.ExitStack() as stack:

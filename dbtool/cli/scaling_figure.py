@@ -12,11 +12,10 @@ import polars as pl
 
 from dbtool.cli.messages import tell
 from dbtool.cli.plotting import writing
-from dbtool.core.errors import UsageError
-from dbtool.figures.files import write_figure
+from dbtool.figures.files import format_of, write_figure
 from dbtool.figures.findings import Findings, FoundSize
 from dbtool.figures.points import NoDataError, Request, read_points
-from dbtool.figures.specs import FORMATS, find_figure
+from dbtool.figures.specs import find_figure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,17 +36,6 @@ _POINTS = 200
 _ALIKE = 0.01
 
 
-def check_picture(file: Path) -> None:
-    """Refuses a file that is no picture.
-
-    Raises:
-        UsageError: its name does not end as one of a format of figures.
-    """
-    if file.suffix[1:] not in FORMATS or not file.stem:
-        endings = ", ".join(f".{name}" for name in FORMATS)
-        raise UsageError(f"{str(file)!r} names no picture; let it end with one of {endings}")
-
-
 def write_scaling(found: Found, file: Path) -> None:
     """Draws the steps to result of each workload, a panel each, with what was found of them.
 
@@ -55,7 +43,7 @@ def write_scaling(found: Found, file: Path) -> None:
 
     Args:
         found: see `points_of`.
-        file: see `check_picture`.
+        file: see `dbtool.figures.files.format_of`.
 
     Raises:
         NoDataError: no study has steps to result.
@@ -64,7 +52,7 @@ def write_scaling(found: Found, file: Path) -> None:
     spec = msgspec.structs.replace(STEPS, name=file.stem, query=STEPS.name, title=TITLE)
     points = points_of(found)
     with writing(file.parent):
-        for path in write_figure(points, spec, file.parent, [file.suffix[1:], "csv"]):
+        for path in write_figure(points, spec, file.parent, [format_of(file), "csv"]):
             tell(str(path))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from html import escape
 from typing import TYPE_CHECKING, Self
 
 import duckdb
@@ -79,6 +80,10 @@ class Database:
     def __repr__(self) -> str:
         of = f", release={self._release!r}" if self._release else ""
         return f"<dbtool.Database {self.opened.name}{of}>"
+
+    def _repr_html_(self) -> str:
+        """The database as notebooks show it: its releases."""
+        return f"<p>{escape(repr(self))}</p>{self.releases()._repr_html_()}"
 
     @property
     def release(self) -> str | None:

@@ -1,0 +1,62 @@
+"""Figures and databases as Python users and notebooks see them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dbtool
+from dbtool.api import Database
+from tests.support.made_up import curve, write_shard
+
+WORKLOAD = "mnist/fc_64_64_64/sgd"
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    folder = tmp_path_factory.mktemp("made") / "made-<up>"
+    for size, evaluations in ((8, 5), (16, 3)):
+        trials = [(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9] * evaluations + [0.01]))]
+        write_shard(folder, workload=WORKLOAD, batch_size=size, goal=0.03, trials=trials)
+    with dbtool.open(folder) as database:
+        yield database
+
+
+def test_a_plot_has_the_points_and_the_query_that_gave_them(db: Database) -> None:
+    plot = db.plot("steps", workload="mnist/*", width=4.0)
+    assert plot.points.select("x", "y").rows() == [(8, 50), (16, 30)]
+    assert db.sql(plot.sql).polars().select("x", "y").rows() == [(8, 50), (16, 30)]
+    assert plot.figure.get_figwidth() == 4.0
+    assert repr(plot) == "<Plot steps: Steps to result against batch size, 2 points>"
+    assert db.plot("steps", goal=0.95).points["y"].to_list() == [0, 0]
+
+
+def test_a_notebook_shows_the_picture_that_is_saved(db: Database, tmp_path: Path) -> None:
+    plot = db.plot("steps")
+    file = plot.save(tmp_path / "steps.png")
+    assert file.read_bytes() == plot._repr_png_()
+    assert plot.save(tmp_path / "steps.svg").read_text().startswith("<?xml")
+    with pytest.raises(dbtool.UsageError, match=r"'.*steps.gif' names no picture; let it end with"):
+        plot.save(tmp_path / "steps.gif")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"figure": "stops"}, "unknown figure 'stops'"),
+        ({"figure": "steps", "workload": "mnist/fc_64/sgd"}, "unknown workload"),
+        ({"figure": "steps", "release": "made"}, "unknown release 'made'"),
+        ({"figure": "figure_01", "workload": WORKLOAD}, "figure_01"),
+    ],
+)
+def test_words_that_are_wrong(words: dict[str, Any], said: str, db: Database) -> None:
+    with pytest.raises(dbtool.UsageError, match=said):
+        db.plot(**words)
+
+
+def test_a_notebook_shows_a_database_by_its_releases(db: Database) -> None:
+    page = db._repr_html_()
+    assert "made-up" in page
+    # The folder's name is text, and no element.
+    assert "made-&lt;up&gt;" in page
