@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 DEFAULT_FORMAT = "png"
 DEFAULT_FOLDER = Path("figures")
 LINES = ("fit", "first")
-THREADS = 2
 
 
 def command(
@@ -112,8 +111,12 @@ def command(
     sql: Annotated[bool, typer.Option("--sql", help="Print the figures' queries instead.")] = False,
     list_figures: Annotated[
         bool,
+        typer.Option("--list", help="List the figures instead."),
+    ] = False,
+    verbose: Annotated[
+        bool,
         typer.Option(
-            "--list", help="List the figures instead, and how many panels have data here."
+            "--verbose", help="With `all`, name what was left out and the commands that fill it."
         ),
     ] = False,
     db: Database = None,
@@ -130,7 +133,7 @@ def command(
     """Draw figures, and write their points as CSV beside them.
 
     Writes FIGURE.png and FIGURE.csv for each, and prints the files' names. `all` draws every figure
-    that the database has data for, and says on standard error which it left out.
+    that the database has data for, and says on standard error how many it left out.
 
     Example: dbtool plot steps --workload 'mnist/fc_*' --format png,pdf
     """
@@ -148,7 +151,7 @@ def command(
         release, trials, goal, tuple(workload) if workload else None, through=through, bands=bands
     )
     if list_figures:
-        _print_list(named, db, output_format or "table")
+        _print_list(output_format or "table")
         return
     specs = plotting.chosen_specs(figure or [], any_workloads=workload is not None)
     if sql:
@@ -166,7 +169,9 @@ def command(
         formats = plotting.chosen_formats("kind of data", data, DATA_FORMATS)
     with reading(db) as database:
         request = plotting.checked(database, named)
-        job = plotting.Job(database, specs, request, plotting.ALL in (figure or []))
+        job = plotting.Job(
+            database, specs, request, plotting.ALL in (figure or []), verbose=verbose
+        )
         if html is not None:
             plotting.write_gallery(job, html)
         else:
@@ -192,25 +197,15 @@ def _check_together(outputs: "Mapping[str, object]", details: "Mapping[str, obje
             raise UsageError(f"{name} plays no part with {wanted[0]}; leave one of them out")
 
 
-def _print_list(named: "Request", db: str | None, output_format: str) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
+def _print_list(output_format: str) -> None:
     import pyarrow as pa
 
     from dbtool.cli.output import print_table, require_printable
-    from dbtool.cli.plotting import checked, chosen_formats
-    from dbtool.figures.points import count_panels
+    from dbtool.cli.plotting import chosen_formats
 
     [chosen, *_] = chosen_formats("format", output_format, tuple(Format))
     require_printable(Format(chosen))
-    # Most of the time goes into planning the queries, which DuckDB does in one thread each.
-    with reading(db) as database, ThreadPoolExecutor(THREADS) as pool:
-        request = checked(database, named)
-        counts = list(pool.map(lambda spec: count_panels(database, spec, request), FIGURES))
-    rows = [
-        {"figure": spec.name, "panels": f"{with_data} of {panels}", "title": spec.title}
-        for spec, (with_data, panels) in zip(FIGURES, counts, strict=True)
-    ]
+    rows = [{"figure": spec.name, "title": spec.title} for spec in FIGURES]
     print_table(pa.Table.from_pylist(rows), Format(chosen))
 
 

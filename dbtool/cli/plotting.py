@@ -16,7 +16,7 @@ import typer
 
 from dbtool.cli.completion import trainable_workloads
 from dbtool.cli.messages import tell
-from dbtool.core.errors import DbtoolError, UsageError, unknown
+from dbtool.core.errors import DbtoolError, UsageError, counted, unknown
 from dbtool.figures.gaps import left_out_of
 from dbtool.figures.points import NoDataError, read_points
 from dbtool.figures.specs import FIGURES, find_figure
@@ -110,12 +110,14 @@ class Job:
         specs: the figures.
         request: what they are drawn with, checked.
         skip_empty: whether figures without data are left out, as long as one has some.
+        verbose: whether what is left out then is named, and not only counted.
     """
 
     db: Database
     specs: Sequence[FigureSpec]
     request: Request
     skip_empty: bool
+    verbose: bool = True
 
 
 def write_files(job: Job, folder: Path, formats: Sequence[str], width: float | None) -> None:
@@ -132,7 +134,9 @@ def write_files(job: Job, folder: Path, formats: Sequence[str], width: float | N
         DbtoolError: the folder cannot be written to.
     """
     work = partial(_files_and_gaps, folder=folder, formats=formats, width=width)
+    brief = job.skip_empty and not job.verbose
     empty: list[NoDataError] = []
+    incomplete = 0
     with writing(folder):
         for _, made in _made(job, work):
             if isinstance(made, NoDataError):
@@ -140,11 +144,18 @@ def write_files(job: Job, folder: Path, formats: Sequence[str], width: float | N
                 continue
             paths, gaps = made
             typer.echo("\n".join(map(str, paths)))
-            if gaps:
+            incomplete += bool(gaps)
+            if gaps and not brief:
                 tell(gaps)
     reported = empty if job.skip_empty and len(empty) < len(job.specs) else empty[:-1]
-    for each in reported:
-        tell(f"left out: {each}")
+    if brief and (reported or incomplete):
+        tell(
+            f"left out, for want of data: {counted(len(reported), 'figure')}, and parts of "
+            f"{incomplete:,}; --verbose names them and what would fill them"
+        )
+    elif not brief:
+        for each in reported:
+            tell(f"left out: {each}")
     if len(reported) < len(empty):
         raise empty[-1]
 

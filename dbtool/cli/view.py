@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from dbtool.core.errors import UsageError, closest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 GAP = "  "
+_LEAST_OF_SENTENCE = 20
 # What names the rows of a table is said once above it where it is equal in all of them.
 _CONTEXT = ("release", "workload", "metric", "goal")
 
@@ -65,18 +66,27 @@ def said_once(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
     ]
 
 
-def fitting(positions: Sequence[int], widths: Sequence[int], room: int) -> list[int]:
-    """The columns that fit beside each other, one at least; those in front go first.
+def fitting(
+    positions: Sequence[int], widths: Sequence[int], room: int, sentences: Collection[int]
+) -> dict[int, int]:
+    """The columns that fit beside each other, one at least, and their widths in letters.
+
+    Those in front go first. Sentences are cut where a part of them still tells something; names and
+    numbers, which are there to be copied, are whole or left out.
 
     Args:
         positions: of the columns, the most important first.
-        widths: of all columns, in letters.
+        widths: of all columns.
         room: letters of a line.
+        sentences: positions of columns whose cells are text with spaces.
     """
-    fitted: list[int] = []
+    fitted: dict[int, int] = {}
     for position in positions:
-        needed = widths[position] + (len(GAP) if fitted else 0)
-        if needed <= room or not fitted:
-            fitted.append(position)
-            room -= needed
+        left = room - (len(GAP) if fitted else 0)
+        width = widths[position]
+        if position in sentences and left >= _LEAST_OF_SENTENCE:
+            width = min(width, left)
+        if width <= left or not fitted:
+            fitted[position] = width
+            room = left - width
     return fitted

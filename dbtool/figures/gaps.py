@@ -20,7 +20,7 @@ FETCH = "`dbtool fetch` and `dbtool import batch_science_data.tar.bz2`"
 PUBLISHED = "published"
 # More commands than this would fill the page; the rest are like them.
 MOST_COMMANDS = 3
-# The same of panels; the CSV of points and `dbtool plot --list` tell the others.
+# The same of panels; the CSV of points tells the others.
 MOST_NAMED = 10
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -129,24 +129,6 @@ def read_points(db: Database, spec: FigureSpec, request: Request) -> Points:
         releases = request.releases or [name for name, *_ in db.result(listed("releases"))]
         raise _no_data(spec, releases, points.left_out, request)
     return points
-
-
-def count_panels(db: Database, spec: FigureSpec, request: Request) -> tuple[int, int]:
-    """How many panels a figure has data for, and how many it has in all.
-
-    The figure's own query tells, which without trials reads no measurements.
-    """
-    # What a trial measured only its measurements tell; for the rest it is enough that a study is
-    # there, which then leaves a row that counts 0 trials.
-    measured = spec.kind == "curves"
-    query = filled_query(spec, replace(request, trials=1 if measured else 0)).rstrip(";\n")
-    held = "x IS NOT NULL" if measured else "x IS NOT NULL OR trials IS NOT NULL"
-    counts = (
-        "SELECT count(*) FILTER (held), count(*) FROM ("  # noqa: S608 (a query of ours)
-        f"SELECT panel, bool_or({held}) AS held FROM (\n{query}) GROUP BY panel)"
-    )
-    [(filled, panels)] = db.result(Question(counts, {}, measurements=measured))
-    return filled, panels
 
 
 def as_points(frame: pl.DataFrame, spec: FigureSpec, request: Request) -> Points:

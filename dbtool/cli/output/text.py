@@ -65,12 +65,17 @@ def _print_table(
         _print_once({names[position]: measured[0][position] for position in said})
         empty = {position for position in shown if {row[position] for row in measured} == {NULL}}
         shown = [position for position in shown if position not in {*said, *empty}] or shown
-    left_out = []
-    if sys.stdout.isatty() and not view.wide:
-        wanted, shown = shown, fitting(shown, widths, shutil.get_terminal_size().columns)
-        left_out = [names[position] for position in wanted if position not in shown]
-    for cells in itertools.chain([names, ["-" * width for width in widths]], measured, rows):
-        _print_cells(cells, widths, right, shown)
+    fitted = {position: widths[position] for position in shown}
+    is_fitted = sys.stdout.isatty() and not view.wide
+    if is_fitted:
+        sentences = {
+            position for position in shown if any(" " in row[position] for row in measured)
+        }
+        fitted = fitting(shown, widths, shutil.get_terminal_size().columns, sentences)
+    rule = ["-" * fitted.get(position, 0) for position in range(len(names))]
+    for cells in itertools.chain([names, rule], measured, rows):
+        _print_cells(cells, fitted, right, cut=is_fitted)
+    left_out = [names[position] for position in shown if position not in fitted]
     if left_out:
         tell(f"left out for want of room: {few_of(left_out, 5)}; see them with --wide")
 
@@ -83,14 +88,14 @@ def _print_once(values: Mapping[str, str]) -> None:
 
 
 def _print_cells(
-    cells: Sequence[str], widths: list[int], right: list[bool], shown: Sequence[int]
+    cells: Sequence[str], widths: Mapping[int, int], right: list[bool], *, cut: bool
 ) -> None:
-    aligned = (
-        cells[position].rjust(widths[position])
-        if right[position]
-        else cells[position].ljust(widths[position])
-        for position in shown
-    )
+    aligned = []
+    for position, width in widths.items():
+        cell = cells[position]
+        if cut and len(cell) > width and " " in cell:
+            cell = f"{cell[: width - 1]}…"
+        aligned.append(cell.rjust(width) if right[position] else cell.ljust(width))
     sys.stdout.write(GAP.join(aligned).rstrip() + "\n")
 
 

@@ -48,6 +48,14 @@ def test_table_fits_the_terminal_without_cutting(database: Path) -> None:
     assert "\x1b" not in text
 
 
+def test_sentences_are_cut_and_names_are_not(database: Path) -> None:
+    query = "SELECT repeat('n', 30) AS name, 'a word and ' || repeat('x ', 40) AS words"
+    _, text = _on_terminal(database, "sql", query)
+    row = text.splitlines()[2]
+    assert row == 30 * "n" + "  a word and " + "x " * 8 + "…"
+    assert len(row) == 60
+
+
 def test_columns_without_room_are_left_out_and_named(database: Path) -> None:
     query = "SELECT 1 AS n, repeat('x', 40) AS x, repeat('y', 40) AS y, 2 AS m"
     code, text = _on_terminal(database, "sql", query)
