@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass
-from pathlib import Path  # noqa: TC003 (msgspec evaluates the annotations)
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import msgspec
 from msgspec import Meta, Struct
 
 from dbtool.core.errors import UsageError
@@ -38,7 +39,7 @@ class Option:
     Attributes:
         help: what it does, for people.
         metavar: stands for its value in the help; None where its values name themselves.
-        flag: as it is written where it takes no value.
+        flag: as it is written where the field's name does not say it.
         envvar: the environment variable that stands in for it.
     """
 
@@ -170,6 +171,15 @@ class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         tuple[Sweep, ...],
         Meta(min_length=1, description="one or more tables [[sweep]] that say what to train"),
     ]
+    from_: Annotated[
+        _Text | None,
+        Option(
+            "A file of your own that defines workloads, with models, optimizers and data sets that "
+            "are not known here; without names its workloads are trained.",
+            "FILE",
+            flag="--from",
+        ),
+    ] = msgspec.field(default=None, name="from")
     replace: Annotated[
         Annotated[
             tuple[_Text, ...],
@@ -214,6 +224,10 @@ class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise ValueError(
                 "goal is for data that replace names: registered workloads have goals of their own"
             )
+
+    def own_file(self, base: Path = Path()) -> Path | None:
+        """The file that `from` names, as seen from a folder; None where it names none."""
+        return None if self.from_ is None else base / Path(self.from_).expanduser()
 
 
 @dataclass(frozen=True)

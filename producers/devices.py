@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import importlib.metadata
 import os
@@ -10,10 +11,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dbtool
 from dbtool.core.errors import DbtoolError, UsageError, first_sentence
+
+if TYPE_CHECKING:
+    from producers.workloads.definition import Origin
 
 _PROCESSES, _PROCESS = "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
 _LIBRARIES = ("jax", "jaxlib", "flax", "optax", "numpy", "scipy")
@@ -84,13 +88,16 @@ def lanes() -> int:
     return 1 if jax.default_backend() == "cpu" else sys.maxsize
 
 
-def provenance(batches: str, devices_a_trial: int, micro_batch: int) -> dict[str, Any]:
+def provenance(
+    batches: str, devices_a_trial: int, micro_batch: int, origin: Origin | None = None
+) -> dict[str, Any]:
     """What a shard records of the program, its libraries and the device.
 
     Args:
         batches: "own" where each trial draws its own, "shared" where a study's trials share them.
         devices_a_trial: how many devices shared each batch.
         micro_batch: how many examples passed through the model at a time.
+        origin: the code that defines the workload, where this package does not.
     """
     import jax
 
@@ -106,6 +113,7 @@ def provenance(batches: str, devices_a_trial: int, micro_batch: int) -> dict[str
         "platform": f"{platform.system()} {platform.machine()}",
         "git_revision": _git_revision(),
         "batches": batches,
+        **({} if origin is None else {"origin": dataclasses.asdict(origin)}),
         "created": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
     }
 

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from producers.datasets.permutation import HOLDING_OUT
+from producers.datasets.registry import is_own
 from producers.sweep.tasks import held_index, next_blocks
 from producers.training.step import trainer
 
@@ -38,7 +39,7 @@ _HELD_OUT = {
     "common_crawl": (6_075, 6_075),
     "brown": (2_000, 2_000),
 }
-# Of replaced data sets, whose held-out examples are known when they are loaded.
+# Of replaced data sets and the user's own, whose held-out examples are known when they are loaded.
 _SHARE_HELD_OUT = 20
 
 
@@ -101,7 +102,7 @@ def _seconds_a_trial(study: StudyPlan, rate: float) -> float:
 
 def held_out_examples(workload: Workload) -> tuple[int, int]:
     """How many examples validation and test have; of some data sets about."""
-    if workload.replaces is not None:
+    if workload.replaces is not None or is_own(workload.source):
         share = max(1, workload.train_examples // _SHARE_HELD_OUT)
         return share, share
     if workload.source in HOLDING_OUT:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,11 +10,12 @@ from urllib.parse import quote
 
 from dbtool.core.errors import UsageError
 from dbtool.core.footer import Study
-from dbtool.core.footer import Workload as RecordedWorkload
 from producers.configuration import DEFAULT_TRIALS
 from producers.lockstep.rule import refuse_lockstep
 from producers.search import StepsRange, points, search_space_json
 from producers.seeds import SEARCH, derived_seed, study_seed, trial_seed
+from producers.workloads.definition import recorded_workload
+from producers.workloads.own import load_own
 from producers.workloads.presets import NO_PRESET, preset_data
 from producers.workloads.registry import find_workloads
 from producers.workloads.replace import parse_replacement, replace_data
@@ -144,13 +144,6 @@ class StudyPlan:
         return [ids[start : start + size] for start in range(0, len(ids), size)]
 
 
-def recorded_workload(workload: Workload) -> RecordedWorkload:
-    """A workload as shards record it."""
-    own = {"workload": workload.name, "definition": json.loads(json.dumps(workload.definition()))}
-    shared = [name for name in RecordedWorkload.__struct_fields__ if name not in own]
-    return RecordedWorkload(**own, **{name: getattr(workload, name) for name in shared})
-
-
 @contextlib.contextmanager
 def planned_studies(
     plan: Plan,
@@ -172,10 +165,14 @@ def planned_studies(
 
     Raises:
         UsageError: a workload is unknown, a batch size does not fit one, a study is named twice, or
-            what replaces data is wrong.
-        DbtoolError: a folder cannot be read as the data set that it stands in for.
+            what replaces data or the user's own file is wrong.
+        DbtoolError: the file's code fails, or a folder cannot be read as the data set that it
+            stands in for.
     """
     origin = "" if path is None else f"the plan {path}"
+    base = Path() if path is None else path.parent
+    with _blaming(origin):
+        load_own(plan.own_file(base))
     named: list[tuple[int, Workload]] = []
     for number, sweep in enumerate(plan.sweep, 1):
         with _blaming(origin, number):
@@ -183,7 +180,6 @@ def planned_studies(
                 named += [(number, workload) for workload in find_workloads([pattern])]
     workloads = list({workload.name: workload for _, workload in named}.values())
     with _blaming(origin):
-        base = Path() if path is None else path.parent
         replacements = [parse_replacement(text, base) for text in plan.replace]
     with preset_data(preset, workloads, replacements, vocabulary) as prepared:
         with _blaming(origin):

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dbtool.cli.produce_options import plan_of, signature, sweep_options
+from dbtool.cli.produce_options import (
+    Values,
+    chosen_workloads,
+    plan_of,
+    signature,
+    sweep_options,
+)
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.resources import DISTRIBUTION
 
@@ -27,9 +33,19 @@ def command(**values: Any) -> None:
 
     Example: dbtool produce mnist/fc_64_64_64/sgd --batch-sizes 64 --trials 100 --out runs
     """
-    if values["list"]:
-        _list_workloads(values["workload"] or ["*"])
-        return
+    from producers.workloads.own import blaming_own_code
+
+    with blaming_own_code():
+        if values["list"]:
+            _list_workloads(chosen_workloads(values))
+        else:
+            _produce(values)
+
+
+command.__signature__ = signature()  # type: ignore[attr-defined]  # Typer reads it
+
+
+def _produce(values: Values) -> None:
     from producers.plan import planned_studies
     from producers.workloads.presets import find_preset, quick_compilation
 
@@ -64,9 +80,6 @@ def command(**values: Any) -> None:
             _train(studies, values["out"], options)
 
 
-command.__signature__ = signature()  # type: ignore[attr-defined]  # Typer reads it
-
-
 def _refuse_dividing(studies: "list[StudyPlan]", options: "SweepOptions") -> None:
     divided = "--slice" if options.slice else "--on ray" if options.on else None
     if divided and any(study.search for study in studies):
@@ -95,10 +108,7 @@ def _train(studies: "list[StudyPlan]", out: Path, options: "SweepOptions") -> No
             run_sweep(studies, out, options, events)
 
 
-def _list_workloads(patterns: list[str]) -> None:
-    from producers.workloads.registry import find_workloads
-
-    workloads = find_workloads(patterns)
+def _list_workloads(workloads: "list[Workload]") -> None:
     width = max(len(workload.name) for workload in workloads)
     for workload in workloads:
         sizes = ",".join(str(size) for size in workload.batch_sizes)

@@ -4,7 +4,7 @@ import inspect
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import msgspec
 import typer
@@ -25,6 +25,9 @@ from dbtool.core.errors import UsageError
 from dbtool.core.parsing import InvalidError, convert, read_toml
 from producers.configuration import Option, Plan, Sweep, SweepOptions
 
+if TYPE_CHECKING:
+    from producers.workloads.definition import Workload
+
 Values = Mapping[str, Any]
 T = TypeVar("T", bound=msgspec.Struct)
 _BEFORE: dict[str, Any] = {
@@ -41,8 +44,8 @@ _BEFORE: dict[str, Any] = {
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Read what to train from a TOML file instead: release, seed, replace, and tables "
-            "[[sweep]] with workloads, batch_sizes, trials, steps, search and their like.",
+            help="Read what to train from a TOML file instead: release, seed, from, replace, and "
+            "tables [[sweep]] with workloads, batch_sizes, trials, steps, search and their like.",
         ),
     ],
     "preset": Annotated[
@@ -109,8 +112,6 @@ def plan_of(values: Values, release: str) -> Plan:
     Raises:
         UsageError: an option or the file is wrong, or two options clash.
     """
-    from producers.workloads.registry import find_workloads
-
     path, patterns = values["plan"], values["workload"] or []
     of_plan, of_sweep = _given(values, Plan), _given(values, Sweep)
     if path is not None:
@@ -123,16 +124,32 @@ def plan_of(values: Values, release: str) -> Plan:
         return read_toml(path, Plan, "plan")
     if values["all"] and patterns:
         raise UsageError(f"--all trains every workload; leave out {' '.join(patterns)} or --all")
-    if not patterns and not values["all"]:
+    if not (patterns or values["all"] or values["from_"]):
         raise UsageError(
             "name what to train, such as `dbtool produce mnist/fc_64_64_64/sgd`, or all with "
             "--all; `dbtool produce --list` lists the workloads"
         )
     if "batch_sizes" in of_sweep:
         of_sweep["batch_sizes"] = _numbers(of_sweep["batch_sizes"])
-    of_sweep["workloads"] = [workload.name for workload in find_workloads(patterns or ["*"])]
+    of_sweep["workloads"] = [workload.name for workload in chosen_workloads(values)]
     sweep = _checked(of_sweep, Sweep)
     return _checked({"release": release, **of_plan, "sweep": (sweep,)}, Plan)
+
+
+def chosen_workloads(values: Values) -> "list[Workload]":
+    """The workloads that the words name: without any those of the user's own file, or all.
+
+    Raises:
+        UsageError: one is unknown, or the file is wrong.
+        DbtoolError: its code fails.
+    """
+    from producers.workloads.own import load_own
+    from producers.workloads.registry import find_workloads
+
+    path = values["from_"]
+    own = load_own(None if path is None else Path(path).expanduser())
+    named = values["workload"]
+    return own if own and not (named or values["all"]) else find_workloads(named or ["*"])
 
 
 def _parameter(name: str, option: Any, default: Any = None) -> inspect.Parameter:
@@ -175,7 +192,8 @@ def _python_type(kind: Any) -> Any:
 
 
 def _given(values: Values, kind: type[msgspec.Struct]) -> dict[str, Any]:
-    found = {name: values[name] for name, _, _ in _described(kind)}
+    # Python needs the stroke of from_, a plan does not.
+    found = {name.rstrip("_"): values[name] for name, _, _ in _described(kind)}
     return {
         name: value
         for name, value in found.items()

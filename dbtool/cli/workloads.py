@@ -89,9 +89,11 @@ def print_settings(name: str, output_format: Format, limit: int | None, view: Vi
         UsageError: there is no such workload, or the format is a binary one and standard output a
             terminal.
     """
+    from producers.workloads.own import load_own
     from producers.workloads.registry import WORKLOADS
     from producers.workloads.settings import settings
 
+    load_own()
     if name not in WORKLOADS:
         raise unknown("workload", name, WORKLOADS, "dbtool produce --list")
     is_nested = output_format in _NESTED

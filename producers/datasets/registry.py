@@ -6,13 +6,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from dbtool.core.errors import UsageError, unknown
+from producers.datasets.own import checked
 from producers.datasets.permutation import HOLDING_OUT, RANDOM_5_000
 from producers.datasets.split import Request
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from producers.datasets.split import Dataset
 
-LOADERS = {
+    Load = Callable[[Request], Dataset]
+
+LOADERS: dict[str, tuple[str, str] | Load] = {
     "mnist": ("mnist.images", "load_idx"),
     "fashion_mnist": ("mnist.images", "load_idx"),
     "cifar_10": ("cifar", "load_cifar_10"),
@@ -22,7 +27,10 @@ LOADERS = {
     "common_crawl": ("text.common_crawl", "load_common_crawl"),
     "brown": ("text.brown", "load_brown"),
 }
-"""The module and function that load each data set; imported when they are called."""
+"""The module and function that load each data set, imported when they are called.
+
+Of those that `producers.workloads.own` adds the function itself.
+"""
 
 _WITH_SUBSETS = {"imagenet"}
 
@@ -57,7 +65,14 @@ def load_dataset(source: str, **wanted: Any) -> Dataset:
             f"which examples {source} holds out cannot be chosen; only mnist, fashion_mnist and"
             " cifar_10 leave the choice"
         )
-    module, function = LOADERS[source]
-    load = getattr(importlib.import_module(f"producers.datasets.{module}"), function)
-    dataset: Dataset = load(request)
-    return dataset
+    found = LOADERS[source]
+    if callable(found):
+        return checked(found(request), request)
+    module, function = found
+    load: Load = getattr(importlib.import_module(f"producers.datasets.{module}"), function)
+    return load(request)
+
+
+def is_own(source: str) -> bool:
+    """Whether a data set is none of this package."""
+    return callable(LOADERS.get(source))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -135,7 +135,7 @@ class Dataset:
     train: Examples
     validation: Examples
     test: Examples
-    file_hashes: dict[str, str]
+    file_hashes: dict[str, str] = field(default_factory=dict)
 
 
 def in_memory(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dbtool.core.errors import UsageError, unknown
@@ -27,21 +27,21 @@ class ModelDefinition:
 
     Attributes:
         name: such as fc_64_64_64 or simple_cnn_base.
-        settings: what sets the model apart, for the record: setting to value.
-        certainty: setting to stated, recalled or chosen.
-        evaluation_batch: examples evaluated at a time; sets the memory that evaluation takes,
-            and suits the cache of a CPU core.
         build: makes the module for examples of a form, computing in a floating-point type with
             weights in float32; imports flax only when called. The module is called with float32
             images [batch, height, width, channels] or int32 tokens [batch, length] and `train`,
             and returns logits. Raises UsageError for a form that the model does not take.
+        evaluation_batch: examples evaluated at a time; sets the memory that evaluation takes,
+            and suits the cache of a CPU core.
+        settings: what sets the model apart, for the record: setting to value.
+        certainty: setting to stated, recalled or chosen.
     """
 
     name: str
-    settings: dict[str, object]
-    certainty: dict[str, str]
-    evaluation_batch: int
     build: Build
+    evaluation_batch: int = 100
+    settings: dict[str, object] = field(default_factory=dict)
+    certainty: dict[str, str] = field(default_factory=dict)
 
 
 # Widths of the two convolutions and of the dense layer, and how sure these are.
@@ -64,13 +64,17 @@ _TRANSFORMERS = {
 }
 
 
+FULLY_CONNECTED = re.compile(r"fc(_[1-9][0-9]*)+")
+"""The names of fully connected networks: the widths of their hidden layers."""
+
+
 def model_definition(name: str) -> ModelDefinition:
     """The model of that name."""
-    if re.fullmatch(r"fc(_[1-9][0-9]*)+", name):
+    if FULLY_CONNECTED.fullmatch(name):
         return _fully_connected(name, tuple(int(width) for width in name.split("_")[1:]))
-    if name not in _MODELS:
-        raise unknown("model", name, ["fc_64_64_64", *_MODELS], _LISTING)
-    return _MODELS[name]
+    if name not in MODELS:
+        raise unknown("model", name, ["fc_64_64_64", *MODELS], _LISTING)
+    return MODELS[name]
 
 
 def _fully_connected(name: str, widths: tuple[int, ...]) -> ModelDefinition:
@@ -246,10 +250,10 @@ def _definition(
 ) -> ModelDefinition:
     certainty = {setting: sure for sure, group in settings.items() for setting in group}
     together = {setting: value for group in settings.values() for setting, value in group.items()}
-    return ModelDefinition(name, together, certainty, evaluation_batch, build)
+    return ModelDefinition(name, build, evaluation_batch, together, certainty)
 
 
-_MODELS = {
+MODELS = {
     model.name: model
     for model in (
         *(_simple_cnn(name, *sizes) for name, sizes in _SIMPLE_CNN.items()),
@@ -260,3 +264,4 @@ _MODELS = {
         _lstm(),
     )
 }
+"""All others by name."""

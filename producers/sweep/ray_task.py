@@ -16,11 +16,14 @@ import dbtool
 from dbtool.core.errors import DbtoolError
 from dbtool.core.shards import write_shard
 from producers.devices import configure_devices
+from producers.workloads.own import blaming_own_code, has_loaded, load_file, load_own
 
 if TYPE_CHECKING:
     from producers.configuration import SweepOptions
     from producers.plan import StudyPlan
     from producers.sweep.session import StudySession
+    from producers.workloads.definition import Origin
+    from producers.workloads.own import OwnFile
 
 _SAME_EVERYWHERE = ("jax", "jaxlib", "flax", "optax", "numpy", "pyarrow")
 
@@ -36,6 +39,7 @@ def train_block_of(
     trial_ids: tuple[int, ...],
     options: SweepOptions,
     expected_versions: dict[str, str],
+    file: OwnFile | None = None,
 ) -> tuple[bytes, int]:
     """Trains a block of trials.
 
@@ -44,12 +48,14 @@ def train_block_of(
         trial_ids: the block.
         options: of the sweep.
         expected_versions: of the libraries where the sweep was started.
+        file: of the user's own, that defines the workload; None where there is none.
 
     Returns:
         The shard's file, and its rows.
 
     Raises:
-        DbtoolError: when this node has other versions of the libraries, or training fails.
+        DbtoolError: when this node has other versions of the libraries or of the code that defines
+            the workload, or training fails.
     """
     _refuse_other_versions(expected_versions)
     # XLA starts so many threads; has to be there before JAX looks for devices.
@@ -58,6 +64,14 @@ def train_block_of(
     if not options.gpus_per_task:
         os.environ.setdefault("JAX_PLATFORMS", "cpu")
     configure_devices(options.cpus_per_task)
+    with blaming_own_code():
+        _load_origin(study.workload.origin, file)
+        return _trained(study, trial_ids, options)
+
+
+def _trained(
+    study: StudyPlan, trial_ids: tuple[int, ...], options: SweepOptions
+) -> tuple[bytes, int]:
     from producers.training.hosts import is_first
 
     session = _session_of(study, options)
@@ -84,6 +98,19 @@ def _session_of(study: StudyPlan, options: SweepOptions) -> StudySession:
 
 
 _LAST_SESSION: dict[tuple[StudyPlan, SweepOptions], StudySession] = {}
+
+
+def _load_origin(origin: Origin | None, file: OwnFile | None) -> None:
+    """Loads the code that defines a workload: what was sent, or what is installed here, too."""
+    if file is None:
+        load_own()
+    else:
+        load_file(file)
+    if not has_loaded(origin):
+        raise DbtoolError(
+            f"the Ray node {platform.node()} does not have {origin}, which defines the workload; "
+            "install the same on every node"
+        )
 
 
 def _refuse_other_versions(expected: dict[str, str]) -> None:

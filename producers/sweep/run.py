@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dbtool.core.errors import DbtoolError
 from dbtool.core.index import Index
 from dbtool.core.manifest import About
 from dbtool.core.writer import ReleaseWriter
@@ -46,8 +47,15 @@ def run_sweep(
         DbtoolError: another sweep writes there, a data set is missing, the disk is full, or the
             folder holds studies of another definition.
     """
-    from producers.training.hosts import is_first
+    from producers.training.hosts import from_first, is_first
 
+    own = sorted({str(study.workload.origin) for study in studies})
+    first = from_first(lambda: own)
+    if first != own:
+        raise DbtoolError(
+            f"this host trains by the code of {', '.join(own)}, and the first one by that of "
+            f"{', '.join(first)}; give all of them the same"
+        )
     writing = sweep_writer(studies, out, options) if is_first() else contextlib.nullcontext()
     with writing as writer:
         run = _Run(out, writer, options, events)

@@ -14,6 +14,7 @@ import numpy as np
 from dbtool.core.errors import DbtoolError
 from dbtool.core.footer import Footer, Trial
 from producers.datasets import Split
+from producers.datasets.forms import ImageForm
 from producers.datasets.registry import load_dataset
 from producers.devices import lanes, provenance
 from producers.models.registry import model_definition
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from producers.training.block import SplitArrays
     from producers.training.block_record import BlockRecord
     from producers.training.run import BlockTrials
+    from producers.training.step import Trainer
     from producers.training.stopping import FirstToGoal
 
 
@@ -77,8 +79,17 @@ class StudySession:
         )
         self._study = study
         self._options = options
+        functions = (
+            workload.model,
+            workload.optimizer,
+            workload.schedule,
+            data.form,
+            workload.dtype,
+        )
+        if workload.origin is not None:
+            _check_logits(workload.model, trainer(*functions), data.form)
         self._program = _block_program(
-            (workload.model, workload.optimizer, workload.schedule, data.form, workload.dtype),
+            functions,
             options.devices_per_trial,
             options.micro_batch,
             study.shared_batches,
@@ -175,8 +186,22 @@ def footer_of(
             "shared" if study.shared_batches else "own",
             program.devices_a_trial,
             program.batch_shape(study.batch_size)[1],
+            study.workload.origin,
         ),
     )
+
+
+def _check_logits(model: str, functions: Trainer, form: Form) -> None:
+    """Refuses a model of the user's own whose loss would be of something else than its targets."""
+    state = jax.eval_shape(functions.start, jax.ShapeDtypeStruct((), "uint32"))
+    examples = jax.ShapeDtypeStruct((2, *form.input_shape), form.input_dtype)
+    logits = jax.eval_shape(functions.logits, state.parameters, state.statistics, examples)
+    last = (form.classes,) if isinstance(form, ImageForm) else (form.length, form.vocabulary)
+    if logits.shape != (2, *last):
+        raise DbtoolError(
+            f"the model {model} returns logits {list(logits.shape)} of 2 examples, and they should "
+            f"be {[2, *last]}"
+        )
 
 
 # The studies of a sweep mostly differ in batch size or sparsity, so that what one has compiled

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -13,6 +13,7 @@ from dbtool.core.errors import DbtoolError
 from dbtool.core.index import Index, differences
 from dbtool.core.manifest import is_release
 from dbtool.core.release import read_release
+from producers.workloads.definition import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,6 +54,13 @@ def finished_trials(study: StudyPlan, index: Index) -> dict[int, str]:
 def refuse_other(study: StudyPlan, held: Study) -> None:
     """Refuses what was trained by another definition of a study."""
     expected = study.study()
+    before, now = ((each.workload.definition or {}).get("origin") for each in (held, expected))
+    if before != now:
+        before, now = ("this package" if each is None else Origin(**each) for each in (before, now))
+        raise DbtoolError(
+            f"{study.name} was trained with the code of {before} and not with that of {now}, which "
+            "is given; go on with that code, or write this sweep into another folder with --out"
+        )
     differing = differences(held.workload, expected.workload)
     differing += differences(_before_its_search(held, expected), expected)
     if differing:
@@ -123,8 +131,9 @@ def all_blocks(studies: Sequence[StudyPlan], options: SweepOptions) -> list[list
 
 def partition(studies: Sequence[StudyPlan], options: SweepOptions) -> str:
     """Eight letters that are the same where a sweep is cut into the same blocks."""
-    cut = [
+    cut: list[Any] = [
         [study.release, study.name, study.train_steps, study.seed, blocks]
         for study, blocks in zip(studies, all_blocks(studies, options), strict=True)
     ]
+    cut += sorted({str(study.workload.origin) for study in studies if study.workload.origin})
     return hashlib.sha256(json.dumps(cut).encode()).hexdigest()[:8]

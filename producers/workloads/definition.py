@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
+from dbtool.core.footer import Workload as RecordedWorkload
 from producers.datasets.forms import GREY_28
-from producers.datasets.permutation import HOLDING_OUT, RANDOM_5_000
+from producers.datasets.permutation import RANDOM_5_000
 from producers.search import SCRAMBLED, search_space_json
 from producers.spacing import Spacing
 
@@ -89,6 +91,25 @@ class StepBudget:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Code outside this package that defines a workload.
+
+    Attributes:
+        name: of the file, or of the installed distribution.
+        sha256: of the file, or of the module that the distribution's entry point names.
+        version: of the distribution; None of a file.
+    """
+
+    name: str
+    sha256: str
+    version: str | None = None
+
+    def __str__(self) -> str:
+        release = "" if self.version is None else f" {self.version}"
+        return f"{self.name}{release} (sha256 {self.sha256[:8]})"
+
+
+@dataclass(frozen=True)
 class Workload:
     """A data set, model and optimizer, with everything that its measurements depend on.
 
@@ -125,6 +146,7 @@ class Workload:
         held_out: the official training examples that are for validation, of MNIST, Fashion MNIST
             and CIFAR-10; the loaders of the others say themselves.
         sobol: the quasi-random sequence that the trials' metaparameters are points of.
+        origin: the code that defines it; None where this package does.
     """
 
     collection: str | None
@@ -154,6 +176,7 @@ class Workload:
     paper: str | None = BATCH_SIZE_STUDY
     held_out: HeldOut = RANDOM_5_000
     sobol: Sobol = SCRAMBLED
+    origin: Origin | None = None
 
     @property
     def name(self) -> str:
@@ -167,7 +190,7 @@ class Workload:
 
         The sizes of the large data sets are known as published alone.
         """
-        exact = self.replaces is not None or self.source in _EXACT_SIZES
+        exact = self.replaces is not None or self.source not in _SIZES_AS_PUBLISHED
         return self.train_examples if exact else None
 
     def definition(self) -> dict[str, Any]:
@@ -188,7 +211,14 @@ class Workload:
         return described
 
 
-_EXACT_SIZES = {*HOLDING_OUT, "brown"}
+def recorded_workload(workload: Workload) -> RecordedWorkload:
+    """A workload as shards record it."""
+    own = {"workload": workload.name, "definition": json.loads(json.dumps(workload.definition()))}
+    shared = [name for name in RecordedWorkload.__struct_fields__ if name not in own]
+    return RecordedWorkload(**own, **{name: getattr(workload, name) for name in shared})
+
+
+_SIZES_AS_PUBLISHED = {"imagenet", "open_images_v4", "lm1b", "common_crawl"}
 
 # Recorded whether or not they hold their defaults.
 _FIRST_RULES = {

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dbtool.core.errors import UsageError, unknown
 from producers.configuration import DEFAULT_TRIALS
 from producers.datasets.forms import ImageForm
+from producers.datasets.registry import is_own
 from producers.workloads.replace import Replacement
 
 if TYPE_CHECKING:
@@ -113,7 +114,8 @@ def preset_data(
 ) -> Iterator[tuple[Sequence[Workload], Sequence[Replacement]]]:
     """The workloads and the folders that stand in for their data sets, as a preset wants them.
 
-    Data that it makes up is there while the block runs.
+    Data that it makes up is there while the block runs. Data sets of the user's own, whose formats
+    it does not know, are trained on as they are.
 
     Args:
         preset: whether workloads train on made-up data, in small forms.
@@ -134,10 +136,10 @@ def preset_data(
 
     with tempfile.TemporaryDirectory(prefix="dbtool-made-up-") as folder:
         made_up = []
-        for source in dict.fromkeys(workload.source for workload in workloads):
+        for source in dict.fromkeys(each.source for each in workloads if not is_own(each.source)):
             made_up.append(Replacement(source, f"made_up_{source}", Path(folder) / source))
             write_made_up(source, made_up[-1].folder)
-        yield [_small(workload) for workload in workloads], made_up
+        yield [each if is_own(each.source) else _small(each) for each in workloads], made_up
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _SETTINGS = (  # noqa: SIM905 (a list would take a line a word)
     "paper collection dataset source replaces data_sha256 subset train_examples held_out form "
     "augmentation model dtype sparsity pruning optimizer schedule search_space sobol "
-    "metric goal goal_inclusive maximize budget evaluation batch_sizes"
+    "metric goal goal_inclusive maximize budget evaluation batch_sizes origin"
 ).split()
 # The workload's name, its paper or the data set itself says all but these.
 _NOT_NAMED = {
@@ -56,15 +56,21 @@ def settings(workload: Workload) -> list[Setting]:
     graded = of_model | {"held_out: examples": "recalled"} | dict(workload.certainty)
     found: list[Setting] = []
     for whole in _SETTINGS:
-        if whole != "held_out" or workload.source in HOLDING_OUT:
+        if _applies(whole, workload):
             for name, value in _parts(whole, getattr(workload, whole)):
-                grade = _certainty(name, graded, _BY_NAME[workload.paper])
+                grade = _certainty(name, graded, _BY_NAME.get(workload.paper, "chosen"))
                 found.append(Setting(name, value, grade))
         if whole == "model":
             for name, value in model.settings.items():
                 grade = graded.get(f"model: {name}", "chosen")
                 found.append(Setting(f"model: {name}", value, grade))
     return [Setting("workload", workload.name, found[0].certainty), *found]
+
+
+def _applies(name: str, workload: Workload) -> bool:
+    if name == "origin":
+        return workload.origin is not None
+    return name != "held_out" or workload.source in HOLDING_OUT
 
 
 def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:

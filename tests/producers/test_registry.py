@@ -19,10 +19,15 @@ from producers.datasets.forms import (
 )
 from producers.datasets.registry import LOADERS
 from producers.models.registry import model_definition
-from producers.plan import recorded_workload
 from producers.search import Range, Sobol, StepsRange, search_space_json
 from producers.training.optimizers import SCHEDULES, optimizer_definition
-from producers.workloads.definition import BATCH_SIZE_STUDY, CERTAINTIES, SPARSITY_STUDY, Workload
+from producers.workloads.definition import (
+    BATCH_SIZE_STUDY,
+    CERTAINTIES,
+    SPARSITY_STUDY,
+    Workload,
+    recorded_workload,
+)
 from producers.workloads.registry import WORKLOADS, find_workloads
 from producers.workloads.settings import settings
 from tests.support.sweeps import definition_of

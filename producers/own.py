@@ -1,0 +1,35 @@
+"""What a file of your own is written with: `dbtool produce --from my_workload.py` trains it.
+
+The file, or the module that an entry point of the group `dbtool.workloads` names, lists what it
+defines under any of these names:
+
+    WORKLOADS    a list of Workload: what is trained on what, and measured how
+    MODELS       a list of ModelDefinition, for models that are not in this package
+    OPTIMIZERS   a list of OptimizerDefinition, likewise
+    DATASETS     a dictionary of names to functions from a Request to a Dataset, likewise
+
+docs/extending.md shows a whole one.
+"""
+
+from producers.datasets.forms import ImageForm, TextForm
+from producers.datasets.split import Dataset, ExampleSource, Request, Split
+from producers.models.registry import ModelDefinition
+from producers.search import Choice, Range
+from producers.training.optimizers import OptimizerDefinition
+from producers.workloads.definition import EvaluationRule, StepBudget, Workload
+
+__all__ = [
+    "Choice",
+    "Dataset",
+    "EvaluationRule",
+    "ExampleSource",
+    "ImageForm",
+    "ModelDefinition",
+    "OptimizerDefinition",
+    "Range",
+    "Request",
+    "Split",
+    "StepBudget",
+    "TextForm",
+    "Workload",
+]

@@ -1,0 +1,267 @@
+"""Loads workloads of the user's own: from a file, and from what is installed.
+
+They join the registries under names that nobody has, and carry the digest of the code that defines
+them, so that a sweep never goes on with other code than it began with.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import importlib.metadata
+import importlib.util
+import sys
+import traceback
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from dbtool.core.contract import metric_columns
+from dbtool.core.errors import DbtoolError, UsageError, unknown
+from dbtool.core.footer import check_names
+from dbtool.core.parsing import parse_json
+from producers.datasets.registry import LOADERS
+from producers.models.registry import FULLY_CONNECTED, MODELS, ModelDefinition
+from producers.training.optimizers import (
+    LEARNING_RATE,
+    OPTIMIZERS,
+    SCHEDULES,
+    OptimizerDefinition,
+)
+from producers.workloads.definition import BATCH_SIZE_STUDY, Origin, Workload, recorded_workload
+from producers.workloads.registry import WORKLOADS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+T = TypeVar("T", Workload, ModelDefinition, OptimizerDefinition)
+
+ENTRY_POINTS = "dbtool.workloads"
+"""The group of entry points whose modules are loaded wherever they are installed."""
+
+
+@dataclass(frozen=True)
+class OwnFile:
+    """A file as it was read; workers on other machines load the same.
+
+    Attributes:
+        path: where it was.
+        source: what is in it.
+    """
+
+    path: Path
+    source: bytes
+
+    @property
+    def origin(self) -> Origin:
+        """Its name and digest."""
+        return Origin(self.path.name, hashlib.sha256(self.source).hexdigest())
+
+
+_REGISTRIES: dict[str, dict[str, Any]] = {
+    "model": MODELS,
+    "optimizer": OPTIMIZERS,
+    "data set": LOADERS,
+    "workload": WORKLOADS,
+}
+_KNOWN = {kind: dict(registry) for kind, registry in _REGISTRIES.items()}
+_OF_DECAY = {"learning_rate_decay_steps", "end_learning_rate_factor"}
+
+_FILES: dict[Origin, OwnFile] = {}
+_LOADED: dict[Origin, list[Workload]] = {}
+# Of all such code, to tell where an error in it comes from.
+_PATHS: set[str] = set()
+
+
+def load_own(path: Path | None = None) -> list[Workload]:
+    """Registers what installed modules define and what a file does; once, if called again.
+
+    Args:
+        path: of the file; None for none.
+
+    Returns:
+        The file's workloads.
+
+    Raises:
+        UsageError: the file cannot be read, defines what there is already, or something that is
+            not whole.
+        DbtoolError: its code fails, or that of an installed module.
+    """
+    _load_installed()
+    if path is None:
+        return []
+    try:
+        return load_file(OwnFile(path, path.read_bytes()))
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+
+
+def load_file(file: OwnFile) -> list[Workload]:
+    """Registers what a file that was read defines, as `load_own`."""
+    origin = file.origin
+    if origin not in _LOADED:
+        module = ModuleType(f"dbtool_own_{origin.sha256[:16]}")
+        module.__file__ = str(file.path)
+        # Dataclasses look their module up.
+        sys.modules[module.__name__] = module
+        _PATHS.add(str(file.path))
+        with _blamed(str(file.path)):
+            code = compile(file.source, str(file.path), "exec", dont_inherit=True)
+            exec(code, vars(module))  # noqa: S102 (the user's own, as `python FILE` would)
+            _LOADED[origin] = _registered(module, origin)
+        _FILES[origin] = file
+    return _LOADED[origin]
+
+
+def file_of(origin: Origin | None) -> OwnFile | None:
+    """The file that was loaded from there; None where it was none."""
+    return None if origin is None else _FILES.get(origin)
+
+
+def has_loaded(origin: Origin | None) -> bool:
+    """Whether this process has the code of a workload."""
+    return origin is None or origin in _LOADED
+
+
+@functools.cache
+def _load_installed() -> None:
+    for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
+        distribution = entry.dist
+        if distribution is None:
+            continue
+        label = f"the installed {distribution.name} {distribution.version}"
+        with _blamed(label):
+            spec = importlib.util.find_spec(entry.module)
+            if spec is None or spec.origin is None:
+                raise ModuleNotFoundError(f"it has no module {entry.module}")
+            digest = hashlib.sha256(Path(spec.origin).read_bytes()).hexdigest()
+        origin = Origin(distribution.name, digest, distribution.version)
+        if origin not in _LOADED:
+            _PATHS.add(spec.origin)
+            with _blamed(label):
+                _LOADED[origin] = _registered(importlib.import_module(entry.module), origin)
+
+
+@contextlib.contextmanager
+def _blamed(code: str) -> Iterator[None]:
+    """Has whatever goes wrong told as a fault of the user's code of that name."""
+    try:
+        yield
+    except DbtoolError as error:
+        raise type(error)(f"{code}: {error}") from error
+    except Exception as error:
+        raise DbtoolError(f"{_line_of(error) or code}: {_told(error)}") from error
+
+
+@contextlib.contextmanager
+def blaming_own_code() -> Iterator[None]:
+    """Tells what goes wrong in code of the user's own in one sentence, with its line.
+
+    Raises:
+        DbtoolError: an error was raised there, or in what it called.
+    """
+    try:
+        yield
+    except DbtoolError:
+        raise
+    except Exception as error:
+        line = _line_of(error)
+        if line is None:
+            raise
+        raise DbtoolError(f"{line}: {_told(error)}") from error
+
+
+def _line_of(error: Exception) -> str | None:
+    """The last line of the user's own code that led to an error."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [(frame.filename, frame.lineno) for frame in frames]
+    if isinstance(error, SyntaxError):
+        lines.append((error.filename or "", error.lineno))
+    return next((f"{path}, line {line}" for path, line in lines[::-1] if path in _PATHS), None)
+
+
+def _told(error: Exception) -> str:
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    first = next(iter(text.strip().splitlines()), "")
+    return f"{type(error).__name__}: {first}".rstrip(":. ")
+
+
+def _registered(module: ModuleType, origin: Origin) -> list[Workload]:
+    """Adds what a module defines to the registries, all of it or nothing; returns its workloads."""
+    workloads = {
+        name: replace(
+            workload,
+            origin=origin,
+            # The default is the study that this package began with.
+            paper=None if workload.paper == BATCH_SIZE_STUDY else workload.paper,
+        )
+        for name, workload in _listed(module, "WORKLOADS", Workload).items()
+    }
+    defined: dict[str, dict[str, Any]] = {
+        "model": _listed(module, "MODELS", ModelDefinition),
+        "optimizer": _listed(module, "OPTIMIZERS", OptimizerDefinition),
+        "data set": dict(getattr(module, "DATASETS", {})),
+        "workload": workloads,
+    }
+    if not workloads:
+        raise UsageError("it lists no WORKLOADS, such as WORKLOADS = [Workload(...)]")
+    for kind, registry in _REGISTRIES.items():
+        for name in defined[kind]:
+            if name in registry or (kind == "model" and FULLY_CONNECTED.fullmatch(name)):
+                raise UsageError(f"there is a {kind} {name} already; give its own another name")
+    for workload in workloads.values():
+        _check(workload, {kind: _KNOWN[kind] | defined[kind] for kind in defined})
+    for kind, registry in _REGISTRIES.items():
+        registry.update(defined[kind])
+    return list(workloads.values())
+
+
+def _listed(module: ModuleType, name: str, kind: type[T]) -> dict[str, T]:
+    """What a module lists under a name, by the names in it."""
+    found: dict[str, T] = {}
+    for each in getattr(module, name, []):
+        if not isinstance(each, kind):
+            raise UsageError(f"{name} holds {each!r:.60}, and should hold {kind.__name__}s")
+        if each.name in found:
+            raise UsageError(f"{name} has {each.name} twice; leave one of them out")
+        found[each.name] = each
+    return found
+
+
+def _check(workload: Workload, known: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuses a workload that could not be trained, or not be recorded.
+
+    What it names is this package's or defined with it: its origin then says where all of it is.
+    """
+    parts = {"optimizer": workload.optimizer, "data set": workload.source}
+    if not FULLY_CONNECTED.fullmatch(workload.model):
+        parts["model"] = workload.model
+    for kind, name in parts.items():
+        if name not in known[kind]:
+            raise unknown(kind, name, known[kind], "dbtool produce --list")
+    if workload.schedule not in SCHEDULES:
+        raise unknown("schedule", workload.schedule, SCHEDULES, "dbtool produce --list")
+    needed = {LEARNING_RATE, *known["optimizer"][workload.optimizer].metaparameters}
+    needed |= _OF_DECAY if workload.schedule == "linear_decay" else set()
+    searched = {name for name, _ in workload.search_space}
+    if searched - {"label_smoothing"} != needed:
+        raise UsageError(
+            f"{workload.name} searches {', '.join(sorted(searched))}, and its optimizer and "
+            f"schedule need {', '.join(sorted(needed))}; give search_space these"
+        )
+    if workload.metric not in metric_columns():
+        raise unknown("metric", workload.metric, metric_columns(), "dbtool workloads --catalog")
+    recorded = recorded_workload(workload)
+    if workload.maximize != recorded.maximize:
+        raise UsageError(f"{workload.name} needs maximize={recorded.maximize} by its metric")
+    if not workload.batch_sizes:
+        raise UsageError(f"{workload.name} has no batch_sizes; name one or more")
+    check_names(parse_json(msgspec.json.encode(recorded), type(recorded)))
+    try:
+        hash(workload)
+    except TypeError as error:
+        raise UsageError(f"{workload.name} holds a list or dictionary; write tuples") from error
