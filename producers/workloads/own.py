@@ -24,6 +24,7 @@ from dbtool.core.contract import metric_columns
 from dbtool.core.errors import DbtoolError, UsageError, unknown
 from dbtool.core.footer import check_names
 from dbtool.core.parsing import parse_json
+from producers.datasets.forms import ImageForm, TextForm
 from producers.datasets.registry import LOADERS
 from producers.models.registry import FULLY_CONNECTED, MODELS, ModelDefinition
 from producers.training.optimizers import (
@@ -32,7 +33,14 @@ from producers.training.optimizers import (
     SCHEDULES,
     OptimizerDefinition,
 )
-from producers.workloads.definition import BATCH_SIZE_STUDY, Origin, Workload, recorded_workload
+from producers.workloads.definition import (
+    BATCH_SIZE_STUDY,
+    EvaluationRule,
+    Origin,
+    StepBudget,
+    Workload,
+    recorded_workload,
+)
 from producers.workloads.registry import WORKLOADS
 
 if TYPE_CHECKING:
@@ -69,7 +77,8 @@ _REGISTRIES: dict[str, dict[str, Any]] = {
     "workload": WORKLOADS,
 }
 _KNOWN = {kind: dict(registry) for kind, registry in _REGISTRIES.items()}
-_OF_DECAY = {"learning_rate_decay_steps", "end_learning_rate_factor"}
+_KNOWN["learning-rate schedule"] = dict(SCHEDULES)
+_TYPES = {"form": (ImageForm, TextForm), "budget": (StepBudget,), "evaluation": (EvaluationRule,)}
 
 _FILES: dict[Origin, OwnFile] = {}
 _LOADED: dict[Origin, list[Workload]] = {}
@@ -95,9 +104,10 @@ def load_own(path: Path | None = None) -> list[Workload]:
     if path is None:
         return []
     try:
-        return load_file(OwnFile(path, path.read_bytes()))
+        source = path.read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    return load_file(OwnFile(path, source))
 
 
 def load_file(file: OwnFile) -> list[Workload]:
@@ -109,7 +119,7 @@ def load_file(file: OwnFile) -> list[Workload]:
         # Dataclasses look their module up.
         sys.modules[module.__name__] = module
         _PATHS.add(str(file.path))
-        with _blamed(str(file.path)):
+        with blaming_own_code(str(file.path)):
             code = compile(file.source, str(file.path), "exec", dont_inherit=True)
             exec(code, vars(module))  # noqa: S102 (the user's own, as `python FILE` would)
             _LOADED[origin] = _registered(module, origin)
@@ -133,8 +143,8 @@ def _load_installed() -> None:
         distribution = entry.dist
         if distribution is None:
             continue
-        label = f"the installed {distribution.name} {distribution.version}"
-        with _blamed(label):
+        label = f"{distribution.name} {distribution.version}, which is installed"
+        with blaming_own_code(label):
             spec = importlib.util.find_spec(entry.module)
             if spec is None or spec.origin is None:
                 raise ModuleNotFoundError(f"it has no module {entry.module}")
@@ -142,37 +152,32 @@ def _load_installed() -> None:
         origin = Origin(distribution.name, digest, distribution.version)
         if origin not in _LOADED:
             _PATHS.add(spec.origin)
-            with _blamed(label):
+            with blaming_own_code(label):
                 _LOADED[origin] = _registered(importlib.import_module(entry.module), origin)
 
 
 @contextlib.contextmanager
-def _blamed(code: str) -> Iterator[None]:
-    """Has whatever goes wrong told as a fault of the user's code of that name."""
-    try:
-        yield
-    except DbtoolError as error:
-        raise type(error)(f"{code}: {error}") from error
-    except Exception as error:
-        raise DbtoolError(f"{_line_of(error) or code}: {_told(error)}") from error
-
-
-@contextlib.contextmanager
-def blaming_own_code() -> Iterator[None]:
+def blaming_own_code(code: str | None = None) -> Iterator[None]:
     """Tells what goes wrong in code of the user's own in one sentence, with its line.
+
+    Args:
+        code: what to blame for errors that come from no line of it; None not to catch these.
 
     Raises:
         DbtoolError: an error was raised there, or in what it called.
     """
     try:
         yield
-    except DbtoolError:
-        raise
-    except Exception as error:
-        line = _line_of(error)
-        if line is None:
+    except DbtoolError as error:
+        if code is None:
             raise
-        raise DbtoolError(f"{line}: {_told(error)}") from error
+        raise type(error)(f"{code}: {error}") from error
+    except Exception as error:
+        where = _line_of(error) or code
+        if where is None:
+            raise
+        text = error.msg if isinstance(error, SyntaxError) else str(error).partition("\n")[0]
+        raise DbtoolError(f"{where}: {type(error).__name__}: {text}".rstrip(": ")) from error
 
 
 def _line_of(error: Exception) -> str | None:
@@ -182,12 +187,6 @@ def _line_of(error: Exception) -> str | None:
     if isinstance(error, SyntaxError):
         lines.append((error.filename or "", error.lineno))
     return next((f"{path}, line {line}" for path, line in lines[::-1] if path in _PATHS), None)
-
-
-def _told(error: Exception) -> str:
-    text = error.msg if isinstance(error, SyntaxError) else str(error)
-    first = next(iter(text.strip().splitlines()), "")
-    return f"{type(error).__name__}: {first}".rstrip(":. ")
 
 
 def _registered(module: ModuleType, origin: Origin) -> list[Workload]:
@@ -212,9 +211,10 @@ def _registered(module: ModuleType, origin: Origin) -> list[Workload]:
     for kind, registry in _REGISTRIES.items():
         for name in defined[kind]:
             if name in registry or (kind == "model" and FULLY_CONNECTED.fullmatch(name)):
-                raise UsageError(f"there is a {kind} {name} already; give its own another name")
+                raise UsageError(f"the {kind} {name} is known already; give yours another name")
     for workload in workloads.values():
-        _check(workload, {kind: _KNOWN[kind] | defined[kind] for kind in defined})
+        _check_names(workload, {kind: _KNOWN[kind] | defined.get(kind, {}) for kind in _KNOWN})
+        _check_settings(workload)
     for kind, registry in _REGISTRIES.items():
         registry.update(defined[kind])
     return list(workloads.values())
@@ -232,36 +232,48 @@ def _listed(module: ModuleType, name: str, kind: type[T]) -> dict[str, T]:
     return found
 
 
-def _check(workload: Workload, known: Mapping[str, Mapping[str, Any]]) -> None:
-    """Refuses a workload that could not be trained, or not be recorded.
+def _check_names(workload: Workload, known: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuses names that mean nothing.
 
-    What it names is this package's or defined with it: its origin then says where all of it is.
+    Known is what is in this package or defined beside the workload, whose origin then says where
+    all of it is.
     """
-    parts = {"optimizer": workload.optimizer, "data set": workload.source}
+    parts = {
+        "optimizer": workload.optimizer,
+        "data set": workload.source,
+        "learning-rate schedule": workload.schedule,
+    }
     if not FULLY_CONNECTED.fullmatch(workload.model):
         parts["model"] = workload.model
     for kind, name in parts.items():
         if name not in known[kind]:
             raise unknown(kind, name, known[kind], "dbtool produce --list")
-    if workload.schedule not in SCHEDULES:
-        raise unknown("schedule", workload.schedule, SCHEDULES, "dbtool produce --list")
     needed = {LEARNING_RATE, *known["optimizer"][workload.optimizer].metaparameters}
-    needed |= _OF_DECAY if workload.schedule == "linear_decay" else set()
+    if workload.schedule == "linear_decay":
+        needed |= {"learning_rate_decay_steps", "end_learning_rate_factor"}
     searched = {name for name, _ in workload.search_space}
     if searched - {"label_smoothing"} != needed:
         raise UsageError(
             f"{workload.name} searches {', '.join(sorted(searched))}, and its optimizer and "
             f"schedule need {', '.join(sorted(needed))}; give search_space these"
         )
+
+
+def _check_settings(workload: Workload) -> None:
+    """Refuses what could not be trained or recorded."""
+    for name, kinds in _TYPES.items():
+        if not isinstance(getattr(workload, name), kinds):
+            wanted = " or ".join(kind.__name__ for kind in kinds)
+            raise UsageError(f"{workload.name} has a {name} that is no {wanted}")
+    recorded = recorded_workload(workload)
     if workload.metric not in metric_columns():
         raise unknown("metric", workload.metric, metric_columns(), "dbtool workloads --catalog")
-    recorded = recorded_workload(workload)
     if workload.maximize != recorded.maximize:
         raise UsageError(f"{workload.name} needs maximize={recorded.maximize} by its metric")
-    if not workload.batch_sizes:
-        raise UsageError(f"{workload.name} has no batch_sizes; name one or more")
     check_names(parse_json(msgspec.json.encode(recorded), type(recorded)))
     try:
         hash(workload)
     except TypeError as error:
         raise UsageError(f"{workload.name} holds a list or dictionary; write tuples") from error
+    if not workload.batch_sizes:
+        raise UsageError(f"{workload.name} has no batch_sizes; name one or more")

@@ -56,7 +56,7 @@ def settings(workload: Workload) -> list[Setting]:
     graded = of_model | {"held_out: examples": "recalled"} | dict(workload.certainty)
     found: list[Setting] = []
     for whole in _SETTINGS:
-        if _applies(whole, workload):
+        if whole != "held_out" or workload.source in HOLDING_OUT:
             for name, value in _parts(whole, getattr(workload, whole)):
                 grade = _certainty(name, graded, _BY_NAME.get(workload.paper, "chosen"))
                 found.append(Setting(name, value, grade))
@@ -65,12 +65,6 @@ def settings(workload: Workload) -> list[Setting]:
                 grade = graded.get(f"model: {name}", "chosen")
                 found.append(Setting(f"model: {name}", value, grade))
     return [Setting("workload", workload.name, found[0].certainty), *found]
-
-
-def _applies(name: str, workload: Workload) -> bool:
-    if name == "origin":
-        return workload.origin is not None
-    return name != "held_out" or workload.source in HOLDING_OUT
 
 
 def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
