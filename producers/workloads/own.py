@@ -270,7 +270,10 @@ def _check_settings(workload: Workload) -> None:
         raise unknown("metric", workload.metric, metric_columns(), "dbtool workloads --catalog")
     if workload.maximize != recorded.maximize:
         raise UsageError(f"{workload.name} needs maximize={recorded.maximize} by its metric")
-    check_names(parse_json(msgspec.json.encode(recorded), type(recorded)))
+    read = parse_json(msgspec.json.encode(recorded), type(recorded))
+    if read != recorded:
+        raise UsageError(f"{workload.name} holds a number that is not finite")
+    check_names(read)
     try:
         hash(workload)
     except TypeError as error:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,8 @@ from dbtool.core.resources import DISTRIBUTION
 from producers.configuration import SweepOptions
 from producers.sweep.ray_run import refuse_small_nodes
 from producers.sweep.ray_task import train_block_of, versions
+from producers.workloads.definition import Origin
+from tests.support.own_workload import FILE
 from tests.support.sweeps import (
     BATCH_SIZE,
     TRAINED,
@@ -179,6 +181,34 @@ def test_cluster_writes_the_same_rows(
     more = produce(*words, "--trials", "6", "--out", out, "--on", "ray", **environment)
     assert (more.returncode, more.stderr.count("\n")) == (0, 1), more.stderr
     assert sorted(statuses(out)) == list(range(6))
+
+
+@pytest.mark.slow
+def test_workers_train_what_a_file_of_the_users_own_defines(
+    running: Cluster, environment: dict[str, str], tmp_path: Path
+) -> None:
+    assert running.head.is_running()
+    path = tmp_path / "mine.py"
+    # A worker that read the file itself would not find it beside its own program.
+    source = f'{FILE}\nassert not __file__.startswith("/")\n'
+    path.write_text(source)
+    words = ("--from", "mine.py", "--batch-sizes", "4", "--trials", "3", "--steps", "20")
+    for name, more in (("ray", ("--on", "ray", "--block", "2")), ("here", ("--block", "2"))):
+        result = produce(*words, *more, "--out", name, folder=tmp_path, **environment)
+        assert result.returncode == 0, result.stderr
+    assert_same_sweep(tmp_path / "ray", tmp_path / "here")
+    path.write_text(source.replace('m["nudge"]', "1 if m['nudge'] else 0"))
+    result = produce(*words, "--on", "ray", "--out", "no", folder=tmp_path, **environment)
+    assert (result.returncode, result.stderr.count("\n")) == (1, 1), result.stderr
+    assert result.stderr.startswith("dbtool: mine.py, line 27: TracerBoolConversionError: ")
+
+
+def test_code_that_a_node_does_not_have_is_one_sentence() -> None:
+    study = small_study(steps=1)
+    missing = Origin("my-stripes", "a" * 64, "1.5")
+    study = replace(study, workload=replace(study.workload, origin=missing))
+    with pytest.raises(DbtoolError, match=r"does not have my-stripes 1\.5 \(sha256 aaaaaaaa\)"):
+        train_block_of(study, (0,), SweepOptions(), versions())
 
 
 @pytest.mark.slow

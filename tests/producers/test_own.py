@@ -1,0 +1,257 @@
+"""Workloads of the user's own: what a file registers, and a sentence for what is wrong in it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from dbtool.core.errors import DbtoolError, UsageError
+from producers.configuration import SweepOptions
+from producers.datasets.forms import ImageForm, TextForm
+from producers.datasets.own import checked
+from producers.datasets.registry import LOADERS
+from producers.datasets.split import Dataset, Request, Split
+from producers.estimate import held_out_examples
+from producers.models.registry import MODELS
+from producers.sweep.session import StudySession
+from producers.sweep.tasks import partition
+from producers.training.optimizers import OPTIMIZERS
+from producers.workloads import own
+from producers.workloads.definition import Origin
+from producers.workloads.own import blaming_own_code, load_own
+from producers.workloads.presets import find_preset, preset_data
+from producers.workloads.registry import WORKLOADS, find_workloads
+from producers.workloads.replace import parse_replacement
+from producers.workloads.settings import settings
+from tests.support.own_workload import FILE, NAME, TRAIN_EXAMPLES
+from tests.support.sweeps import footer, planned, shards, small_study, sweep
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from producers.plan import StudyPlan
+
+
+@pytest.fixture(autouse=True)
+def _registries_as_before() -> Iterator[None]:
+    held = [MODELS, OPTIMIZERS, LOADERS, WORKLOADS, own._LOADED, own._FILES]
+    before = [dict(each) for each in held]
+    yield
+    for each, items in zip(held, before, strict=True):
+        each.clear()
+        each.update(items)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.py"
+    path.write_text(FILE)
+    return path
+
+
+def changed(path: Path, old: str, new: str) -> Path:
+    """The file with one thing in another way."""
+    assert old in FILE
+    path.write_text(FILE.replace(old, new))
+    return path
+
+
+def line_of(text: str) -> str:
+    """The number of the line of the file in which a text stands."""
+    return str(FILE[: FILE.index(text)].count("\n") + 1)
+
+
+def study(path: Path) -> StudyPlan:
+    (found,) = planned(load_own(path)[0], batch_sizes=[4], steps=2)
+    return found
+
+
+def test_what_a_file_lists_joins_what_is_known(path: Path) -> None:
+    (workload,) = load_own(path)
+    assert load_own(path) == [workload]
+    assert find_workloads(["stripes/*"]) == [workload] == [WORKLOADS[NAME]]
+    assert MODELS[workload.model].name == "slope"
+    assert workload.origin == Origin("mine.py", hashlib.sha256(FILE.encode()).hexdigest())
+    # The default is the study that the package began with, which this is not of.
+    assert workload.paper is None
+    assert workload.definition()["origin"]["sha256"] == workload.origin.sha256
+    assert all("origin" not in each.definition() for each in WORKLOADS.values() if not each.origin)
+    assert {each.certainty for each in settings(workload)} == {"chosen"}
+
+
+# What is changed in the file, and parts of the sentence.
+MISTAKES = [
+    ('"slope", Slope', '"resnet_8", Slope', ["mine.py: the model resnet_8 is known already"]),
+    ('"slope", Slope', '"fc_7", Slope', ["mine.py: the model fc_7 is known already"]),
+    ('"rule",', '"adam",', ["the optimizer adam is known already; give yours another name"]),
+    ('DATASETS = {"stripes"', 'DATASETS = {"mnist"', ["the data set mnist is known already"]),
+    ('model="slope"', 'model="slop"', ["unknown model 'slop'; closest: slope"]),
+    ('optimizer="rule"', 'optimizer="role"', ["unknown optimizer 'role'; closest: rule"]),
+    ('source="stripes"', 'source="stripe"', ["unknown data set 'stripe'; closest: stripes"]),
+    ('"constant"', '"linear"', ["unknown learning-rate schedule 'linear'; closest: linear_decay"]),
+    ('"constant"', '"linear_decay"', ["need end_learning_rate_factor, learning_rate"]),
+    ("RULE.search_space", "()", ["searches , and its optimizer", "need learning_rate, nudge"]),
+    ('"val_class', '"vall_class', ["unknown metric 'vall_classification_error'; closest: val_"]),
+    ("maximize=False", "maximize=True", [f"{NAME} needs maximize=False by its metric"]),
+    ("goal=0.1", 'goal="low"', ['goal is "low", and should be a number']),
+    ("goal=0.1", "goal=math.inf", [f"{NAME} holds a number that is not finite"]),
+    ("(2, 4)", "[2, 4]", ["holds a list or dictionary; write tuples"]),
+    ("(2, 4)", "()", ["has no batch_sizes"]),
+    ("form=FORM", "form=None", ["has a form that is no ImageForm or TextForm"]),
+    ("EvaluationRule()", "8", ["has a evaluation that is no EvaluationRule"]),
+    ("MODELS = [", "MODELS = [1, ", ["MODELS holds 1, and should hold ModelDefinitions"]),
+    ("MODELS = [MODEL]", "MODELS = [MODEL, MODEL]", ["MODELS has slope twice"]),
+    ("WORKLOADS =", "WORKLOAD =", ["it lists no WORKLOADS"]),
+    (
+        "import math",
+        "import maths",
+        ["mine.py, line LINE: ModuleNotFoundError: No module named 'ma"],
+    ),
+    ("import math", "import math math", ["mine.py, line LINE: SyntaxError: invalid syntax"]),
+    ("Range(0.1,", "Range(9,", [", line LINE: ValueError: the range 9 to 1.0 is empty"]),
+    ("import math", "assert False", ["mine.py, line LINE: AssertionError"]),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "parts"), MISTAKES)
+def test_what_is_wrong_is_one_sentence_and_registers_nothing(
+    old: str, new: str, parts: list[str], path: Path
+) -> None:
+    before = [set(each) for each in (MODELS, OPTIMIZERS, LOADERS, WORKLOADS)]
+    with pytest.raises(DbtoolError) as caught:
+        load_own(changed(path, old, new))
+    sentence = str(caught.value)
+    assert sentence.startswith(str(path))
+    assert "\n" not in sentence
+    assert all(part.replace("LINE", line_of(old)) in sentence for part in parts), sentence
+    assert [set(each) for each in (MODELS, OPTIMIZERS, LOADERS, WORKLOADS)] == before
+
+
+def test_a_file_takes_nothing_from_another(path: Path, tmp_path: Path) -> None:
+    load_own(path)
+    other = tmp_path / "other.py"
+    other.write_text(FILE.replace("MODELS = [MODEL]", "").replace('"stripes"', '"dots"'))
+    with pytest.raises(UsageError, match=r"other\.py: the optimizer rule is known already"):
+        load_own(other)
+    other.write_text(other.read_text().replace('"rule"', '"law"'))
+    with pytest.raises(UsageError, match=r"other\.py: unknown model 'slope'"):
+        load_own(other)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"cannot read .*mine\.py: No such file"):
+        load_own(tmp_path / "mine.py")
+
+
+# What fails when it is called, and in which line.
+FAILURES = [
+    ("len(images), -1", "-1", "line LINE: TypeError: dot_general requires"),
+    ("images.classes, ", "images.classes + 1, ", "the model slope returns logits [2, 3] of 2"),
+    ('m["nudge"]', 'm["nudges"]', "line LINE: KeyError: 'nudges'"),
+    ("STRIPES[labels]", "STRIPES[labels + 1]", "line LINE: IndexError: index 2 is out of bounds"),
+    ("np.uint8)", "float)", "have inputs that are float64 (12, 4, 4), and should be uint8 (12,"),
+    ("train_examples=12", "train_examples=13", "has as many training examples as 12, and the"),
+    ("return Dataset", "Dataset", "the loader of stripes returned NoneType, and should return a"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "part"), FAILURES)
+def test_what_fails_later_is_one_sentence_with_its_line(
+    old: str, new: str, part: str, path: Path
+) -> None:
+    planned_study = study(changed(path, old, new))
+    with pytest.raises(DbtoolError) as caught, blaming_own_code():
+        StudySession(planned_study, SweepOptions())
+    assert part.replace("LINE", line_of(old)) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_errors_of_this_package_are_not_blamed_on_the_file(path: Path) -> None:
+    load_own(path)
+    with pytest.raises(ZeroDivisionError), blaming_own_code():
+        _ = 1 / 0
+
+
+FORM = ImageForm(height=2, width=3, channels=3, classes=4)
+TEXTS = TextForm(vocabulary=9, length=5, evaluation_length=7)
+SEVERAL = replace(FORM, multi_label=True)
+
+
+def split(form: ImageForm | TextForm, count: int = 6) -> Split:
+    """Examples of a form, the targets as large as it allows."""
+    if isinstance(form, TextForm):
+        return Split(*2 * [np.full((count, form.length), form.vocabulary - 1, np.int32)])
+    shape, largest = ((count, 4), 1) if form.multi_label else ((count,), 3)
+    return Split(np.zeros((count, 2, 3, 3), np.uint8), np.full(shape, largest, np.uint8))
+
+
+@pytest.mark.parametrize("form", [FORM, SEVERAL, TEXTS])
+def test_arrays_of_the_form_pass_and_others_do_not(form: ImageForm | TextForm) -> None:
+    right = Dataset("x", form, split(form), split(form.evaluated), split(form.evaluated))
+    request = Request("x", form, train_examples=6)
+    assert checked(right, request) is right
+    held_out = right.test
+    assert isinstance(held_out, Split)
+    for wrong in (
+        Split(held_out.inputs[:, :-1], held_out.targets),
+        Split(held_out.inputs.astype(np.int64), held_out.targets),
+        Split(held_out.inputs[:0], held_out.targets[:0]),
+        Split(held_out.inputs, held_out.targets[:-1]),
+        Split(held_out.inputs, held_out.targets[..., np.newaxis]),
+        Split(held_out.inputs, held_out.targets.astype(float)),
+        Split(held_out.inputs, held_out.targets + 1),
+        Split(held_out.inputs, held_out.targets.astype(np.int8) - 99),
+    ):
+        with pytest.raises(DbtoolError, match="of x the examples of test have "):
+            checked(replace(right, test=wrong), request)
+    with pytest.raises(DbtoolError, match="x has examples of the form"):
+        checked(replace(right, form=replace(FORM, classes=5)), request)
+
+
+def test_the_code_is_recorded_and_other_code_goes_not_on(
+    made_up_mnist: Path, tmp_path: Path
+) -> None:
+    plain = small_study(steps=2)
+    first, second = (
+        replace(plain, workload=replace(plain.workload, origin=Origin("mine.py", digest * 64)))
+        for digest in "ab"
+    )
+    sweep(first, tmp_path, made_up_mnist, trials=2)
+    (path,) = shards(tmp_path)
+    recorded = {"name": "mine.py", "sha256": "a" * 64, "version": None}
+    assert footer(path, "producer")["origin"] == recorded
+    assert footer(path, "study")["workload"]["definition"]["origin"] == recorded
+    for other, code in ((second, "mine.py (sha256 bbbbbbbb)"), (plain, "this package")):
+        with pytest.raises(DbtoolError) as caught:
+            sweep(other, tmp_path, made_up_mnist, trials=4)
+        assert (
+            "was trained with the code of mine.py (sha256 aaaaaaaa) and not with that of "
+            f"{code}, which is given; go on with that code, or write this sweep into another folder"
+        ) in str(caught.value)
+    assert sweep(first, tmp_path, made_up_mnist, trials=4) == [(2, 3)]
+    letters = {partition([each], SweepOptions()) for each in (plain, first, second)}
+    assert len(letters) == 3
+
+
+def test_its_data_set_is_neither_made_up_nor_replaced(path: Path, tmp_path: Path) -> None:
+    (workload,) = load_own(path)
+    fashion = WORKLOADS["fashion_mnist/fc_128_128_128/sgd"]
+    with preset_data(find_preset("smoke"), [workload, fashion], []) as (workloads, replacements):
+        assert workloads[0] == workload
+        assert [each.source for each in replacements] == ["fashion_mnist"]
+    with pytest.raises(UsageError, match="unknown data set 'stripes'"):
+        parse_replacement(f"stripes=mine:{tmp_path}")
+    # Known when it is loaded; until then a twentieth of the training examples, or one.
+    assert TRAIN_EXAMPLES == 12
+    assert held_out_examples(workload) == (1, 1)
+
+
+def test_what_is_no_data_set() -> None:
+    with pytest.raises(DbtoolError, match="the loader of x returned SimpleNamespace"):
+        checked(SimpleNamespace(), Request("x", FORM))
