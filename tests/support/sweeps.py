@@ -211,13 +211,10 @@ def fast_start(compiled: str | Path) -> dict[str, str]:
     }
 
 
-def produce(
-    *words: str | Path, folder: Path | None = None, **environment: str
-) -> subprocess.CompletedProcess[str]:
-    """Runs `dbtool produce` as a user does, in a folder; variables are added to the environment."""
+def produce(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs `dbtool produce` as a user does; variables are added to the environment."""
     return subprocess.run(
         [CONSOLE_SCRIPT, "produce", *map(str, words)],
-        cwd=folder,
         env={**os.environ, **environment},
         capture_output=True,
         text=True,

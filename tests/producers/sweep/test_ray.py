@@ -185,22 +185,26 @@ def test_cluster_writes_the_same_rows(
 
 @pytest.mark.slow
 def test_workers_train_what_a_file_of_the_users_own_defines(
-    running: Cluster, environment: dict[str, str], tmp_path: Path
+    running: Cluster,
+    environment: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert running.head.is_running()
-    path = tmp_path / "mine.py"
-    # A worker that read the file itself would not find it beside its own program.
-    source = f'{FILE}\nassert not __file__.startswith("/")\n'
-    path.write_text(source)
+    # A worker that read the file itself would look for it in another folder.
+    monkeypatch.chdir(tmp_path)
+    path = Path("mine.py")
+    path.write_text(FILE)
     words = ("--from", "mine.py", "--batch-sizes", "4", "--trials", "3", "--steps", "20")
     for name, more in (("ray", ("--on", "ray", "--block", "2")), ("here", ("--block", "2"))):
-        result = produce(*words, *more, "--out", name, folder=tmp_path, **environment)
+        result = produce(*words, *more, "--out", name, **environment)
         assert result.returncode == 0, result.stderr
     assert_same_sweep(tmp_path / "ray", tmp_path / "here")
-    path.write_text(source.replace('m["nudge"]', "1 if m['nudge'] else 0"))
-    result = produce(*words, "--on", "ray", "--out", "no", folder=tmp_path, **environment)
+    path.write_text(FILE.replace('m["nudge"]', "1 if m['nudge'] else 0"))
+    result = produce(*words, "--on", "ray", "--out", "no", **environment)
     assert (result.returncode, result.stderr.count("\n")) == (1, 1), result.stderr
-    assert result.stderr.startswith("dbtool: mine.py, line 27: TracerBoolConversionError: ")
+    line = 1 + FILE[: FILE.index('m["nudge"]')].count("\n")
+    assert result.stderr.startswith(f"dbtool: mine.py, line {line}: TracerBoolConversionError: ")
 
 
 def test_code_that_a_node_does_not_have_is_one_sentence() -> None:
