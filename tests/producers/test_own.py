@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _registries_as_before() -> Iterator[None]:
-    held = [MODELS, OPTIMIZERS, LOADERS, WORKLOADS, own._LOADED, own._FILES]
+    held: list[dict[Any, Any]] = [MODELS, OPTIMIZERS, LOADERS, WORKLOADS, own._LOADED, own._FILES]
     before = [dict(each) for each in held]
     yield
     for each, items in zip(held, before, strict=True):
