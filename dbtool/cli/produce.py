@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from dbtool.cli.produce_options import (
-    Values,
     chosen_workloads,
     plan_of,
     signature,
@@ -33,26 +32,19 @@ def command(**values: Any) -> None:
 
     Example: dbtool produce mnist/fc_64_64_64/sgd --batch-sizes 64 --trials 100 --out runs
     """
-    from producers.workloads.own import blaming_own_code
-
-    with blaming_own_code():
-        if values["list"]:
-            _list_workloads(chosen_workloads(values))
-        else:
-            _produce(values)
-
-
-command.__signature__ = signature()  # type: ignore[attr-defined]  # Typer reads it
-
-
-def _produce(values: Values) -> None:
+    if values["list"]:
+        _list_workloads(chosen_workloads(values))
+        return
     from producers.plan import planned_studies
+    from producers.workloads.own import blaming_own_code
     from producers.workloads.presets import find_preset, quick_compilation
 
     options, preset = sweep_options(values), find_preset(values["preset"])
     plan = plan_of(values, preset.release)
     with (
         _training_libraries(),
+        # Of libraries, those of the user's own code are not brought by an extra.
+        blaming_own_code(),
         planned_studies(
             plan,
             preset=preset,
@@ -78,6 +70,9 @@ def _produce(values: Values) -> None:
         quickly = quick_compilation() if preset.made_up else contextlib.nullcontext()
         with quickly, _interruptible():
             _train(studies, values["out"], options)
+
+
+command.__signature__ = signature()  # type: ignore[attr-defined]  # Typer reads it
 
 
 def _refuse_dividing(studies: "list[StudyPlan]", options: "SweepOptions") -> None:

@@ -22,19 +22,13 @@ def checked(data: object, request: Request) -> Dataset:
         DbtoolError: it is none, or has another form or size than the workload says.
     """
     if not isinstance(data, Dataset):
+        raise DbtoolError(f"the loader of {request.source} returned {data!r:.60}, no Dataset")
+    found, wanted = len(data.train), request.train_examples or len(data.train)
+    if (data.form, found) != (request.form, wanted):
         raise DbtoolError(
-            f"the loader of {request.source} returned {type(data).__name__}, and should return a "
-            "Dataset"
+            f"the loader of {request.source} returned {found} training examples of {data.form}, "
+            f"and the workload has {wanted} of {request.form}"
         )
-    for what, found, wanted in (
-        ("examples of the form", data.form, request.form),
-        ("as many training examples as", len(data.train), request.train_examples),
-    ):
-        if wanted not in {None, found}:
-            raise DbtoolError(
-                f"{request.source} has {what} {found}, and the workload says {wanted}; give both "
-                "the same"
-            )
     for name in ("train", "validation", "test"):
         form = data.form if name == "train" else data.form.evaluated
         split = getattr(data, name)

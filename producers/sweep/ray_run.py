@@ -16,7 +16,7 @@ from dbtool.core.resources import DISTRIBUTION
 from producers.sweep.ray_task import train_block_of, versions
 from producers.sweep.run import sweep_writer
 from producers.sweep.tasks import next_blocks
-from producers.workloads.own import file_of
+from producers.workloads.own import LOADED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -95,7 +95,8 @@ class _Cluster:
 
     def submit(self, study: StudyPlan, blocks: Sequence[tuple[int, ...]]) -> None:
         for trial_ids in blocks:
-            file = file_of(study.workload.origin)
+            origin = study.workload.origin
+            file = None if origin is None else LOADED[origin]
             job = self._train.remote(study, trial_ids, self._options, self._versions, file)
             self.waiting[job] = (study, trial_ids)
 

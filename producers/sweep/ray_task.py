@@ -16,7 +16,7 @@ import dbtool
 from dbtool.core.errors import DbtoolError
 from dbtool.core.shards import write_shard
 from producers.devices import configure_devices
-from producers.workloads.own import blaming_own_code, has_loaded, load_file, load_own
+from producers.workloads.own import LOADED, blaming_own_code, load_file, load_own
 
 if TYPE_CHECKING:
     from producers.configuration import SweepOptions
@@ -106,7 +106,7 @@ def _load_origin(origin: Origin | None, file: OwnFile | None) -> None:
         load_own()
     else:
         load_file(file)
-    if not has_loaded(origin):
+    if origin is not None and origin not in LOADED:
         raise DbtoolError(
             f"the Ray node {platform.node()} does not have {origin}, which defines the workload; "
             "install the same on every node"

@@ -80,8 +80,9 @@ _KNOWN = {kind: dict(registry) for kind, registry in _REGISTRIES.items()}
 _KNOWN["learning-rate schedule"] = dict(SCHEDULES)
 _TYPES = {"form": (ImageForm, TextForm), "budget": (StepBudget,), "evaluation": (EvaluationRule,)}
 
-_FILES: dict[Origin, OwnFile] = {}
-_LOADED: dict[Origin, list[Workload]] = {}
+LOADED: dict[Origin, OwnFile | None] = {}
+"""The code that was loaded, with its file; None of what is installed."""
+
 # Of all such code, to tell where an error in it comes from.
 _PATHS: set[str] = set()
 
@@ -113,7 +114,7 @@ def load_own(path: Path | None = None) -> list[Workload]:
 def load_file(file: OwnFile) -> list[Workload]:
     """Registers what a file that was read defines, as `load_own`."""
     origin = file.origin
-    if origin not in _LOADED:
+    if origin not in LOADED:
         module = ModuleType(f"dbtool_own_{origin.sha256[:16]}")
         module.__file__ = str(file.path)
         # Dataclasses look their module up.
@@ -122,38 +123,33 @@ def load_file(file: OwnFile) -> list[Workload]:
         with blaming_own_code(str(file.path)):
             code = compile(file.source, str(file.path), "exec", dont_inherit=True)
             exec(code, vars(module))  # noqa: S102 (the user's own, as `python FILE` would)
-            _LOADED[origin] = _registered(module, origin)
-        _FILES[origin] = file
-    return _LOADED[origin]
-
-
-def file_of(origin: Origin | None) -> OwnFile | None:
-    """The file that was loaded from there; None where it was none."""
-    return None if origin is None else _FILES.get(origin)
-
-
-def has_loaded(origin: Origin | None) -> bool:
-    """Whether this process has the code of a workload."""
-    return origin is None or origin in _LOADED
+            _register(module, origin)
+        LOADED[origin] = file
+    return [workload for workload in WORKLOADS.values() if workload.origin == origin]
 
 
 @functools.cache
 def _load_installed() -> None:
     for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
-        distribution = entry.dist
-        if distribution is None:
+        if entry.dist is None:
             continue
-        label = f"{distribution.name} {distribution.version}, which is installed"
-        with blaming_own_code(label):
-            spec = importlib.util.find_spec(entry.module)
-            if spec is None or spec.origin is None:
-                raise ModuleNotFoundError(f"it has no module {entry.module}")
-            digest = hashlib.sha256(Path(spec.origin).read_bytes()).hexdigest()
-        origin = Origin(distribution.name, digest, distribution.version)
-        if origin not in _LOADED:
-            _PATHS.add(spec.origin)
-            with blaming_own_code(label):
-                _LOADED[origin] = _registered(importlib.import_module(entry.module), origin)
+        name, version = entry.dist.name, entry.dist.version
+        try:
+            with blaming_own_code(f"{name} {version}"):
+                _load_entry(entry.module, name, version)
+        except DbtoolError as error:
+            raise DbtoolError(f"{error}; `pip uninstall {name}` goes on without it") from error
+
+
+def _load_entry(module: str, name: str, version: str) -> None:
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"it has no module {module}")
+    origin = Origin(name, hashlib.sha256(Path(spec.origin).read_bytes()).hexdigest(), version)
+    if origin not in LOADED:
+        _PATHS.add(spec.origin)
+        _register(importlib.import_module(module), origin)
+        LOADED[origin] = None
 
 
 @contextlib.contextmanager
@@ -189,8 +185,8 @@ def _line_of(error: Exception) -> str | None:
     return next((f"{path}, line {line}" for path, line in lines[::-1] if path in _PATHS), None)
 
 
-def _registered(module: ModuleType, origin: Origin) -> list[Workload]:
-    """Adds what a module defines to the registries, all of it or nothing; returns its workloads."""
+def _register(module: ModuleType, origin: Origin) -> None:
+    """Adds what a module defines to the registries: all of it or, where it is wrong, nothing."""
     workloads = {
         name: replace(
             workload,
@@ -217,7 +213,6 @@ def _registered(module: ModuleType, origin: Origin) -> list[Workload]:
         _check_settings(workload)
     for kind, registry in _REGISTRIES.items():
         registry.update(defined[kind])
-    return list(workloads.values())
 
 
 def _listed(module: ModuleType, name: str, kind: type[T]) -> dict[str, T]:
@@ -265,6 +260,9 @@ def _check_settings(workload: Workload) -> None:
         if not isinstance(getattr(workload, name), kinds):
             wanted = " or ".join(kind.__name__ for kind in kinds)
             raise UsageError(f"{workload.name} has a {name} that is no {wanted}")
+    data = workload.dataset, workload.source
+    if any(each.dataset == data[0] and each.source != data[1] for each in WORKLOADS.values()):
+        raise UsageError(f"{workload.name} gives other data the name {data[0]}; give it its own")
     recorded = recorded_workload(workload)
     if workload.metric not in metric_columns():
         raise unknown("metric", workload.metric, metric_columns(), "dbtool workloads --catalog")

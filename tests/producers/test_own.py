@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _registries_as_before() -> Iterator[None]:
-    held: list[dict[Any, Any]] = [MODELS, OPTIMIZERS, LOADERS, WORKLOADS, own._LOADED, own._FILES]
+    held: list[dict[Any, Any]] = [MODELS, OPTIMIZERS, LOADERS, WORKLOADS, own.LOADED]
     before = [dict(each) for each in held]
     yield
     for each, items in zip(held, before, strict=True):
@@ -99,6 +99,7 @@ MISTAKES = [
     ("RULE.search_space", "()", ["searches , and its optimizer", "need learning_rate, nudge"]),
     ('"val_class', '"vall_class', ["unknown metric 'vall_classification_error'; closest: val_"]),
     ("maximize=False", "maximize=True", [f"{NAME} needs maximize=False by its metric"]),
+    ('dataset="stripes"', 'dataset="mnist"', ["gives other data the name mnist; give it its own"]),
     ("goal=0.1", 'goal="low"', ['goal is "low", and should be a number']),
     ("goal=0.1", "goal=math.inf", [f"{NAME} holds a number that is not finite"]),
     ("(2, 4)", "[2, 4]", ["holds a list or dictionary; write tuples"]),
@@ -156,8 +157,12 @@ FAILURES = [
     ('m["nudge"]', 'm["nudges"]', "line LINE: KeyError: 'nudges'"),
     ("STRIPES[labels]", "STRIPES[labels + 1]", "line LINE: IndexError: index 2 is out of bounds"),
     ("np.uint8)", "float)", "have inputs that are float64 (12, 4, 4), and should be uint8 (12,"),
-    ("train_examples=12", "train_examples=13", "has as many training examples as 12, and the"),
-    ("return Dataset", "Dataset", "the loader of stripes returned NoneType, and should return a"),
+    (
+        "train_examples=12",
+        "train_examples=13",
+        "the loader of stripes returned 12 training examples of ImageForm(",
+    ),
+    ("return Dataset", "Dataset", "the loader of stripes returned None, no Dataset"),
 ]
 
 
@@ -210,7 +215,7 @@ def test_arrays_of_the_form_pass_and_others_do_not(form: ImageForm | TextForm) -
     ):
         with pytest.raises(DbtoolError, match="of x the examples of test have "):
             checked(replace(right, test=wrong), request)
-    with pytest.raises(DbtoolError, match="x has examples of the form"):
+    with pytest.raises(DbtoolError, match="the loader of x returned 6 training examples of"):
         checked(replace(right, form=replace(FORM, classes=5)), request)
 
 
@@ -253,5 +258,5 @@ def test_its_data_set_is_neither_made_up_nor_replaced(path: Path, tmp_path: Path
 
 
 def test_what_is_no_data_set() -> None:
-    with pytest.raises(DbtoolError, match="the loader of x returned SimpleNamespace"):
+    with pytest.raises(DbtoolError, match=r"the loader of x returned namespace\(\), no Dataset"):
         checked(SimpleNamespace(), Request("x", FORM))

@@ -74,12 +74,15 @@ def test_a_plan_trains_what_the_options_train_and_notices_a_changed_file(
 
 @pytest.mark.slow
 def test_what_fails_in_training_is_one_sentence(path: Path, tmp_path: Path) -> None:
-    path.write_text(FILE.replace('m["nudge"]', "1 if m['nudge'] else 0"))
-    line = 1 + FILE[: FILE.index('m["nudge"]')].count("\n")
-    done = produce("--from", path, *WORDS, "--out", tmp_path / "out")
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
-    expected = f"dbtool: {path}, line {line}: TracerBoolConversionError: "
-    assert done.stderr.startswith(expected)
+    for old, new, told in (
+        ('m["nudge"]', "1 if m['nudge'] else 0", "TracerBoolConversionError: Attempted boolean"),
+        ("np.arange(24)", "__import__('scikit')", "ModuleNotFoundError: No module named 'scikit'"),
+    ):
+        path.write_text(FILE.replace(old, new))
+        line = 1 + FILE[: FILE.index(old)].count("\n")
+        done = produce("--from", path, *WORDS, "--out", tmp_path / "out")
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+        assert done.stderr.startswith(f"dbtool: {path}, line {line}: {told}"), done.stderr
 
 
 def installed(text: str, folder: Path) -> Path:
@@ -135,3 +138,4 @@ def test_an_installed_package_that_fails_is_one_sentence(tmp_path: Path) -> None
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
     line = 1 + FILE[: FILE.index("import math")].count("\n")
     assert f"{target}/striped/workloads.py, line {line}: ModuleNotFoundError" in done.stderr
+    assert done.stderr.endswith("; `pip uninstall my-stripes` goes on without it\n")
