@@ -47,14 +47,13 @@ def run_sweep(
         DbtoolError: another sweep writes there, a data set is missing, the disk is full, or the
             folder holds studies of another definition.
     """
-    from producers.training.hosts import from_first, is_first
+    from producers.training.hosts import is_first, same_on_all
 
-    own = sorted({str(study.workload.origin) for study in studies})
-    first = from_first(lambda: own)
-    if first != own:
+    origins = sorted({str(study.workload.origin) for study in studies})
+    if not same_on_all(origins):
         raise DbtoolError(
-            f"this host trains by the code of {', '.join(own)}, and the first one by that of "
-            f"{', '.join(first)}; give all of them the same"
+            "the hosts have different code of the user's own; give all of them the same as "
+            f"{', '.join(origins)}, which this one has"
         )
     writing = sweep_writer(studies, out, options) if is_first() else contextlib.nullcontext()
     with writing as writer:

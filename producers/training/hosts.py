@@ -5,6 +5,7 @@ Each process runs the same program; the first alone looks at the folder of shard
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,16 @@ def from_first(find: Callable[[], Any]) -> Any:
     if "error" in answer:
         raise DbtoolError(answer["error"])
     return answer["value"]
+
+
+def same_on_all(value: Any) -> bool:
+    """Whether all processes have the same value; each has to call this at the same point."""
+    if jax.process_count() == 1:
+        return True
+    from jax.experimental import multihost_utils
+
+    digest = np.frombuffer(hashlib.sha256(json.dumps(value).encode()).digest(), np.uint8)
+    return bool((np.asarray(multihost_utils.process_allgather(digest)) == digest).all())
 
 
 def _broadcast(text: bytes) -> bytes:

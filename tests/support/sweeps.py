@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from dataclasses import replace
@@ -232,3 +233,11 @@ def start_produce(*words: str | Path, **environment: str) -> subprocess.Popen[st
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+def free_port() -> int:
+    """A port of this machine at which nothing listens."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.own_workload import FILE, NAME
-from tests.support.sweeps import assert_same_rows, fast_start, footer, produce, shards, statuses
+from tests.support.sweeps import (
+    assert_same_rows,
+    fast_start,
+    footer,
+    free_port,
+    produce,
+    shards,
+    start_produce,
+    statuses,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,6 +92,35 @@ def test_what_fails_in_training_is_one_sentence(path: Path, tmp_path: Path) -> N
         done = produce("--from", path, *WORDS, "--out", tmp_path / "out")
         assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
         assert done.stderr.startswith(f"dbtool: {path}, line {line}: {told}"), done.stderr
+
+
+@pytest.mark.slow
+def test_hosts_train_by_the_same_code_or_not_at_all(
+    path: Path, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    other = tmp_path / "other" / "mine.py"
+    other.parent.mkdir()
+    other.write_text(f"{FILE}# More.\n")
+    for number, (paths, code) in enumerate((((path, path), 0), ((path, other), 1))):
+        address = f"127.0.0.1:{free_port()}"
+        hosts = environment | {
+            "JAX_COORDINATOR_ADDRESS": address,
+            "JAX_COORDINATOR_BIND_ADDRESS": address,
+            "JAX_NUM_PROCESSES": "2",
+        }
+        out = tmp_path / str(number)
+        processes = [
+            start_produce(
+                *("--from", each, *WORDS, "--distributed", "--out", out),
+                **hosts | {"JAX_PROCESS_ID": str(process)},
+            )
+            for process, each in enumerate(paths)
+        ]
+        errors = [process.communicate(timeout=120)[1] for process in processes]
+        assert [process.returncode for process in processes] == [code, code], errors
+        told = ["the hosts have different code of the user's own" in each for each in errors]
+        assert told == [code == 1] * 2
+        assert out.exists() == (code == 0)
 
 
 def installed(text: str, folder: Path) -> Path:

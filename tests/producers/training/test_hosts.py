@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +15,7 @@ from dbtool.core.errors import UsageError
 from producers.devices import join_hosts
 from tests.support.blocks import OTHER_EXAMPLES, assert_close, assert_same, train
 from tests.support.host_process import CASES, DIVERGING, MANY_CALLS, PROCESSES, RESUMED
+from tests.support.sweeps import free_port
 
 if TYPE_CHECKING:
     from tests.support.blocks import Rows
@@ -24,13 +24,6 @@ PATIENCE = 600.0
 EXAMPLES_OF_A_TRIAL = 12 * 16
 QUICK = "one trial on all"
 OTHERS = [name for name in [*CASES, RESUMED] if name != QUICK]
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
 
 
 def by_process(folder: Path, cases: list[str]) -> list[dict[str, Rows]]:
