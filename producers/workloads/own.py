@@ -259,7 +259,7 @@ def _check_settings(workload: Workload) -> None:
     for name, kinds in _TYPES.items():
         if not isinstance(getattr(workload, name), kinds):
             wanted = " or ".join(kind.__name__ for kind in kinds)
-            raise UsageError(f"{workload.name} has a {name} that is no {wanted}")
+            raise UsageError(f"the {name} of {workload.name} is no {wanted}")
     data = workload.dataset, workload.source
     if any(each.dataset == data[0] and each.source != data[1] for each in WORKLOADS.values()):
         raise UsageError(f"{workload.name} gives other data the name {data[0]}; give it its own")
