@@ -53,6 +53,11 @@ class ImageForm:
         """The type of an example's inputs."""
         return "uint8"
 
+    @property
+    def target_shape(self) -> tuple[int, ...]:
+        """The shape of an example's targets: a class, or whether each is there."""
+        return (self.classes,) if self.multi_label else ()
+
 
 @dataclass(frozen=True, slots=True)
 class TextForm:
@@ -82,6 +87,11 @@ class TextForm:
     def input_dtype(self) -> str:
         """The type of an example's inputs."""
         return "int32"
+
+    @property
+    def target_shape(self) -> tuple[int, ...]:
+        """The shape of an example's targets."""
+        return (self.length,)
 
 
 Form = ImageForm | TextForm

@@ -41,17 +41,15 @@ def checked(data: object, request: Request) -> Dataset:
 def _fault(split: Split, form: Form) -> str | None:
     """In what arrays do not have a form; None where they do."""
     count, inputs, targets = len(split), split.inputs, split.targets
-    shape: tuple[int, ...] = form.input_shape
-    if isinstance(form, ImageForm):
-        shape = (form.classes,) if form.multi_label else ()
-        classes = 2 if form.multi_label else form.classes
-    else:
-        classes = form.vocabulary
+    shape = (count, *form.target_shape)
+    classes = form.classes if isinstance(form, ImageForm) else form.vocabulary
+    if isinstance(form, ImageForm) and form.multi_label:
+        classes = 2
     wanted = f"{form.input_dtype} {(count, *form.input_shape)}"
     if _kind(inputs) != wanted or not count:
         return f"inputs that are {_kind(inputs)}, and should be {wanted}"
-    if targets.shape != (count, *shape) or targets.dtype.kind not in "iu":
-        return f"targets that are {_kind(targets)}, and should be integers {(count, *shape)}"
+    if targets.shape != shape or targets.dtype.kind not in "iu":
+        return f"targets that are {_kind(targets)}, and should be integers {shape}"
     if targets.min() < 0 or targets.max() >= classes:
         return f"targets from {targets.min()} to {targets.max()}, and {classes} different ones"
     return None

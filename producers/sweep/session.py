@@ -24,6 +24,7 @@ from producers.training.hosts import is_first
 from producers.training.mesh import device_mesh
 from producers.training.run import Splits, train_block
 from producers.training.step import trainer
+from producers.workloads.own import blaming_own_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,8 +39,9 @@ if TYPE_CHECKING:
     from producers.training.block import SplitArrays
     from producers.training.block_record import BlockRecord
     from producers.training.run import BlockTrials
-    from producers.training.step import Trainer
+    from producers.training.step import Trainer, TrialState
     from producers.training.stopping import FirstToGoal
+    from producers.workloads.definition import Workload
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class StudySession:
             workload.dtype,
         )
         if workload.origin is not None:
-            _check_logits(workload.model, trainer(*functions), data.form)
+            _try_own(workload, trainer(*functions), data.form)
         self._program = _block_program(
             functions,
             options.devices_per_trial,
@@ -191,17 +193,31 @@ def footer_of(
     )
 
 
-def _check_logits(model: str, functions: Trainer, form: Form) -> None:
-    """Refuses a model of the user's own whose loss would be of something else than its targets."""
-    state = jax.eval_shape(functions.start, jax.ShapeDtypeStruct((), "uint32"))
-    examples = jax.ShapeDtypeStruct((2, *form.input_shape), form.input_dtype)
-    logits = jax.eval_shape(functions.logits, state.parameters, state.statistics, examples)
-    last = (form.classes,) if isinstance(form, ImageForm) else (form.length, form.vocabulary)
-    if logits.shape != (2, *last):
-        raise DbtoolError(
-            f"the model {model} returns logits {list(logits.shape)} of 2 examples, and they should "
-            f"be {[2, *last]}"
-        )
+def _try_own(workload: Workload, functions: Trainer, form: Form) -> None:
+    """Refuses a model or an optimizer of the user's own that a step fails with, by shapes alone."""
+    with blaming_own_code(str(workload.origin)):
+        state = jax.eval_shape(functions.start, jax.ShapeDtypeStruct((), "uint32"))
+        inputs = jax.ShapeDtypeStruct((2, *form.input_shape), form.input_dtype)
+        targets = jax.ShapeDtypeStruct((2, *form.target_shape), "int32")
+        logits = jax.eval_shape(functions.logits, state.parameters, state.statistics, inputs)
+        last = (form.classes,) if isinstance(form, ImageForm) else (form.length, form.vocabulary)
+        if logits.shape != (2, *last):
+            raise DbtoolError(
+                f"the model {workload.model} returns logits {logits.shape} of 2 examples, and "
+                f"they should be {(2, *last)}"
+            )
+        values = {name: jax.ShapeDtypeStruct((), "float32") for name, _ in workload.search_space}
+        after, _ = jax.eval_shape(functions.step, state, values, inputs, targets)
+        if _shapes(after) != _shapes(state):
+            raise DbtoolError(
+                f"a step changes the shape or type of what {workload.model} or "
+                f"{workload.optimizer} carry from one to the next"
+            )
+
+
+def _shapes(state: TrialState) -> list[tuple[object, ...]]:
+    leaves = jax.tree_util.tree_leaves_with_path(state)
+    return [(path, leaf.shape, leaf.dtype) for path, leaf in leaves]
 
 
 # The studies of a sweep mostly differ in batch size or sparsity, so that what one has compiled

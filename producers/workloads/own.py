@@ -202,6 +202,9 @@ def _register(module: ModuleType, origin: Origin) -> None:
         "data set": dict(getattr(module, "DATASETS", {})),
         "workload": workloads,
     }
+    for name, load in defined["data set"].items():
+        if not callable(load):
+            raise UsageError(f"DATASETS gives {name} no function, but {load!r:.60}")
     if not workloads:
         raise UsageError("it lists no WORKLOADS, such as WORKLOADS = [Workload(...)]")
     for kind, registry in _REGISTRIES.items():

@@ -106,6 +106,7 @@ MISTAKES = [
     ("(2, 4)", "()", ["has no batch_sizes"]),
     ("form=FORM", "form=None", [f"the form of {NAME} is no ImageForm or TextForm"]),
     ("EvaluationRule()", "8", [f"the evaluation of {NAME} is no EvaluationRule"]),
+    ('"stripes": load', '"stripes": 3', ["DATASETS gives stripes no function, but 3"]),
     ("MODELS = [", "MODELS = [1, ", ["MODELS holds 1, and should hold ModelDefinitions"]),
     ("MODELS = [MODEL]", "MODELS = [MODEL, MODEL]", ["MODELS has slope twice"]),
     ("WORKLOADS =", "WORKLOAD =", ["it lists no WORKLOADS"]),
@@ -153,9 +154,13 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 # What fails when it is called, and in which line.
 FAILURES = [
     ("len(images), -1", "-1", "line LINE: TypeError: dot_general requires"),
-    ("images.classes, ", "images.classes + 1, ", "the model slope returns logits [2, 3] of 2"),
+    ("images.classes, ", "images.classes + 1, ", "the model slope returns logits (2, 3) of 2"),
     ('m["nudge"]', 'm["nudges"]', "line LINE: KeyError: 'nudges'"),
     ("STRIPES[labels]", "STRIPES[labels + 1]", "line LINE: IndexError: index 2 is out of bounds"),
+    ("    return optax", "    optax", "mine.py (sha256 "),
+    ("rule,\n)", "3,\n)", "TypeError: 'int' object is not callable"),
+    ('"slope", Slope', '"slope", 3', "TypeError: 'int' object is not callable"),
+    ('lion(m["nudge"])', "schedule(lambda n: n[:1])", ", line LINE: "),
     ("np.uint8)", "float)", "have inputs that are float64 (12, 4, 4), and should be uint8 (12,"),
     (
         "train_examples=12",
