@@ -160,6 +160,11 @@ FAILURES = [
     ("    return optax", "    optax", "mine.py (sha256 "),
     ("rule,\n)", "3,\n)", "TypeError: 'int' object is not callable"),
     ('"slope", Slope', '"slope", 3', "TypeError: 'int' object is not callable"),
+    (
+        'optax.scale_by_lion(m["nudge"])',
+        "optax.GradientTransformation(lambda w: m, lambda g, held, w: (g, (held, held)))",
+        "a step changes the shape or type of what slope or rule carry from one to the next",
+    ),
     ('lion(m["nudge"])', "schedule(lambda n: n[:1])", ", line LINE: "),
     ("np.uint8)", "float)", "have inputs that are float64 (12, 4, 4), and should be uint8 (12,"),
     (
