@@ -57,13 +57,14 @@ COMMENT ON COLUMN trials.momentum IS 'The metaparameter momentum. NULL where the
 COMMENT ON COLUMN trials.end_learning_rate_factor IS 'What the learning rate is multiplied by at the end of its decay. NULL where the trial has none.';
 COMMENT ON COLUMN trials.learning_rate_decay_steps IS 'How long the learning rate decays. Unit: updates. NULL where the trial has none.';
 COMMENT ON COLUMN trials.label_smoothing IS 'How much of each label is spread over the other classes. Unit: share from 0 to 1. NULL where the trial has none.';
-COMMENT ON COLUMN trials.metaparameters IS 'All metaparameters by name, those above among them.';
+COMMENT ON COLUMN trials.metaparameters IS 'All metaparameters by name, those above among them, as numbers: true is 1, false is 0, and text is NULL here (see settings).';
 COMMENT ON COLUMN trials.seed IS 'Of initialisation and batch order. NULL for archives, and where it is not known.';
 COMMENT ON COLUMN trials.measurements IS 'How many measurements it has.';
 COMMENT ON COLUMN trials.ordinal IS 'Its number among the trials of its study that count for steps to result: COMPLETE ones, and of a study that was searched in lockstep also those that were dropped. NULL where it does not count.';
 COMMENT ON COLUMN trials.name IS 'What the tool that it comes from calls it. NULL where that has no name for it.';
 COMMENT ON COLUMN trials.shard IS 'The file of its rows, below the release folder.';
 COMMENT ON COLUMN trials.producer IS 'What wrote that file: versions, device, git revision; of archives and runs of other tools where they came from.';
+COMMENT ON COLUMN trials.settings IS 'All metaparameters by name as they were given: an object of numbers, truths and text.';
 
 COMMENT ON VIEW measurements IS 'The measurements: what was measured after a step of a trial. A row a step at which anything was measured.';
 COMMENT ON COLUMN measurements.release IS 'The release that it belongs to.';

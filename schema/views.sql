@@ -76,7 +76,8 @@ SELECT
     ordinal,
     name,
     shard,
-    producer::JSON AS producer
+    producer::JSON AS producer,
+    metaparameters::JSON AS settings
 FROM stored.trials;
 
 CREATE VIEW measurements AS

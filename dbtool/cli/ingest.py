@@ -1,7 +1,7 @@
 """The command that adds release folders, and runs of other tools, to the user's releases."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -12,8 +12,12 @@ from dbtool.core.errors import DbtoolError, UsageError, counted
 from dbtool.core.manifest import check_name, read_manifest
 from dbtool.store.sources import folder_to_write, named_source
 
+if TYPE_CHECKING:
+    from dbtool.sources.own_runs.load import ReadRuns
+
 # What a person can take in.
 _MOST_NAMES = 10
+_FIRST_ROWS = 5
 
 
 def command(
@@ -21,7 +25,8 @@ def command(
         list[Path],
         typer.Argument(
             metavar="PATH",
-            help="Release folders, or folders of them; with --from, the files of another tool.",
+            help="Release folders, or folders of them; with --from, the files of another tool, "
+            "folders of such files, or patterns such as 'runs/**/metrics.csv'.",
         ),
     ],
     *,
@@ -50,23 +55,42 @@ def command(
             help="With --from: the name under which the runs are stored; without it the mapping's.",
         ),
     ] = None,
+    guess: Annotated[
+        bool,
+        typer.Option(
+            "--guess",
+            help="Print a first mapping for the runs in a folder, with ? where you have to say more, "
+            "and store nothing.",
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="With --from: show how many runs there are and the first rows as they would be "
+            "stored, and store nothing.",
+        ),
+    ] = False,
 ) -> None:
     """Add release folders, or runs of other tools, to your releases.
 
     What is already there changes nothing, so an interrupted load goes on when the same command is
     given again. A release that is damaged, or that disagrees with what is there, is refused and
-    named; the others go in. Runs of other tools become a release of their own; where a file is not
-    what its mapping says, nothing of it is stored.
+    named; the others go in. Runs of other tools become a release of their own; where files are not
+    what their mapping says, nothing is stored. --guess writes a first mapping.
 
     Example: dbtool ingest history.csv --from csv --map mapping.toml
     """
+    if guess:
+        _guess(path)
+        return
     if from_ is not None and map_ is not None:
-        _load_own_runs(path, from_, map_, release, db)
+        _load_own_runs(path, from_, map_, release, db, dry_run=dry_run)
         return
     if from_ is not None:
         raise UsageError("--from needs --map FILE, which says what the columns are")
-    if map_ is not None or release is not None:
-        given = "--map" if map_ is not None else "--release"
+    if map_ is not None or release is not None or dry_run:
+        given = "--map" if map_ else "--release" if release else "--dry-run"
         raise UsageError(f"{given} needs --from csv or --from jsonl; a release folder names itself")
     _add_releases(path, db)
 
@@ -102,28 +126,83 @@ def _load_own_runs(
     mapping: Path,
     release: str | None,
     db: str | None,
+    *,
+    dry_run: bool,
 ) -> None:
     from dbtool.sources.own_runs.load import read_own_runs, store_own_runs
 
-    for path in paths:
-        if not path.is_file():
-            what = "is a folder" if path.is_dir() else "is no file"
-            raise UsageError(f"{path} {what}: name the files that your tool wrote")
     if release is not None:
         check_name(release)
     with bar("reading files", "files") as on_progress:
         read = read_own_runs(paths, kind, mapping, release=release, on_progress=on_progress)
+    if read.of_rows:
+        tell(
+            f"each of the {len(read.runs):,} runs has one step, as {' and '.join(read.of_rows)} has "
+            "another value in each row: is that what names the runs (files.run)?"
+        )
+    if read.without_values:
+        names = few_of(read.without_values, _MOST_NAMES)
+        tell(f"left out, as they have no measurements: {names}")
+    if read.other_metrics:
+        names = few_of(read.other_metrics, _MOST_NAMES)
+        tell(f"kept in other_metrics under their own names: {names}")
+    if dry_run:
+        _show(read)
+        return
     into = folder_to_write(db, read.release)
     with telling_unpublished(into):
         report = store_own_runs(into, read)
-        if read.without_values:
-            names = few_of(read.without_values, _MOST_NAMES)
-            tell(f"left out, as they have no measurements: {names}")
-        if read.other_metrics:
-            names = few_of(read.other_metrics, _MOST_NAMES)
-            tell(f"kept in other_metrics under their own names: {names}")
         tell(
             f"added {counted(report.trials, 'trial')} and "
             f"{counted(report.measurements, 'measurement')} to {read.release}; "
             f"{counted(report.already_there, 'trial')} already there"
         )
+
+
+def _show(read: "ReadRuns") -> None:
+    """Prints what would be stored: the number of runs, and the first trials and measurements."""
+    import pyarrow as pa
+
+    from dbtool.cli.options import Format
+    from dbtool.cli.output import print_table
+    from dbtool.core.footer import as_json
+    from dbtool.core.index import Index
+    from dbtool.sources.own_runs.studies import new_shards
+
+    shards = new_shards(read.runs, read.mapping, Index())
+    trials = [
+        {
+            "workload": footer.study.workload.workload,
+            "batch_size": footer.study.batch_size,
+            "trial_id": trial.trial_id,
+            "status": trial.status,
+            "steps": trial.steps,
+            "run": trial.name,
+            "metaparameters": as_json(trial.metaparameters),
+        }
+        for footer, _ in shards
+        for trial in footer.trials
+    ]
+    if trials:
+        print_table(pa.Table.from_pylist(trials[:_FIRST_ROWS]), Format.TABLE)
+        typer.echo()
+        print_table(shards[0][1].slice(0, _FIRST_ROWS), Format.TABLE)
+    tell(
+        f"found {counted(len(read.runs), 'run')} of {counted(len(shards), 'study', 'studies')} with "
+        f"{counted(sum(len(rows) for _, rows in shards), 'measurement')}; the first are shown, and "
+        "nothing was stored"
+    )
+
+
+def _guess(folders: list[Path]) -> None:
+    from dbtool.sources.own_runs.guess import guess
+
+    if len(folders) != 1 or not folders[0].is_dir():
+        raise UsageError("--guess takes one folder: that with the files of your runs")
+    found = guess(folders[0])
+    typer.echo(found.mapping, nl=False)
+    tell(
+        f"guessed from {counted(found.files, 'file')}: save it as mapping.toml, fill in what is "
+        f"marked ?, and try `dbtool ingest {folders[0]} --from {found.kind} --map mapping.toml "
+        "--dry-run`"
+    )

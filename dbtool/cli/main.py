@@ -67,9 +67,9 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
     except UnknownNameError as error:
         _fail(_where_published(error) or str(error), error.exit_code)
     except DbtoolError as error:
-        _fail(str(error), error.exit_code)
+        _fail(*error.args, code=error.exit_code)
     except TyperException as error:
-        _fail(_usage_sentence(error), error.exit_code)
+        _fail(_usage_sentence(error), code=error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except BrokenPipeError:
@@ -77,9 +77,9 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
         sys.exit(1)
     except OSError as error:
         _drop_standard_output()
-        _fail(f"cannot use {error.filename or 'standard output'}: {error.strerror}", 1)
+        _fail(f"cannot use {error.filename or 'standard output'}: {error.strerror}", code=1)
     if code == INTERRUPTED:
-        _fail("interrupted", INTERRUPTED)
+        _fail("interrupted", code=INTERRUPTED)
     sys.exit(code)
 
 
@@ -94,8 +94,9 @@ def _prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _fail(sentence: str, code: int) -> NoReturn:
-    sys.stderr.write(f"dbtool: {printable(sentence)}\n")
+def _fail(*sentences: str, code: int) -> NoReturn:
+    for sentence in sentences:
+        sys.stderr.write(f"dbtool: {printable(sentence)}\n")
     sys.exit(code)
 
 

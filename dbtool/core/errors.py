@@ -16,9 +16,12 @@ _PASSED_ON = re.compile(r"^(?:.*get_next failed\(\): *)*(?:.*\bDbtoolError: )?",
 
 
 class DbtoolError(Exception):
-    """The work failed; the message is one sentence that names what is wrong and what helps."""
+    """The work failed; each argument is a sentence that names what is wrong and what helps."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.args))
 
 
 class UsageError(DbtoolError):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 WORKLOADS, STUDIES, TRIALS = TABLES = ("workloads.parquet", "studies.parquet", "trials.parquet")
 REPEATED = ["workload", "status", "shard", "producer"]
 """The columns of trials that hold few values in many rows."""
-_OWN_COLUMN = (
+OWN_COLUMN = (
     "learning_rate",
     "momentum",
     "end_learning_rate_factor",
@@ -70,7 +70,7 @@ _SCHEMAS = {
             ("trial_id", pa.int32()),
             ("status", pa.string()),
             ("steps", pa.int64()),
-            *[(name, pa.float64()) for name in _OWN_COLUMN],
+            *[(name, pa.float64()) for name in OWN_COLUMN],
             ("metaparameters", pa.string()),
             ("seed", pa.int64()),
             ("measurements", pa.int64()),
@@ -241,7 +241,7 @@ def _trials_of(shard: Shard) -> pa.Table:
             "trial_id": trial.trial_id,
             "status": trial.status,
             "steps": trial.steps,
-            **{name: _number(trial.metaparameters.get(name)) for name in _OWN_COLUMN},
+            **{name: _number(trial.metaparameters.get(name)) for name in OWN_COLUMN},
             "metaparameters": as_json(trial.metaparameters),
             "seed": trial.seed,
             "measurements": trial.measurements,

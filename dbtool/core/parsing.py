@@ -36,7 +36,7 @@ _BOUNDS = (("ge", "from"), ("gt", "above"), ("le", "to"), ("lt", "below"))
 
 
 class InvalidError(DbtoolError):
-    """A text is not what it should be; the message says in what, without the text's name."""
+    """A text is not what it should be; a sentence a fault says in what, without the text's name."""
 
 
 def parse_json(text: bytes, kind: type[T]) -> T:
@@ -85,7 +85,8 @@ def read_toml(path: Path, kind: type[T], what: str) -> T:
         with open_file(path) as file:
             return convert(tomllib.load(file), kind)
     except InvalidError as error:
-        raise UsageError(f"the {what} {path}: {error}") from error
+        faults = (f"the {what} {path}: {fault}" for fault in error.args)
+        raise UsageError(*faults) from error
     except OSError as error:
         raise UsageError(f"cannot read the {what} {path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
@@ -106,13 +107,13 @@ def convert(value: Any, kind: type[T], name: str = "") -> T:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise InvalidError(_fault(value, kind, name, error)) from error
+        raise InvalidError(*_faults(value, kind, name, error)) from error
     except RecursionError as error:
         raise InvalidError("it is nested too deeply") from error
 
 
-def _fault(value: Any, kind: Any, name: str, error: Exception) -> str:
-    """What is wrong with a value, and what would be right.
+def _faults(value: Any, kind: Any, name: str, error: Exception) -> list[str]:
+    """All that is wrong with a value, and what would be right.
 
     Args:
         value: the value.
@@ -123,18 +124,21 @@ def _fault(value: Any, kind: Any, name: str, error: Exception) -> str:
     where = name or "it"
     for option in _options(kind):
         fields = _fields(option)
-        if isinstance(value, dict) and (reason := _wrong_key(value, option, fields)) is not None:
-            return f"{where} {reason}"
+        found = []
+        if isinstance(value, dict):
+            found += [f"{where} {reason}" for reason in _wrong_keys(value, option, fields)]
         for key, part, part_kind in _parts(value, option, fields):
             try:
                 msgspec.convert(part, part_kind)
-            except msgspec.ValidationError as found:
-                return _fault(part, part_kind, f"{name}.{key}".lstrip("."), found)
-        if fields is not None and isinstance(value, dict):
+            except msgspec.ValidationError as inner:
+                found += _faults(part, part_kind, f"{name}.{key}".lstrip("."), inner)
+        if not found and fields is not None and isinstance(value, dict):
             # Its own check of what types cannot tell.
             reason = str(error).partition(" - at `$")[0]
-            return f"{name}: {reason}" if name else reason
-    return f"{where} is {_shown(value)}, and should be {_wanted(inspect.type_info(kind))}"
+            found.append(f"{name}: {reason}" if name else reason)
+        if found:
+            return found
+    return [f"{where} is {_shown(value)}, and should be {_wanted(inspect.type_info(kind))}"]
 
 
 def _options(kind: Any) -> Iterator[Any]:
@@ -156,8 +160,10 @@ def _fields(kind: Any) -> dict[str, FieldInfo] | None:
     return {field.encode_name: field for field in msgspec.structs.fields(kind)}
 
 
-def _wrong_key(value: dict[str, Any], kind: Any, fields: dict[str, FieldInfo] | None) -> str | None:
-    """In what the keys of a table are wrong; None where they are not."""
+def _wrong_keys(
+    value: dict[str, Any], kind: Any, fields: dict[str, FieldInfo] | None
+) -> Iterator[str]:
+    """In what the keys of a table are wrong."""
     origin = get_origin(kind) or kind
     known: list[str] | None = None
     if fields is not None and origin.__struct_config__.forbid_unknown_fields:
@@ -167,11 +173,10 @@ def _wrong_key(value: dict[str, Any], kind: Any, fields: dict[str, FieldInfo] | 
         known = list(map(str, keys.values)) if isinstance(keys, inspect.LiteralType) else None
     for key in value:
         if known is not None and key not in known:
-            return f"knows no {_shown(key)}; closest: {', '.join(closest(key, known))}"
+            yield f"knows no {_shown(key)}; closest: {', '.join(closest(key, known))}"
     for key, field in (fields or {}).items():
         if field.required and key not in value:
-            return f"has no {key}"
-    return None
+            yield f"has no {key}"
 
 
 def _parts(

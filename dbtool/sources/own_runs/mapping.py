@@ -23,6 +23,7 @@ from msgspec import Meta, Struct
 
 from dbtool.core.contract import metric_columns
 from dbtool.core.footer import Status
+from dbtool.core.index import OWN_COLUMN
 from dbtool.core.parsing import read_toml
 from dbtool.sources.own_runs.records import shown
 from dbtool.sources.own_runs.transforms import TRANSFORMS
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 T = TypeVar("T")
+# Ends the name of a part of a path that may be of several folders.
+_SLASHES = ":path"
 _Text = Annotated[str, Meta(pattern=r"\S", description="text that is not empty")]
 # They become folders, and parts of a workload's name.
 _Part = Annotated[
@@ -46,6 +49,9 @@ _Number = Annotated[
     float,
     Meta(ge=-sys.float_info.max, le=sys.float_info.max, description="a finite number"),
 ]
+_Setting = Annotated[_Number | bool | _Text, Meta(description="a finite number, a truth or text")]
+# Without bounds of their own, which msgspec confuses with those of what stands beside them.
+_Columns: TypeAlias = str | Annotated[list[str], Meta(description="a list of columns")]
 _Status = Annotated[
     Status,
     Meta(
@@ -99,23 +105,29 @@ class FilesTable(_Table, frozen=True):
 
     Attributes:
         step: the column of the step.
-        run: the column that names the run; None where the file's name does.
+        run: the columns that name the run together; None where the file's name does.
+        beside: files beside each file, such as hparams.yaml, that say more of its runs.
         metric: the column that names the metric, in the long format; None in the wide one.
         value: the column of its value, in the long format.
         name: what parts of a file's name say, see `file_name_pattern`.
         ignore: patterns of columns or metrics that are not taken.
         repeated_steps: what is taken where a run has two values of a metric at a step.
         float32: whether the tool keeps values as 32-bit numbers.
+        sampled: whether steps of longer histories were left out; None: refused where it looks so.
     """
 
     step: _Text | Annotated[StepColumn, Meta(description="{ column = …, times = … }")]
-    run: _Text | None = None
+    run: _Columns | None = None
+    beside: list[
+        Annotated[str, Meta(pattern=r"\.(json|ya?ml)\Z", description="a .json or .yaml file")]
+    ] = []
     metric: _Text | None = None
     value: _Text | None = None
     name: str | None = None
     ignore: list[str] = []
     repeated_steps: Literal["refuse", "first", "last"] = "refuse"
     float32: bool = False
+    sampled: bool | None = None
 
     def __post_init__(self) -> None:
         if (self.metric is None) != (self.value is None):
@@ -127,10 +139,10 @@ class FilesTable(_Table, frozen=True):
 
 
 class RunsTable(_Table, frozen=True):
-    """Where the table of runs lies: a file, and its column that names the run."""
+    """Where the table of runs lies: a file, and its columns that name the run."""
 
     file: _Text
-    run: _Text = "run"
+    run: _Columns = "run"
 
 
 class WorkloadTable(_Table, frozen=True, kw_only=True):
@@ -144,7 +156,7 @@ class WorkloadTable(_Table, frozen=True, kw_only=True):
     metric: _Property[_Metric]
     goal: _Property[_Number] | None = None
     goal_inclusive: _Property[bool] | None = None
-    train_examples: _Property[_Count]
+    train_examples: _Property[_Count] | None = None
 
 
 class StudyTable(_Table, frozen=True):
@@ -220,13 +232,16 @@ class RunMapping(_Table, frozen=True, kw_only=True, dict=True):
     workload: WorkloadTable
     study: StudyTable
     trial: TrialTable = TrialTable()
-    metaparameters: dict[str, _Property[_Number]] = {}
+    metaparameters: dict[str, _Property[_Setting]] = {}
     search_space: dict[str, dict[str, str | int | _Number | list[str | int | _Number]]] = {}
     metrics: dict[_Metric, _Text | Annotated[MetricColumn, Meta(description="{ column = … }")]] = {}
 
     def __post_init__(self) -> None:
         if len(self.metric_of) < len(self.metrics):
             raise ValueError("metrics names a column twice")
+        for name in self.metaparameters.keys() & OWN_COLUMN:
+            if isinstance(self.metaparameters[name], str | bool):
+                raise ValueError(f"metaparameters.{name} should be a finite number, or a column")
 
     @cached_property
     def metric_of(self) -> dict[str, Metric]:
@@ -249,7 +264,7 @@ class RunMapping(_Table, frozen=True, kw_only=True, dict=True):
             if (value := getattr(table, field.name)) is not None
         ]
         found += [
-            Property("metaparameters", name, value, _Number)
+            Property("metaparameters", name, value, _Number if name in OWN_COLUMN else _Setting)
             for name, value in self.metaparameters.items()
         ]
         if isinstance(self.files.step, StepColumn) and isinstance(self.files.step.times, Column):
@@ -283,10 +298,12 @@ def file_name_pattern(text: str) -> re.Pattern[str]:
     """The pattern of paths with forward slashes whose parts in braces stand for any text.
 
     Args:
-        text: matched with the end of a path, so that it may name folders too.
+        text: matched with the end of a path, so that it may name folders too; {name:path} takes
+            slashes.
 
     Raises:
-        ValueError: it has no part, one twice, one without a name, or two without text between.
+        ValueError: it has no part, one twice, one without a name, two without text between, or a
+            first one that takes slashes and has no text before it.
 
     Example:
         >>> file_name_pattern("{run}/lr-{rate}.csv").fullmatch("logs/a/lr-0.1.csv").groupdict()
@@ -300,9 +317,12 @@ def file_name_pattern(text: str) -> re.Pattern[str]:
         raise ValueError("has two parts in braces without text between them")
     if any("{" in each or "}" in each for each in texts):
         raise ValueError("has a brace that belongs to no part")
-    # The last part takes no slash: it is of the file's own name.
+    if names[0].endswith(_SLASHES) and not texts[0]:
+        raise ValueError("begins with a part that takes slashes: put a folder's name before it")
     parts = (
-        f"(?P<{name}>[^/]+){re.escape(end)}" for name, end in zip(names, texts[1:], strict=True)
+        f"(?P<{name.removesuffix(_SLASHES)}>{'.+' if name.endswith(_SLASHES) else '[^/]+'})"
+        f"{re.escape(end)}"
+        for name, end in zip(names, texts[1:], strict=True)
     )
     try:
         return re.compile(f"(?:.*/)?{re.escape(texts[0])}{''.join(parts)}", re.DOTALL)

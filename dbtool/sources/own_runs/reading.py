@@ -13,7 +13,7 @@ import polars as pl
 from dbtool.core.contract import KEYS, OTHER_METRICS, metric_columns
 from dbtool.sources.numbers import whole_number
 from dbtool.sources.own_runs.mapping import Metric, StepColumn, file_name_pattern
-from dbtool.sources.own_runs.records import Record, RunsError, among, read_records, shown
+from dbtool.sources.own_runs.records import Record, RunsError, among, listed, read_records, shown
 from dbtool.sources.own_runs.transforms import transformed
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dbtool.sources.own_runs.mapping import RunMapping
-    from dbtool.sources.own_runs.records import Kind
+    from dbtool.sources.own_runs.records import Kind, Problems
 
 _SHARES = tuple(
     name
@@ -58,18 +58,24 @@ class Files:
         runs: in the order in which they are first named.
         values: run (its number), metric, step, value; sorted, each step once.
         columns: the columns of the files, and the parts of their names.
+        unit: steps of `values` in one step of the files.
+        of_rows: columns that name runs and have another value in each row; none where some run has
+            two.
     """
 
     runs: Sequence[Run]
     values: pl.DataFrame
     columns: frozenset[str]
+    unit: int
+    of_rows: tuple[str, ...]
 
 
 def read_files(
     paths: Sequence[Path],
     kind: Kind,
     mapping: RunMapping,
-    on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+    problems: Problems,
+    on_progress: Callable[[int, int], None],
 ) -> Files:
     """Reads files as a mapping says.
 
@@ -78,11 +84,9 @@ def read_files(
         kind: their format.
         mapping: what stands in them.
         on_progress: called after each file with the number that is read and that of all.
-
-    Raises:
-        RunsError: a file is malformed or does not hold what the mapping says.
+        problems: takes what is wrong: a file is malformed or does not hold what the mapping says.
     """
-    reader = _Reader(paths, mapping)
+    reader = _Reader(paths, mapping, problems)
     for number in range(len(paths)):
         reader.read(number, kind)
         on_progress(number + 1, len(paths))
@@ -92,23 +96,29 @@ def read_files(
 class _Reader:
     """What has been read so far."""
 
-    def __init__(self, paths: Sequence[Path], mapping: RunMapping) -> None:
+    def __init__(self, paths: Sequence[Path], mapping: RunMapping, problems: Problems) -> None:
         self._paths = paths
         self._mapping = mapping
+        self._problems = problems
+        # How many files were read to their end.
+        self._read = 0
         files = mapping.files
         self._name = None if files.name is None else file_name_pattern(files.name)
         parts = set() if self._name is None else self._name.groupindex.keys()
-        self._run_column = files.run or ("run" if "run" in parts else None)
-        if self._run_column is None and files.metric not in parts:
-            self._refuse_one_name()
+        self._run_columns = listed(files.run) or (["run"] if "run" in parts else [])
+        if not self._run_columns and files.metric not in parts:
+            with problems:
+                self._refuse_one_name()
         step = files.step if isinstance(files.step, StepColumn) else StepColumn(files.step)
         self._step_column = step.column
         # Of a column, each run has its own, which is looked at later.
         self._times = step.times if isinstance(step.times, int) else 1
-        structure = {files.run, step.column, files.metric, files.value, *parts}
+        structure = {*self._run_columns, step.column, files.metric, files.value, *parts}
         self._no_metrics = structure | mapping.property_columns
         self._columns: set[str] = set(parts)
         self._runs: dict[str, Run] = {}
+        # What the run's columns said of each run.
+        self._keys: dict[str, list[str]] = {}
         # By column, or metric of the long format, what it is; None: not taken.
         self._metrics: dict[str, Metric | None] = {}
         self._numbers: dict[str, int] = {}
@@ -119,20 +129,33 @@ class _Reader:
     def read(self, file: int, kind: Kind) -> None:
         """Adds what a file holds."""
         path = self._paths[file]
-        from_name = {}
-        if self._name is not None:
-            parts = self._name.fullmatch(path.resolve().as_posix())
-            if parts is None:
-                wanted = self._mapping.files.name
-                raise RunsError(f"{path} is not named as the mapping says, {wanted}")
-            from_name = parts.groupdict()
-        for record in read_records(path, kind, self._columns):
-            record.fields.update(from_name)
-            self._add(record, file)
+        from_name: dict[str, str] = {}
+        with self._problems:
+            if self._name is not None:
+                parts = self._name.fullmatch(path.resolve().as_posix())
+                if parts is None:
+                    wanted = self._mapping.files.name
+                    raise RunsError(f"{path} is not named as the mapping says, {wanted}")
+                from_name = parts.groupdict()
+            beside = self._beside(path)
+            known: set[int] = set()
+            for record in read_records(path, kind, self._columns):
+                record.fields.update(from_name)
+                with self._problems:
+                    run = self._run(record)
+                    if run.number not in known:
+                        known.add(run.number)
+                        for each in beside:
+                            self._keep(run, each)
+                    self._add(run, record, file)
+            self._read += 1
 
     def files(self) -> Files:
         """What all files hold."""
-        self._refuse_missing()
+        # Metrics of the long format are known from sound rows alone.
+        is_long = self._mapping.files.metric is not None
+        if self._read == len(self._paths) and not (is_long and self._problems):
+            self._refuse_missing(is_long=is_long)
         positions = np.frombuffer(self._positions, np.int64).reshape(-1, 5)
         values = pl.DataFrame(positions, [*_KEYS, "file", "line"]).with_columns(
             pl.Series(list(self._numbers), dtype=pl.String).gather(positions[:, 1]).alias("metric"),
@@ -140,17 +163,41 @@ class _Reader:
         )
         values = values.sort(_KEYS, maintain_order=True)
         repeated = self._mapping.files.repeated_steps
-        if repeated == "refuse":
+        if repeated == "refuse" and not self._problems:
             self._refuse_repeated(values)
         kept = values.unique(
             _KEYS, keep="last" if repeated == "last" else "first", maintain_order=True
         )
         return Files(
-            list(self._runs.values()), kept.drop("file", "line"), frozenset(self._columns - {""})
+            list(self._runs.values()),
+            kept.drop("file", "line"),
+            frozenset(self._columns - {""}),
+            self._times,
+            self._of_rows(kept),
         )
 
-    def _add(self, record: Record, file: int) -> None:
-        run = self._run(record)
+    def _of_rows(self, values: pl.DataFrame) -> tuple[str, ...]:
+        runs = len(self._runs)
+        if runs == 1 or values.select("run", "step").n_unique() > runs:
+            return ()
+        values_of = zip(*self._keys.values(), strict=True)
+        found = zip(self._run_columns, values_of, strict=True)
+        return tuple(column for column, given in found if len(set(given)) == runs)
+
+    def _beside(self, path: Path) -> list[Record]:
+        """What the files beside a file say; one that is not there says nothing."""
+        there = [path.parent / name for name in self._mapping.files.beside]
+        return [
+            record
+            for each in there
+            if each.exists()
+            for record in read_records(
+                each, "json" if each.suffix == ".json" else "yaml", self._columns
+            )
+        ]
+
+    def _keep(self, run: Run, record: Record) -> None:
+        """Keeps a record for the properties that it holds of a run."""
         for column in self._mapping.property_columns & record.fields.keys():
             first = run.columns.setdefault(column, record)
             if first.fields[column] != record.fields[column]:
@@ -160,6 +207,9 @@ class _Reader:
                     f"{shown(first.fields[column])} at {first}; what the mapping reads from it is "
                     "one value a run",
                 )
+
+    def _add(self, run: Run, record: Record, file: int) -> None:
+        self._keep(run, record)
         measured = [
             (column, metric, text)
             for column, text in self._fields(record)
@@ -173,10 +223,14 @@ class _Reader:
                 self._positions.extend((run.number, number, step, file, record.line))
 
     def _run(self, record: Record) -> Run:
-        column = self._run_column
-        name = record.path.stem if column is None else self._field(record, column)
+        keys = [self._field(record, column) for column in self._run_columns]
+        name = "/".join(keys) if keys else record.path.stem
         if name not in self._runs:
             self._runs[name] = Run(name, len(self._runs), record)
+            self._keys[name] = keys
+        if self._keys[name] != keys:
+            reason = f"{' and '.join(map(shown, keys))} would be one run with "
+            raise record.error(None, reason + " and ".join(map(shown, self._keys[name])))
         return self._runs[name]
 
     def _field(self, record: Record, column: str) -> str:
@@ -241,31 +295,30 @@ class _Reader:
                     'which column names the run, as files.run = "…", or files.name = "{run}/…"'
                 )
 
-    def _refuse_missing(self) -> None:
-        is_long = self._mapping.files.metric is not None
+    def _refuse_missing(self, *, is_long: bool) -> None:
         # A column that is there and empty throughout is no mistake.
         known = {*self._metrics, *(() if is_long else self._columns)} - {""}
         for source, metric in self._mapping.metric_of.items():
             if source not in known:
                 kind = "metric" if is_long else "column"
-                raise RunsError(
-                    f"the files have no {kind} {shown(source)}, which metrics.{metric.name} of the "
-                    f"mapping names; closest: {among(source, known)}"
+                self._problems.add(
+                    RunsError(
+                        f"the files have no {kind} {shown(source)}, which metrics.{metric.name} of "
+                        f"the mapping names; closest: {among(source, known)}"
+                    )
                 )
 
     def _refuse_repeated(self, values: pl.DataFrame) -> None:
         """Refuses a step with two values of a metric; equal ones are one."""
         first = values.unique(_KEYS, keep="first", maintain_order=True)
         others = values.join(first, on=_KEYS, suffix="_first", maintain_order="left")
-        for row in others.filter(pl.col("value") != pl.col("value_first")).head(1).to_dicts():
+        for row in others.filter(pl.col("value") != pl.col("value_first")).to_dicts():
             before = Record(self._paths[row["file_first"]], row["line_first"])
             column = next(
                 name
                 for name, metric in self._metrics.items()
                 if metric and metric[0] == row["metric"]
             )
-            raise Record(self._paths[row["file"]], row["line"]).error(
-                column,
-                f"step {row['step']:,} is there with another value at {before}; "
-                'choose one with files.repeated_steps = "first" or "last"',
-            )
+            reason = f"step {row['step']:,} is there with another value at {before}; "
+            reason += 'choose one with files.repeated_steps = "first" or "last"'
+            self._problems.add(Record(self._paths[row["file"]], row["line"]).error(column, reason))

@@ -1,0 +1,59 @@
+"""Recognises histories that a tool thinned out: steps to result from those would come too late."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from dbtool.sources.own_runs.records import shown
+
+if TYPE_CHECKING:
+    from dbtool.sources.own_runs.reading import Files
+
+# How many steps tools leave of a longer history unless told otherwise: run.history() of Weights &
+# Biases, the web interface of TensorBoard, and its readers of event files.
+_WANDB = 500
+_CAPS = (_WANDB, 1_000, 10_000)
+
+
+def refuse_sampled(files: Files, unit: int) -> None:
+    """Refuses histories that look sampled.
+
+    Such have just as many steps as a tool leaves, with gaps between them that differ. At Weights &
+    Biases' 500 even gaps do not help, unless each step follows on the one before.
+
+    Args:
+        files: what was read.
+        unit: updates between steps that follow on each other.
+
+    Raises:
+        RunsError: there are such.
+    """
+    # All steps of a run, and those of each metric.
+    every = files.values.select("run", pl.lit(None, pl.String).alias("metric"), "step").unique()
+    gaps = (
+        pl.concat([every, files.values.select("run", "metric", "step")])
+        .sort("step")
+        .group_by("run", "metric")
+        .agg(
+            pl.len(),
+            pl.col("step").diff().min().alias("least"),
+            pl.col("step").diff().max().alias("most"),
+        )
+    )
+    uneven = pl.col("len").is_in(_CAPS) & (pl.col("least") < pl.col("most"))
+    apart = (pl.col("len") == _WANDB) & pl.col("metric").is_null() & (pl.col("most") > unit)
+    sampled = gaps.filter(uneven | apart).sort("run", "len")
+    if sampled.is_empty():
+        return
+    run, count = files.runs[sampled["run"][0]], sampled["len"][0]
+    others = sampled["run"].n_unique() - 1
+    raise run.first.error(
+        None,
+        f"the history of run {shown(run.name)}{f' and of {others:,} more' if others else ''} has "
+        f"exactly {count:,} steps with gaps, as tools leave them of a longer one (run.history() of "
+        "Weights & Biases does unless told otherwise; scan_history() leaves nothing out): steps to "
+        "result would come too late; say files.sampled = false if nothing is missing, or true to "
+        "take what there is",
+    )

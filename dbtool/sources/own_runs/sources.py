@@ -1,0 +1,66 @@
+"""Finds the files of own runs: those that are named, in folders, or that a pattern fits."""
+
+from __future__ import annotations
+
+import glob
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dbtool.core.errors import UsageError
+from dbtool.sources.own_runs.mapping import file_name_pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from dbtool.sources.own_runs.mapping import RunMapping
+    from dbtool.sources.own_runs.records import Kind
+
+
+def find_files(paths: Sequence[Path], kind: Kind, mapping: RunMapping) -> list[Path]:
+    """The files that sources stand for, each once, those of a source in the order of their names.
+
+    Args:
+        paths: files; folders, of which those files are taken that are named as the mapping says, or
+            else all that end in the format's name; or patterns such as runs/**/metrics.csv.
+        kind: the format.
+        mapping: what stands in them; the table of runs that it names is none of them.
+
+    Raises:
+        UsageError: a source is not there, or stands for no file.
+    """
+    table = None if mapping.runs is None else Path(mapping.runs.file).resolve()
+    name = mapping.files.name
+    fits = re.compile(rf".*\.{kind}") if name is None else file_name_pattern(name)
+    found: dict[Path, None] = {}
+    for path in paths:
+        there = [path]
+        if path.is_dir():
+            there = [
+                each
+                for each in files_below(path)
+                if fits.fullmatch(each.resolve().as_posix()) and each.resolve() != table
+            ]
+        elif glob.has_magic(str(path)) and not path.exists():
+            named = map(Path, glob.glob(str(path), recursive=True))  # noqa: PTH207 (absolute ones too)
+            there = sorted((each for each in named if each.is_file()), key=natural)
+        if not there:
+            wanted = f"named as the mapping says, {name}" if name else f"that ends in .{kind}"
+            where = "in" if path.is_dir() else "fits the pattern"
+            raise UsageError(f"no file {wanted if path.is_dir() else ''} {where} {path}")
+        found.update(dict.fromkeys(there))
+    return list(found)
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """The files in a folder and those below it in the order of their names, without hidden ones."""
+    for path in sorted(folder.rglob("*"), key=natural):
+        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if not hidden and path.is_file():
+            yield path
+
+
+def natural(path: Path) -> list[tuple[bool, int, str]]:
+    """The order in which trial_2 comes before trial_10."""
+    parts = re.split(r"([0-9]+)", str(path))
+    return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts]

@@ -1,0 +1,213 @@
+"""The studies and trials that runs become: numbered, with a status, by workload and batch size."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import polars as pl
+
+from dbtool.core.contract import metric_columns
+from dbtool.core.footer import Footer, Study, Trial, Workload
+from dbtool.core.index import differences
+from dbtool.core.other_metrics import with_other_metrics
+from dbtool.sources.own_runs.records import Problems, RunsError, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from dbtool.core.footer import Status
+    from dbtool.core.index import Index
+    from dbtool.sources.own_runs.mapping import RunMapping
+    from dbtool.sources.own_runs.reading import Run
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRun:
+    """A run that has values.
+
+    Attributes:
+        run: its name and where it stands.
+        properties: by table of the mapping and name.
+        values: metric, step (in updates), value; sorted by metric and step.
+    """
+
+    run: Run
+    properties: Mapping[str, Mapping[str, Any]]
+    values: pl.DataFrame
+
+    @property
+    def last_step(self) -> int:
+        """The last step at which there is a value."""
+        return int(self.values.select(pl.col("step").max()).item())
+
+
+def new_shards(
+    runs: Sequence[MeasuredRun], mapping: RunMapping, index: Index
+) -> list[tuple[Footer, pa.Table]]:
+    """The footer and the rows of a shard for each study that has runs which the release lacks.
+
+    Runs that the release holds keep their numbers; the others follow in the order in which the
+    files first name them. The source of a trial is a digest of all but its number, so that the same
+    run is known again.
+
+    Args:
+        runs: the runs.
+        mapping: what their files say.
+        index: what the release holds.
+
+    Raises:
+        RunsError: runs of one workload differ in what it is, two have one number, or a run is
+            there with other contents.
+    """
+    metrics = {
+        metric.name: {"column": column, "transform": metric.transform}
+        for column, metric in mapping.metric_of.items()
+    }
+    producer: dict[str, Any] = {"source": "own runs", "metrics": metrics}
+    if mapping.files.sampled is not None:
+        producer["sampled"] = mapping.files.sampled
+    problems = Problems()
+    shards = []
+    for key, (study, members) in sorted(by_study(runs, mapping, problems).items()):
+        trials = [_trial(each) for each in members]
+        held = {row["name"]: row for row in index.trials_of(*key).values()}
+        if new := _numbered(members, trials, held, problems):
+            footer = Footer(
+                study=_with_train_steps(study, members, trials, index.studies.get(key)),
+                trials=tuple(trial for _, trial in new),
+                producer=producer,
+            )
+            shards.append((footer, _table((trial.trial_id, each.values) for each, trial in new)))
+    problems.refuse()
+    return shards
+
+
+def by_study(
+    runs: Sequence[MeasuredRun], mapping: RunMapping, problems: Problems
+) -> dict[tuple[str, int], tuple[Study, list[MeasuredRun]]]:
+    """The runs of each study with what it is, by workload and batch size.
+
+    Args:
+        runs: the runs.
+        mapping: what their files say.
+        problems: takes in what runs of one workload or study differ.
+    """
+    workloads: dict[str, tuple[Run, Workload]] = {}
+    studies: dict[tuple[str, int], tuple[Study, list[MeasuredRun]]] = {}
+    for each in runs:
+        given = each.properties["workload"]
+        parts = (given.get(name) for name in ("collection", "dataset", "model", "optimizer"))
+        name = "/".join(part for part in parts if part)
+        workload = Workload(workload=name, **given)
+        study = Study(
+            workload=workload,
+            search_space=dict(mapping.search_space),
+            **{"train_steps": 0, **each.properties["study"]},
+        )
+        first, known = workloads.setdefault(name, (each.run, workload))
+        held, members = studies.setdefault((name, study.batch_size), (study, []))
+        members.append(each)
+        what = f"study, {name} at batch size {study.batch_size},"
+        with problems:
+            _refuse_difference(first, known, each.run, workload, f"workload {name}")
+            _refuse_difference(members[0].run, held, each.run, study, what)
+    return studies
+
+
+def _with_train_steps(
+    study: Study, members: Sequence[MeasuredRun], trials: Sequence[Trial], held: Study | None
+) -> Study:
+    """A study with the fewest steps of a COMPLETE trial, where the mapping says none."""
+    if "train_steps" in members[0].properties["study"]:
+        return study
+    complete = [trial.steps for trial in trials if trial.status == "COMPLETE"]
+    least = min(complete, default=0) if held is None else held.train_steps
+    return msgspec.structs.replace(study, train_steps=least)
+
+
+def _refuse_difference(
+    first: Run, known: Workload | Study, run: Run, given: Workload | Study, what: str
+) -> None:
+    if differing := differences(known, given):
+        raise run.first.error(
+            None,
+            f"run {shown(run.name)} differs from {shown(first.name)} of the same {what} in "
+            f"{', '.join(differing)}",
+        )
+
+
+def _trial(each: MeasuredRun) -> Trial:
+    """A run as a shard describes it, but for its number."""
+    given = each.properties["trial"]
+    steps = each.last_step
+    ends = each.values.filter(pl.col("metric").is_in(metric_columns()))
+    ends = ends.group_by("metric").agg(pl.col("value").last())
+    status: Status = "COMPLETE"
+    if not ends["value"].is_finite().all():
+        status = "INFEASIBLE"
+    elif steps < each.properties["study"].get("train_steps", 0):
+        status = "INCOMPLETE"
+    trial = Trial(
+        trial_id=given.get("trial_id", 0),
+        status=given.get("status", status),
+        steps=steps,
+        metaparameters=dict(each.properties["metaparameters"]),
+        seed=given.get("seed"),
+        name=each.run.name,
+    )
+    return msgspec.structs.replace(trial, source=_digest(trial, each.values))
+
+
+def _digest(trial: Trial, values: pl.DataFrame) -> str:
+    described = [trial.status, trial.steps, trial.metaparameters, trial.seed]
+    digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode())
+    for (name,), part in values.partition_by("metric", as_dict=True).items():
+        digest.update(json.dumps([name, len(part)]).encode())
+        digest.update(part["step"].to_numpy().tobytes())
+        digest.update(part["value"].to_numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _numbered(
+    members: Sequence[MeasuredRun],
+    trials: Sequence[Trial],
+    held: Mapping[str, Mapping[str, Any]],
+    problems: Problems,
+) -> list[tuple[MeasuredRun, Trial]]:
+    """The runs that are new with their trials, by number."""
+    taken: dict[int, str] = {row["trial_id"]: name for name, row in held.items()}
+    following = max(taken, default=-1) + 1
+    new = []
+    for each, trial in zip(members, trials, strict=True):
+        name = each.run.name
+        if name in held:
+            if held[name]["source"] != trial.source:
+                reason = f"run {shown(name)} is already there as trial {held[name]['trial_id']} "
+                reason += "with other contents: load what has changed as another release, which "
+                problems.add(RunsError(reason + "--release names"))
+            continue
+        trial_id = each.properties["trial"].get("trial_id")
+        if trial_id is None:
+            trial_id, following = following, following + 1
+        if trial_id in taken:
+            reason = f"run {shown(name)} has trial_id {trial_id}, which "
+            reason += f"{shown(taken[trial_id])} of the same study has"
+            problems.add(each.run.first.error(None, reason))
+            continue
+        taken[trial_id] = name
+        new.append((each, msgspec.structs.replace(trial, trial_id=trial_id)))
+    return sorted(new, key=lambda pair: pair[1].trial_id)
+
+
+def _table(runs: Iterable[tuple[int, pl.DataFrame]]) -> pa.Table:
+    parts = [values.with_columns(pl.lit(trial_id).alias("trial_id")) for trial_id, values in runs]
+    keys = ["trial_id", "step"]
+    wide = pl.concat(parts).pivot("metric", index=keys, values="value").sort(keys)
+    wide = wide.with_columns(pl.col("trial_id").cast(pl.Int32))
+    return with_other_metrics({column.name: column.to_arrow() for column in wide})
