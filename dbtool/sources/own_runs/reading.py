@@ -178,7 +178,7 @@ class _Reader:
 
     def _of_rows(self, values: pl.DataFrame) -> tuple[str, ...]:
         runs = len(self._runs)
-        if runs == 1 or values.select("run", "step").n_unique() > runs:
+        if runs <= 1 or values.select("run", "step").n_unique() > runs:
             return ()
         values_of = zip(*self._keys.values(), strict=True)
         found = zip(self._run_columns, values_of, strict=True)
