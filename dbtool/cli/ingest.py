@@ -59,8 +59,8 @@ def command(
         bool,
         typer.Option(
             "--guess",
-            help="Print a first mapping for the runs in a folder, with ? where you have to say more, "
-            "and store nothing.",
+            help="Print a first mapping for the runs in a folder, with ? where you have to say "
+            "more, and store nothing.",
         ),
     ] = False,
     dry_run: Annotated[
@@ -137,8 +137,8 @@ def _load_own_runs(
         read = read_own_runs(paths, kind, mapping, release=release, on_progress=on_progress)
     if read.of_rows:
         tell(
-            f"each of the {len(read.runs):,} runs has one step, as {' and '.join(read.of_rows)} has "
-            "another value in each row: is that what names the runs (files.run)?"
+            f"each of {len(read.runs):,} runs has one step, since {' and '.join(read.of_rows)} "
+            "differs in each row: is that what names the runs (files.run)?"
         )
     if read.without_values:
         names = few_of(read.without_values, _MOST_NAMES)
@@ -187,10 +187,10 @@ def _show(read: "ReadRuns") -> None:
         print_table(pa.Table.from_pylist(trials[:_FIRST_ROWS]), Format.TABLE)
         typer.echo()
         print_table(shards[0][1].slice(0, _FIRST_ROWS), Format.TABLE)
+    rows = sum(len(rows) for _, rows in shards)
     tell(
-        f"found {counted(len(read.runs), 'run')} of {counted(len(shards), 'study', 'studies')} with "
-        f"{counted(sum(len(rows) for _, rows in shards), 'measurement')}; the first are shown, and "
-        "nothing was stored"
+        f"found {counted(len(read.runs), 'run')} of {counted(len(shards), 'study', 'studies')} "
+        f"with {counted(rows, 'measurement')}; the first are shown, and nothing was stored"
     )
 
 

@@ -94,10 +94,12 @@ class StepColumn(_Table, frozen=True):
     Attributes:
         column: its name.
         times: updates in each of what it counts, such as an epoch.
+        plus: added first, as 1 to epochs that count from 0 and are logged at their ends.
     """
 
     column: _Text
     times: _Property[_Times] = 1
+    plus: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
 
 
 class FilesTable(_Table, frozen=True):
@@ -241,7 +243,7 @@ class RunMapping(_Table, frozen=True, kw_only=True, dict=True):
             raise ValueError("metrics names a column twice")
         for name in self.metaparameters.keys() & OWN_COLUMN:
             if isinstance(self.metaparameters[name], str | bool):
-                raise ValueError(f"metaparameters.{name} should be a finite number, or a column")
+                raise ValueError(f"metaparameters.{name} should be a finite number, or a column")  # noqa: TRY004
 
     @cached_property
     def metric_of(self) -> dict[str, Metric]:

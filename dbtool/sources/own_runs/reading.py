@@ -13,7 +13,15 @@ import polars as pl
 from dbtool.core.contract import KEYS, OTHER_METRICS, metric_columns
 from dbtool.sources.numbers import whole_number
 from dbtool.sources.own_runs.mapping import Metric, StepColumn, file_name_pattern
-from dbtool.sources.own_runs.records import Record, RunsError, among, listed, read_records, shown
+from dbtool.sources.own_runs.records import (
+    Record,
+    RunsError,
+    among,
+    listed,
+    read_document,
+    read_records,
+    shown,
+)
 from dbtool.sources.own_runs.transforms import transformed
 
 if TYPE_CHECKING:
@@ -111,6 +119,7 @@ class _Reader:
                 self._refuse_one_name()
         step = files.step if isinstance(files.step, StepColumn) else StepColumn(files.step)
         self._step_column = step.column
+        self._plus = step.plus
         # Of a column, each run has its own, which is looked at later.
         self._times = step.times if isinstance(step.times, int) else 1
         structure = {*self._run_columns, step.column, files.metric, files.value, *parts}
@@ -187,14 +196,7 @@ class _Reader:
     def _beside(self, path: Path) -> list[Record]:
         """What the files beside a file say; one that is not there says nothing."""
         there = [path.parent / name for name in self._mapping.files.beside]
-        return [
-            record
-            for each in there
-            if each.exists()
-            for record in read_records(
-                each, "json" if each.suffix == ".json" else "yaml", self._columns
-            )
-        ]
+        return [read_document(each, self._columns) for each in there if each.exists()]
 
     def _keep(self, run: Run, record: Record) -> None:
         """Keeps a record for the properties that it holds of a run."""
@@ -272,7 +274,7 @@ class _Reader:
             multiplied = f" times {self._times}" if self._times != 1 else ""
             reason = f"{shown(text)}{multiplied} is no step, a whole number from 0"
             raise record.error(self._step_column, reason)
-        return step
+        return step + self._plus * self._times
 
     def _value(self, metric: Metric, text: str, column: str, record: Record) -> float:
         value = transformed(text, metric.transform, float32=self._mapping.files.float32)

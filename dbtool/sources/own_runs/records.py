@@ -160,6 +160,13 @@ def read_records(
         raise RunsError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
+def read_document(path: Path, columns: set[str] | None = None) -> Record:
+    """The one record that a .json, .yaml or .yml file is; see `read_records`."""
+    kind: Literal["json", "yaml"] = "json" if path.suffix == ".json" else "yaml"
+    [record] = read_records(path, kind, set() if columns is None else columns)
+    return record
+
+
 def _csv_records(path: Path, file: TextIO, columns: set[str]) -> Iterator[Record]:
     csv.field_size_limit(_LONGEST_FIELD)
     reader = csv.reader(file, strict=True)

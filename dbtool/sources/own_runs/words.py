@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 STEPS = ("_step", "global_step", "step", "steps", "iteration", "iter", "update", "epoch", "epochs")
 RUNS = ("run", "run_id", "run_name", "dir_name", "experiment", "trial", "trial_id", "id", "name")
@@ -17,8 +21,8 @@ STATUSES = {
     **dict.fromkeys(("diverged", "infeasible", "nan"), "INFEASIBLE"),
 }
 # By table and name in a mapping, what columns that hold it are called.
-_ROLES = {
-    ("workload", "dataset"): ("dataset", "dataset_name", "data_set"),
+ROLES = {
+    ("workload", "dataset"): ("dataset", "dataset_name", "data_set", "task", "workload"),
     ("workload", "model"): ("model", "model_name", "arch", "architecture", "network", "backbone"),
     ("workload", "optimizer"): ("optimizer", "optimizer_name", "optim", "opt"),
     ("workload", "train_examples"): ("train_examples", "num_train_examples", "train_size"),
@@ -27,8 +31,6 @@ _ROLES = {
     ("trial", "seed"): ("seed", "rng_seed", "random_seed"),
     ("metaparameters", "learning_rate"): ("learning_rate", "lr", "base_lr", "initial_lr"),
 }
-_ROLE_OF = {word: role for role, names in _ROLES.items() for word in names}
-MEASURES = ("classification_error", "cross_entropy_error", "average_precision")
 _SPLITS = {
     **dict.fromkeys(("val", "valid", "validation", "eval", "dev"), "val"),
     "test": "test",
@@ -43,40 +45,50 @@ _MEASURES = {
 }
 
 
+# In which order a metric is taken for that of the goal.
+GOALS = [
+    f"{split}_{measure}"
+    for split in ("val", "test", "train")
+    for measure in ("classification_error", "cross_entropy_error", "average_precision")
+]
+
+
+def named(names: Sequence[str], columns: Sequence[str]) -> str | None:
+    """The first column that has one of the names, in whatever case; None where none has."""
+    known = {column.lower(): column for column in reversed(columns)}
+    return next((known[name] for name in names if name in known), None)
+
+
 def plain(name: str) -> str:
     """A column's own name: without what it is nested in, in lower case, with underscores."""
     return re.sub(r"[^a-z0-9]+", "_", re.split(r"[./]", name.lower())[-1]).strip("_")
 
 
-def role(name: str) -> tuple[str, str] | None:
-    """The table and name in a mapping of what a column holds; None where the name does not say."""
-    return _ROLE_OF.get(plain(name))
+def split(name: str) -> list[str]:
+    """The words of a metric's name."""
+    return [word for word in re.split(r"[^a-z0-9]+", name.lower()) if word]
 
 
-def metric(name: str, most: float) -> tuple[str, str | None] | None:
-    """The database's column that a metric is, and its transform; None where it has no column.
+def metrics(name: str, *, percent: bool) -> Iterator[tuple[str, str | None]]:
+    """The database's columns that a metric may be, the likeliest first, each with its transform.
 
     Args:
         name: the tool's.
-        most: its highest value, which tells shares from percent.
+        percent: whether it has values above 1.
     """
-    words = re.split(r"[^a-z0-9]+", name.lower())
-    split = next((_SPLITS[word] for word in words if word in _SPLITS), None)
-    measure = next((_MEASURES[word] for word in reversed(words) if word in _MEASURES), None)
-    percent = most > 1
-    match measure, split:
-        case ("loss", None | "train") if len(words) <= 2:
-            return "batch_cross_entropy_error", None
-        case _, None:
-            return None
-        case "loss", _:
-            return f"{split}_cross_entropy_error", None
-        case "perplexity", _:
-            return f"{split}_cross_entropy_error", "log(x)"
-        case "accuracy", _:
-            return f"{split}_classification_error", "1 - x / 100" if percent else "1 - x"
-        case "error", _:
-            return f"{split}_classification_error", "x / 100" if percent else None
-        case "precision", _ if "average" in words or "map" in words:
-            return f"{split}_average_precision", "x / 100" if percent else None
-    return None
+    given = split(name)
+    part = next((_SPLITS[word] for word in given if word in _SPLITS), None)
+    measure = next((_MEASURES[word] for word in reversed(given) if word in _MEASURES), None)
+    if measure == "loss" and part in {None, "train"} and "epoch" not in given:
+        yield "batch_cross_entropy_error", None
+    match measure if part else None:
+        case "loss":
+            yield f"{part}_cross_entropy_error", None
+        case "perplexity":
+            yield f"{part}_cross_entropy_error", "log(x)"
+        case "accuracy":
+            yield f"{part}_classification_error", "1 - x / 100" if percent else "1 - x"
+        case "error":
+            yield f"{part}_classification_error", "x / 100" if percent else None
+        case "precision" if "average" in given or "map" in given:
+            yield f"{part}_average_precision", "x / 100" if percent else None

@@ -258,7 +258,10 @@ def test_pipes_are_not_waited_for(tmp_path: Path) -> None:
         ),
         (
             {"metrics": {"val_classification_error": '"size"'}},
-            f"1.csv line 2, column 'size': '32' {NO_SHARE}; 1.csv line 3, column 'size': '64' {NO_SHARE}",
+            (
+                f"1.csv line 2, column 'size': '32' {NO_SHARE}; "
+                f"1.csv line 3, column 'size': '64' {NO_SHARE}"
+            ),
         ),
     ],
 )

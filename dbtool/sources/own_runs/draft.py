@@ -1,0 +1,177 @@
+"""Writes what is known of runs as a first mapping, with ? where a person has to say more."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dbtool.core.index import OWN_COLUMN
+from dbtool.sources.numbers import number, whole_number
+from dbtool.sources.own_runs import words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from dbtool.sources.own_runs.guess import Layout, Table
+
+_MOST_LETTERS = 100
+_COLUMN = 'or a column as in { column = "…" }'
+_ASKED = {
+    ("workload", "dataset"): f'such as "cifar_10", {_COLUMN}',
+    ("workload", "model"): f'such as "resnet_8", {_COLUMN}',
+    ("workload", "optimizer"): f'such as "momentum", {_COLUMN}',
+    ("study", "batch_size"): f"the global one: a number, {_COLUMN}",
+}
+
+
+def mapping_text(histories: Sequence[Table], layout: Layout, name: str) -> str:
+    """A mapping as TOML.
+
+    Args:
+        histories: the files of measurements.
+        layout: what their columns are.
+        name: of the folder.
+    """
+    texts = {
+        column: values
+        for column, values in layout.properties.items()
+        if column not in layout.left_out
+        and not any(len(text) > _MOST_LETTERS or text.startswith("[") for text in values)
+    }
+    left_out = sorted(layout.properties.keys() - texts.keys())
+    metrics, ignored = _metrics(histories, layout)
+    goal = next((each for each in words.GOALS if each in metrics), "?")
+    release = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "runs"
+    lines = [
+        "# Guessed by `dbtool ingest --guess`: fill in each ?, and look at the rest, of which",
+        "# docs/your_own_runs.md tells more. Comments show the first values.",
+        f"release = {_toml(release)}",
+        "\n[files]",
+        *_files(histories, layout, ignored),
+    ]
+    if layout.table is not None:
+        path, column = layout.table
+        lines += ["\n[runs]", f"file = {_toml(path.as_posix())}", f"run = {_toml(column)}"]
+    tables = _properties(texts, layout)
+    for table in ("workload", "study", "trial", "metaparameters"):
+        lines += [f"\n[{table}]", *tables[table]]
+        if table == "workload":
+            lines += [f"metric = {_toml(goal)}", "# goal = 0.1 # or say it to dbtool steps"]
+    lines += [
+        f"# left out, as too long or different in two files: {_toml(each)}" for each in left_out
+    ]
+    lines += ["\n[metrics] # guessed from their names; others are kept under their own"]
+    return "\n".join([*lines, *metrics.values(), ""])
+
+
+def _files(histories: Sequence[Table], layout: Layout, ignored: list[str]) -> Iterator[str]:
+    """The lines of [files]."""
+    step = _toml(layout.step)
+    if "epoch" in layout.step.lower():
+        first = [number(table.rows[0].get(layout.step, "")) for table in histories if table.rows]
+        plus = ", plus = 1" if 0 in first else ""
+        step = f'{{ column = {step}, times = "?"{plus} }} # updates in an epoch, {_COLUMN}'
+    yield f"step = {step}"
+    if layout.name:
+        yield f"name = {_toml(layout.name)} # what is in braces is a column; rename it at will"
+    if layout.keys and not (layout.name and layout.keys == ["run"]):
+        yield f"run = {_toml(layout.keys[0] if len(layout.keys) == 1 else layout.keys)}"
+    if layout.metric and layout.value:
+        yield f"metric = {_toml(layout.metric)}"
+        yield f"value = {_toml(layout.value)}"
+        texts = [row.get(layout.value, "0") for table in histories for row in table.rows]
+        values = [found for text in texts if (found := number(text)) is not None]
+        if max(map(len, texts)) > 12 and all(float(np.float32(each)) == each for each in values):
+            yield "float32 = true # all values are 32-bit numbers"
+    if layout.beside:
+        yield f"beside = {_toml(layout.beside)}"
+    if ignored:
+        yield f"ignore = {_toml(ignored)}"
+
+
+def _properties(texts: Mapping[str, list[str]], layout: Layout) -> dict[str, list[str]]:
+    """The lines of the tables of properties."""
+    lines: dict[str, list[str]] = defaultdict(list)
+    known: dict[tuple[str, str], str] = {}
+    for role, names in words.ROLES.items():
+        fitting = [c for name in names for c in texts if words.plain(c) == name]
+        for column in [column for column in fitting if _fits(role, texts[column])][:1]:
+            known[role] = column
+            values = ""
+            if role[1] == "status":
+                stand = dict.fromkeys(texts[column])
+                pairs = (f"{_toml(each)} = {_toml(words.STATUSES[each.lower()])}" for each in stand)
+                values = f", values = {{ {', '.join(pairs)} }}"
+            lines[role[0]].append(_line(role[1], column, texts[column], values))
+        if role in _ASKED and role not in known:
+            lines[role[0]].append(f'{role[1]} = "?" # {_ASKED[role]}')
+    # What names the run alone is its name already.
+    own_name = {*(layout.keys if len(layout.keys) == 1 else ()), *(layout.table or ())[1:]}
+    others = texts.keys() - known.values() - own_name
+    names_of = Counter(map(words.plain, others))
+    for column in (column for column in texts if column in others):
+        own = words.plain(column)
+        is_text = any(number(each) is None for each in texts[column])
+        taken = ("metaparameters", own) in known or (own in OWN_COLUMN and is_text)
+        name = _toml(column) if taken or not own or names_of[own] > 1 else own
+        lines["metaparameters"].append(_line(name, column, texts[column]))
+    return lines
+
+
+def _fits(role: tuple[str, str], texts: Sequence[str]) -> bool:
+    """Whether values can be what a column's name says."""
+    match role:
+        case (_, "status"):
+            return all(text.lower() in words.STATUSES for text in texts)
+        case (_, "dataset" | "model" | "optimizer"):
+            return not any(re.search(r"[/\\*?\[\]]", text) for text in texts)
+        case ("metaparameters", _):
+            return all(number(text) is not None for text in texts)
+    return all(whole_number(text) is not None for text in texts)
+
+
+def _metrics(histories: Sequence[Table], layout: Layout) -> tuple[dict[str, str], list[str]]:
+    """The lines of [metrics] by the database's columns, and the names of what is no metric."""
+    values: dict[str, list[str]] = defaultdict(list)
+    taken = {"", layout.step, *layout.properties, *layout.keys}
+    for row in (row for table in histories for row in table.rows):
+        if layout.metric and layout.value:
+            values[row.get(layout.metric, "")].append(row.get(layout.value, ""))
+        else:
+            for name in row.keys() - taken:
+                values[name].append(row[name])
+    ignored = []
+    found: dict[str, str] = {}
+    # What names no split comes first: a bare loss is that of the batch.
+    for name in sorted(values, key=lambda name: (len(words.split(name)), name)):
+        numbers = [number(text) for text in values[name] if text]
+        if None in numbers or words.TIMES.search(name.lower()):
+            ignored.append(name)
+            continue
+        largest = max((each for each in numbers if each and each < float("inf")), default=0)
+        for column, transform in words.metrics(name, percent=largest > 1):
+            if column not in found:
+                source = _toml(name)
+                if transform:
+                    source = f"{{ column = {source}, transform = {_toml(transform)} }}"
+                found[column] = f"{column} = {source} # {_first(values[name])}"
+                break
+    return found, ignored
+
+
+def _line(name: str, column: str, texts: Sequence[str], values: str = "") -> str:
+    return f"{name} = {{ column = {_toml(column)}{values} }} # {_first(texts)}"
+
+
+def _first(texts: Sequence[str]) -> str:
+    few = list(dict.fromkeys(texts))
+    return ", ".join(few[:3]).replace("\n", " ") + (", …" if len(few) > 3 else "")
+
+
+def _toml(value: str | list[str]) -> str:
+    """Text, or a list of it, as TOML."""
+    return json.dumps(value, ensure_ascii=False)
