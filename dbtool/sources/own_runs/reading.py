@@ -220,9 +220,10 @@ class _Reader:
         if measured:
             step = self._step(record)
             for column, metric, text in measured:
-                self._values.append(self._value(metric, text, column, record))
-                number = self._numbers.setdefault(metric.name, len(self._numbers))
-                self._positions.extend((run.number, number, step, file, record.line))
+                with self._problems:
+                    self._values.append(self._value(metric, text, column, record))
+                    number = self._numbers.setdefault(metric.name, len(self._numbers))
+                    self._positions.extend((run.number, number, step, file, record.line))
 
     def _run(self, record: Record) -> Run:
         keys = [self._field(record, column) for column in self._run_columns]

@@ -65,8 +65,10 @@ class Problems:
         return False
 
     def add(self, error: DbtoolError) -> None:
-        """Keeps an error."""
+        """Keeps an error, and the same one once."""
         alike = self._alike.setdefault(getattr(error, "kind", None) or str(error), [])
+        if str(error) in map(str, alike):
+            return
         if len(alike) < _MOST_OF_A_KIND:
             alike.append(error)
         else:

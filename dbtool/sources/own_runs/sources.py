@@ -45,9 +45,10 @@ def find_files(paths: Sequence[Path], kind: Kind, mapping: RunMapping) -> list[P
             named = map(Path, glob.glob(str(path), recursive=True))  # noqa: PTH207 (absolute ones too)
             there = sorted((each for each in named if each.is_file()), key=natural)
         if not there:
-            wanted = f"named as the mapping says, {name}" if name else f"that ends in .{kind}"
-            where = "in" if path.is_dir() else "fits the pattern"
-            raise UsageError(f"no file {wanted if path.is_dir() else ''} {where} {path}")
+            wanted = f"is named as the mapping says, {name}" if name else f"ends in .{kind}"
+            raise UsageError(
+                f"no file in {path} {wanted}" if path.is_dir() else f"no file fits {path}"
+            )
         found.update(dict.fromkeys(there))
     return list(found)
 

@@ -1,0 +1,117 @@
+"""First mappings of the layouts of other tools, filled in as their errors say."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dbtool.core.errors import UsageError
+from dbtool.sources.own_runs.guess import guess
+from dbtool.sources.own_runs.load import read_own_runs, store_own_runs
+from dbtool.sources.own_runs.records import Kind
+from tests.support.layouts import LAYOUTS
+from tests.support.own_runs import query
+
+FILLED = {
+    "workload.dataset": '"digits"',
+    "workload.model": '"mlp"',
+    "workload.optimizer": '"adam"',
+    "study.batch_size": "32",
+    "files.step.times": "100",
+}
+# By layout, what a person has to fill in, and the runs, the steps of each and its smallest error.
+EXPECTED: dict[str, tuple[set[str], int, int, float]] = {
+    # 0.9 / (1 + 50 rate) at the last step of the largest rate, here 0.05 + 0.009.
+    "algoperf": ({"workload.model", "workload.optimizer"}, 100, 50, 0.227848),
+    "wandb_jsonl": (set(), 4, 50, 0.069231),
+    "wandb_csv": (set(), 4, 50, 0.069231),
+    "tensorboard": ({"workload.dataset", "workload.model", "workload.optimizer"}, 4, 50, 0.05625),
+    "tensorboard_scalars": (set(FILLED) - {"files.step.times"}, 2, 50, 0.05625),
+    "pandas_long": (set(), 8, 50, 0.05625),
+    # Five epochs of 100 updates, of which the first is 0 and ends after 100.
+    "keras": (set(FILLED), 4, 500, 0.6),
+    "lightning": ({"workload.dataset", "workload.model"}, 3, 50, 0.05625),
+}
+
+
+def _read(folder: Path, text: str, kind: Kind) -> Any:
+    (folder / "mapping.toml").write_text(text, encoding="utf-8")
+    return read_own_runs([folder / "runs"], kind, folder / "mapping.toml")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_one_refused_attempt_at_most(
+    layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    LAYOUTS[layout](Path("runs"))
+    found = guess(Path("runs"))
+    wanted, runs, steps, smallest = EXPECTED[layout]
+    text = found.mapping
+    if wanted:
+        with pytest.raises(UsageError) as error:
+            _read(Path(), text, found.kind)
+        # All of it at once, a sentence each.
+        asked = [re.findall(r'([a-z_.]+) is "\?"', sentence) for sentence in error.value.args]
+        assert sorted(asked) == [[name] for name in sorted(wanted)]
+    for name in wanted:
+        text = re.sub(rf'(\b{name.split(".")[-1]} =) "\?"', rf"\1 {FILLED[name]}", text)
+    read = _read(Path(), text, found.kind)
+    store_own_runs(tmp_path / "db" / read.release, read)
+    assert query(tmp_path, "SELECT count(*), min(steps), max(steps) FROM trials") == [
+        (runs, steps, steps)
+    ]
+    [(value,)] = query(tmp_path, "SELECT min(val_classification_error) FROM measurements")
+    assert value == pytest.approx(smallest, abs=1e-6)
+
+
+def test_what_is_beside_runs_and_in_their_paths_is_kept(tmp_path: Path) -> None:
+    LAYOUTS["algoperf"](tmp_path / "runs")
+    text = guess(tmp_path / "runs").mapping.replace('"?"', '"x"')
+    read = _read(tmp_path, text, "csv")
+    assert read.mapping.files.run == ["study", "part_2", "trial"]
+    [run] = [each for each in read.runs if each.run.name == "1/wmt_jax/2"]
+    settings = run.properties["metaparameters"]
+    # Rate 0.01 of the second trial and 0.001 of the ninth workload.
+    assert settings["learning_rate"] == pytest.approx(0.02 + 0.008)
+    assert (settings["nesterov"], settings["schedule"]) == (True, "cosine")
+    assert "gpu_driver" not in settings
+    assert run.properties["workload"]["train_examples"] == 9_000
+    assert run.properties["trial"] == {"seed": 34}
+    store_own_runs(tmp_path / "db" / "runs", read)
+    found = """
+        SELECT settings->>'schedule', metaparameters['nesterov'], metaparameters['schedule']
+        FROM trials
+        WHERE name = '1/wmt_jax/2'
+    """
+    assert query(tmp_path, found) == [("cosine", 1.0, None)]
+
+
+def test_a_mapping_says_what_it_is_unsure_of(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "log.csv").write_text("step,loss,note\n0,0.5,warm\n1,0.4,\n")
+    (tmp_path / "a" / "args.json").write_text('{"tags": ["x"], "lr": 0.1, "lr_end": "0/1"}')
+    found = guess(tmp_path)
+    mapping = tomllib.loads(found.mapping)
+    assert mapping["files"] == {"step": "step", "beside": ["args.json"], "ignore": ["note"]}
+    assert mapping["metrics"] == {"batch_cross_entropy_error": "loss"}
+    assert '# left out, as too long or different in two files: "tags"\n' in found.mapping
+    assert mapping["workload"]["metric"] == "?"
+    assert mapping["metaparameters"]["lr_end"] == {"column": "lr_end"}
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("when,loss\n0,1\n", "has a column that could be the step: whole numbers, named _step, "),
+        ("step,loss\n0.5,1\n", "has a column that could be the step"),
+        ("Step,a - loss,a - loss__MIN\n0,1,1\n", "is a chart of Weights & Biases' web interface"),
+        (b"\xff", "has a column that could be the step"),
+    ],
+)
+def test_folders_that_tell_nothing(tmp_path: Path, text: str | bytes, sentence: str) -> None:
+    (tmp_path / "a.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(UsageError, match=re.escape(sentence)):
+        guess(tmp_path)

@@ -1,0 +1,227 @@
+"""Folders and patterns as sources, runs named by several things, and files beside them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.sources.own_runs.load import ReadRuns, read_own_runs, store_own_runs
+from dbtool.sources.own_runs.records import RunsError
+from tests.support.own_runs import load, mapping_text, query
+
+CURVE = "step,error\n0,0.9\n10,0.05\n"
+NAMES = "SELECT name FROM trials ORDER BY trial_id"
+BY_PATH = {"run": '["study", "trial"]', "name": '"{study}/trial_{trial}/m.csv"'}
+
+
+def _write(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+def _read(folder: Path, source: str, **changes: Any) -> ReadRuns:
+    mapping = folder / "mapping.toml"
+    mapping.write_text(mapping_text(**changes))
+    return read_own_runs([folder / source], "csv", mapping)
+
+
+def _names(read: ReadRuns) -> list[str]:
+    return [each.run.name for each in read.runs]
+
+
+def test_a_folder_is_the_files_that_the_mapping_fits(tmp_path: Path) -> None:
+    files = {f"runs/{study}/trial_{n}/m.csv": CURVE for study in "ab" for n in (1, 2, 10)}
+    files |= {"runs/a/trial_1/other.csv": "x\n", "runs/.cache/a/trial_3/m.csv": "x\n"}
+    _write(tmp_path, files)
+    expected = ["a/1", "a/2", "a/10", "b/1", "b/2", "b/10"]
+    for source in ("runs", "runs/**/m.csv", "runs/*/trial_*/m.csv"):
+        assert _names(_read(tmp_path, source, files=BY_PATH)) == expected
+    assert _names(_read(tmp_path, "runs/b/*/m.csv", files=BY_PATH)) == ["b/1", "b/2", "b/10"]
+    # Without a pattern of names, every file of the format but the table of runs.
+    _write(tmp_path, {"plain/x.csv": CURVE, "plain/y.csv": CURVE, "plain/runs.csv": "run\nx\ny\n"})
+    read = _read(tmp_path, "plain", files={"run": None}, runs={"file": '"plain/runs.csv"'})
+    assert _names(read) == ["x", "y"]
+
+
+def test_a_part_of_a_path_takes_slashes(tmp_path: Path) -> None:
+    _write(tmp_path, {"logs/a/1/m.csv": CURVE, "logs/b/m.csv": CURVE})
+    names = {"run": None, "name": '"logs/{run:path}/m.csv"'}
+    assert _names(_read(tmp_path, "logs", files=names)) == ["a/1", "b"]
+    with pytest.raises(UsageError, match="begins with a part that takes slashes"):
+        _read(tmp_path, "logs", files=names | {"name": '"{run:path}/m.csv"'})
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        ("empty", "no file in TMP/empty is named as the mapping says, {study}/trial_{trial}/m.csv"),
+        ("*.tsv", "no file fits TMP/*.tsv"),
+        ("absent.csv", "TMP/absent.csv is not named as the mapping says"),
+    ],
+)
+def test_sources_that_are_no_files(tmp_path: Path, source: str, sentence: str) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DbtoolError) as error:
+        _read(tmp_path, source, files=BY_PATH)
+    assert str(error.value).replace(str(tmp_path), "TMP").startswith(sentence)
+
+
+def test_several_columns_name_a_run(tmp_path: Path) -> None:
+    text = "lr,seed,step,error\n0.1,0,0,0.9\n0.1,1,0,0.8\n0.2,0,0,0.7\n0.1,0,5,0.6\n"
+    table = "lr,seed,size\n0.1,0,8\n0.1,1,8\n0.2,0,8\n"
+    load(
+        tmp_path,
+        {"1.csv": text},
+        also={"runs.csv": table},
+        files={"run": '["lr", "seed"]'},
+        runs={"file": '"runs.csv"', "run": '["lr", "seed"]'},
+        study={"batch_size": '{ column = "size" }'},
+    )
+    assert query(tmp_path, NAMES) == [("0.1/0",), ("0.1/1",), ("0.2/0",)]
+    clash = "lr,seed,step,error\na/b,c,0,0.9\na,b/c,0,0.8\n"
+    with pytest.raises(RunsError, match="'a' and 'b/c' would be one run with 'a/b' and 'c'"):
+        load(tmp_path, {"1.csv": clash}, files={"run": '["lr", "seed"]'})
+
+
+def test_files_beside_say_what_a_run_was(tmp_path: Path) -> None:
+    hparams = "lr: 0.1\nbs: 1.6e1\nopt: {name: adam, nesterov: true}\nnote: ~\nact: !!str relu\n"
+    about = '{\n "seed": 3,\n "rate": 0.30,\n "name": "first"\n}'
+    _write(tmp_path, {f"r/{n}/m.csv": CURVE for n in "ab"})
+    _write(tmp_path, {"r/a/hparams.yaml": hparams, "r/a/about.json": about})
+    _write(tmp_path, {"r/b/hparams.yaml": hparams.replace("relu", "'2.0'"), "r/b/about.json": "{}"})
+    read = _read(
+        tmp_path,
+        "r",
+        files={"name": '"{run}/m.csv"', "run": None, "beside": '["hparams.yaml", "about.json"]'},
+        study={"batch_size": '{ column = "bs" }'},
+        trial={"seed": '{ column = "seed" }'},
+        metaparameters={
+            "learning_rate": '{ column = "lr" }',
+            "nesterov": '{ column = "opt.nesterov" }',
+            "activation": '{ column = "act" }',
+            "note": '{ column = "note", default = "none" }',
+            "rate": '{ column = "rate" }',
+            "given": '"by hand"',
+        },
+    )
+    store_own_runs(tmp_path / "db" / read.release, read)
+    found = query(tmp_path, "SELECT name, batch_size, seed, settings FROM trials ORDER BY name")
+    shared = '"given":"by hand","learning_rate":0.1,"nesterov":true,"note":"none"'
+    assert found == [
+        ("a", 16, 3, f'{{"activation":"relu",{shared},"rate":0.3}}'),
+        ("b", 16, None, f'{{"activation":2.0,{shared}}}'),
+    ]
+    numbers = "SELECT metaparameters FROM trials WHERE name = 'a'"
+    assert query(tmp_path, numbers) == [
+        ({"activation": None, "given": None, "learning_rate": 0.1, "nesterov": 1.0}
+         | {"note": None, "rate": 0.3},)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("h.yaml", "lr: [", "TMP/r/a/h.yaml: it is no YAML"),
+        ("h.yaml", "- 1", "TMP/r/a/h.yaml: it holds no names and values"),
+        ("h.json", "[1]", "TMP/r/a/h.json: it is no JSON object; the whole file is one"),
+        ("h.json", "{", "TMP/r/a/h.json: it is no JSON; the whole file is one object"),
+        ("h.json", '{"lr": "x"}', "TMP/r/a/h.json, column 'lr': learning_rate is \"x\", and "),
+        ("h.yaml", "a: 1", "the mapping reads metaparameters.learning_rate from the column 'lr', "),
+    ],
+)
+def test_sentences_about_files_beside(tmp_path: Path, name: str, text: str, sentence: str) -> None:
+    _write(tmp_path, {"r/a/m.csv": CURVE, f"r/a/{name}": text})
+    with pytest.raises(DbtoolError) as error:
+        _read(
+            tmp_path,
+            "r",
+            files={"run": None, "beside": f'["{name}"]'},
+            metaparameters={"learning_rate": '{ column = "lr" }'},
+        )
+    assert str(error.value).replace(str(tmp_path), "TMP").startswith(sentence)
+
+
+def test_all_problems_at_once(tmp_path: Path) -> None:
+    text = "run,step,error,bs,lr,note\n" + "".join(
+        f"a{n},{'x' if n == 1 else n},{8 if n % 2 else 0.5},{'' if n == 2 else 32},{n},hm\n"
+        for n in range(8)
+    )
+    with pytest.raises(RunsError) as error:
+        load(
+            tmp_path,
+            {"1.csv": text, "2.csv": "run,step,error\n\xff"},
+            study={"batch_size": '{ column = "bs" }'},
+            metaparameters={"momentum": '{ column = "mom" }'},
+            metrics={"batch_cross_entropy_error": '"losss"'},
+        )
+    sentences = [each.replace(f"{tmp_path}/", "") for each in error.value.args]
+    # Three of each kind, then how many there are besides.
+    starts = [
+        "1.csv line 2, column 'note': 'hm' is no number",
+        "1.csv line 4, column 'note': 'hm' is no number",
+        "1.csv line 5, column 'note': 'hm' is no number",
+        "1.csv line 3, column 'step': 'x' is no step",
+        "1.csv line 5, column 'error': '8' is not a share",
+        "1.csv line 7, column 'error': '8' is not a share",
+        "1.csv line 9, column 'error': '8' is not a share",
+        "2.csv line 2: it has 1 fields and the header 3",
+        "the mapping reads metaparameters.momentum from the column 'mom'",
+        "1.csv line 4, column 'bs': run 'a2' has no batch_size",
+        "and 4 more problems like these",
+    ]
+    # The notes of four more rows.
+    assert [each[: len(start)] for each, start in zip(sentences, starts, strict=True)] == starts
+
+
+def test_problems_beyond_the_first_are_counted(tmp_path: Path) -> None:
+    text = "run,step,error\n" + "a,0,0.5\n" + "a,1,x\n" * 50
+    with pytest.raises(RunsError) as error:
+        load(tmp_path, {"1.csv": text})
+    assert [each.split(",")[0].split(" ")[-1] for each in error.value.args[:3]] == ["3", "4", "5"]
+    assert error.value.args[3:] == ("and 47 more problems like these",)
+
+
+def test_a_column_of_rows_that_names_the_run_is_told(tmp_path: Path) -> None:
+    text = "seed,time,step,error\n" + "".join(f"0,{n}.5,{n},0.5\n" for n in range(5))
+    files = {"ignore": '["time"]'}
+    read = load(tmp_path, {"1.csv": text}, files=files | {"run": '"time"'}, database="a").read
+    assert read.of_rows == ("time",)
+    both = load(tmp_path, {"1.csv": text}, files=files | {"run": '["seed", "time"]'}, database="b")
+    assert both.read.of_rows == ("time",)
+    one = load(tmp_path, {"1.csv": text}, files=files | {"run": '"seed"'}, database="c")
+    assert one.read.of_rows == ()
+
+
+def _history(steps: Any) -> str:
+    return "run,step,error\n" + "".join(f"a,{step},0.5\n" for step in steps)
+
+
+@pytest.mark.parametrize(
+    ("steps", "sampled"),
+    [
+        # 500 of 5,000 steps at random gaps, as run.history() leaves them.
+        (sorted({(7919 * n) % 5000 for n in range(500)}), True),
+        (range(0, 5000, 10), True),
+        (range(500), False),
+        (range(1, 501), False),
+        (range(0, 4990, 10), False),
+        (sorted({(7919 * n) % 5000 for n in range(499)}), False),
+        ([*range(999), 5000], True),
+        (range(0, 10_000, 10), False),
+        ([*range(9_999), 20_000], True),
+    ],
+    ids=["irregular", "even", "all", "from 1", "499 even", "499", "1,000", "1,000 even", "10,000"],
+)
+def test_histories_that_were_sampled_are_refused(tmp_path: Path, steps: Any, sampled: bool) -> None:
+    text = _history(steps)
+    if sampled:
+        with pytest.raises(RunsError, match=r"the history of run 'a' has exactly 1?0?,?[05]00? st"):
+            load(tmp_path, {"1.csv": text})
+    else:
+        load(tmp_path, {"1.csv": text})
+    for said in ("true", "false"):
+        load(tmp_path, {"1.csv": text}, files={"sampled": said}, database=said)
+        found = "SELECT producer->>'sampled' FROM trials"
+        assert query(tmp_path, found, said) == [(said,)]
