@@ -82,6 +82,8 @@ def command(
     Example: dbtool ingest history.csv --from csv --map mapping.toml
     """
     if guess:
+        if from_ or map_ or release or dry_run:
+            raise UsageError("--guess takes a folder and no other option")
         _guess(path)
         return
     if from_ is not None and map_ is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
@@ -71,10 +72,14 @@ def mapping_text(histories: Sequence[Table], layout: Layout, name: str) -> str:
 def _files(histories: Sequence[Table], layout: Layout, ignored: list[str]) -> Iterator[str]:
     """The lines of [files]."""
     step = _toml(layout.step)
+    texts = (row.get(layout.step) for table in histories for row in table.rows)
+    steps = {whole_number(text) or 0 for text in texts if text}
     if "epoch" in layout.step.lower():
-        first = [number(table.rows[0].get(layout.step, "")) for table in histories if table.rows]
-        plus = ", plus = 1" if 0 in first else ""
+        plus = ", plus = 1" if 0 in steps else ""
         step = f'{{ column = {step}, times = "?"{plus} }} # updates in an epoch, {_COLUMN}'
+    elif len(steps) > 1 and math.gcd(*(each + 1 for each in steps)) > 1:
+        # Such as 49, 99 and 149.
+        step = f"{{ column = {step}, plus = 1 }} # as steps are counted from 0"
     yield f"step = {step}"
     if layout.name:
         yield f"name = {_toml(layout.name)} # what is in braces is a column; rename it at will"

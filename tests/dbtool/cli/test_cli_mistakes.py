@@ -11,6 +11,15 @@ from .conftest import Call
 
 OUT = ["--out", "TMP/new.csv"]
 RUNS = ["TMP/notes.csv", "--db", "TMP/new"]
+MAPPING = """
+release = "x"
+files = { step = "step" }
+[workload]
+dataset = "a"
+model = "b"
+optimizer = "c"
+metric = "val_classification_error"
+"""
 # words, exit code, parts of the sentence
 MISTAKES = [
     (["stps"], 2, ["unknown command 'stps'", "steps", "dbtool --help"]),
@@ -77,7 +86,11 @@ MISTAKES = [
     (["ingest", *RUNS, "--release", "x"], 2, ["--release needs --from csv or --from jsonl; a "]),
     (["ingest", *RUNS, "--from", "xml", "--map", "m"], 2, ["'xml' is not one of 'csv', 'jsonl'"]),
     (["ingest", *RUNS, "--from", "csv", "--map", "m"], 2, ["the mapping m: No such file"]),
-    (["ingest", *RUNS, "--from", "csv", "--map", "TMP/map.toml"], 2, ["map.toml: it has no files"]),
+    (["ingest", *RUNS, "--from", "csv", "--map", "TMP/map.toml"], 2, ["map.toml: it has no study"]),
+    (["ingest", *RUNS, "--dry-run"], 2, ["--dry-run needs --from csv or --from jsonl; a release"]),
+    (["ingest", *RUNS, "--guess"], 2, ["--guess takes one folder: that with the files of your runs"]),
+    (["ingest", "TMP", "--guess", "--dry-run"], 2, ["--guess takes a folder and no other option"]),
+    (["ingest", "TMP/none", "--guess"], 2, ["--guess takes one folder"]),
     (["ingest", "absent"], 2, ["absent", "dbtool produce"]),
     (["releases", "--db", "absent"], 2, ["absent", "dbtool ingest"]),
 ]
@@ -87,7 +100,7 @@ MISTAKES = [
 def test_mistake_is_one_sentence_and_writes_nothing(
     words: list[str], code: int, parts: list[str], call: Call, database: Path, tmp_path: Path
 ) -> None:
-    files = {"notes.csv": "run,step\n", "map.toml": 'release = "x"\n'}
+    files = {"notes.csv": "run,step\n", "map.toml": MAPPING}
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     paths = (("TMP", tmp_path), ("DATABASE", database))
