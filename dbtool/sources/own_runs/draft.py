@@ -72,8 +72,8 @@ def mapping_text(histories: Sequence[Table], layout: Layout, name: str) -> str:
 def _files(histories: Sequence[Table], layout: Layout, ignored: list[str]) -> Iterator[str]:
     """The lines of [files]."""
     step = _toml(layout.step)
-    texts = (row.get(layout.step) for table in histories for row in table.rows)
-    steps = {whole_number(text) or 0 for text in texts if text}
+    rows = [row for table in histories for row in table.rows]
+    steps = {whole_number(row[layout.step]) or 0 for row in rows if layout.step in row}
     if "epoch" in layout.step.lower():
         plus = ", plus = 1" if 0 in steps else ""
         step = f'{{ column = {step}, times = "?"{plus} }} # updates in an epoch, {_COLUMN}'
@@ -88,7 +88,7 @@ def _files(histories: Sequence[Table], layout: Layout, ignored: list[str]) -> It
     if layout.metric and layout.value:
         yield f"metric = {_toml(layout.metric)}"
         yield f"value = {_toml(layout.value)}"
-        texts = [row.get(layout.value, "0") for table in histories for row in table.rows]
+        texts = [row.get(layout.value, "0") for row in rows]
         values = [found for text in texts if (found := number(text)) is not None]
         if max(map(len, texts)) > 12 and all(float(np.float32(each)) == each for each in values):
             yield "float32 = true # all values are 32-bit numbers"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dbtool.core.errors import UsageError
-from dbtool.sources.numbers import number, whole_number
+from dbtool.sources.numbers import whole_number
 from dbtool.sources.own_runs import draft, words
 from dbtool.sources.own_runs.mapping import file_name_pattern
 from dbtool.sources.own_runs.records import Problems, read_document, read_records
@@ -146,8 +146,15 @@ def _layout(histories: Sequence[Table], folder: Path) -> Layout:
             parts = pattern.fullmatch(table.path.resolve().as_posix())
             for row in table.rows if parts else ():
                 row.update(parts.groupdict() if parts else {})
-    elif run := words.named(words.RUNS, columns):
-        layout.keys = [run]
+    run = words.named(words.RUNS, columns)
+    seen = [{row.get(run) for row in table.rows} for table in histories] if run else []
+    several = max(map(len, seen), default=0) > 1
+    if (
+        run
+        and (several or not layout.name)
+        and 2 * len(set().union(*seen)) <= sum(len(table.rows) for table in histories)
+    ):
+        layout.keys.append(run)
     return layout
 
 
@@ -196,15 +203,9 @@ def _see_runs(histories: Sequence[Table], layout: Layout) -> set[str]:
     taken = {layout.step, layout.metric, layout.value, *layout.keys}
     columns = [name for name in dict.fromkeys(c for row in rows for c in row) if name not in taken]
     if not layout.keys and len(histories) == 1:
-        # Without a name, what stays while the steps go up is of the run.
-        at = [number(row.get(layout.step, "")) or 0 for row in rows]
-        pairs = [(rows[n], rows[n + 1]) for n in range(len(rows) - 1) if at[n + 1] > at[n]]
-        layout.keys = [
-            name
-            for name in columns
-            if all(before.get(name) == row.get(name) for before, row in pairs)
-            and len({row.get(name) for row in rows}) > 1
-        ]
+        # A run has a row a step, so what it was has at most so many values as there are runs.
+        runs = len(rows) / max(1, len({row.get(layout.step) for row in rows}))
+        layout.keys = [name for name in columns if 1 < len({row.get(name) for row in rows}) <= runs]
     found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for table in histories:
         for row in table.rows:

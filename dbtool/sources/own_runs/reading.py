@@ -271,11 +271,13 @@ class _Reader:
     def _step(self, record: Record) -> int:
         text = self._field(record, self._step_column)
         step = whole_number(text, self._times)
-        if step is None or step < 0:
+        if step is not None:
+            step += self._plus * self._times
+        if step is None or not 0 <= step < 2**63:
             multiplied = f" times {self._times}" if self._times != 1 else ""
             reason = f"{shown(text)}{multiplied} is no step, a whole number from 0"
             raise record.error(self._step_column, reason)
-        return step + self._plus * self._times
+        return step
 
     def _value(self, metric: Metric, text: str, column: str, record: Record) -> float:
         value = transformed(text, metric.transform, float32=self._mapping.files.float32)
@@ -323,5 +325,6 @@ class _Reader:
                 if metric and metric[0] == row["metric"]
             )
             reason = f"step {row['step']:,} is there with another value at {before}; "
-            reason += 'choose one with files.repeated_steps = "first" or "last"'
+            reason += "name every column that tells runs apart in files.run, or choose one with "
+            reason += 'files.repeated_steps = "first" or "last"'
             self._problems.add(Record(self._paths[row["file"]], row["line"]).error(column, reason))

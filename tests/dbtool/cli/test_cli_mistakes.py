@@ -88,7 +88,11 @@ MISTAKES = [
     (["ingest", *RUNS, "--from", "csv", "--map", "m"], 2, ["the mapping m: No such file"]),
     (["ingest", *RUNS, "--from", "csv", "--map", "TMP/map.toml"], 2, ["map.toml: it has no study"]),
     (["ingest", *RUNS, "--dry-run"], 2, ["--dry-run needs --from csv or --from jsonl; a release"]),
-    (["ingest", *RUNS, "--guess"], 2, ["--guess takes one folder: that with the files of your runs"]),
+    (
+        ["ingest", *RUNS, "--guess"],
+        2,
+        ["--guess takes one folder: that with the files of your runs"],
+    ),
     (["ingest", "TMP", "--guess", "--dry-run"], 2, ["--guess takes a folder and no other option"]),
     (["ingest", "TMP/none", "--guess"], 2, ["--guess takes one folder"]),
     (["ingest", "absent"], 2, ["absent", "dbtool produce"]),

@@ -116,3 +116,25 @@ def test_folders_that_tell_nothing(tmp_path: Path, text: str | bytes, sentence: 
     (tmp_path / "a.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(UsageError, match=re.escape(sentence)):
         guess(tmp_path)
+
+
+def test_runs_are_found_in_tables_however_they_are_sorted(tmp_path: Path) -> None:
+    rows = [
+        f"{step},{rate},{seed},{0.9 - 0.01 * step - rate - 0.001 * seed}"
+        for step in range(8)
+        for rate in (0.1, 0.2)
+        for seed in range(3)
+    ]
+    for name, lines in (("by step", rows), ("by run", sorted(rows, key=lambda r: r.split(",")[1]))):
+        (tmp_path / name).mkdir()
+        text = "\n".join(["step,lr,seed,val_error", *lines])
+        (tmp_path / name / "results.csv").write_text(text)
+        mapping = tomllib.loads(guess(tmp_path / name).mapping)
+        assert mapping["files"]["run"] == ["lr", "seed"]
+    # A file a study, with runs in it; and with a number of the row, which names no run.
+    for study in "ab":
+        text = "id,run,step,loss\n" + "".join(f"{n},r{n % 2},{n // 2},0.5\n" for n in range(9))
+        (tmp_path / "studies" / study).mkdir(parents=True)
+        (tmp_path / "studies" / study / "log.csv").write_text(text)
+    files = tomllib.loads(guess(tmp_path / "studies").mapping)["files"]
+    assert (files["name"], files["run"]) == ("{part_1}/log.csv", ["part_1", "run"])

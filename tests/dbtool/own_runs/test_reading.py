@@ -120,7 +120,8 @@ def test_repeated_steps(tmp_path: Path) -> None:
         assert query(tmp_path, values, choice) == [(value,)]
     assert _refused(tmp_path, {"1.csv": text}) == "; ".join(
         f"1.csv line {line}, column 'error': step 10 is there with another value at 1.csv line 3; "
-        'choose one with files.repeated_steps = "first" or "last"'
+        "name every column that tells runs apart in files.run, or choose one with "
+        'files.repeated_steps = "first" or "last"'
         for line in (4, 5)
     )
     same = "run,step,error\na,0,nan\na,0,nan\na,1,0.5\n"

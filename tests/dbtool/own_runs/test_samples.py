@@ -111,7 +111,7 @@ EXPECTED: dict[str, tuple[Sequence[Any], Sequence[Any]]] = {
         [(8, 0, "COMPLETE", 600), (8, 1, "COMPLETE", 600), (32, 0, "COMPLETE", 600)],
     ),
     # Steps are counted from 0. At batch size 32 the accuracy of the second run is 0.7 after 100
-    # updates, which is not past the goal of 0.3; both pass it after 200. At 64 it is 0.71 after 100.
+    # updates, which is not past the goal of 0.3; both pass it after 200. At 64 it is 0.71 then.
     "lightning": (
         [(32, 200, 0, 0.29, 2), (64, 100, 0, 0.29, 1)],
         [(32, 0, "COMPLETE", 200), (32, 1, "COMPLETE", 200), (64, 0, "COMPLETE", 200)],
