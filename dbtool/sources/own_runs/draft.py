@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dbtool.core.errors import printable
 from dbtool.core.index import OWN_COLUMN
 from dbtool.sources.numbers import number, whole_number
 from dbtool.sources.own_runs import words
@@ -174,9 +175,9 @@ def _line(name: str, column: str, texts: Sequence[str], values: str = "") -> str
 
 def _first(texts: Sequence[str]) -> str:
     few = list(dict.fromkeys(texts))
-    return ", ".join(few[:3]).replace("\n", " ") + (", …" if len(few) > 3 else "")
+    return printable(f"{', '.join(few[:3]):.60}") + (", …" if len(few) > 3 else "")
 
 
 def _toml(value: str | list[str]) -> str:
     """Text, or a list of it, as TOML."""
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

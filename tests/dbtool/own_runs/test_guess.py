@@ -1,13 +1,18 @@
 """First mappings of the layouts of other tools, filled in as their errors say."""
 
+import contextlib
+import csv
+import io
 import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from dbtool.core.errors import UsageError
+from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.own_runs.guess import guess
 from dbtool.sources.own_runs.load import read_own_runs, store_own_runs
 from dbtool.sources.own_runs.records import Kind
@@ -37,9 +42,9 @@ EXPECTED: dict[str, tuple[set[str], int, int, float]] = {
 }
 
 
-def _read(folder: Path, text: str, kind: Kind) -> Any:
+def _read(folder: Path, text: str, kind: Kind, source: str = "runs") -> Any:
     (folder / "mapping.toml").write_text(text, encoding="utf-8")
-    return read_own_runs([folder / "runs"], kind, folder / "mapping.toml")
+    return read_own_runs([folder / source], kind, folder / "mapping.toml")
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -138,3 +143,46 @@ def test_runs_are_found_in_tables_however_they_are_sorted(tmp_path: Path) -> Non
         (tmp_path / "studies" / study / "log.csv").write_text(text)
     files = tomllib.loads(guess(tmp_path / "studies").mapping)["files"]
     assert (files["name"], files["run"]) == ("{part_1}/log.csv", ["part_1", "run"])
+
+
+NAMES = st.sampled_from(
+    [
+        *("step", "epoch", "run", "loss", "val_acc", "lr", "seed", "state", "batch_size"),
+        *("metric", "value", "dataset", "a.b", 'q"', "", "ü", "\x7f"),
+    ]
+)
+TEXTS = st.sampled_from(
+    [
+        *("0", "1", "2", "0.5", "95", "x", "", "nan", "inf", "1e400", "True", "finished"),
+        *("[1]", "\x1b", "a\nb", "x" * 200, "a/b", "\x00"),
+    ]
+)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(NAMES, min_size=1, max_size=5, unique=True).flatmap(
+        lambda names: st.lists(
+            st.lists(TEXTS, min_size=len(names), max_size=len(names)), min_size=1, max_size=6
+        ).map(lambda rows: [names, *rows])
+    ),
+    st.integers(1, 3),
+)
+def test_any_table_gives_toml_or_a_sentence(
+    tmp_path: Path, rows: list[list[str]], files: int
+) -> None:
+    text = io.StringIO()
+    csv.writer(text).writerows(rows)
+    folder = tmp_path / str(files)
+    for number in range(files):
+        (folder / f"v{number}").mkdir(parents=True, exist_ok=True)
+        (folder / f"v{number}" / "m.csv").write_bytes(text.getvalue().encode())
+    try:
+        found = guess(folder)
+    except UsageError:
+        return
+    assert tomllib.loads(found.mapping)["files"]["step"]
+    text = found.mapping.replace('times = "?"', "times = 2").replace('size = "?"', "size = 8")
+    text = text.replace('metric = "?"', 'metric = "test_classification_error"')
+    with contextlib.suppress(DbtoolError):
+        _read(tmp_path, text.replace('"?"', '"x"'), found.kind, str(files))
