@@ -150,13 +150,16 @@ class _Reader:
             known: set[int] = set()
             for record in read_records(path, kind, self._columns):
                 record.fields.update(from_name)
-                with self._problems:
+                # Cheaper than a block of `with` a row and a value.
+                try:
                     run = self._run(record)
                     if run.number not in known:
                         known.add(run.number)
                         for each in beside:
                             self._keep(run, each)
                     self._add(run, record, file)
+                except RunsError as error:
+                    self._problems.add(error)
             self._read += 1
 
     def files(self) -> Files:
@@ -220,10 +223,13 @@ class _Reader:
         if measured:
             step = self._step(record)
             for column, metric, text in measured:
-                with self._problems:
+                try:
                     self._values.append(self._value(metric, text, column, record))
-                    number = self._numbers.setdefault(metric.name, len(self._numbers))
-                    self._positions.extend((run.number, number, step, file, record.line))
+                except RunsError as error:
+                    self._problems.add(error)
+                    continue
+                number = self._numbers.setdefault(metric.name, len(self._numbers))
+                self._positions.extend((run.number, number, step, file, record.line))
 
     def _run(self, record: Record) -> Run:
         keys = [self._field(record, column) for column in self._run_columns]
@@ -231,7 +237,7 @@ class _Reader:
         if name not in self._runs:
             self._runs[name] = Run(name, len(self._runs), record)
             self._keys[name] = keys
-        if self._keys[name] != keys:
+        elif self._keys[name] != keys:
             reason = f"{' and '.join(map(shown, keys))} would be one run with "
             raise record.error(None, reason + " and ".join(map(shown, self._keys[name])))
         return self._runs[name]
