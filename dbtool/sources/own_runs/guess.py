@@ -159,8 +159,10 @@ def _layout(histories: Sequence[Table], folder: Path) -> Layout:
 
 
 def _pattern(paths: Sequence[str], above: str, first: list[str]) -> str | None:
-    """Where paths differ as parts in braces; None where nothing but whole names of files do."""
+    """Where paths differ as parts in braces; None where they do not, or cannot be written so."""
     levels = [path.split("/") for path in paths]
+    if re.search("[{}]", "".join([above, *paths])):
+        return None
     if len({len(level) for level in levels}) > 1:
         names = {level[-1] for level in levels}
         return f"{above}/{{run:path}}/{names.pop()}" if len(names) == 1 else None
@@ -206,14 +208,15 @@ def _see_runs(histories: Sequence[Table], layout: Layout) -> set[str]:
         # A run has a row a step, so what it was has at most so many values as there are runs.
         runs = len(rows) / max(1, len({row.get(layout.step) for row in rows}))
         layout.keys = [name for name in columns if 1 < len({row.get(name) for row in rows}) <= runs]
+    columns = [*dict.fromkeys([*columns, *layout.keys])]
     found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for table in histories:
         for row in table.rows:
             run = "/".join(row.get(key, "") for key in layout.keys) or table.path.stem
-            for name in [*columns, *layout.keys]:
+            for name in columns:
                 if name and row.get(name):
                     found[run][name].append(row[name])
-    for name in [*columns, *layout.keys]:
+    for name in columns:
         of_runs = [each[name] for each in found.values() if each[name]]
         if all(len(set(each)) == 1 for each in of_runs) and any(len(each) > 1 for each in of_runs):
             layout.properties[name] = [each[0] for each in of_runs]
@@ -232,9 +235,11 @@ def _see_beside(histories: Sequence[Table], layout: Layout) -> None:
             layout.beside.append(name)
             for each, record in read.items():
                 for column, text in record.fields.items():
-                    if column in taken or said.setdefault((each, column), text) != text:
-                        layout.left_out.add(column)
+                    if column in taken:
+                        continue
                     layout.properties[column].append(text)
+                    if said.setdefault((each, column), text) != text:
+                        layout.left_out.add(column)
 
 
 def _see_table_of_runs(tables: Sequence[Table], runs: set[str], layout: Layout) -> None:

@@ -97,11 +97,17 @@ def test_what_is_beside_runs_and_in_their_paths_is_kept(tmp_path: Path) -> None:
 
 def test_a_mapping_says_what_it_is_unsure_of(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "log.csv").write_text("step,loss,note\n0,0.5,warm\n1,0.4,\n")
-    (tmp_path / "a" / "args.json").write_text('{"tags": ["x"], "lr": 0.1, "lr_end": "0/1"}')
+    (tmp_path / "a" / "log.csv").write_text("step,loss,note,bs\n0,0.5,warm,8\n1,0.4,,8\n")
+    args = '{"tags": ["x"], "lr": 0.1, "lr_end": "0/1", "bs": 8, "name": "a"}'
+    (tmp_path / "a" / "args.json").write_text(args)
+    (tmp_path / "a" / "more.yaml").write_text("name: b\n")
+    (tmp_path / "a" / "list.json").write_text("[1]")
     found = guess(tmp_path)
     mapping = tomllib.loads(found.mapping)
-    assert mapping["files"] == {"step": "step", "beside": ["args.json"], "ignore": ["note"]}
+    beside = ["args.json", "more.yaml"]
+    assert mapping["files"] == {"step": "step", "beside": beside, "ignore": ["note"]}
+    assert mapping["study"] == {"batch_size": {"column": "bs"}}
+    assert '# left out, as too long or different in two files: "name"\n' in found.mapping
     assert mapping["metrics"] == {"batch_cross_entropy_error": "loss"}
     assert '# left out, as too long or different in two files: "tags"\n' in found.mapping
     assert mapping["workload"]["metric"] == "?"
@@ -136,6 +142,11 @@ def test_runs_are_found_in_tables_however_they_are_sorted(tmp_path: Path) -> Non
         (tmp_path / name / "results.csv").write_text(text)
         mapping = tomllib.loads(guess(tmp_path / name).mapping)
         assert mapping["files"]["run"] == ["lr", "seed"]
+    # Names with braces cannot be written as a pattern.
+    for name in ("a{", "b}"):
+        (tmp_path / "braces" / name).mkdir(parents=True)
+        (tmp_path / "braces" / name / "log.csv").write_text("step,loss\n0,1\n")
+    assert tomllib.loads(guess(tmp_path / "braces").mapping)["files"] == {"step": "step"}
     # A file a study, with runs in it; and with a number of the row, which names no run.
     for study in "ab":
         text = "id,run,step,loss\n" + "".join(f"{n},r{n % 2},{n // 2},0.5\n" for n in range(9))
