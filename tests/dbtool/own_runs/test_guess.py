@@ -182,12 +182,12 @@ TEXTS = st.sampled_from(
 def test_any_table_gives_toml_or_a_sentence(
     tmp_path: Path, rows: list[list[str]], files: int
 ) -> None:
-    text = io.StringIO()
-    csv.writer(text).writerows(rows)
+    table = io.StringIO()
+    csv.writer(table).writerows(rows)
     folder = tmp_path / str(files)
     for number in range(files):
         (folder / f"v{number}").mkdir(parents=True, exist_ok=True)
-        (folder / f"v{number}" / "m.csv").write_bytes(text.getvalue().encode())
+        (folder / f"v{number}" / "m.csv").write_bytes(table.getvalue().encode())
     try:
         found = guess(folder)
     except UsageError:
