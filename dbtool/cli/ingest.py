@@ -8,6 +8,7 @@ import typer
 from dbtool.cli.bars import bar
 from dbtool.cli.messages import few_of, tell, telling_unpublished
 from dbtool.cli.options import Database
+from dbtool.cli.view import View
 from dbtool.core.errors import DbtoolError, UsageError, counted
 from dbtool.core.manifest import check_name, read_manifest
 from dbtool.store.sources import folder_to_write, named_source
@@ -186,9 +187,9 @@ def _show(read: "ReadRuns") -> None:
         for trial in footer.trials
     ]
     if trials:
-        print_table(pa.Table.from_pylist(trials[:_FIRST_ROWS]), Format.TABLE)
+        print_table(pa.Table.from_pylist(trials[:_FIRST_ROWS]), Format.TABLE, view=View(wide=True))
         typer.echo()
-        print_table(shards[0][1].slice(0, _FIRST_ROWS), Format.TABLE)
+        print_table(shards[0][1].slice(0, _FIRST_ROWS), Format.TABLE, view=View(wide=True))
     rows = sum(len(rows) for _, rows in shards)
     tell(
         f"found {counted(len(read.runs), 'run')} of {counted(len(shards), 'study', 'studies')} "

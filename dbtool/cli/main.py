@@ -65,7 +65,7 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
         code: int = app(args=arguments, prog_name="dbtool", standalone_mode=False) or 0
         sys.stdout.flush()
     except UnknownNameError as error:
-        _fail(_where_published(error) or str(error), error.exit_code)
+        _fail(_where_published(error) or str(error), code=error.exit_code)
     except DbtoolError as error:
         _fail(*error.args, code=error.exit_code)
     except TyperException as error:

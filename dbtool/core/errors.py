@@ -38,7 +38,8 @@ class UnknownNameError(UsageError):
         word: what was given.
     """
 
-    def __init__(self, message: str, *, kind: str, word: str) -> None:
+    # Without a value for each of them it could not come from another process.
+    def __init__(self, message: str, *, kind: str = "", word: str = "") -> None:
         super().__init__(message)
         self.kind = kind
         self.word = word
