@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from dbtool.figures import marks
-from dbtool.figures.findings import NOTE, draw_findings
+from dbtool.figures.found_marks import NOTE, draw_findings, height_of
 from dbtool.figures.kinds.renderer import Renderer
 from dbtool.figures.names import readable
 from dbtool.figures.scales import Size, Span, equal_octaves, given_span, set_scales, span_of
@@ -117,7 +117,7 @@ class LineRenderer(Renderer):
         if self.equal:
             guided = any(panel.first(name) is not None for name in self.guides)
             below = self.room_below if guided else 0.5
-            above = size.height - (panel.findings.height if panel.findings else 0.0)
+            above = size.height - (height_of(panel.findings) if panel.findings else 0.0)
             x, y = equal_octaves(x, y, Size(size.width, above), below)
             y = y.widened((size.height / above - 1) * y.length, 0.0)
             # No batch size lies far below 1.

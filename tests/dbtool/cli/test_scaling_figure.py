@@ -15,7 +15,8 @@ from dbtool.analysis.scaling import Settings
 from dbtool.analysis.tables import Found, found_in_database
 from dbtool.cli.scaling_figure import points_of
 from dbtool.figures.caption import caption_of
-from dbtool.figures.findings import Findings, FoundSize, draw_findings
+from dbtool.figures.findings import Findings, FoundSize
+from dbtool.figures.found_marks import draw_findings
 from dbtool.figures.render import draw
 from dbtool.figures.specs import find_figure
 from dbtool.store.database import open_database
