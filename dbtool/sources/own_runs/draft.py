@@ -18,7 +18,7 @@ from dbtool.sources.own_runs import words
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from dbtool.sources.own_runs.guess import Layout, Table
+    from dbtool.sources.own_runs.layout import Layout, Table
 
 _MOST_LETTERS = 100
 _COLUMN = 'or a column as in { column = "…" }'

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dbtool.core.errors import UsageError
 from dbtool.sources.numbers import whole_number
 from dbtool.sources.own_runs import draft, words
+from dbtool.sources.own_runs.layout import Layout, Table
 from dbtool.sources.own_runs.mapping import file_name_pattern
 from dbtool.sources.own_runs.records import Problems, read_document, read_records
 from dbtool.sources.own_runs.sources import files_below
@@ -34,45 +35,6 @@ class Guess:
     mapping: str
     kind: Kind
     files: int
-
-
-@dataclass
-class Table:
-    """The first rows of a file, with the parts of its name once these are known."""
-
-    path: Path
-    rows: list[dict[str, str]]
-    columns: list[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.columns = [*dict.fromkeys(name for row in self.rows for name in row if name)]
-
-
-@dataclass
-class Layout:
-    """What the columns of histories are.
-
-    Attributes:
-        step: that of the step.
-        metric: that of the metric's name, in the long format.
-        value: that of its value.
-        name: the pattern of the files' names.
-        keys: those that name the run.
-        beside: names of files that say more of the runs.
-        table: of runs, with its column that names them.
-        properties: by column, the values that hold for whole runs.
-        left_out: columns whose values are too long, or differ between files of a run.
-    """
-
-    step: str
-    metric: str | None = None
-    value: str | None = None
-    name: str | None = None
-    keys: list[str] = field(default_factory=list)
-    beside: list[str] = field(default_factory=list)
-    table: tuple[Path, str] | None = None
-    properties: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    left_out: set[str] = field(default_factory=set)
 
 
 def guess(folder: Path) -> Guess:
