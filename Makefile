@@ -42,6 +42,7 @@ lint: $(VENV)/installed-dev ## check style, format and types
 	$(BIN)/mypy
 
 wheel: $(VENV)/installed ## build the wheel into dist/
+	rm -rf dist
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean: ## remove what the other targets made

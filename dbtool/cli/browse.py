@@ -27,13 +27,10 @@ from dbtool.store.questions import FIRST_TRIALS, listed
 
 _FIRST = {
     "releases": ("release", "workloads", "studies", "trials", "measurements", "licence"),
-    "workloads": ("release", "workload", "goal", "studies", "trials", "measurements", "metric"),
+    "workloads": ("release", "workload", "goal", "studies", "trials"),
     "catalog": ("workload", "goal", "complete", "infeasible", "releases", "metric"),
     "settings": (),
-    "studies": (
-        *("release", "workload", "batch_size", "train_steps", "complete", "infeasible"),
-        *("measurements", "incomplete", "stopped"),
-    ),
+    "studies": ("release", "workload", "batch_size", "complete", "infeasible"),
     "trials": (
         *("release", "workload", "batch_size", "trial_id", "status", "steps", "learning_rate"),
         "momentum",
