@@ -2,7 +2,6 @@
 
 import contextlib
 import importlib.util
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.resources import DISTRIBUTION
 
 if TYPE_CHECKING:
+    from dbtool.cli.interruption import Stop
     from producers.configuration import SweepOptions
     from producers.plan import StudyPlan
     from producers.workloads.definition import Workload
@@ -68,8 +68,10 @@ def command(**values: Any) -> None:
             return
         # Trials of a few steps are not worth good programs.
         quickly = quick_compilation() if preset.made_up else contextlib.nullcontext()
-        with quickly, _interruptible():
-            _train(studies, values["out"], options)
+        from dbtool.cli.interruption import interruptible
+
+        with quickly, interruptible(studies, values["out"], options) as stop:
+            _train(studies, values["out"], options, stop)
 
 
 command.__signature__ = signature()  # type: ignore[attr-defined]  # Typer reads it
@@ -89,7 +91,7 @@ def _refuse_dividing(studies: "list[StudyPlan]", options: "SweepOptions") -> Non
         )
 
 
-def _train(studies: "list[StudyPlan]", out: Path, options: "SweepOptions") -> None:
+def _train(studies: "list[StudyPlan]", out: Path, options: "SweepOptions", stop: "Stop") -> None:
     from dbtool.cli.messages import telling_unpublished
     from dbtool.cli.progress import sweep_progress
     from producers.sweep.run import run_sweep
@@ -100,7 +102,7 @@ def _train(studies: "list[StudyPlan]", out: Path, options: "SweepOptions") -> No
 
             run_on_ray(studies, out, options, events)
         else:
-            run_sweep(studies, out, options, events)
+            run_sweep(studies, out, options, stop.heeded(events))
 
 
 def _list_workloads(workloads: "list[Workload]") -> None:
@@ -141,19 +143,3 @@ def _training_libraries() -> Iterator[None]:
 def _require(module: str) -> None:
     if importlib.util.find_spec(module) is None:
         raise ModuleNotFoundError(name=module)
-
-
-@contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    """Ends the process at once on Ctrl-C.
-
-    Otherwise Python would wait, at its end, for a compiled call that may take minutes yet. Nothing
-    is lost: every shard is whole, and the unfinished one has been cleared away.
-    """
-    try:
-        yield
-    except KeyboardInterrupt:
-        from dbtool.cli.main import INTERRUPTED
-
-        typer.echo("dbtool: interrupted", err=True)
-        os._exit(INTERRUPTED)

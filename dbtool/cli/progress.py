@@ -12,8 +12,11 @@ from producers.sweep.run import SweepEvents
 from producers.sweep.tasks import all_blocks, held_index, next_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
+
+    from rich.console import RenderableType
+    from rich.progress import Progress
 
     from dbtool.core.shards import Shard
     from producers.configuration import SweepOptions
@@ -25,27 +28,17 @@ def sweep_progress(
     studies: Sequence[StudyPlan], out: Path, options: SweepOptions
 ) -> Iterator[SweepEvents]:
     """The events of a sweep, shown on standard error."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
     planned = sum(
         sum(map(len, blocks)) * study.train_steps
         for study, blocks in zip(
             studies, next_blocks(studies, held_index(out), options), strict=True
         )
     )
-    console = Console(stderr=True)
     # Rich takes some variables of the environment for a terminal.
     on_terminal = sys.stderr.isatty()
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:3.0f} % · {task.fields[rate]:,.0f} trial-steps/s ·"),
-        TimeRemainingColumn(compact=True),
-    )
     started = time.monotonic()
-    with Progress(*columns, console=console, disable=not on_terminal) as progress:
-        task = progress.add_task("starting", total=planned, rate=0)
+    with _bar(disable=not on_terminal) as progress:
+        task = progress.add_task("starting", total=planned, speed="")
         done = 0
         block_steps = passed = 0
 
@@ -55,13 +48,14 @@ def sweep_progress(
             # Trials that are added to reach a number of feasible ones were not planned.
             total = max(planned, passed + block_steps)
             description = f"{study.name}, {len(trial_ids)} trials"
-            progress.update(task, description=description, total=total)
+            # The first steps come with the programs that make them.
+            progress.update(task, description=description, total=total, speed="compiling …")
 
         def on_steps(trial_steps: int) -> None:
             nonlocal done
             done += trial_steps
             rate = done / (time.monotonic() - started)
-            progress.update(task, advance=trial_steps, rate=rate)
+            progress.update(task, advance=trial_steps, speed=f"{rate:,.0f} trial-steps/s")
 
         def on_shard(shard: Shard) -> None:
             nonlocal passed
@@ -74,6 +68,28 @@ def sweep_progress(
         yield SweepEvents(on_block=on_block, on_steps=on_steps, on_shard=on_shard)
     if not planned:
         tell(f"nothing to train: {_why_nothing(studies, out, options)}")
+
+
+def _bar(*, disable: bool) -> Progress:
+    """A line on what is trained and below it a bar of at most 80 columns."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    class Bar(Progress):
+        def get_renderables(self) -> Iterable[RenderableType]:
+            for task in self.tasks:
+                yield Text(task.description)
+            yield self.make_tasks_table(self.tasks)
+
+    return Bar(
+        BarColumn(bar_width=24),
+        TextColumn("{task.percentage:3.0f} % · {task.fields[speed]} ·"),
+        TimeRemainingColumn(compact=True),
+        TextColumn("left"),
+        console=Console(stderr=True),
+        disable=disable,
+    )
 
 
 def _why_nothing(studies: Sequence[StudyPlan], out: Path, options: SweepOptions) -> str:

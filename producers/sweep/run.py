@@ -31,11 +31,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SweepEvents:
-    """What a sweep tells while it runs."""
+    """What a sweep tells while it runs.
+
+    Attributes:
+        on_block: of a study and trials, before they are trained.
+        on_steps: of trial-steps, as they are done.
+        on_shard: of a shard, once it is written.
+        stopping: whether the sweep is to save a checkpoint and stop; looked at after `on_steps`.
+    """
 
     on_block: Callable[[StudyPlan, Sequence[int]], None]
     on_steps: Callable[[int], None]
     on_shard: Callable[[Shard], None]
+    stopping: Callable[[], bool] = lambda: False
 
 
 def run_sweep(
@@ -46,6 +54,7 @@ def run_sweep(
     Raises:
         DbtoolError: another sweep writes there, a data set is missing, the disk is full, or the
             folder holds studies of another definition.
+        Interrupted: the events say to stop, after a checkpoint has been saved.
     """
     from producers.training.hosts import is_first, same_on_all
 
@@ -109,7 +118,7 @@ class _Run:
         from producers.sweep.session import StudySession
 
         search = None if study.search is None else LockstepSearch(study, self.out, self.index)
-        session = StudySession(study, self.options)
+        session = StudySession(study, self.options, self.events.stopping)
         if search is not None:
             footer, tables = search.run(session, self.events.on_block, self.on_steps)
             if self.writer is not None:

@@ -65,9 +65,17 @@ class TrainedBlock:
 
 
 class StudySession:
-    """What the blocks of one study share: the data on the devices and the compiled programs."""
+    """What the blocks of one study share: the data on the devices and the compiled programs.
 
-    def __init__(self, study: StudyPlan, options: SweepOptions) -> None:
+    Args:
+        study: the study.
+        options: how to train it.
+        stopping: whether to save a checkpoint and stop, as `Checkpoints` takes it.
+    """
+
+    def __init__(
+        self, study: StudyPlan, options: SweepOptions, stopping: Callable[[], bool] = lambda: False
+    ) -> None:
         workload = study.workload
         data = load_dataset(
             workload.source,
@@ -81,6 +89,7 @@ class StudySession:
         )
         self._study = study
         self._options = options
+        self._stopping = stopping
         functions = (
             workload.model,
             workload.optimizer,
@@ -118,6 +127,7 @@ class StudySession:
 
         Raises:
             DbtoolError: the devices' memory does not hold them.
+            Interrupted: the session is to stop, and a checkpoint has been saved.
         """
         study, options = self._study, self._options
         checkpoints = None
@@ -125,7 +135,8 @@ class StudySession:
             identity = [msgspec.to_builtins(study.study()), list(trials.trial_ids)]
             identity += [max(evaluations)] if evaluations else []
             identity += [study.shared_batches, list(options.measure)]
-            checkpoints = Checkpoints(folder, identity, 60 * options.checkpoint_minutes)
+            seconds = 60 * options.checkpoint_minutes
+            checkpoints = Checkpoints(folder, identity, seconds, self._stopping)
         if evaluations is None:
             evaluations = study.workload.evaluation.schedule(study.train_steps, study.batch_size)
         with _memory_to_train(study, len(trials.trial_ids)):

@@ -29,6 +29,7 @@ from producers.training.hosts import from_first, is_first
 from producers.training.progress import Progress, Slots
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from producers.training.block import BlockProgram
@@ -36,6 +37,14 @@ if TYPE_CHECKING:
 CHECKPOINT_PREFIX = ".checkpoint-"
 _DIGEST = ".sha256"
 _MOST_OF_AN_ERROR = 200
+
+
+class Interrupted(KeyboardInterrupt):
+    """Training was to stop, and a checkpoint was saved after this step."""
+
+    def __init__(self, step: int) -> None:
+        super().__init__()
+        self.step = step
 
 
 class Checkpoints:
@@ -46,13 +55,21 @@ class Checkpoints:
         identity: everything that the block's rows follow from, as JSON can hold it: a checkpoint of
             another block is never taken for one of this.
         every_seconds: how long after the last checkpoint the next one is due.
+        stopping: whether one is due at once, and training to stop.
     """
 
-    def __init__(self, folder: Path, identity: Any, every_seconds: float) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        identity: Any,
+        every_seconds: float,
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
         text = json.dumps(identity, sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         self._folder = folder.absolute() / f"{CHECKPOINT_PREFIX}{digest}"
         self._every_seconds = every_seconds
+        self._stopping = stopping
         self._last = time.monotonic()
 
     def restored(self, program: BlockProgram, trials: int, *, pruned: bool) -> Progress | None:
@@ -89,19 +106,25 @@ class Checkpoints:
         checkpoint before stays, and the next one is due as if this had been saved.
 
         Raises:
-            DbtoolError: when one of several processes cannot save.
+            DbtoolError: when one of several processes cannot save, or one that is to stop.
+            Interrupted: training is to stop, and this is saved.
         """
-        if not from_first(lambda: time.monotonic() - self._last >= self._every_seconds):
+        stop = from_first(self._stopping)
+        if not stop and not from_first(
+            lambda: time.monotonic() - self._last >= self._every_seconds
+        ):
             return
         try:
             self.save(progress)
         except (OSError, ValueError) as error:
             sentence = f"cannot save a checkpoint in {self._folder} ({_one_line(error)})"
-            if jax.process_count() > 1:
+            if stop or jax.process_count() > 1:
                 # The others wait for this process.
                 raise DbtoolError(f"{sentence}; make room and repeat the command") from error
             warnings.warn(f"{sentence}; training goes on without it", RuntimeWarning, stacklevel=2)
             self._last = time.monotonic()
+        if stop:
+            raise Interrupted(progress.step)
 
     def save(self, progress: Progress) -> None:
         """Saves a checkpoint and removes the one before.

@@ -22,6 +22,7 @@ def run_on_terminal(
     folder: Path | None = None,
     output: IO[bytes] | None = None,
     interrupt_at: str | None = None,
+    interrupt_with: int = signal.SIGINT,
 ) -> tuple[int, str]:
     """The exit code of a command, and all that it showed.
 
@@ -32,6 +33,7 @@ def run_on_terminal(
         folder: where the command runs.
         output: takes what the command prints on standard output instead of the terminal.
         interrupt_at: press Ctrl-C once this is shown.
+        interrupt_with: another signal in its place.
     """
     terminal, end = pty.openpty()
     with subprocess.Popen(
@@ -44,20 +46,22 @@ def run_on_terminal(
     ) as process:
         os.close(end)
         try:
-            shown = _shown(terminal, process, interrupt_at)
+            shown = _shown(terminal, process, interrupt_at, interrupt_with)
         finally:
             process.kill()
     os.close(terminal)
     return process.returncode, shown
 
 
-def _shown(terminal: int, process: subprocess.Popen[bytes], interrupt_at: str | None) -> str:
+def _shown(
+    terminal: int, process: subprocess.Popen[bytes], interrupt_at: str | None, number: int
+) -> str:
     """What a process writes to a terminal until it ends, or until patience does."""
     shown = b""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         if interrupt_at and interrupt_at.encode() in shown:
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
             interrupt_at = None
         if select.select([terminal], [], [], 0.1)[0]:
             more = _read(terminal)

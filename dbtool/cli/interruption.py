@@ -1,0 +1,141 @@
+"""Stops a sweep on Ctrl-C, or on the signal that schedulers send, and tells what was kept."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import signal
+import socket
+import threading
+from typing import TYPE_CHECKING, NoReturn
+
+from producers.sweep.tasks import held_index, next_blocks
+from producers.training.checkpoints import Interrupted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from dbtool.core.shards import Shard
+    from producers.configuration import SweepOptions
+    from producers.plan import StudyPlan
+    from producers.sweep.run import SweepEvents
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SECONDS_TO_HEAR = 1.0
+
+
+class Stop:
+    """Whether a signal has come, and whether there is anything to save.
+
+    Python handles a signal between two of its own instructions, which a compilation and a compiled
+    call put off. A thread that reads signals as they come answers them meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self.number: int = signal.SIGINT
+        self.study = ""
+        self._wanted = False
+        self._training = False
+        self._heard = threading.Event()
+
+    def heeded(self, events: SweepEvents) -> SweepEvents:
+        """The events of a sweep, which then stops at the next step that can be saved."""
+
+        def on_block(study: StudyPlan, trial_ids: Sequence[int]) -> None:
+            if self._wanted:
+                raise KeyboardInterrupt
+            self.study = study.name
+            events.on_block(study, trial_ids)
+
+        def on_steps(trial_steps: int) -> None:
+            self._training = True
+            events.on_steps(trial_steps)
+
+        def on_shard(shard: Shard) -> None:
+            self._training = False
+            events.on_shard(shard)
+
+        return dataclasses.replace(
+            events,
+            on_block=on_block,
+            on_steps=on_steps,
+            on_shard=on_shard,
+            stopping=lambda: self._wanted,
+        )
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[None]:
+        """Takes the signals of the process in the block."""
+        reader, writer = socket.socketpair()
+        writer.setblocking(False)
+        before = {number: signal.signal(number, self._hear) for number in _SIGNALS}
+        descriptor = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+        threading.Thread(target=self._answer, args=(reader,), daemon=True).start()
+        try:
+            yield
+        finally:
+            signal.set_wakeup_fd(descriptor)
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            writer.close()
+
+    def _hear(self, number: int, _: object) -> None:
+        self.number, self._wanted = number, True
+        self._heard.set()
+        if not self._training:
+            raise KeyboardInterrupt
+
+    def _answer(self, reader: socket.socket) -> None:
+        came = 0
+        with reader:
+            while received := reader.recv(1):
+                if received[0] not in _SIGNALS:
+                    continue
+                came += 1
+                self.number, self._wanted = received[0], True
+                if came > 1:
+                    _end("interrupted; the same command goes on from what was saved", self.number)
+                if self._training:
+                    _say("saving after the current steps; a second Ctrl-C stops at once")
+                elif not self._heard.wait(_SECONDS_TO_HEAR):
+                    _end("interrupted while compiling; the same command goes on", self.number)
+
+
+@contextlib.contextmanager
+def interruptible(studies: Sequence[StudyPlan], out: Path, options: SweepOptions) -> Iterator[Stop]:
+    """Ends the process when it is interrupted, with a sentence on what was kept.
+
+    It ends at once: otherwise Python would wait, at its end, for a compiled call that may take
+    minutes yet. Blocks that Ray trains have nothing to save.
+    """
+    from producers.training.hosts import is_first
+
+    stop = Stop()
+    with contextlib.nullcontext() if options.on else stop.listening():
+        try:
+            yield stop
+        except KeyboardInterrupt as error:
+            if is_first():
+                left = next_blocks(studies, held_index(out), options)
+                finished = sum(not blocks for blocks in left)
+                kept = f"{out} holds {finished:,} of {len(studies):,} studies"
+                if isinstance(error, Interrupted):
+                    kept += f", and {stop.study} is saved at step {error.step:,}"
+                _say(f"interrupted; {kept}; the same command goes on")
+            os._exit(128 + stop.number)
+
+
+def _end(sentence: str, number: int) -> NoReturn:
+    _say(sentence)
+    os._exit(128 + number)
+
+
+def _say(sentence: str) -> None:
+    from rich.console import Console
+
+    # The bar hides the cursor, and may still be there.
+    console = Console(stderr=True, soft_wrap=True)
+    console.show_cursor()
+    console.print(f"dbtool: {sentence}", markup=False, highlight=False)
