@@ -10,6 +10,7 @@ import socket
 import threading
 from typing import TYPE_CHECKING, NoReturn
 
+from dbtool.cli.messages import tell
 from producers.sweep.tasks import held_index, next_blocks
 from producers.training.checkpoints import Interrupted
 
@@ -98,7 +99,7 @@ class Stop:
                 if came > 1:
                     _end("interrupted; the same command goes on from what was saved", self.number)
                 if self._training:
-                    _say("saving after the current steps; a second Ctrl-C stops at once")
+                    tell("dbtool: saving after the current steps; a second Ctrl-C stops at once")
                 elif not self._heard.wait(_SECONDS_TO_HEAR):
                     _end("interrupted while compiling; the same command goes on", self.number)
 
@@ -123,19 +124,16 @@ def interruptible(studies: Sequence[StudyPlan], out: Path, options: SweepOptions
                 kept = f"{out} holds {finished:,} of {len(studies):,} studies"
                 if isinstance(error, Interrupted):
                     kept += f", and {stop.study} is saved at step {error.step:,}"
-                _say(f"interrupted; {kept}; the same command goes on")
+                tell(f"dbtool: interrupted; {kept}; the same command goes on")
             os._exit(128 + stop.number)
 
 
 def _end(sentence: str, number: int) -> NoReturn:
-    _say(sentence)
-    os._exit(128 + number)
-
-
-def _say(sentence: str) -> None:
     from rich.console import Console
 
-    # The bar hides the cursor, and may still be there.
+    # The bar is still there, hides the cursor, and may wait for what is compiled.
     console = Console(stderr=True, soft_wrap=True)
     console.show_cursor()
-    console.print(f"dbtool: {sentence}", markup=False, highlight=False)
+    below = "\n" if console.is_terminal else ""
+    console.print(f"{below}dbtool: {sentence}", markup=False, highlight=False)
+    os._exit(128 + number)

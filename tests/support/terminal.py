@@ -21,7 +21,7 @@ def run_on_terminal(
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
     output: IO[bytes] | None = None,
-    interrupt_at: str | None = None,
+    interrupt_at: str | Sequence[str] = (),
     interrupt_with: int = signal.SIGINT,
 ) -> tuple[int, str]:
     """The exit code of a command, and all that it showed.
@@ -32,9 +32,10 @@ def run_on_terminal(
         environment: variables beside those of this process.
         folder: where the command runs.
         output: takes what the command prints on standard output instead of the terminal.
-        interrupt_at: press Ctrl-C once this is shown.
+        interrupt_at: press Ctrl-C once this is shown, or once each of these is.
         interrupt_with: another signal in its place.
     """
+    waited_for = [interrupt_at] if isinstance(interrupt_at, str) else list(interrupt_at)
     terminal, end = pty.openpty()
     with subprocess.Popen(
         list(map(str, words)),
@@ -46,7 +47,7 @@ def run_on_terminal(
     ) as process:
         os.close(end)
         try:
-            shown = _shown(terminal, process, interrupt_at, interrupt_with)
+            shown = _shown(terminal, process, waited_for, interrupt_with)
         finally:
             process.kill()
     os.close(terminal)
@@ -54,15 +55,15 @@ def run_on_terminal(
 
 
 def _shown(
-    terminal: int, process: subprocess.Popen[bytes], interrupt_at: str | None, number: int
+    terminal: int, process: subprocess.Popen[bytes], waited_for: list[str], number: int
 ) -> str:
     """What a process writes to a terminal until it ends, or until patience does."""
     shown = b""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
-        if interrupt_at and interrupt_at.encode() in shown:
+        if waited_for and waited_for[0].encode() in shown:
             process.send_signal(number)
-            interrupt_at = None
+            del waited_for[0]
         if select.select([terminal], [], [], 0.1)[0]:
             more = _read(terminal)
             if not more:

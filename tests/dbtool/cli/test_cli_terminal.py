@@ -26,7 +26,9 @@ print("imported")
 """
 
 
-def _on_terminal(database: Path, *words: str, interrupt_at: str | None = None) -> tuple[int, str]:
+def _on_terminal(
+    database: Path, *words: str, interrupt_at: str | tuple[()] = ()
+) -> tuple[int, str]:
     """Exit code and text of the command line on a terminal of 60 columns."""
     return run_on_terminal(
         [sys.executable, "-m", "dbtool", *words],

@@ -42,7 +42,7 @@ class Sweep:
     environment: dict[str, str]
     expected: Path
 
-    def interrupted(self, out: Path, at: str, number: int = signal.SIGINT) -> tuple[int, str]:
+    def interrupted(self, out: Path, *at: str, number: int = signal.SIGINT) -> tuple[int, str]:
         return run_on_terminal(
             [CONSOLE_SCRIPT, "produce", *self.words, "--out", out],
             columns=COLUMNS,
@@ -59,7 +59,18 @@ class Sweep:
         assert unlisted(out) == []
 
 
-@pytest.fixture(scope="module", params=CHOICES)
+def assert_bars_fit(shown: str) -> None:
+    moves, colours = r"\r|\n|\x1b\[\d*[AK]", r"\x1b\[[\d;?]*[a-z]"
+    lines = [re.sub(colours, "", line) for line in re.split(moves, shown)]
+    bars = [line for line in lines if "compiling …" in line or "trial-steps/s" in line]
+    assert all(len(line) < COLUMNS for line in bars), bars
+    # The time left ends the line, so that nothing of it was cut.
+    assert all(re.search(r"% · .+ · +[-\d:]+ left$", line.rstrip()) for line in bars), bars
+    assert "compiling …" in bars[0], bars
+    assert "trial-steps/s" in bars[-1], bars
+
+
+@pytest.fixture(scope="module", params=["fixed", pytest.param("lockstep", marks=pytest.mark.slow)])
 def sweep(
     request: pytest.FixtureRequest, made_up_mnist: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Sweep:
@@ -76,8 +87,9 @@ def test_what_was_trained_is_saved_and_not_trained_again(
     sweep: Sweep, tmp_path: Path, number: int
 ) -> None:
     # A speed is shown from the first steps on.
-    code, shown = sweep.interrupted(tmp_path, "trial-steps/s", number)
+    code, shown = sweep.interrupted(tmp_path, "trial-steps/s", number=number)
     assert code == 128 + number, shown
+    assert_bars_fit(shown)
     last = shown.strip().splitlines()[-1]
     found = re.search(
         r"dbtool: interrupted; .* holds 0 of 1 studies, and .*/fc_64_64_64/sgd at batch size 8 "
@@ -97,4 +109,11 @@ def test_nothing_is_saved_while_compiling(sweep: Sweep, tmp_path: Path) -> None:
     how = "( while compiling|; .* holds 0 of 1 studies)"
     assert re.search(f"dbtool: interrupted{how}; the same command goes on", shown), shown
     assert list(tmp_path.rglob("*.sha256")) == []
+    sweep.assert_goes_on(tmp_path)
+
+
+def test_a_second_signal_stops_in_the_middle_of_saving(sweep: Sweep, tmp_path: Path) -> None:
+    code, shown = sweep.interrupted(tmp_path, "trial-steps/s", "a second Ctrl-C stops at once")
+    assert code == 130, shown
+    assert "; the same command goes on" in shown.strip().splitlines()[-1]
     sweep.assert_goes_on(tmp_path)
