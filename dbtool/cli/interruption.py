@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from typing import TYPE_CHECKING, NoReturn
 
 from dbtool.cli.messages import tell
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SECONDS_TO_HEAR = 1.0
+# Some senders signal a process and then its group, which is one signal all the same.
+_SECONDS_OF_ONE = 0.1
 
 
 class Stop:
@@ -89,15 +92,19 @@ class Stop:
             raise KeyboardInterrupt
 
     def _answer(self, reader: socket.socket) -> None:
-        came = 0
+        came = None
         with reader:
             while received := reader.recv(1):
                 if received[0] not in _SIGNALS:
                     continue
-                came += 1
+                now = time.monotonic()
+                if came is not None:
+                    if now - came > _SECONDS_OF_ONE:
+                        sentence = "interrupted; the same command goes on from what was saved"
+                        _end(sentence, self.number)
+                    continue
+                came = now
                 self.number, self._wanted = received[0], True
-                if came > 1:
-                    _end("interrupted; the same command goes on from what was saved", self.number)
                 if self._training:
                     tell("dbtool: saving after the current steps; a second Ctrl-C stops at once")
                 elif not self._heard.wait(_SECONDS_TO_HEAR):

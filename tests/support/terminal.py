@@ -62,6 +62,8 @@ def _shown(
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         if waited_for and waited_for[0].encode() in shown:
+            # Nobody presses it twice in the same moment.
+            time.sleep(0.2)
             process.send_signal(number)
             del waited_for[0]
         if select.select([terminal], [], [], 0.1)[0]:
