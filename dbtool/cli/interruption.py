@@ -125,7 +125,8 @@ def interruptible(studies: Sequence[StudyPlan], out: Path, options: SweepOptions
         try:
             yield stop
         except KeyboardInterrupt as error:
-            if is_first():
+            # The command that has Ray train does not start JAX itself.
+            if options.on or is_first():
                 left = next_blocks(studies, held_index(out), options)
                 finished = sum(not blocks for blocks in left)
                 kept = f"{out} holds {finished:,} of {len(studies):,} studies"
