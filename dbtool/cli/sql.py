@@ -61,6 +61,15 @@ def command(
             "What looks like a number is one, all else is text.",
         ),
     ] = None,
+    with_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with",
+            metavar="NAME=FILE",
+            help="A table that the query may join: a CSV, Parquet or JSON Lines file, told by its "
+            "ending; may be given more than once.",
+        ),
+    ] = None,
     db: Database = None,
     fetch_up_to: Annotated[
         int,
@@ -77,8 +86,9 @@ def command(
     """Run one SQL query and print its rows.
 
     The query reads the views releases, workloads, studies, trials, measurements and evaluations; it
-    cannot write, and cannot read other files. `dbtool sql 'DESCRIBE measurements'` lists a view's
-    columns. The analyses that ship run by their names, as in `dbtool sql summary`.
+    cannot write, and reads no files but those that --with adds. `dbtool sql 'DESCRIBE
+    measurements'` lists a view's columns. The analyses that ship run by their names, as in `dbtool
+    sql summary`.
 
     Example: dbtool sql 'SELECT workload, trials FROM workloads WHERE goal < $goal' --param goal=0.5
     """
@@ -87,9 +97,10 @@ def command(
     require_printable(output_format)
     query = _query_text(text, file)
     values = parse_parameters(param or [])
+    tables = parse_tables(with_ or [])
     with (
         reading(db, fetch_up_to=fetch_up_to * 1_000_000) as database,
-        database.cursor() as cursor,
+        database.cursor(tables=tables) as cursor,
     ):
         _run(cursor, query, values, output_format, limit, View(wide=wide))
 
@@ -113,6 +124,26 @@ def parse_parameters(given: list[str]) -> dict[str, int | float | str]:
             raise UsageError(f"--param {name} is given twice; give each name once")
         values[name] = _typed(value)
     return values
+
+
+def parse_tables(given: list[str]) -> dict[str, str]:
+    """The files that the query joins, by the names of their tables.
+
+    Args:
+        given: each NAME=FILE.
+
+    Raises:
+        UsageError: one has no name or no file, or a name comes twice.
+    """
+    files: dict[str, str] = {}
+    for each in given:
+        name, _, file = each.partition("=")
+        if not name or not file:
+            raise UsageError(f"--with {each!r} is not NAME=FILE, such as --with runs=my.csv")
+        if name in files:
+            raise UsageError(f"--with {name} is given twice; give each name once")
+        files[name] = file
+    return files
 
 
 def _typed(value: str) -> int | float | str:

@@ -11,6 +11,11 @@ if TYPE_CHECKING:
 
 # DuckDB shows the place in the query below this; Arrow the Python it passed through.
 _DETAILS = re.compile(r"\n\s*(?:LINE \d+:|At:|For more info|Stack Trace).*", re.DOTALL)
+# What a query gets that names a file.
+_SHUT = re.compile(
+    r'Permission Error: Cannot access \w+ "(.*)" - file system operations are disabled by '
+    r"configuration"
+)
 # What an error collects in front when it passes from one engine to another.
 _PASSED_ON = re.compile(r"^(?:.*get_next failed\(\): *)*(?:.*\bDbtoolError: )?", re.DOTALL)
 
@@ -68,6 +73,11 @@ def unknown(kind: str, word: str, choices: Iterable[str], listing: str) -> Unkno
 def first_sentence(error: BaseException) -> str:
     """The message on one line: what is wrong and the candidates, without the query's text."""
     text = _DETAILS.sub("", _PASSED_ON.sub("", str(error)))
+    text = _SHUT.sub(
+        r"the query cannot read other files, such as '\1'; `dbtool sql --with NAME=FILE` adds one, "
+        "and in Python db.sql(…, tables={…})",
+        text,
+    )
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return "; ".join(line.rstrip("!.;") for line in lines) or type(error).__name__
 

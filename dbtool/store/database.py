@@ -17,6 +17,7 @@ from dbtool.store.questions import FIRST_TRIALS
 from dbtool.store.result import Result
 from dbtool.store.sources import named_source
 from dbtool.store.statements import end_queries, interruptible, one_query, require_text, table_of
+from dbtool.store.tables import add_tables
 
 if TYPE_CHECKING:
     import os
@@ -95,15 +96,19 @@ class Database:
         self.opened.close()
 
     @contextlib.contextmanager
-    def cursor(self, *, measurements: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
+    def cursor(
+        self, *, measurements: bool = True, tables: Mapping[str, object] | None = None
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
         """A DuckDB cursor of its own for the block, for what the methods here do not do.
 
         It can only read. An error or Ctrl-C in the block ends what it runs.
 
         Args:
             measurements: whether its queries read measurements, whose files are then looked at.
+            tables: that its queries may read besides; see `sql`.
 
         Raises:
+            UsageError: a table cannot be had.
             DbtoolError: a query failed, a shard is damaged, or the database was closed.
             KeyboardInterrupt: the person pressed Ctrl-C while a query ran.
         """
@@ -113,6 +118,7 @@ class Database:
             with interruptible():
                 cursor = self.opened.cursor()
                 try:
+                    add_tables(cursor, tables or {})
                     # EXPLAIN ANALYZE runs what it explains, which may be more than a query.
                     cursor.execute("BEGIN TRANSACTION READ ONLY")
                     yield cursor
@@ -126,18 +132,22 @@ class Database:
         except duckdb.Error as error:
             raise DbtoolError(first_sentence(error)) from error
 
-    def sql(self, text: str, /, **values: object) -> Result:
+    def sql(
+        self, text: str, /, *, tables: Mapping[str, object] | None = None, **values: object
+    ) -> Result:
         """The rows of one SQL query, which can only read these releases.
 
         Args:
             text: a SELECT over the views releases, workloads, studies, trials, measurements and
                 evaluations of all releases, with $NAME where a value belongs; or the name of an
                 analysis that ships, such as "summary".
+            tables: of your own that the query joins, by the names that it has for them: CSV,
+                Parquet or JSON Lines files, or frames of Polars, pandas or Arrow.
             values: the values by their names.
 
         Raises:
             UsageError: the query has a $NAME that was given no value, or the other way round, or
-                no analysis has that name.
+                no analysis has that name, or a table cannot be read or has a view's name.
             DbtoolError: it is not one query, or fails.
             KeyboardInterrupt: the person pressed Ctrl-C; the database answers on.
 
@@ -146,7 +156,7 @@ class Database:
             [(5107,)]
         """
         text = query_text(text)
-        with self.cursor() as cursor:
+        with self.cursor(tables=tables) as cursor:
             statement = one_query(cursor, text)
             check_values(statement.named_parameters, values)
             return Result(table_of(cursor, statement, values))

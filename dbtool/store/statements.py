@@ -22,8 +22,14 @@ if TYPE_CHECKING:
 # for ever where the threads that read them wait for Python; DuckDB 2 copies what `execute` gives.
 _IS_1 = duckdb.__version__.startswith("1.")
 _ANALYZE = re.compile(r"\banaly[sz]e\b", re.IGNORECASE)
-# A table function, so that SELECT runs it; DuckDB 1 ends the process where it may not write.
-_LOGGING = re.compile(r"\benable_logging\b", re.IGNORECASE)
+# Table functions, so that SELECT runs them: logs and profiles come between the rows of standard
+# output, and DuckDB 1 ends the process where it may not write. `query` runs a text that is put
+# together later.
+_SETTING = re.compile(
+    r"\b((?:en|dis)able_(?:logging|profiling)|truncate_duckdb_logs|query(?=\"?\s*(?:(?:/\*|--).*)?\())",
+    re.IGNORECASE | re.DOTALL,
+)
+_PIVOT = re.compile(r"\bpivot(?:_wider)?\b", re.IGNORECASE)
 _READING = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN})
 
 _SECONDS_BETWEEN_LOOKS = 0.1
@@ -45,6 +51,11 @@ def one_query(connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statem
     """
     require_text(text, "the query")
     statements = connection.extract_statements(text)
+    if _PIVOT.search(text) and _looks_values_up(statements):
+        raise DbtoolError(
+            "PIVOT needs the values that become columns: write them, as in "
+            "`PIVOT trials ON batch_size IN (64, 256) USING count(*)`"
+        )
     if len(statements) != 1:
         raise DbtoolError(f"the query holds {len(statements)} statements; give exactly one SELECT")
     [statement] = statements
@@ -57,9 +68,16 @@ def one_query(connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statem
         raise DbtoolError(
             "EXPLAIN ANALYZE runs what it explains, which may write; ask for EXPLAIN alone"
         )
-    if _LOGGING.search(text):
-        raise DbtoolError("enable_logging writes files, and a query only reads; leave it out")
+    if found := _SETTING.search(text):
+        raise DbtoolError(f"{found[1]} does more than read; leave it out of the query")
     return statement
+
+
+def _looks_values_up(statements: Sequence[duckdb.Statement]) -> bool:
+    """Whether DuckDB would make a type of a column's values, and then a query of it."""
+    if _IS_1:
+        return len(statements) > 1 and statements[0].type == duckdb.StatementType.CREATE
+    return any(statement.type == duckdb.StatementType.MULTI for statement in statements)
 
 
 def sql_text(value: str) -> str:

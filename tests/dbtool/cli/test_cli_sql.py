@@ -102,3 +102,26 @@ def test_reader_that_goes_away_is_no_error(database: Path) -> None:
             assert process.stdout.read(10)
             process.stdout.close()
             assert process.stderr.read() == b""
+
+
+def test_tables_to_join(call: Call, tmp_path: Path) -> None:
+    clusters, weights = tmp_path / "a=b.csv", tmp_path / "weights.jsonl"
+    clusters.write_text("trial_id,cluster\n0,north\n1,south\n")
+    weights.write_text('{"trial_id": 1, "weight": 0.5}\n')
+    query = (
+        "SELECT DISTINCT trial_id, cluster, weight FROM trials JOIN clusters USING (trial_id) "
+        "JOIN weights USING (trial_id)"
+    )
+    words = ("--with", f"clusters={clusters}", "--with", f"weights={weights}", "--format", "csv")
+    assert call("sql", query, *words).output == "trial_id,cluster,weight\n1,south,0.5\n"
+    for wrong, sentence in {
+        "runs": "--with 'runs' is not NAME=FILE, such as --with runs=my.csv",
+        "=x.csv": "--with '=x.csv' is not NAME=FILE",
+        f"trials={weights}": "there is a view trials already: give the table another name",
+        "runs=none.csv": "'none.csv' cannot be read: No such file or directory",
+    }.items():
+        assert sentence in call("sql", "SELECT 1", "--with", wrong).sentence(2)
+    twice = ("--with", "a=x.csv", "--with", "a=y.csv")
+    assert "--with a is given twice" in call("sql", "SELECT 1", *twice).sentence(2)
+    said = call("sql", f"FROM '{clusters}'").sentence(1)
+    assert "`dbtool sql --with NAME=FILE` adds one" in said

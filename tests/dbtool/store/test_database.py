@@ -200,7 +200,15 @@ def test_no_rows(db: Database) -> None:
         (lambda db: db.sql("SELECT 1; SELECT 2"), "the query holds 2 statements; give exactly one"),
         (lambda db: db.sql("DROP VIEW trials"), "DROP is not a query; `dbtool sql` runs SELECT"),
         (lambda db: db.sql("COPY trials TO 'x.csv'"), "COPY is not a query; `dbtool sql` runs"),
-        (lambda db: db.sql("FROM 'x.csv'"), "file system operations are disabled by configuration"),
+        (
+            lambda db: db.sql("FROM 'x.csv'"),
+            "the query cannot read other files, such as 'x.csv'; `dbtool sql --with NAME=FILE` add",
+        ),
+        (
+            lambda db: db.sql("FROM (PIVOT trials ON batch_size USING count(*))"),
+            "PIVOT needs the values that become columns: write them, as in `PIVOT trials ON batch_",
+        ),
+        (lambda db: db.sql("PIVOT trials ON status"), "PIVOT needs the values that become columns"),
     ],
 )
 def test_mistakes_are_one_sentence(

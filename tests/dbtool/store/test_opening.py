@@ -230,6 +230,13 @@ QUERIES = (
     "EXPLAIN /* */ analyse DELETE FROM stored.trials",
     "CALL enable_logging(storage = 'file', storage_path = '{folder}')",
     "FROM enable_logging(storage = 'file', storage_path = '{folder}')",
+    "FROM query('FROM enable_' || 'logging(storage = ''stdout'')')",
+    "FROM \"query\" /* /* ( */ */ ('FROM enable_' || 'profiling()')",
+    "FROM system.main.Query -- (\n('SELECT 1')",
+    "FROM enable_logging('QueryLog', storage = 'stdout')",
+    "FROM enable_profiling(format = 'json')",
+    "FROM disable_profiling()",
+    "FROM disable_logging()",
     "CREATE PERSISTENT SECRET made_up (TYPE s3)",
     "IMPORT DATABASE '{folder}'",
     "SELECT getenv('HOME')",
@@ -255,12 +262,14 @@ QUERIES = (
 )
 
 # What the check of a query alone keeps from running: these write to the shards themselves, or end
-# the process (DuckDB 1).
-UNREACHED = re.compile("EXPLAIN|{shard}|enable_logging")
+# the process, print or answer (DuckDB 1).
+UNREACHED = re.compile(r"EXPLAIN|{shard}|able_(logging|profiling)|query\b", re.IGNORECASE)
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_queries_cannot_change_or_touch_anything(folder: Path, query: str) -> None:
+def test_queries_cannot_change_or_touch_or_print_anything(
+    folder: Path, query: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     other = folder.with_name("other.csv")
     other.write_text("a\n1\n")
     before = bytes_of(folder.parent)
@@ -277,6 +286,7 @@ def test_queries_cannot_change_or_touch_anything(folder: Path, query: str) -> No
         assert "\n" not in str(caught.value)
         assert db.trials().height == trials
     assert bytes_of(folder.parent) == before
+    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("query", [each for each in QUERIES if each and not UNREACHED.search(each)])

@@ -1,0 +1,99 @@
+"""Tables of the user's own that a query joins: read here, since queries read no files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+
+from dbtool.core.errors import UsageError, first_sentence
+from dbtool.store.statements import require_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_READERS: dict[str, Callable[[bytes], pl.DataFrame]] = {
+    ".csv": lambda file: pl.read_csv(file, infer_schema_length=None, try_parse_dates=True),
+    ".parquet": pl.read_parquet,
+    ".jsonl": lambda file: pl.read_ndjson(file, infer_schema_length=None),
+}
+_READERS[".ndjson"] = _READERS[".jsonl"]
+_INCOMING = "incoming"
+
+
+def add_tables(cursor: duckdb.DuckDBPyConnection, tables: Mapping[str, object]) -> None:
+    """Copies tables into what queries of one cursor can read.
+
+    Args:
+        cursor: outside of a transaction; no other cursor sees them.
+        tables: by the names they get: CSV, Parquet or JSON Lines files, told by their endings, or
+            frames of Polars, pandas or Arrow.
+
+    Raises:
+        UsageError: a file is missing or cannot be read, or a name is taken or is no identifier.
+    """
+    seen: set[str] = set()
+    for name, given in tables.items():
+        _check_name(cursor, name, seen)
+        rows = _rows(name, given)
+        try:
+            cursor.register(_INCOMING, rows)
+            cursor.execute(f"CREATE TEMP TABLE {name} AS FROM {_INCOMING}")
+        except duckdb.Error as error:
+            raise UsageError(f"the table {name} cannot be used: {first_sentence(error)}") from error
+        cursor.unregister(_INCOMING)
+
+
+def _check_name(cursor: duckdb.DuckDBPyConnection, name: str, seen: set[str]) -> None:
+    """Refuses names that SQL cannot write as they are, and those of views.
+
+    Raises:
+        UsageError: it is one.
+    """
+    query = "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'"
+    words = {word for (word,) in cursor.execute(query).fetchall()}
+    if not (name.isascii() and name.isidentifier()) or name.lower() in words | {_INCOMING}:
+        raise UsageError(
+            f"{name!r} cannot name a table: take letters, digits and _, such as runs, and no word "
+            "of SQL"
+        )
+    views = {view for (view,) in cursor.execute("SELECT view_name FROM duckdb_views()").fetchall()}
+    if name.lower() in views:
+        raise UsageError(f"there is a view {name} already: give the table another name")
+    if name.lower() in seen:
+        raise UsageError(f"the table {name} is given twice; give each name once")
+    seen.add(name.lower())
+
+
+def _rows(name: str, given: object) -> pa.Table:
+    if isinstance(given, str | os.PathLike):
+        return _read(Path(given).expanduser()).to_arrow()
+    if isinstance(given, pl.LazyFrame):
+        given = given.collect()
+    if isinstance(given, pl.DataFrame):
+        return given.to_arrow()
+    try:
+        return pa.table(given)
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"the table {name} is a {type(given).__name__}: give the path of a file, or a frame of "
+            "Polars, pandas or Arrow"
+        ) from error
+
+
+def _read(file: Path) -> pl.DataFrame:
+    require_text(str(file), "the file's name")
+    read = _READERS.get(file.suffix.lower())
+    if read is None:
+        endings = ", ".join(_READERS)
+        raise UsageError(f"{str(file)!r} does not end with one of {endings}, which tell its format")
+    try:
+        # The bytes, since Polars takes stars and brackets in a path for a pattern.
+        return read(file.read_bytes())
+    except (OSError, pl.exceptions.PolarsError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or first_sentence(error)
+        raise UsageError(f"{str(file)!r} cannot be read: {reason}") from error

@@ -1,0 +1,128 @@
+"""Tables of the user's own in a query, beside which the sandbox stays shut."""
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import dbtool
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.store.database import Database
+from tests.support.made_up import curve, write_shard
+
+ROWS = {"trial_id": [0, 1, 7], "cluster": ["a", None, "it's"], "hours": [0.5, 2.0, 3.25]}
+FRAME = pl.DataFrame(ROWS)
+JOIN = "SELECT trial_id, cluster, hours FROM trials JOIN runs USING (trial_id) ORDER BY trial_id"
+JOINED = [(0, "a", 0.5), (1, None, 2.0)]
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[Database]:
+    """A database of two trials."""
+    trial = ("COMPLETE", {}, curve([0.9, 0.5]))
+    write_shard(tmp_path / "release", trials=[(number, *trial) for number in (0, 1)])
+    with dbtool.open(tmp_path / "release") as db:
+        yield db
+
+
+@pytest.mark.parametrize(
+    "given", [FRAME, FRAME.lazy(), pd.DataFrame(ROWS), pa.table(ROWS), FRAME.to_arrow()], ids=type
+)
+def test_frames(db: Database, given: object) -> None:
+    assert db.sql(JOIN, tables={"runs": given}).rows() == JOINED
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("it's [a] *.csv", FRAME.write_csv),
+        ("runs.CSV", FRAME.write_csv),
+        ("runs.parquet", FRAME.write_parquet),
+        ("runs.jsonl", FRAME.write_ndjson),
+        ("runs.ndjson", FRAME.write_ndjson),
+    ],
+)
+def test_files(db: Database, tmp_path: Path, name: str, write: Callable[[Path], object]) -> None:
+    path = tmp_path / name
+    write(path)
+    for given in (path, str(path)):
+        assert db.sql(JOIN, tables={"runs": given}).rows() == JOINED
+    # Only its rows: the file stays out of reach, as every other.
+    literal = str(path).replace("'", "''")
+    with pytest.raises(DbtoolError, match="cannot read other files"):
+        db.sql(f"FROM runs, read_text('{literal}')", tables={"runs": path})
+
+
+def test_a_table_is_of_one_query_alone(db: Database) -> None:
+    wrong: list[object] = []
+
+    def ask(number: int) -> None:
+        for _ in range(20):
+            found = db.sql("FROM runs", tables={"runs": {"x": [number]}}).rows()
+            wrong.extend([] if found == [(number,)] else [found])
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    with pytest.raises(DbtoolError, match="Table with name runs does not exist"):
+        db.sql("FROM runs")
+
+
+def test_several_tables_with_values(db: Database) -> None:
+    tables = {"runs": FRAME, "limits": {"least": [1.0]}}
+    query = "SELECT hours FROM runs, limits WHERE hours > least AND hours < $most"
+    assert db.sql(query, tables=tables, most=3).rows() == [(2.0,)]
+
+
+@pytest.mark.parametrize("name", ["trials", "Trials", "measurements", "duckdb_tables"])
+def test_a_view_is_not_shadowed(db: Database, name: str) -> None:
+    with pytest.raises(UsageError, match=f"there is a view {name} already"):
+        db.sql("SELECT 1", tables={name: FRAME})
+
+
+@pytest.mark.parametrize(
+    "name", ["", "1x", "a b", 'a"; DROP VIEW trials; --', "ä", "select", "a.b"]
+)
+def test_what_is_no_identifier_is_refused(db: Database, name: str) -> None:
+    with pytest.raises(UsageError, match="cannot name a table: take letters, digits and _"):
+        db.sql("SELECT 1", tables={name: FRAME})
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "sentence"),
+    [
+        ("none.csv", None, "cannot be read: No such file or directory"),
+        ("folder.csv", "", "cannot be read: Is a directory"),
+        ("empty.csv", b"", "cannot be read: "),
+        ("wrong.parquet", b"no Parquet", "cannot be read: "),
+        ("wrong.jsonl", b"{", "cannot be read: "),
+        ("latin.csv", b"a,b\n\xff\xfe,1\n", "cannot be read: "),
+        ("runs.xlsx", b"", "does not end with one of .csv, .parquet, .jsonl, .ndjson"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_a_sentence(
+    db: Database, tmp_path: Path, file: str, content: bytes | str | None, sentence: str
+) -> None:
+    path = tmp_path / file
+    if content == "":
+        path.mkdir()
+    elif isinstance(content, bytes):
+        path.write_bytes(content)
+    with pytest.raises(UsageError, match=sentence) as error:
+        db.sql("FROM runs", tables={"runs": path})
+    assert file in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_no_table_is_refused(db: Database) -> None:
+    with pytest.raises(UsageError, match="the table runs is a int: give the path of a file, or a"):
+        db.sql("FROM runs", tables={"runs": 3})
+    with pytest.raises(UsageError, match="the table Runs is given twice"):
+        db.sql("FROM runs", tables={"runs": FRAME, "Runs": FRAME})
