@@ -16,7 +16,7 @@ import os
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import dbtool
 from dbtool.core.manifest import read_manifest
@@ -77,9 +77,7 @@ def main() -> None:
             )
 
 
-def _asked(
-    server: ReleaseServer, query: str, values: Mapping[str, object]
-) -> tuple[float, list[int]]:
+def _asked(server: ReleaseServer, query: str, values: Mapping[str, Any]) -> tuple[float, list[int]]:
     """The seconds that a query takes, or opening where there is none, and the bytes of replies."""
     server.sent.clear()
     started = time.perf_counter()

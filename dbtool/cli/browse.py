@@ -21,7 +21,7 @@ from dbtool.cli.options import (
     Wide,
     Workloads,
 )
-from dbtool.cli.view import View
+from dbtool.cli.view import View, chosen_view
 from dbtool.store import questions
 from dbtool.store.questions import FIRST_TRIALS, listed
 
@@ -43,8 +43,7 @@ _FIRST = {
 
 
 def _view(command: str, columns: str | None, *, wide: bool) -> View:
-    chosen = None if columns is None else [name.strip() for name in columns.split(",")]
-    return View(_FIRST[command], chosen, wide)
+    return chosen_view(_FIRST[command], columns, wide=wide)
 
 
 def releases(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dbtool.cli.bars import bar
-from dbtool.cli.messages import few_of, tell, telling_unpublished
+from dbtool.cli.messages import few_of, tell, tell_where, telling_unpublished
 from dbtool.cli.options import Database
 from dbtool.core.errors import DbtoolError, counted
 from dbtool.core.manifest import check_name
@@ -58,6 +58,7 @@ def command(
     ):
         report = import_archive(into, path, release=release, on_progress=on_progress)
     _print_report(report, release)
+    tell_where([into])
     if report.failure is not None:
         raise DbtoolError(
             f"{report.failure}; studies that were whole until then are stored, and the same "

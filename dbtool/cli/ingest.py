@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from dbtool.cli.bars import bar
-from dbtool.cli.messages import few_of, tell, telling_unpublished
+from dbtool.cli.messages import few_of, tell, tell_where, telling_unpublished
 from dbtool.cli.options import Database
 from dbtool.cli.view import View
 from dbtool.core.errors import DbtoolError, UsageError, counted
@@ -102,7 +102,7 @@ def _add_releases(paths: list[Path], db: str | None) -> None:
     from dbtool.release.add import add_release
 
     folders = [folder for path in paths for folder in named_source(path, "PATH").folders]
-    refused = 0
+    refused, written = 0, []
     for folder in folders:
         try:
             into = folder_to_write(db, read_manifest(folder).release)
@@ -114,11 +114,13 @@ def _add_releases(paths: list[Path], db: str | None) -> None:
                     f"{counted(added.measurements, 'measurement')} to {added.release}; "
                     f"{counted(added.already_there, 'shard')} already there"
                 )
+            written.append(into)
         except DbtoolError as error:
             if len(folders) == 1:
                 raise
             refused += 1
             tell(f"refused {folder}: {error}")
+    tell_where(written)
     if refused:
         raise DbtoolError(f"{refused} of {len(folders)} releases were refused (named above)")
 
@@ -160,6 +162,7 @@ def _load_own_runs(
             f"{counted(report.measurements, 'measurement')} to {read.release}; "
             f"{counted(report.already_there, 'trial')} already there"
         )
+    tell_where([into])
 
 
 def _show(read: "ReadRuns") -> None:

@@ -9,13 +9,20 @@ from typing import TYPE_CHECKING
 from dbtool.core.errors import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
 
 def tell(line: str) -> None:
     """Prints a line on standard error; letters that would move the cursor are written out."""
     sys.stderr.write(f"{printable(line)}\n")
+
+
+def tell_where(folders: Collection[Path]) -> None:
+    """Tells where releases were written: in which folder, or in which their folders lie."""
+    if folders:
+        [folder, *others] = dict.fromkeys(folders)
+        tell(f"in {folder.parent if others else folder}")
 
 
 def few_of(names: Sequence[str], most: int) -> str:

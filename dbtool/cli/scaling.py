@@ -10,13 +10,16 @@ import typer
 
 from dbtool.cli.options import (
     AnyWorkloads,
+    Columns,
     Database,
     Format,
     Goal,
     Metric,
     OutputFormat,
     Release,
+    Wide,
 )
+from dbtool.cli.view import chosen_view
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,6 +31,27 @@ if TYPE_CHECKING:
     from dbtool.analysis.tables import Found
 
 _FITTING = ["workload", "tradeoff", "overhead"]
+# The most telling columns of each kind of rows, which a table shows.
+_FIRST = {
+    "critical": (
+        *("release", "workload", "definition", "critical_batch_size", "low", "high"),
+        *("verdict", "learning_rate"),
+    ),
+    "regimes": ("release", "workload", "curve", "perfect_to", "useful_to", "slope"),
+    "steps": ("release", "workload", "batch_size", "steps", "low", "high", "after", "fitted"),
+    "learning_rates": (
+        *("release", "workload", "batch_size", "best", "low", "high", "law", "fitted"),
+    ),
+    "noise_scale": (
+        *("release", "workload", "batch_size", "phase", "noise_scale", "low", "high"),
+        *("critical_batch_size", "ratio"),
+    ),
+    "comparison": (
+        *("release", "dataset", "model", "batch_size", "optimizer", "other", "k", "win"),
+        *("win_low", "win_high", "loss", "missing"),
+    ),
+    "profiles": ("optimizer", "factor", "share", "share_low", "share_high", "reached_share"),
+}
 _PARAGRAPHS = textwrap.TextWrapper(80, initial_indent="  ", subsequent_indent="    ")
 
 
@@ -104,6 +128,8 @@ def command(
             "or .svg, and the points as .csv beside it.",
         ),
     ] = None,
+    columns: Columns = None,
+    wide: Wide = False,
     db: Database = None,
     release: Release = None,
     output_format: OutputFormat = Format.TABLE,
@@ -127,6 +153,8 @@ def command(
 
     require_printable(output_format)
     settings = Settings(level=level, overhead=overhead, start=start, trials=trials)
+    if rows is None and output_format in (Format.TABLE, Format.MARKDOWN) and (columns or wide):
+        raise UsageError("--columns and --wide choose of rows; ask for some with --rows")
     if out is not None:
         from dbtool.cli.scaling_figure import write_scaling
         from dbtool.figures.files import format_of
@@ -155,7 +183,9 @@ def command(
         elif rows is None and output_format == Format.MARKDOWN:
             print_table(_in_short(found.answers), output_format)
         else:
-            print_table(found.rows(rows or Rows.CRITICAL).to_arrow(), output_format)
+            kind = rows or Rows.CRITICAL
+            view = chosen_view(_FIRST[kind], columns, wide=wide)
+            print_table(found.rows(kind).to_arrow(), output_format, view=view)
         if out is not None:
             write_scaling(found, out)
 

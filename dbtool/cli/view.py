@@ -57,6 +57,18 @@ class View:
         return [names.index(name) for name in chosen if name in names]
 
 
+def chosen_view(first: Sequence[str], columns: str | None, *, wide: bool) -> View:
+    """What the options ask for.
+
+    Args:
+        first: the columns of a table, the most important first.
+        columns: the names that were given, with commas between.
+        wide: whether a table shows all.
+    """
+    names = None if columns is None else [name.strip() for name in columns.split(",")]
+    return View(first, names, wide)
+
+
 def said_once(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
     """Of the columns that name all of the rows alike."""
     return [

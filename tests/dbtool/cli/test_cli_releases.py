@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 from tests.replica import published_plans, write_archive
 from tests.support.archives import HEADER, LINES, STUDY, small_study, write_folder, write_tar
@@ -27,11 +28,15 @@ def test_import_twice(call: Call, tmp_path: Path) -> None:
         "added 1 study with 3 trials and 4 measurements to own; 0 trials already there\n"
         "kept as they are: 1 empty files, 1 missing values, 1 nan, 1 infinite values, "
         "1 repeated steps\n"
+        f"in {database}/own\n"
     )
     second = call("import", path, "--db", database, "--release", "own")
     assert (second.code, second.errors) == (
         0,
-        "added 0 studies with 0 trials and 0 measurements to own; 3 trials already there\n",
+        (
+            "added 0 studies with 0 trials and 0 measurements to own; 3 trials already there\n"
+            f"in {database}/own\n"
+        ),
     )
     found = call("sql", "SELECT count(*) AS n FROM measurements", "--db", database)
     assert found.output.split()[-1] == "4"
@@ -76,12 +81,28 @@ def test_ingest_twice(call: Call, database: Path, tmp_path: Path) -> None:
     assert (first.code, first.output) == (0, "")
     assert first.errors == (
         "added 3 shards with 7 trials and 157 measurements to made-up; 0 shards already there\n"
+        f"in {path / 'made-up'}\n"
     )
     second = call("ingest", str(database), "--db", str(path))
     assert second.errors == (
         "added 0 shards with 0 trials and 0 measurements to made-up; 3 shards already there\n"
+        f"in {path / 'made-up'}\n"
     )
     assert call("studies", "--db", str(path)).output == call("studies").output
+
+
+def test_after_the_first_ingest_the_bundled_release_is_still_there(
+    call: Call, database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DBTOOL_DB")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    told = call("ingest", str(database)).errors.splitlines()
+    assert told[-1] == f"in {tmp_path / 'dbtool' / 'releases' / 'made-up'}"
+    listed = call("releases", "--columns", "release", "--format", "csv").output.split()
+    assert listed[1:] == ["made-up", "measured"]
+    out = str(tmp_path / "figures")
+    drawn = call("plot", "1", "--release", "made-up,measured", "--out", out, "--format", "svg")
+    assert drawn.code == 0, drawn.errors
 
 
 def test_several_releases_of_which_one_is_damaged(
@@ -96,9 +117,10 @@ def test_several_releases_of_which_one_is_damaged(
     damaged.write_bytes(contents)
     outcome = call("ingest", str(releases), "--db", str(tmp_path / "own"))
     assert (outcome.code, outcome.output) == (1, "")
-    refused, summary, sentence = outcome.errors.splitlines()
+    refused, summary, where, sentence = outcome.errors.splitlines()
     assert refused.startswith(f"refused {releases / 'made-up'}: {damaged} is damaged: ")
     assert summary.startswith("added 1 shard with 1 trial")
+    assert where == f"in {tmp_path / 'own' / 'sound'}"
     assert sentence.startswith("dbtool: 1 of 2 releases were refused")
 
 
@@ -110,8 +132,9 @@ def test_a_folder_is_published_and_added_to(call: Call, database: Path, tmp_path
     assert done.errors.endswith(f" MB, licence {LICENCE}\n")
     words = ("ingest", str(tmp_path / "more"), "--db", str(folder.parent))
     write_shard(tmp_path / "more", workload="a/b/c", trials=[(0, "COMPLETE", {}, curve([0.9]))])
-    added, told = call(*words).errors.splitlines()
+    added, told, where = call(*words).errors.splitlines()
     assert added.startswith("added 1 shard")
+    assert where == f"in {folder}"
     assert told.endswith(f"write them anew with `dbtool publish {folder}`")
     assert not (folder / "README.md").exists()
     # So it is no more.

@@ -97,6 +97,18 @@ def test_rows_in_place_of_words(call: Call, table: Path) -> None:
     assert "rows of profiles come from trials" in said
 
 
+def test_rows_have_few_columns_unless_more_are_asked_for(call: Call, table: Path) -> None:
+    words = ("scaling", "--csv", str(table), "--rows", "steps")
+    short, wide = call(*words).output.splitlines(), call(*words, "--wide").output.splitlines()
+    assert max(map(len, short)) <= 80
+    assert "level" in wide[0].split()
+    assert "level" not in short[0].split()
+    chosen = call(*words, "--columns", "steps,batch_size", "--format", "csv").output
+    assert chosen.startswith("steps,batch_size\n")
+    assert "no column 'step'; closest: steps" in call(*words, "--columns", "step").sentence(2)
+    assert "ask for some with --rows" in call("scaling", DIGITS, "--wide").sentence(2)
+
+
 def test_too_few_batch_sizes_tell_nothing(call: Call) -> None:
     outcome = call("scaling", DIGITS, "--format", "csv")
     [first, second] = rows(outcome.output).values()

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import polars as pl
@@ -23,7 +24,7 @@ JOINED = [(0, "a", 0.5), (1, None, 2.0)]
 @pytest.fixture
 def db(tmp_path: Path) -> Iterator[Database]:
     """A database of two trials."""
-    trial = ("COMPLETE", {}, curve([0.9, 0.5]))
+    trial: Any = ("COMPLETE", {}, curve([0.9, 0.5]))
     write_shard(tmp_path / "release", trials=[(number, *trial) for number in (0, 1)])
     with dbtool.open(tmp_path / "release") as db:
         yield db
