@@ -47,7 +47,7 @@ _FIRST = {
         *("critical_batch_size", "ratio"),
     ),
     "comparison": (
-        *("release", "dataset", "model", "batch_size", "optimizer", "other", "k", "win"),
+        *("release", "model", "batch_size", "optimizer", "other", "win", "k", "dataset"),
         *("win_low", "win_high", "loss", "missing"),
     ),
     "profiles": ("optimizer", "factor", "share", "share_low", "share_high", "reached_share"),
