@@ -7,7 +7,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from dbtool.cli.messages import tell, tell_where
+from dbtool.cli.messages import tell
 from producers.sweep.run import SweepEvents
 from producers.sweep.tasks import all_blocks, held_index, next_blocks
 
@@ -66,8 +66,6 @@ def sweep_progress(
                 tell(f"wrote {out / shard.path} ({shard.rows:,} measurements)")
 
         yield SweepEvents(on_block=on_block, on_steps=on_steps, on_shard=on_shard)
-    if passed:
-        tell_where([out])
     if not planned:
         tell(f"nothing to train: {_why_nothing(studies, out, options)}")
 

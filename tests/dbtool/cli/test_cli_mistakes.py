@@ -61,7 +61,7 @@ MISTAKES = [
     (["sql", ""], 1, ["0 statements"]),
     (["sql", "SELECT 1; SELECT 2"], 1, ["2 statements"]),
     (["sql", "DELETE FROM stored.trials"], 1, ["DELETE is not a query", "dbtool ingest"]),
-    (["sql", "FROM read_text('/etc/hosts')"], 1, ["disabled"]),
+    (["sql", "FROM read_text('/etc/hosts')"], 1, ["cannot read other files", "--with NAME=FILE"]),
     (["sql", "SELECT INTERVAL 1 DAY", "--format", "parquet"], 1, ["parquet", "cast"]),
     (["workloads", "--show", "mnist/fc_64_64/sgd"], 2, ["closest: ", "mnist/fc_64_64_64/sgd"]),
     (["workloads", "--catalog", "--db", "none"], 2, ["none, which --db names, does not exist"]),
