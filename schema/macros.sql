@@ -4,9 +4,10 @@
 -- Whether higher values of a metric are better; of all but average precisions lower ones are.
 CREATE MACRO is_maximized(metric) AS metric LIKE '%average_precision';
 
--- Whether a value is past a goal: strictly or, where the goal is inclusive, also equal to it. NaN is past no goal.
+-- Whether a value is past a goal: strictly or, where the goal is inclusive, also equal to it. NaN is past no goal: DuckDB 2.0
+-- takes a comparison for true where it holds for a file's least and greatest value, which leave NaN out.
 CREATE MACRO reached(value, goal, maximize, inclusive) AS
-    (if(maximize, value > goal AND value < 'infinity', value < goal) OR inclusive AND value = goal);
+    (if(maximize, value > goal AND value < 'infinity', value < goal) OR inclusive AND value = goal) AND NOT isnan(value);
 
 -- A number that is lower the better a value is.
 CREATE MACRO cost(value, maximize) AS if(maximize, -value, value);

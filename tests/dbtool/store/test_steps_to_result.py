@@ -217,3 +217,17 @@ def test_any_studies_against_plain_python(
     with open_database(folder) as db:
         best = db.best(WORKLOAD, trials=count).select("batch_size", "value", "step", "trial_id")
     assert best.rows() == best_expected
+
+
+def test_nan_beside_values_that_are_all_past_the_goal(tmp_path: Path) -> None:
+    """A file's statistics leave NaN out, so that a comparison may seem to hold throughout."""
+    for metric, goal, value in (
+        ("val_classification_error", 0.15, 0.1),
+        ("val_average_precision", 0.1, 0.15),
+    ):
+        rows = [{"step": 0, metric: math.nan}, {"step": 1, metric: value}]
+        trials = [(0, "COMPLETE", {"learning_rate": 0.1}, rows)]
+        write_shard(tmp_path / metric, metric=metric, goal=goal, trials=trials)
+        with open_database(tmp_path / metric) as db:
+            found = db.steps_to_result("*").select("steps", "value").rows()
+        assert found == [(1, value)]
