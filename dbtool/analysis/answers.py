@@ -62,10 +62,8 @@ def trials_of_database(
     Raises:
         UsageError: a name is not there, or a workload has no goal of its own for the metric.
     """
-    question = questions.crossings(
-        db, workload, goal=goal, metric=metric, batch_size=None, release=release
-    )
-    return db.result(question).polars().filter(pl.col("trial_id").is_not_null())
+    question = questions.crossings(db, workload, goal=goal, metric=metric, release=release)
+    return db.result(question).polars()
 
 
 def answers_of_trials(trials: pl.DataFrame, settings: Settings) -> list[Answer]:

@@ -225,9 +225,7 @@ def tasks_of(trials: pl.DataFrame, workloads: pl.DataFrame) -> dict[Task, dict[s
         workloads: rows of the view of that name, those of the trials at least.
     """
     names = workloads.select("release", "workload", "collection", "dataset", "model", "optimizer")
-    rows = trials.filter(pl.col("trial_id").is_not_null()).join(
-        names, on=["release", "workload"], how="left", maintain_order="left"
-    )
+    rows = trials.join(names, on=["release", "workload"], how="left", maintain_order="left")
     found: dict[Task, dict[str, list[Search]]] = {}
     for _, of_task in rows.group_by(*TASK_COLUMNS, maintain_order=True):
         task = Task(*of_task.select(*TASK_COLUMNS).row(0))

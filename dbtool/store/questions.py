@@ -120,7 +120,6 @@ def crossings(
     *,
     goal: float | None,
     metric: str | None,
-    batch_size: Numbers,
     release: str | None,
 ) -> Question:
     """When the trials of workloads passed a goal, a row a trial.
@@ -128,7 +127,7 @@ def crossings(
     Raises:
         UsageError: a name is not there, or a workload has no goal of its own for the metric.
     """
-    chosen = _chosen(db, workload, batch_size, release)
+    chosen = _chosen(db, workload, None, release)
     require_metric(db, metric)
     chosen |= {"metric": metric}
     _require_goals(db, chosen, goal)

@@ -29,4 +29,5 @@ SELECT
     search
 FROM crossed
 LEFT JOIN evaluated USING (release, workload, batch_size, trial_id)
+WHERE trial_id IS NOT NULL
 ORDER BY list_position($workloads, workload), release, batch_size, trial_id;

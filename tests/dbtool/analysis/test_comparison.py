@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 
+from dbtool.analysis.answers import trials_of_database
 from dbtool.analysis.comparison import (
     Task,
     chance_of_fewer,
@@ -22,7 +23,6 @@ from dbtool.analysis.comparison import (
     tasks_of,
 )
 from dbtool.analysis.searches import Search
-from dbtool.store import questions
 from dbtool.store.database import open_database
 from tests.support.made_up import curve, write_shard
 
@@ -213,11 +213,8 @@ def test_tasks_of_a_database(tmp_path: Path) -> None:
     write("sparsity_50/digits/fc/adam", 8, 0.05)
     write("digits/fc/momentum", 8, 0.05, goal=0.2)
     with open_database(tmp_path) as db:
-        question = questions.crossings(
-            db, "*", goal=None, metric=None, batch_size=None, release=None
-        )
         workloads = db.workloads()
-        trials = db.result(question).polars()
+        trials = trials_of_database(db, "*")
     tasks = tasks_of(trials, workloads)
     sparse = Task(TASK.release, "sparsity_50", *("digits", "fc"), TASK.metric, 0.1)
     other_goal = Task(TASK.release, None, *("digits", "fc"), TASK.metric, 0.2)

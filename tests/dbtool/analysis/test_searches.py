@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import dbtool
+from dbtool.analysis.answers import trials_of_database
 from dbtool.analysis.critical import StepsAt
 from dbtool.analysis.searches import Search, equal_trials, searches
-from dbtool.store import questions
 from tests.support.made_up import curve, write_shard
 
 NONE = np.full(4, math.nan)
@@ -67,10 +67,7 @@ def test_crossings_of_stored_trials(tmp_path: Path) -> None:
         goal=0.1,
     )
     with dbtool.open(tmp_path / "made-up") as db:
-        question = questions.crossings(
-            db, "digits/*", goal=None, metric=None, batch_size=None, release=None
-        )
-        [search] = searches(db.result(question).polars())
+        [search] = searches(trials_of_database(db, "digits/*"))
     assert search.after.tolist() == [10, 30, math.inf, 0]
     assert search.steps.tolist() == [20, math.inf, math.inf, 10]
     assert search.learning_rate.tolist() == [0.1, 0.2, 9.0, 0.3]
