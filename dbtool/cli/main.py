@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import gc
 import io
 import os
 import sys
@@ -61,26 +62,36 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
         arguments: what stands after the program's name; None: those of this process.
     """
     _prepare_streams()
+    code, sentences = _ended(arguments)
+    for sentence in sentences:
+        sys.stderr.write(f"dbtool: {printable(sentence)}\n")
+    if code:
+        # The error that ended the command is in a circle with its frames, which hold a database;
+        # DuckDB complains on standard error of one that is open when Python 3.12 exits.
+        gc.collect()
+    sys.exit(code)
+
+
+def _ended(arguments: Sequence[str] | None) -> tuple[int, Sequence[str]]:
+    """Runs a command; returns its exit code, and in sentences why it failed."""
     try:
         code: int = app(args=arguments, prog_name="dbtool", standalone_mode=False) or 0
         sys.stdout.flush()
     except UnknownNameError as error:
-        _fail(_where_published(error) or str(error), code=error.exit_code)
+        return error.exit_code, [_where_published(error) or str(error)]
     except DbtoolError as error:
-        _fail(*error.args, code=error.exit_code)
+        return error.exit_code, error.args
     except TyperException as error:
-        _fail(_usage_sentence(error), code=error.exit_code)
+        return error.exit_code, [_usage_sentence(error)]
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except BrokenPipeError:
         _drop_standard_output()
-        sys.exit(1)
+        return 1, []
     except OSError as error:
         _drop_standard_output()
-        _fail(f"cannot use {error.filename or 'standard output'}: {error.strerror}", code=1)
-    if code == INTERRUPTED:
-        _fail("interrupted", code=INTERRUPTED)
-    sys.exit(code)
+        return 1, [f"cannot use {error.filename or 'standard output'}: {error.strerror}"]
+    return code, ["interrupted"] if code == INTERRUPTED else []
 
 
 def _prepare_streams() -> None:
@@ -92,12 +103,6 @@ def _prepare_streams() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # An encoding may lack a letter of a name; better a stand-in than no rows.
             stream.reconfigure(errors="backslashreplace")
-
-
-def _fail(*sentences: str, code: int) -> NoReturn:
-    for sentence in sentences:
-        sys.stderr.write(f"dbtool: {printable(sentence)}\n")
-    sys.exit(code)
 
 
 def _where_published(error: UnknownNameError) -> str | None:
