@@ -6,9 +6,10 @@ PYTHON ?=
 RELEASE := data/measured
 # A file's tests share what they set up, so one process runs them all.
 PARALLEL := --numprocesses logical --maxprocesses 8 --dist loadfile
+SPHINX := $(BIN)/sphinx-build --quiet --fail-on-warning --conf-dir docs/website --doctree-dir build/doctrees
 
 .DEFAULT_GOAL := help
-.PHONY: help figures docs tour test test-slow lint wheel clean
+.PHONY: help figures docs site tour test test-slow lint wheel clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,6 +24,14 @@ docs: $(VENV)/installed ## write anew what of docs/ follows from schema/, querie
 	$(BIN)/python docs/pictures.py docs/scaling.md --db $(RELEASE)
 	$(BIN)/python docs/schema_reference.py docs/schema.md
 	$(BIN)/python docs/cookbook.py docs/cookbook.md --db $(RELEASE)
+
+# Anew each time: of pages that did not change Sphinx would not tell the broken links again.
+site: $(VENV)/installed-dev ## make the documentation a folder of web pages, build/site, and build/man
+	rm -rf build/pages build/doctrees build/site build/man
+	$(BIN)/python docs/site_pages.py build/pages
+	$(SPHINX) --builder html build/pages build/site
+	cp build/site/README.html build/site/index.html
+	$(SPHINX) --builder man build/pages build/man
 
 tour: wheel ## take docs/tour.md with the wheel alone, and write what its commands print
 	rm -rf build/tour
@@ -53,7 +62,7 @@ $(VENV)/installed: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 $(VENV)/installed-dev: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster,train,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster,train,dev,docs]'
 	@touch $(VENV)/installed $@
 
 # A candidate must run: version managers leave commands on the PATH that only say the version is not there.

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
 
 class Database(database.Database):
-    """Releases that are open to read; made by `dbtool.open`, closed by a `with` or `close`."""
+    """Releases that are open to read; made by `dbtool.open`, closed by a `with` or `close`.
+
+    Workloads are named by their names or by patterns as on the command line, in which `*`, `?` and
+    `[]` stand for other letters and `*` for slashes too; several are given as a list. Everything
+    that names rows is checked: what is not there raises a `UsageError` with the closest names that
+    are. Threads may share one.
+    """
 
     def scaling(
         self,
@@ -32,7 +38,7 @@ class Database(database.Database):
     ) -> pl.DataFrame:
         """How far larger batches help: a row a workload and definition of the critical batch size.
 
-        See `dbtool.analysis.critical` for the definitions, and docs/scaling.md for the columns.
+        See docs/scaling.md for the definitions and the columns.
 
         Args:
             workload: names or patterns.

@@ -3,10 +3,10 @@
 The file, or the module that an entry point of the group `dbtool.workloads` names, lists what it
 defines under any of these names:
 
-    WORKLOADS    a list of Workload: what is trained on what, and measured how
-    MODELS       a list of ModelDefinition, for models that are not in this package
-    OPTIMIZERS   a list of OptimizerDefinition, likewise
-    DATASETS     a dictionary of names to functions from a Request to a Dataset, likewise
+- WORKLOADS, a list of Workload: what is trained on what, and measured how
+- MODELS, a list of ModelDefinition, for models that are not in this package
+- OPTIMIZERS, a list of OptimizerDefinition, likewise
+- DATASETS, a dictionary of names to functions from a Request to a Dataset, likewise
 
 docs/extending.md shows a whole one.
 """

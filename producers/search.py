@@ -85,7 +85,11 @@ class Range:
 
 @dataclass(frozen=True)
 class Choice:
-    """A metaparameter with a few feasible values."""
+    """A metaparameter with a few feasible values.
+
+    Attributes:
+        values: of which each is as likely as the others.
+    """
 
     values: tuple[float, ...]
 

@@ -40,7 +40,7 @@ class Plot:
 
     @property
     def points(self) -> pl.DataFrame:
-        """A row a point: at least panel, series, x and y."""
+        """The points, a row each, with at least the columns panel, series, x and y."""
         return self.drawn.rows
 
     @property
@@ -49,7 +49,13 @@ class Plot:
         return self.drawn.sql
 
     def save(self, file: str | os.PathLike[str]) -> Path:
-        """Writes the picture as PNG, PDF or SVG, which its name ends with.
+        """Writes the picture.
+
+        Args:
+            file: the file, which ends with .png, .pdf or .svg.
+
+        Returns:
+            The file.
 
         Raises:
             UsageError: the name ends otherwise.

@@ -35,11 +35,6 @@ CLOSED = "the database was closed: open it again with dbtool.open()"
 class Database:
     """Releases that are open to read; made by `dbtool.open`, closed by a `with` or `close`.
 
-    Workloads are named by their names or by patterns as on the command line, in which `*`, `?` and
-    `[]` stand for other letters and `*` for slashes too; several are given as a list. Everything
-    that names rows is checked: what is not there raises a `UsageError` with the closest names that
-    are. Threads may share one.
-
     Attributes:
         opened: the releases.
     """
@@ -88,7 +83,7 @@ class Database:
 
     @property
     def release(self) -> str | None:
-        """The release that questions are about unless they name another; None: all."""
+        """The release that questions are about unless they name another, or None for all."""
         return self._release
 
     def close(self) -> None:
