@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import os
 import shutil
+import signal
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -33,14 +34,19 @@ def open_spark() -> Iterator[Any]:
         # It says that it does not yet know pandas 3 whole.
         warnings.filterwarnings("ignore", "PySpark does not yet fully support", FutureWarning)
         builder = importlib.import_module("pyspark.sql").SparkSession.builder
+    # Its start compiles little, which takes half the time.
     settings = {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.driver.memory": "512m",
         "spark.sql.shuffle.partitions": "1",
         "spark.ui.enabled": "false",
     }
+    on_interrupt = signal.getsignal(signal.SIGINT)
     session = builder.master("local[1]").config(map=settings).getOrCreate()
+    # Spark's own would outlive it.
+    signal.signal(signal.SIGINT, on_interrupt)
     gateway = session.sparkContext._gateway
     try:
         yield session

@@ -111,7 +111,7 @@ def citation_of(manifest: Manifest, shards: Sequence[Shard]) -> Citation:
     """
     entry = bibtex_fields(manifest.citation or "")
     authors = [name.strip() for name in re.split(r"\s+and\s+", entry.get("author", ""))]
-    doi = entry.get("doi")
+    doi = entry.get("doi", "").removeprefix("https://doi.org/") or None
     digest = hashlib.sha256("".join(sorted(shard.sha256 for shard in shards)).encode())
     stated = _VERSION.fullmatch(entry.get("version", ""))
     return Citation(

@@ -213,6 +213,7 @@ def test_without_bibtex_the_shards_tell_date_and_version(tmp_path: Path) -> None
         ("year = {in press}, version = {two}", "2024-12-31", None, None),
         ("version = {2.1}, doi = {10.5/ab}", "2024-12-31", "2.1", "https://doi.org/10.5/ab"),
         ("url = {https://a.example}, doi = {10.5/ab}", "2024-12-31", None, "https://a.example"),
+        ("doi = {https://doi.org/10.5/ab}", "2024-12-31", None, "https://doi.org/10.5/ab"),
     ],
 )
 def test_bibtex_tells_date_version_and_url(
