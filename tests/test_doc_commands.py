@@ -1,4 +1,7 @@
-"""The commands and programs of docs/publishing.md and docs/remote.md, run as they are written."""
+"""The commands of docs/publishing.md and docs/remote.md and the latter's programs, as written.
+
+Those of the former are run by tests/dbtool/release/test_readers.py.
+"""
 
 import os
 import re
@@ -57,10 +60,9 @@ def test_every_command_of_publishing_runs(tmp_path: Path) -> None:
     assert [text.split()[0] for kind, text in found if kind == "sh"] == ["cd", "python3", "hf"]
     commands = "".join(text for kind, text in found if not kind)
     assert commands.count("dbtool ") == 7
-    [script] = [text for kind, text in found if kind == "python"]
     write_shards(tmp_path / "runs", release="runs")
     (tmp_path / "my.bib").write_text("@misc{made-up, title = {Made-up numbers}}\n")
-    done = run(commands + python(script), tmp_path)
+    done = run(commands, tmp_path)
     made = {"my-release", "small", "thinned", "differences.csv"}
     assert made <= {path.name for path in tmp_path.iterdir()}
     assert (tmp_path / "differences.csv").read_text().count("\n") > 1

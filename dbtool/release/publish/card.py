@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from string import Template
@@ -69,7 +70,7 @@ def _header(manifest: Manifest, measurements: int) -> Iterator[str]:
     licence = hugging_face_licence(manifest.licence or "")
     yield f"license: {licence or 'other'}"
     if licence is None:
-        yield f"license_name: {_text(manifest.licence or '')}"
+        yield f"license_name: {_text(_slug(manifest.licence or ''))}"
     yield f"pretty_name: {_text(manifest.title or manifest.release)}"
     yield "size_categories:"
     yield f"- {_size(measurements)}"
@@ -81,6 +82,11 @@ def _header(manifest: Manifest, measurements: int) -> Iterator[str]:
         if table == MEASUREMENTS:
             yield "  default: true"
         yield f'  data_files: "{table_path(table)}"'
+
+
+def _slug(licence: str) -> str:
+    """The name of a licence as Hugging Face takes one, such as my-license-1.0."""
+    return re.sub(r"[^a-z0-9.]+", "-", licence.lower()).strip("-") or "other"
 
 
 def _size(rows: int) -> str:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime as dt
+import hashlib
 import json
 import re
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from dbtool.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from dbtool.core.manifest import Manifest
+    from dbtool.core.shards import Shard
 
 _ENTRY = re.compile(r"@(?!comment|string|preamble)\w+\s*\{[^,]*,", re.IGNORECASE)
 # A name with a value in braces, which may hold braces twice, in quotes, or a number.
@@ -20,6 +25,8 @@ _FIELD = re.compile(
     r"([A-Za-z][\w-]*)\s*=\s*"
     r'(?:\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}|"([^"]*)"|(\d+))'
 )
+_YEAR = re.compile(r"[1-9]\d{3}")
+_VERSION = re.compile(r"(0|[1-9]\d*)(\.(0|[1-9]\d*)){0,2}")
 
 # SPDX identifiers.
 _LICENCES = frozenset(
@@ -63,27 +70,109 @@ def bibtex_fields(text: str) -> dict[str, str]:
     return found
 
 
-def citation_cff(manifest: Manifest) -> str:
-    """The text of CITATION.cff."""
-    return "\n".join(_lines(manifest)) + "\n"
+@dataclass(frozen=True)
+class Citation:
+    """What identifies a release in a citation, the same for the same release.
+
+    Attributes:
+        title: one line on what it is.
+        authors: as BibTeX names them.
+        date: when it was published, as YYYY-MM-DD or YYYY: what the BibTeX says, or else the day on
+            which its newest shard was written; None where neither is known.
+        version: what the BibTeX says, or else 1.0.0 with a digest of the shards behind a plus sign.
+        doi: of the BibTeX.
+        url: of the BibTeX, or that of the DOI.
+        bibtex: the entries; None where the release gives none.
+    """
+
+    title: str
+    authors: tuple[str, ...]
+    date: str | None
+    version: str
+    doi: str | None
+    url: str | None
+    bibtex: str | None
+
+    @property
+    def text(self) -> str:
+        """The BibTeX, or else a sentence."""
+        if self.bibtex is not None:
+            return self.bibtex
+        dated = f", {self.date}" if self.date else ""
+        return f"{' and '.join(self.authors)}: {self.title}. Version {self.version}{dated}."
 
 
-def _lines(manifest: Manifest) -> Iterator[str]:
-    """The lines of CITATION.cff. JSON's strings are YAML's too, whatever they hold."""
+def citation_of(manifest: Manifest, shards: Sequence[Shard]) -> Citation:
+    """How to cite a release.
+
+    Args:
+        manifest: of the release.
+        shards: its shards.
+    """
     entry = bibtex_fields(manifest.citation or "")
     authors = [name.strip() for name in re.split(r"\s+and\s+", entry.get("author", ""))]
+    doi = entry.get("doi", "").removeprefix("https://doi.org/") or None
+    digest = hashlib.sha256("".join(sorted(shard.sha256 for shard in shards)).encode())
+    stated = _VERSION.fullmatch(entry.get("version", ""))
+    return Citation(
+        title=manifest.title or entry.get("title") or manifest.release,
+        authors=tuple(name or f"The authors of the release {manifest.release}" for name in authors),
+        date=_stated_date(entry) or _newest_day(shards),
+        version=stated[0] if stated else f"1.0.0+{digest.hexdigest()[:12]}",
+        doi=doi,
+        url=entry.get("url") or (f"https://doi.org/{doi}" if doi else None),
+        bibtex=manifest.citation,
+    )
+
+
+def _stated_date(entry: dict[str, str]) -> str | None:
+    """The date of an entry, or its year."""
+    with contextlib.suppress(ValueError):
+        return dt.date.fromisoformat(entry.get("date", "")).isoformat()
+    year = _YEAR.match(entry.get("date", "")) or _YEAR.fullmatch(entry.get("year", ""))
+    return year[0] if year else None
+
+
+def _newest_day(shards: Sequence[Shard]) -> str | None:
+    """The day, in UTC, on which the newest of the shards that tell it was written."""
+    moments = []
+    for shard in shards:
+        also: Any = shard.footer.producer.get("also")
+        for producer in (shard.footer.producer, *(also if isinstance(also, list) else [])):
+            # Whatever another program wrote there.
+            with contextlib.suppress(AttributeError, TypeError, ValueError, OverflowError):
+                moment = dt.datetime.fromisoformat(producer.get("created"))
+                is_zoned = moment.tzinfo is not None
+                moments.append(
+                    moment.astimezone(dt.UTC) if is_zoned else moment.replace(tzinfo=dt.UTC)
+                )
+    return max(moments).date().isoformat() if moments else None
+
+
+def citation_cff(citation: Citation, licence: str | None) -> str:
+    """The text of CITATION.cff."""
+    return "\n".join(_lines(citation, licence)) + "\n"
+
+
+def _lines(citation: Citation, licence: str | None) -> Iterator[str]:
+    """The lines of CITATION.cff. JSON's strings are YAML's too, whatever they hold."""
     yield "cff-version: 1.2.0"
     yield "message: If you use these measurements, please cite them as below."
     yield "type: dataset"
-    yield f"title: {_text(manifest.title or entry.get('title') or manifest.release)}"
+    yield f"title: {_text(citation.title)}"
     yield "authors:"
-    for name in authors:
-        yield from _author(name or f"The authors of the release {manifest.release}")
-    if is_spdx(manifest.licence):
-        yield f"license: {manifest.licence}"
-    for name in ("doi", "url"):
-        if entry.get(name):
-            yield f"{name}: {_text(entry[name])}"
+    for name in citation.authors:
+        yield from _author(name)
+    yield f"version: {_text(citation.version)}"
+    # A year alone is no date there.
+    if citation.date and len(citation.date) > len("2025"):
+        yield f"date-released: {citation.date}"
+    if is_spdx(licence):
+        yield f"license: {licence}"
+    if citation.doi:
+        yield f"doi: {_text(citation.doi)}"
+    if citation.url:
+        yield f"url: {_text(citation.url)}"
 
 
 def _author(name: str) -> Iterator[str]:

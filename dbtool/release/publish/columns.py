@@ -30,12 +30,16 @@ _TYPES = {
     "double": "DOUBLE",
 }
 _COMMENT = re.compile(r"^COMMENT ON COLUMN (\w+)\.(\w+) IS '(.*)';$", re.MULTILINE)
-# Of columns that the views leave out.
+# Of columns that the views leave out or have in another form.
 _OTHER_MEANINGS = {
     ("workloads", "definition"): "The producer's whole definition: an object. NULL for archives.",
     ("studies", "trials"): "How many trials it has, of any status.",
+    ("trials", "metaparameters"): "All metaparameters by name as they were given: an object of "
+    "numbers, truths and text.",
     ("trials", "name"): "What the tool that it comes from calls it. NULL where it has no name.",
     ("trials", "source"): "Digest of the files that it was imported from. NULL where none were.",
+    (MEASUREMENTS, "other_metrics"): "Metrics without a column of their own, by name: an object. "
+    "NULL where a step has none.",
 }
 
 
@@ -65,7 +69,7 @@ def published_columns() -> dict[str, tuple[Column, ...]]:
         path.removesuffix(".parquet"): rows.schema for path, rows in Index().tables().items()
     }
     schemas[MEASUREMENTS] = shard_schema()
-    meanings = _OTHER_MEANINGS | _comments()
+    meanings = _comments() | _OTHER_MEANINGS
     return {
         table: tuple(
             Column(field.name, _TYPES[str(field.type)], meanings.get((table, field.name), ""))

@@ -20,9 +20,11 @@ from dbtool.release.publish.columns import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from dbtool.core.manifest import Manifest, ReleaseFile
+    from dbtool.core.shards import Shard
+    from dbtool.release.publish.citation import Citation
 
 _CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
 _PARQUET = "application/x-parquet"
@@ -46,11 +48,13 @@ _KEYS = {
 """The columns that tell the rows of a table apart."""
 
 
-def croissant(manifest: Manifest) -> str:
+def croissant(manifest: Manifest, citation: Citation, shards: Sequence[Shard]) -> str:
     """The text of croissant.json.
 
     Args:
-        manifest: of the release, with its Parquet files.
+        manifest: of the release.
+        citation: how to cite it.
+        shards: its shards.
     """
     content = {
         "@context": json.loads(_CONTEXT.read_text(encoding="utf-8")),
@@ -59,7 +63,10 @@ def croissant(manifest: Manifest) -> str:
         "name": manifest.release,
         "description": manifest.title or f"The release {manifest.release} of training measurements",
         "license": licence_url(manifest.licence or ""),
-        **({"citeAs": manifest.citation} if manifest.citation else {}),
+        "citeAs": citation.text,
+        "version": citation.version,
+        **({"datePublished": citation.date} if citation.date else {}),
+        **({"url": citation.url} if citation.url else {}),
         "distribution": [
             *(_file_object(file) for file in manifest.files),
             {
@@ -72,10 +79,27 @@ def croissant(manifest: Manifest) -> str:
             },
         ],
         "recordSet": [
-            _record_set(table, columns) for table, columns in published_columns().items()
+            _record_set(table, columns)
+            for table, columns in (published_columns() | {"trials": _trials(shards)}).items()
         ],
     }
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def _trials(shards: Sequence[Shard]) -> tuple[Column, ...]:
+    """The columns of trials, with the names of the metaparameters that this release has.
+
+    Those without a column of their own stay text: a field of Croissant reads no number from JSON
+    within a column, which mlcroissant would answer with null.
+    """
+    trials = (trial for shard in shards for trial in shard.footer.trials)
+    names = ", ".join(sorted({name for trial in trials for name in trial.metaparameters}))
+    return tuple(
+        each._replace(meaning=f"{each.meaning} Of this release: {names}.")
+        if each.name == "metaparameters" and names
+        else each
+        for each in published_columns()["trials"]
+    )
 
 
 def _file_object(file: ReleaseFile) -> dict[str, Any]:

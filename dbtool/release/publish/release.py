@@ -26,7 +26,7 @@ from dbtool.release.building import building
 from dbtool.release.checking import copy_shard, read_whole, sound_shard
 from dbtool.release.layout import BIBTEX, CARD, CITATION, CROISSANT, SCRIPT, sums
 from dbtool.release.publish.card import card
-from dbtool.release.publish.citation import citation_cff
+from dbtool.release.publish.citation import citation_cff, citation_of
 from dbtool.release.publish.croissant import croissant
 from dbtool.release.publish.script import script
 from dbtool.release.reduction import WHOLE, write_reduced
@@ -129,10 +129,11 @@ def _describe(folder: Path, about: About, shards: list[Shard]) -> Manifest:
     tables = Index.of(shards).tables()
     files = [shard.listed for shard in shards] + write_index(folder, tables)
     manifest = new_manifest(about, files)
+    citation = citation_of(manifest, shards)
     texts = {
         CARD: card(manifest, tables, shards),
-        CITATION: citation_cff(manifest),
-        CROISSANT: croissant(manifest),
+        CITATION: citation_cff(citation, manifest.licence),
+        CROISSANT: croissant(manifest, citation, shards),
         SCRIPT: script(manifest),
     }
     if manifest.citation is not None:

@@ -1,0 +1,155 @@
+"""What other programs read in a published release, by the calls that its card and docs show."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from dbtool.core.manifest import read_manifest
+from dbtool.release.publish.columns import MEANINGS, published_columns
+from dbtool.store.database import open_database
+from tests.support.made_up import curve, write_shard
+from tests.support.published import published, write_shards
+from tests.support.spark import needs_spark, open_spark
+
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+# Letters that folders' names hold as %XX, of more than one byte each, and what looks like that.
+ODD = "a b/ü=+&/c%20"
+# The rows as dbtool has them, the columns of objects as text.
+ANSWERS = {
+    "workloads": "FROM workloads",
+    "studies": "FROM studies",
+    "trials": "SELECT * REPLACE (settings AS metaparameters) FROM trials",
+    "measurements": "FROM stored.measurements",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    base = tmp_path_factory.mktemp("release")
+    own = write_shards(base / "own")
+    write_shard(own, workload=ODD, trials=[(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9]))])
+    return published(own, base / "my-release", licence="CC-BY-4.0")
+
+
+@pytest.fixture(scope="module")
+def datasets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The package of Hugging Face, without a network, its cache in a folder of the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_HOME", str(tmp_path_factory.mktemp("hugging-face")))
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        datasets = pytest.importorskip("datasets")
+        datasets.disable_progress_bars()
+        yield datasets
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    with open_spark() as session:
+        yield session
+
+
+@pytest.fixture(params=["card", "docs"])
+def shown(request: pytest.FixtureRequest, folder: Path) -> str:
+    """A text that shows calls, with the path of the folder."""
+    if request.param == "card":
+        return (folder / "README.md").read_text().replace("FOLDER", str(folder))
+    return (DOCS / "publishing.md").read_text().replace("my-release", str(folder))
+
+
+def run(text: str, package: str) -> dict[str, Any]:
+    """What the program of a text that uses a package leaves."""
+    programs = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    [program] = [each for each in programs if re.search(rf"^(import|from) {package}", each)]
+    names: dict[str, Any] = {}
+    exec(program, names)  # noqa: S102 (what the text says)
+    return names
+
+
+def check(folder: Path, table: str, found: pa.Table, *, nan_is_null: bool = False) -> None:
+    """Compares the columns, types and rows of a table with dbtool's own answer."""
+    with open_database(folder) as db:
+        expected = db.sql(ANSWERS[table]).polars().to_arrow()
+    assert found.column_names == [column.name for column in published_columns()[table]]
+    # Some that the views leave out follow from others.
+    common = [name for name in found.column_names if name in expected.column_names]
+    assert len(found.column_names) - len(common) <= 1
+    assert types(found, common, nan_is_null) == types(expected, common, nan_is_null)
+    assert rows(found, common, nan_is_null) == rows(expected, common, nan_is_null)
+
+
+def types(table: pa.Table, columns: list[str], nan_is_null: bool) -> list[str]:
+    """The types of columns; of those without values none, where NULL is NaN."""
+    kinds = [str(table.schema.field(name).type).removeprefix("large_") for name in columns]
+    return [
+        "null" if nan_is_null and table[name].null_count == len(table) else kind
+        for name, kind in zip(columns, kinds, strict=True)
+    ]
+
+
+def rows(table: pa.Table, columns: list[str], nan_is_null: bool) -> list[str]:
+    """The rows as text, sorted, so that NaN equals NaN and -0 is not 0."""
+    frame = pl.DataFrame(pl.from_arrow(table.select(columns)))
+    return sorted(map(str, (frame.fill_nan(None) if nan_is_null else frame).rows()))
+
+
+def test_polars_reads_what_dbtool_does(folder: Path, shown: str) -> None:
+    names = run(shown, "polars")
+    for table in ("trials", "measurements"):
+        check(folder, table, names[table].collect().to_arrow())
+
+
+def test_pandas_reads_what_dbtool_does(folder: Path, shown: str) -> None:
+    names = run(shown, "pandas")
+    for table in ("trials", "measurements"):
+        found = pa.Table.from_pandas(names[table], preserve_index=False)
+        check(folder, table, found, nan_is_null=True)
+
+
+@pytest.mark.usefixtures("datasets")
+def test_hugging_face_reads_what_dbtool_does(folder: Path, shown: str) -> None:
+    names = run(shown, "datasets")
+    for table in ("trials", "measurements"):
+        check(folder, table, names[table].data.table)
+
+
+def test_hugging_face_finds_every_table(folder: Path, datasets: Any) -> None:
+    path = str(folder)
+    assert set(datasets.get_dataset_config_names(path)) == set(MEANINGS)
+    assert datasets.get_dataset_default_config_name(path) == "measurements"
+    manifest = read_manifest(folder)
+    measurements = sum(file.rows or 0 for file in manifest.shards)
+    for table in MEANINGS:
+        check(folder, table, datasets.load_dataset(path, table, split="train").data.table)
+        streamed = list(datasets.load_dataset(path, table, split="train", streaming=True))
+        file = manifest.file(f"{table}.parquet")
+        assert len(streamed) == (file.rows if file else measurements)
+
+
+def test_hugging_face_takes_the_cards_header(folder: Path, tmp_path: Path) -> None:
+    hub = pytest.importorskip("huggingface_hub")
+    said = hub.DatasetCard.load(folder / "README.md", ignore_metadata_errors=False).data
+    assert said.license == "cc-by-4.0"
+    assert said.size_categories == ["n<1K"]
+    assert {each["config_name"] for each in said.configs} == set(MEANINGS)
+    other = published(folder, tmp_path / "other", licence="My (own) licence, version 2")
+    said = hub.DatasetCard.load(other / "README.md", ignore_metadata_errors=False).data
+    assert (said.license, said.license_name) == ("other", "my-own-licence-version-2")
+
+
+@needs_spark
+@pytest.mark.usefixtures("spark")
+def test_spark_reads_what_dbtool_does(folder: Path, shown: str) -> None:
+    names = run(shown, "pyspark")
+    for table in ("trials", "measurements"):
+        check(folder, table, names[table].toArrow())
+
+
+@needs_spark
+def test_spark_reads_every_table(folder: Path, spark: Any) -> None:
+    for table in ("workloads", "studies"):
+        check(folder, table, spark.read.parquet(f"{folder}/{table}.parquet").toArrow())
