@@ -17,13 +17,14 @@ help: ## list the targets
 figures: $(VENV)/installed ## draw every figure from the data in this repository into figures/
 	$(BIN)/dbtool plot all --db $(RELEASE) --out figures
 
-docs: $(VENV)/installed ## write anew what of docs/ follows from schema/, queries/ and data/
+docs: $(VENV)/installed-dev ## write anew what of docs/ follows from schema/, queries/ and data/
 	$(BIN)/python docs/figures.py docs/figures.md --db $(RELEASE)
 	$(BIN)/python docs/tables.py docs/measured.md --db $(RELEASE)
 	$(BIN)/python docs/pictures.py docs/measured.md --db $(RELEASE)
 	$(BIN)/python docs/pictures.py docs/scaling.md --db $(RELEASE)
 	$(BIN)/python docs/schema_reference.py docs/schema.md
 	$(BIN)/python docs/cookbook.py docs/cookbook.md --db $(RELEASE)
+	$(BIN)/python docs/notebook.py docs/notebook.ipynb
 
 # Anew each time: of pages that did not change Sphinx would not tell the broken links again.
 site: $(VENV)/installed-dev ## make the documentation a folder of web pages, build/site, and build/man

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import TYPE_CHECKING
 
+from dbtool.core.errors import DbtoolError
 from dbtool.store import database
+from dbtool.store.result import names_uncut
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,6 +25,17 @@ class Database(database.Database):
     that names rows is checked: what is not there raises a `UsageError` with the closest names that
     are. Threads may share one.
     """
+
+    def _repr_html_(self) -> str:
+        """What it holds and what to ask next, as notebooks show it."""
+        about = f"<p>{escape(repr(self))}</p>"
+        try:
+            releases, workloads = self.releases(), self.workloads(release=self.release)
+        except DbtoolError as error:
+            return f"{about}<p>{escape(str(error))}</p>"
+        columns = ["release", "workloads", "studies", "trials", "measurements", "title"]
+        with names_uncut(thousands_separator=",", tbl_hide_column_data_types=True):
+            return f"{about}{releases.select(columns)._repr_html_()}{_next(workloads)}"
 
     def scaling(
         self,
@@ -116,3 +130,22 @@ class Database(database.Database):
             bands=bands,
         )
         return plot(self, figure, request, width)
+
+
+def _next(workloads: pl.DataFrame) -> str:
+    """What to type next, about the workload that can tell most."""
+    if workloads.is_empty():
+        return ""
+    rows = workloads.rows(named=True)
+    largest = max(rows, key=lambda row: (row["goal"] is not None, row["studies"]))
+    name = repr(largest["workload"])
+    calls = [
+        "workloads()",
+        f"steps_to_result({name})",
+        f"scaling({name})",
+        f"plot('steps', workload={name})",
+        f"measurements({name})",
+        'sql("SELECT * FROM trials LIMIT 10")',
+    ]
+    lines = "\n".join(f"db.{call}" for call in calls)
+    return f"<p>Next:</p><pre>{escape(lines, quote=False)}</pre>"

@@ -18,9 +18,19 @@ def as_webp(png: bytes) -> bytes:
     return small if len(small) <= LARGE_PICTURE else _quantized(png, Quantize.MAXCOVERAGE)
 
 
+def as_png(png: bytes) -> bytes:
+    """The picture in few colours, where nothing but PNG is shown."""
+    small = io.BytesIO()
+    _few_colours(png, Quantize.MAXCOVERAGE).save(small, format="png", optimize=True)
+    return small.getvalue()
+
+
 def _quantized(png: bytes, method: Quantize) -> bytes:
     small = io.BytesIO()
-    with Image.open(io.BytesIO(png)) as image:
-        few_colours = image.convert("RGB").quantize(COLOURS[method], method).convert("RGB")
-        few_colours.save(small, format="webp", lossless=True, quality=100)
+    _few_colours(png, method).convert("RGB").save(small, format="webp", lossless=True, quality=100)
     return small.getvalue()
+
+
+def _few_colours(png: bytes, method: Quantize) -> Image.Image:
+    with Image.open(io.BytesIO(png)) as image:
+        return image.convert("RGB").quantize(COLOURS[method], method)

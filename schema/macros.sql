@@ -343,7 +343,20 @@ trial_rows AS (
     FROM trial_steps('asked')
 )
 SELECT
-    release, workload, batch_size, metric, goal, steps, trial_id, value, trials, metaparameters, search_space, stopped_at
+    release,
+    workload,
+    batch_size,
+    metric,
+    goal,
+    steps,
+    trial_id,
+    value,
+    trials,
+    learning_rate,
+    momentum,
+    metaparameters,
+    search_space,
+    stopped_at
 FROM study_steps('trial_rows');
 
 -- The best measurement within a budget of steps and of examples, either of which may be NULL; see study_best. A study whose
@@ -366,5 +379,5 @@ WITH asked AS (
     AND train_steps * batch_size >= coalesce(most_examples, 0)
     AND NOT (stopped AND most_steps IS NULL AND most_examples IS NULL)
 )
-SELECT release, workload, batch_size, metric, value, step, trial_id, trials, metaparameters
+SELECT release, workload, batch_size, metric, value, step, trial_id, trials, learning_rate, momentum, metaparameters
 FROM study_best('asked');

@@ -65,8 +65,11 @@ class Plot:
         write_whole(path, saved(self.figure, self.drawn, self.spec, format_of(path)))
         return path
 
-    def _repr_png_(self) -> bytes:
-        return saved(self.figure, self.drawn, self.spec, "png")
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        """The picture, and how large notebooks show it: an inch of it is one of CSS, 96 pixels."""
+        width, height = (round(96 * inches) for inches in self.figure.get_size_inches())
+        picture = saved(self.figure, self.drawn, self.spec, "png")
+        return picture, {"width": width, "height": height}
 
     def __repr__(self) -> str:
         return f"<Plot {self.spec.name}: {self.spec.title}, {self.points.height} points>"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from html import escape
 from typing import TYPE_CHECKING, Self
 
 import duckdb
@@ -11,7 +10,7 @@ import duckdb
 from dbtool.core.errors import DbtoolError, UsageError, first_sentence, unknown
 from dbtool.store import questions
 from dbtool.store.analyses import query_text
-from dbtool.store.lazy import lazy_frame
+from dbtool.store.lazy import lazy_measurements
 from dbtool.store.opening import FETCH_UP_TO, open_source
 from dbtool.store.questions import FIRST_TRIALS
 from dbtool.store.result import Result
@@ -76,10 +75,6 @@ class Database:
     def __repr__(self) -> str:
         of = f", release={self._release!r}" if self._release else ""
         return f"<dbtool.Database {self.opened.name}{of}>"
-
-    def _repr_html_(self) -> str:
-        """The database as notebooks show it: its releases."""
-        return f"<p>{escape(repr(self))}</p>{self.releases()._repr_html_()}"
 
     @property
     def release(self) -> str | None:
@@ -225,8 +220,10 @@ class Database:
     ) -> pl.LazyFrame:
         """The measurements as a lazy frame, a row for each step of a trial at which there are any.
 
-        Nothing is read before `collect`, and then the columns that are used alone, of the rows that
-        are named here; filters of the frame come after that. Rows come in no promised order.
+        Its columns are those of the view, then learning_rate and momentum of the row's trial; other
+        metaparameters come with a join of `trials`. Nothing is read before `collect`, and then the
+        columns that are used alone, of the rows that are named here; filters of the frame come
+        after that. Rows come in no promised order. `print` of the frame tells which rows it holds.
 
         Args:
             workload: names or patterns; None: all.
@@ -244,7 +241,7 @@ class Database:
             [(0, 0.9014), (391, 0.9026)]
         """
         question = questions.measurements(self, workload, batch_size, trial_id, release)
-        return lazy_frame(self, question)
+        return lazy_measurements(self, question)
 
     def steps_to_result(
         self,

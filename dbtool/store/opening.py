@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -138,8 +139,10 @@ def _lock(connection: duckdb.DuckDBPyConnection, releases: Sequence[OpenRelease]
     """Leaves a connection no more than reading these releases."""
     # A join with up to so many rows (DuckDB's default is 50) filters the scan by their values.
     connection.execute("SET GLOBAL dynamic_or_filter_threshold = 20000")
-    connection.execute("SET enable_progress_bar = true")
-    connection.execute("SET enable_progress_bar_print = false")
+    # For the bars of the command line alone: in a notebook DuckDB refuses both without ipywidgets.
+    with contextlib.suppress(duckdb.InvalidInputException):
+        connection.execute("SET enable_progress_bar_print = false")
+        connection.execute("SET enable_progress_bar = true")
     # Not their folders, into which DuckDB 1 writes logs for whoever asks it to.
     connection.execute(
         "SET allowed_paths = ?", [[path for each in releases for path in each.shards]]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 # The type as which DuckDB hands over sums of whole numbers.
 _WIDE_INTEGERS = pa.decimal128(38, 0)
+_LONGEST_NAME = 100
 
 
 class Result:
@@ -101,11 +102,23 @@ class Result:
         return int(self._table.num_rows)
 
     def __repr__(self) -> str:
-        return repr(self.polars())
+        with names_uncut():
+            return repr(self.polars())
 
     def _repr_html_(self) -> str:
         """The rows as notebooks show them."""
-        return self.polars()._repr_html_()
+        with names_uncut():
+            return self.polars()._repr_html_()
+
+
+def names_uncut(**more: Any) -> pl.Config:
+    """A block in which Polars shows the names of workloads whole, unless told another length.
+
+    Args:
+        more: what else `polars.Config` takes.
+    """
+    told = pl.Config.state(if_set=True).get("POLARS_FMT_STR_LEN")
+    return pl.Config(fmt_str_lengths=int(told or _LONGEST_NAME), **more)
 
 
 def _unheld(what: str, error: Exception) -> DbtoolError:

@@ -10,7 +10,7 @@ WITH settings(points) AS (
     VALUES (20)
 ),
 best AS MATERIALIZED (
-    SELECT release, workload, batch_size, metric, steps, trial_id AS best_trial
+    SELECT release, workload, batch_size, metric, steps, trial_id AS best_trial, learning_rate, momentum
     FROM steps_to_result(NULL, NULL, NULL, NULL, 100)
     WHERE steps IS NOT NULL
 )
@@ -19,6 +19,8 @@ SELECT
     workload,
     batch_size,
     trial_id,
+    learning_rate,
+    momentum,
     step,
     step * batch_size AS examples,
     round(step * batch_size / train_examples, 3) AS epochs,

@@ -1,10 +1,13 @@
 """Figures and databases as Python users and notebooks see them."""
 
+import re
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 import dbtool
 from dbtool.api import Database
@@ -35,7 +38,11 @@ def test_a_plot_has_the_points_and_the_query_that_gave_them(db: Database) -> Non
 def test_a_notebook_shows_the_picture_that_is_saved(db: Database, tmp_path: Path) -> None:
     plot = db.plot("steps")
     file = plot.save(tmp_path / "steps.png")
-    assert file.read_bytes() == plot._repr_png_()
+    picture, shown = plot._repr_png_()
+    assert file.read_bytes() == picture
+    with Image.open(file) as image:
+        # Two hundred pixels an inch are shown as the ninety-six of CSS.
+        assert [shown["width"], shown["height"]] == [round(n * 96 / 200) for n in image.size]
     assert plot.save(tmp_path / "steps.svg").read_text().startswith("<?xml")
     with pytest.raises(dbtool.UsageError, match=r"'.*steps.gif' names no picture; let it end with"):
         plot.save(tmp_path / "steps.gif")
@@ -55,8 +62,18 @@ def test_words_that_are_wrong(words: dict[str, Any], said: str, db: Database) ->
         db.plot(**words)
 
 
-def test_a_notebook_shows_a_database_by_its_releases(db: Database) -> None:
+def test_a_notebook_shows_what_a_database_holds_and_what_to_ask_next(db: Database) -> None:
     page = db._repr_html_()
-    assert "made-up" in page
+    assert re.findall(r"<td>([^<]*)</td>", page)[:5] == ["&quot;made-up&quot;", "1", "2", "2", "82"]
     # The folder's name is text, and no element.
     assert "made-&lt;up&gt;" in page
+    calls = unescape(page[page.index("<pre>") + 5 : page.index("</pre>")]).splitlines()
+    assert f"db.plot('steps', workload='{WORKLOAD}')" in calls
+    for call in calls:
+        assert eval(call, {"db": db}) is not None  # noqa: S307 (the calls that it proposes)
+
+
+def test_a_notebook_shows_that_a_database_is_closed(db: Database) -> None:
+    with dbtool.open(db.opened.name) as closed:
+        pass
+    assert "the database was closed" in closed._repr_html_()

@@ -96,6 +96,16 @@ def test_best_within_budgets(db: Database) -> None:
     assert best(most_steps=31) == []
 
 
+def test_macros_tell_the_metaparameters_of_the_best_trial(db: Database) -> None:
+    columns = "SELECT batch_size, trial_id, learning_rate, momentum FROM"
+    for macro in (
+        "steps_to_result('first', $name, NULL, NULL, 100)",
+        "best_measurements('first', $name, NULL, NULL, NULL, 100)",
+    ):
+        rows = db.sql(f"{columns} {macro} ORDER BY batch_size", name=DIGITS).rows()
+        assert rows == [(8, 1, 0.1, 0.9), (64, 1, 0.1, 0.9)]
+
+
 def test_a_release_of_its_own(path: Path) -> None:
     with dbtool.open(path, release="second") as db:
         assert repr(db) == f"<dbtool.Database {path}, release='second'>"
@@ -126,8 +136,17 @@ def test_results_in_every_form(db: Database) -> None:
     assert result.arrow().column("total").type == pa.int64()
     assert result.polars()["total"].to_list() == [60, 60]
     assert result.pandas()["m"].tolist() == [row[1] for row in rows]
-    assert repr(result) == repr(result.polars())
+    assert "half" in repr(result)
     assert "<table" in result._repr_html_()
+
+
+def test_names_are_shown_whole_unless_another_length_was_chosen(db: Database) -> None:
+    name = "mnist_subsets/mnist_27500/simple_cnn_base/nesterov_momentum"
+    result = db.sql("SELECT $name AS workload", name=name)
+    assert name in repr(result)
+    assert name in result._repr_html_()
+    with pl.Config(fmt_str_lengths=5):
+        assert "mnist…" in repr(result)
 
 
 def test_whole_numbers_beyond_64_bits_stay(db: Database) -> None:

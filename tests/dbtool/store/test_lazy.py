@@ -20,8 +20,10 @@ KEYS = ["release", "workload", "batch_size", "trial_id", "step"]
 
 
 def whole(db: Database) -> pl.DataFrame:
-    """The view, read without a filter."""
-    return db.sql("SELECT * FROM measurements").polars()
+    """The view and two columns of its trials, read without a filter."""
+    query = "SELECT m.*, t.learning_rate, t.momentum FROM measurements AS m, trials AS t WHERE "
+    keys = [f"m.{key} = t.{key}" for key in KEYS[:-1]]
+    return db.sql(query + " AND ".join(keys)).polars()
 
 
 def same(found: pl.DataFrame, expected: pl.DataFrame) -> bool:
@@ -50,6 +52,23 @@ def test_named_rows(db: Database) -> None:
     ]
 
 
+def test_metaparameters_without_other_columns(db: Database) -> None:
+    frame = db.measurements(DIGITS, release="first").filter(pl.col("batch_size") == 64)
+    rates = frame.group_by("learning_rate", "momentum").len().sort("learning_rate")
+    # One trial that was trained with 0.01, and two with 0.1, one of which diverged.
+    assert rates.collect().rows() == [(0.01, None, 31), (0.1, 0.9, 31 + 11)]
+
+
+def test_a_frame_says_what_it_is(db: Database) -> None:
+    told = db.measurements(DIGITS, batch_size=[8, 64], trial_id=1, release="first").explain()
+    assert "PYTHON[dbtool measurements]" in told
+    assert f"workload {DIGITS}, batch sizes 8, 64, trial 1, release first; collect" in told
+    frame = db.measurements()
+    assert "all releases; collect" in str(frame)
+    assert "all releases; collect" in frame._repr_html_()
+    assert "4 trials, all releases" in db.measurements(trial_id=[0, 1, 2, 7]).explain()
+
+
 COLUMNS: dict[str, st.SearchStrategy[Any]] = {
     "batch_size": st.sampled_from([8, 32, 64, 7]),
     "trial_id": st.sampled_from([0, 1, 2, 7]),
@@ -58,6 +77,8 @@ COLUMNS: dict[str, st.SearchStrategy[Any]] = {
     "status": st.sampled_from(["COMPLETE", "INFEASIBLE"]),
     "val_classification_error": st.sampled_from([0.9, 0.05, 0.04, 0.2, math.inf, -math.inf, NAN]),
     # 2 / 3 and 2 / 11 are stored with 32 bits.
+    "learning_rate": st.sampled_from([0.01, 0.1, 1.0]),
+    "momentum": st.sampled_from([0.9, 0.0]),
     "batch_cross_entropy_error": st.sampled_from([2 / 3, 2 / 11, 1.0, math.inf, NAN]),
 }
 
