@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 STEPS = 20_000
 BASE = (WORKLOAD, "--batch-sizes", "8", "--trials", "2", "--steps", str(STEPS))
 CHOICES = {
-    "fixed": (),
+    "fixed": ("--watch",),
     # A goal that none reaches, so that a round goes to its end.
     "lockstep": ("--search", "lockstep", "--goal", "-1"),
 }
@@ -92,7 +92,7 @@ def test_what_was_trained_is_saved_and_not_trained_again(
     assert_bars_fit(shown)
     last = shown.strip().splitlines()[-1]
     found = re.search(
-        r"dbtool: interrupted; .* holds 0 of 1 studies, and .*/fc_64_64_64/sgd at batch size 8 "
+        r"dbtool: interrupted; .* holds 0 of 1 study, and .*/fc_64_64_64/sgd at batch size 8 "
         r"is saved at step ([\d,]+); the same command goes on$",
         last,
     )
@@ -106,7 +106,7 @@ def test_what_was_trained_is_saved_and_not_trained_again(
 def test_nothing_is_saved_while_compiling(sweep: Sweep, tmp_path: Path) -> None:
     code, shown = sweep.interrupted(tmp_path, "compiling")
     assert code == 130, shown
-    how = "( while compiling|; .* holds 0 of 1 studies)"
+    how = "( while compiling|; .* holds 0 of 1 study)"
     assert re.search(f"dbtool: interrupted{how}; the same command goes on", shown), shown
     assert list(tmp_path.rglob("*.sha256")) == []
     sweep.assert_goes_on(tmp_path)
