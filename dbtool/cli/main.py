@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import io
 import os
 import sys
@@ -13,7 +12,7 @@ from typer.exceptions import TyperException
 
 from dbtool import __version__
 from dbtool.cli.registry import LazyGroup
-from dbtool.core.errors import DbtoolError, UnknownNameError, printable, unknown
+from dbtool.core.errors import DbtoolError, printable, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +47,7 @@ def dbtool(
 ) -> None:
     """A database of loss measurements taken during training, across batch sizes.
 
-    Example: dbtool steps 'digits/*' --goal 0.05
+    Example: dbtool steps 'mnist/*' --goal 0.05
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
@@ -64,8 +63,6 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
     try:
         code: int = app(args=arguments, prog_name="dbtool", standalone_mode=False) or 0
         sys.stdout.flush()
-    except UnknownNameError as error:
-        _fail(_where_published(error) or str(error), code=error.exit_code)
     except DbtoolError as error:
         _fail(*error.args, code=error.exit_code)
     except TyperException as error:
@@ -98,19 +95,6 @@ def _fail(*sentences: str, code: int) -> NoReturn:
     for sentence in sentences:
         sys.stderr.write(f"dbtool: {printable(sentence)}\n")
     sys.exit(code)
-
-
-def _where_published(error: UnknownNameError) -> str | None:
-    """Where the workloads that a word names are to be had, if they are published."""
-    from dbtool.sources.archive.table import catalog
-
-    published = [each.workload for each in catalog()] if error.kind == "workload" else []
-    if not fnmatch.filter(published, error.word):
-        return None
-    return (
-        f"{error.word!r} is published, but not held here: `dbtool fetch` downloads the archive and "
-        "`dbtool import` adds it"
-    )
 
 
 def _usage_sentence(error: TyperException) -> str:

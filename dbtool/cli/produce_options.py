@@ -62,7 +62,7 @@ _BEFORE: dict[str, Any] = {
 _OUT = Annotated[
     Path,
     typer.Option(
-        metavar="DIR", help="The release folder to write; a sweep goes on in the one it began in."
+        metavar="DIR", help="The release folder to write; what was stopped goes on in it."
     ),
 ]
 _AFTER: dict[str, Any] = {

@@ -31,7 +31,17 @@ MISTAKES = [
     (["releases", "--format", "tabel"], 2, ["'tabel'", "table"]),
     (["releases", "--limit", "-1"], 2, ["'--limit'"]),
     (["steps", "digit"], 2, ["unknown workload 'digit'", "digits/", "dbtool workloads"]),
-    (["steps", "imagenet/*"], 2, ["'imagenet/*' is published, but not held here: `dbtool fetch`"]),
+    *(
+        ([*command, "imagenet/*", *others], 2, ["'imagenet/*' is published, but not held here: `d"])
+        for command, others in (
+            (["steps"], []),
+            (["studies"], []),
+            (["trials"], []),
+            (["scaling"], []),
+            (["plot", "steps", "--workload"], []),
+            (["export"], OUT),
+        )
+    ),
     (["trials", "nothing/*"], 2, ["unknown workload 'nothing/*'", "dbtool workloads"]),
     (["studies", "--release", "made_up"], 2, ["unknown release", "made-up", "dbtool releases"]),
     (["trials", "digits/*", "--batch-size", "9"], 2, ["unknown batch size '9'", "8", "studies"]),
