@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+import dbtool
 from dbtool.cli.watch import Watch
 from producers.sweep.run import SweepEvents
 from producers.training.block_record import BlockRecord
@@ -128,7 +129,7 @@ def test_negative_values_and_many_rows_fit() -> None:
 
 def test_watching_changes_no_row_and_fits_a_terminal(made_up_mnist: Path, tmp_path: Path) -> None:
     out, plain = tmp_path / "watched", tmp_path / "plain"
-    sweep = [WORKLOAD, "--batch-sizes", "8,16", "--trials", "2", "--steps", "40", "--goal", "0.5"]
+    sweep = [WORKLOAD, "--batch-sizes", "8,16", "--trials", "2", "--steps", "40", "--goal", "0.9"]
     sweep += in_place_of_mnist(made_up_mnist)
     code, shown = run_on_terminal(
         [CONSOLE_SCRIPT, "produce", *sweep, "--watch", "--out", out], columns=80
@@ -146,6 +147,10 @@ def test_watching_changes_no_row_and_fits_a_terminal(made_up_mnist: Path, tmp_pa
     assert told[0] == HEADING
     assert told[2:] == [row.rstrip() for row in rows[-2:]]
     assert_same_rows(out, plain)
+    with dbtool.open(out) as db:
+        steps = db.steps_to_result("*").sort("batch_size")
+    assert steps["steps"].null_count() == 0
+    assert [words(row)[6] for row in rows[-2:]] == list(map(str, steps["steps"]))
     again = produce(*sweep, "--watch", "--out", plain)
     assert again.stderr.startswith("nothing to train"), again.stderr
 
