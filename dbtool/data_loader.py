@@ -28,11 +28,12 @@ import polars as pl
 
 import dbtool
 from dbtool.core.contract import ARCHIVE_ROOT, OTHER_METRICS, archive_columns
-from dbtool.core.errors import UsageError, unknown
+from dbtool.core.errors import UsageError, counted, unknown
 from dbtool.release.original import metadata_json, study_json
 from dbtool.release.selection import read_rows, select
 from dbtool.sources.archive.published import RELEASE
 from dbtool.sources.archive.table import catalog
+from dbtool.store.questions import unknown_workload
 
 if TYPE_CHECKING:
     import os
@@ -60,7 +61,7 @@ def load_study(
         num_trials: how many of the first trials to load; None: all.
         load_complete_trials: whether to load complete trials.
         load_incomplete_trials: whether to load incomplete trials.
-        load_infeasible_trials: whether to load infeasible trials.
+        load_infeasible_trials: whether to load infeasible trials, which diverged.
         database: where to look; None: what `dbtool.open()` opens. Of several releases that hold
             the study, the database's own counts, or else `published`.
 
@@ -107,7 +108,7 @@ def load_workload(
         num_trials: how many of the first trials of each study to load; None: all.
         load_complete_trials: whether to load complete trials.
         load_incomplete_trials: whether to load incomplete trials.
-        load_infeasible_trials: whether to load infeasible trials.
+        load_infeasible_trials: whether to load infeasible trials, which diverged.
         database: as for `load_study`.
 
     Returns:
@@ -188,8 +189,8 @@ def _load(
         raise ValueError(f"no trials with status {wanted.statuses} found in {folder}")
     if wanted.count and len(trials) < wanted.count:
         raise ValueError(
-            f"{wanted.count} trials with status {wanted.statuses} were asked for, and {folder} has "
-            f"{len(trials)}"
+            f"{counted(wanted.count, 'trial')} with status {wanted.statuses} asked for, and "
+            f"{folder} has {len(trials)}"
         )
     trials = trials[: wanted.count or None]
     by_id = OrderedDict((trial.trial_id, metadata_json(study, trial)) for trial in trials)
@@ -248,7 +249,7 @@ def _workload(path: PurePath, held: Sequence[str]) -> str:
         name = "/".join(parts[last + 1 :])
         if name in held:
             return name
-        raise unknown("workload", name, held, "dbtool workloads")
+        raise unknown_workload(name, held)
     # A collection's workload is not the one that is named like the rest of its path.
     collections = {known.collection for known in catalog()} - {None}
     for start in range(len(parts) - _FEWEST_PARTS + 1):
@@ -256,4 +257,4 @@ def _workload(path: PurePath, held: Sequence[str]) -> str:
         if name in held and (start == 0 or parts[start - 1] not in collections):
             return name
     name = "/".join(parts[-_FEWEST_PARTS:])
-    raise unknown("workload", name, held, "dbtool workloads")
+    raise unknown_workload(name, held)

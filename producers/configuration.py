@@ -86,44 +86,60 @@ class Sweep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = None
     steps: Annotated[
         Annotated[int, Meta(ge=1, le=100_000_000)] | None,
-        Option("Steps of each trial; without it the workload's budget.", "N"),
+        Option(
+            "Steps of each trial; without it as many as `dbtool workloads --show` tells for the "
+            "workload.",
+            "N",
+        ),
     ] = None
     budget: Annotated[
         Annotated[float, Meta(ge=0, le=100)] | None,
-        Option("Multiplies the workload's budget of steps; without it 1, or the preset's.", "X"),
+        Option(
+            "Multiplies how many steps a trial takes without --steps; without it 1, or the "
+            "preset's.",
+            "X",
+        ),
     ] = None
     search: Annotated[
         Literal["fixed", "lockstep", "window"] | None,
         Option(
             "`fixed`, every trial trains to its end, as in the papers; `lockstep`, a study ends "
-            "when the first of its trials is past the goal; `window`, also search the whole space "
-            "at one batch size alone and near the last optimum at the others. Without it `fixed`."
+            "when the first of its trials is past the goal; `window`, also search all of the "
+            "metaparameters' ranges at one batch size alone, and near the best trial of the "
+            "neighbouring batch size at the others. Without it `fixed`."
         ),
     ] = None
     dropping: Annotated[
         Annotated[float, Meta(gt=1, le=1_000)] | None,
         Option(
-            "Drop a trial whose best value after n steps is worse than the leader's after n / X; "
-            "4 is safe for fully connected networks, 8 for convolutional ones.",
+            "With --search lockstep or window: drop a trial whose best value after n steps is "
+            "worse than the best of all trials after n / X; 4 is safe for fully connected "
+            "networks, 8 for convolutional ones.",
             "X",
         ),
     ] = None
     reaching: Annotated[
         _Trials | None,
         Option(
-            "End a study when N of its trials are past the goal; without it 1. More tell how "
-            "lucky the first was.",
+            "With --search lockstep or window: end a study when N of its trials are past the "
+            "goal; without it 1. More tell how lucky the first was.",
             "N",
         ),
     ] = None
     wide_trials: Annotated[
         _Trials | None,
-        Option("Trials of the study that searches the whole space; without it 50.", "N"),
+        Option(
+            "With --search window: trials of the study that searches all of the ranges; without "
+            "it 50.",
+            "N",
+        ),
     ] = None
     wide_at: Annotated[
         _Positive | None,
         Option(
-            "The study at the batch size closest to B searches the whole space; without it 64.", "B"
+            "With --search window: the study at the batch size closest to B searches all of the "
+            "ranges; without it 64.",
+            "B",
         ),
     ] = None
 
@@ -208,7 +224,7 @@ class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ]
     seed: Annotated[
         _Natural,
-        Option("Every random number of the sweep follows from it; without it 0.", "N"),
+        Option("Every random number follows from it; without it 0.", "N"),
     ] = 0
     shared_batches: Annotated[
         bool, Option("Give all trials of a study the same batches.", flag="--shared-batches")
@@ -280,7 +296,7 @@ class SweepOptions(Struct, frozen=True, kw_only=True):
     ] = None
     slice: Annotated[
         str | None,
-        Option("Train the I-th of N shares of the sweep, as the tasks of a job array do.", "I/N"),
+        Option("Train the I-th of N shares of the trials, as the tasks of a job array do.", "I/N"),
     ] = None
     on: Annotated[
         Literal["ray"] | None,
@@ -308,7 +324,11 @@ class SweepOptions(Struct, frozen=True, kw_only=True):
     ] = None
     checkpoint_minutes: Annotated[
         Annotated[float, Meta(ge=0)],
-        Option("Save a checkpoint of the trials in training every so often.", "X"),
+        Option(
+            "Save the trials in training every X minutes, so that the same command goes on from "
+            "there.",
+            "X",
+        ),
     ] = 10.0
     distributed: Annotated[
         bool,

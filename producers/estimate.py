@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import jax
 import jax.numpy as jnp
 
+from dbtool.core.errors import counted
 from producers.datasets.permutation import HOLDING_OUT
 from producers.datasets.registry import is_own
 from producers.sweep.tasks import held_index, next_blocks
@@ -59,21 +60,22 @@ def estimate(studies: Sequence[StudyPlan], out: Path, options: SweepOptions) -> 
         total_trials += trials
         total_seconds += seconds
         total_rows += rows
-        steps, size = f"{study.train_steps:,} steps", f"{rows:,} measurements"
+        steps, size = counted(study.train_steps, "step"), counted(rows, "measurement")
+        number = counted(trials, "trial")
         if study.search is None:
-            yield f"{study.name}: {trials} trials of {steps}, {size}, about {_duration(seconds)}"
+            yield f"{study.name}: {number} of {steps}, {size}, about {_duration(seconds)}"
             continue
         near = study.neighbour
         where = "everywhere" if near is None else f"near the optimum at {near}"
         yield (
-            f"{study.name}: {trials} trials in lockstep, searched {where}, of at most {steps}, "
+            f"{study.name}: {number} in lockstep, searched {where}, of at most {steps}, "
             f"{size} and {_duration(seconds)}"
         )
     in_lockstep = any(study.search is not None for study in studies)
     sentence = (
-        f"{total_trials:,} trials, {'at most' if in_lockstep else 'about'} "
+        f"{counted(total_trials, 'trial')}, {'at most' if in_lockstep else 'about'} "
         f"{_duration(total_seconds)} and {total_rows * _BYTES_A_ROW / 1e6:,.1f} MB in {out}, "
-        f"{total_rows:,} measurements"
+        f"{counted(total_rows, 'measurement')}"
     )
     if any(study.feasible_trials for study in studies) and options.slice is None:
         sentence += ", besides trials that are added for diverged ones"

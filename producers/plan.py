@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from dbtool.core.errors import UsageError
 from dbtool.core.footer import Study
+from dbtool.core.sweeps import WORK
 from producers.configuration import DEFAULT_TRIALS
 from producers.lockstep.rule import refuse_lockstep
 from producers.search import StepsRange, points, search_space_json
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from producers.workloads.definition import Workload
     from producers.workloads.presets import Preset
 
-WORK = ".work"
-"""The hidden folder of a release folder in which a sweep keeps what it goes on with."""
 # Bounds the memory of a block's batch losses, and the time that a kill can cost.
 _MOST_STEPS_A_BLOCK = 30_000_000
 

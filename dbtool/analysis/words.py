@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbtool.analysis.critical import FEWEST_REACHED
 from dbtool.analysis.regimes import FEWEST_BATCH_SIZES
+from dbtool.core.errors import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -70,7 +71,7 @@ def _regimes(scaling: Scaling, settings: Settings) -> Iterator[str]:
     found = scaling.regimes
     if found is None:
         yield (
-            f"Regimes cannot be told: {_counted(len(scaling.reached), 'batch size')} reached the "
+            f"Regimes cannot be told: {counted(len(scaling.reached), 'batch size')} reached the "
             f"goal, and it takes {FEWEST_BATCH_SIZES}."
         )
         return
@@ -103,7 +104,7 @@ def _critical(scaling: Scaling, settings: Settings) -> Iterator[str]:
     if scaling.tradeoff is None or scaling.overhead is None or scaling.start is None:
         yield (
             f"The critical batch size cannot be told: "
-            f"{_counted(len(scaling.reached), 'batch size')} reached the goal, and it takes "
+            f"{counted(len(scaling.reached), 'batch size')} reached the goal, and it takes "
             f"{FEWEST_REACHED}."
         )
         return
@@ -159,8 +160,8 @@ def _sources(scaling: Scaling) -> Iterator[str]:
         sizes = f"batch size {first}"
         if len(scaling.steps) > 1:
             last = _number(scaling.steps[-1].batch_size)
-            sizes = f"{_counted(len(scaling.steps), 'batch size')}, {first} to {last}"
-        of = f"the best of {scaling.trials} trials at " if scaling.trials else ""
+            sizes = f"{counted(len(scaling.steps), 'batch size')}, {first} to {last}"
+        of = f"the best of {counted(scaling.trials, 'trial')} at " if scaling.trials else ""
         yield f"From {of}{sizes}."
     missed = [each.batch_size for each in scaling.steps if math.isinf(each.upper)]
     if missed:
@@ -168,7 +169,7 @@ def _sources(scaling: Scaling) -> Iterator[str]:
     if scaling.diverged:
         yield f"At {_sizes(scaling.diverged)} most trials diverged, which tells nothing of steps."
     if scaling.windowed:
-        size = _counted(len(scaling.windowed), "batch size")
+        size = counted(len(scaling.windowed), "batch size")
         yield (
             f"At {size} the search was in a window around the best of the next one, in which as "
             "many trials come further than in the whole space."
@@ -238,10 +239,6 @@ def _interval(low: float, high: float, level: str) -> str:
 
 def _sizes(sizes: Sequence[float]) -> str:
     return ", ".join(map(_number, sizes))
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" + ("" if count == 1 else "s")
 
 
 def _number(value: float) -> str:

@@ -121,6 +121,9 @@ def studies(
 ) -> None:
     """List the studies: one batch size of one workload each.
 
+    Of the trials of a study, those that were trained to their end are complete and those that
+    diverged infeasible; --wide shows how many were stopped before (incomplete), too.
+
     Example: dbtool studies 'mnist/*'
     """
     print_answer(
@@ -145,6 +148,9 @@ def trials(
     limit: Limit = None,
 ) -> None:
     """List the trials of a workload.
+
+    A trial's status is COMPLETE where it was trained to its end, INFEASIBLE where it diverged, and
+    INCOMPLETE where it was stopped before.
 
     Example: dbtool trials 'mnist/*' --batch-size 64 --limit 20
     """
@@ -174,9 +180,9 @@ def steps(
 ) -> None:
     """Print the steps to result of a workload at each batch size.
 
-    Steps to result are the fewest steps that any of a study's first COMPLETE trials took to get
-    strictly past the goal (or to it, where the workload's goal is inclusive). They are empty where
-    no trial did.
+    Steps to result are the fewest steps that any of a study's first COMPLETE trials, which were
+    trained to their end, took to get strictly past the goal (or to it, where the workload's goal is
+    inclusive). They are empty where no trial did.
 
     Example: dbtool steps 'mnist/*' --goal 0.05 --metric val_classification_error
     """

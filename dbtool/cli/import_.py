@@ -8,7 +8,7 @@ import typer
 
 from dbtool.cli.bars import bar
 from dbtool.cli.messages import few_of, tell, tell_where, telling_unpublished
-from dbtool.cli.options import Database
+from dbtool.cli.options import Destination
 from dbtool.core.errors import DbtoolError, counted
 from dbtool.core.manifest import check_name
 from dbtool.store.sources import folder_to_write
@@ -30,7 +30,7 @@ def command(
         ),
     ],
     *,
-    db: Database = None,
+    db: Destination = None,
     release: Annotated[
         str,
         typer.Option(
@@ -66,8 +66,8 @@ def command(
         )
     if report.malformed:
         raise DbtoolError(
-            f"{len(report.malformed):,} malformed files are listed above and "
-            f"{report.left_out:,} trials were left out; mend them and give the same command again"
+            f"{counted(len(report.malformed), 'malformed file')} listed above, "
+            f"{counted(report.left_out, 'trial')} left out; mend them and repeat the command"
         )
 
 
@@ -106,11 +106,12 @@ def _compared(comparison: "Comparison") -> Iterator[str]:
         ("the published table", comparison.unknown),
     ):
         if studies:
-            yield f"{lacking} lacks {len(studies):,} studies: {few_of(studies, _MOST_STUDIES)}"
+            number = counted(len(studies), "study", "studies")
+            yield f"{lacking} lacks {number}: {few_of(studies, _MOST_STUDIES)}"
     differences = comparison.differences
     for study, status in differences[:_MOST_DIFFERENCES]:
         yield (
-            f"{study} has {comparison.found[study][status]:,} {status} trials, "
+            f"{study} has {counted(comparison.found[study][status], f'{status} trial')}, "
             f"and {comparison.expected[study][status]:,} in the published table"
         )
     if len(differences) > _MOST_DIFFERENCES:

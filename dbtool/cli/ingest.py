@@ -7,7 +7,7 @@ import typer
 
 from dbtool.cli.bars import bar
 from dbtool.cli.messages import few_of, tell, tell_where, telling_unpublished
-from dbtool.cli.options import Database
+from dbtool.cli.options import Destination
 from dbtool.cli.view import View
 from dbtool.core.errors import DbtoolError, UsageError, counted
 from dbtool.core.manifest import check_name, read_manifest
@@ -31,7 +31,7 @@ def command(
         ),
     ],
     *,
-    db: Database = None,
+    db: Destination = None,
     from_: Annotated[
         Literal["csv", "jsonl"] | None,
         typer.Option(
@@ -122,7 +122,7 @@ def _add_releases(paths: list[Path], db: str | None) -> None:
             tell(f"refused {folder}: {error}")
     tell_where(written)
     if refused:
-        raise DbtoolError(f"{refused} of {len(folders)} releases were refused (named above)")
+        raise DbtoolError(f"refused {refused} of {counted(len(folders), 'release')}, named above")
 
 
 def _load_own_runs(
@@ -142,8 +142,9 @@ def _load_own_runs(
         read = read_own_runs(paths, kind, mapping, release=release, on_progress=on_progress)
     if read.of_rows:
         tell(
-            f"each of {len(read.runs):,} runs has one step, since {' and '.join(read.of_rows)} "
-            "differs in each row: is that what names the runs (files.run)?"
+            f"{counted(len(read.runs), 'run')} of one step each, since "
+            f"{' and '.join(read.of_rows)} differs in each row: is that what names the runs "
+            "(files.run)?"
         )
     if read.without_values:
         names = few_of(read.without_values, _MOST_NAMES)

@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING, NoReturn
 
 from dbtool.cli.messages import tell
+from dbtool.core.errors import counted
 from producers.sweep.tasks import held_index, next_blocks
 from producers.training.checkpoints import Interrupted
 
@@ -35,12 +36,17 @@ class Stop:
 
     Python handles a signal between two of its own instructions, which a compilation and a compiled
     call put off. A thread that reads signals as they come answers them meanwhile.
+
+    Attributes:
+        number: of the signal.
+        study: the name of the study in training.
+        wanted: whether a signal has come.
     """
 
     def __init__(self) -> None:
         self.number: int = signal.SIGINT
         self.study = ""
-        self._wanted = False
+        self.wanted = False
         self._training = False
         self._heard = threading.Event()
 
@@ -48,7 +54,7 @@ class Stop:
         """The events of a sweep, which then stops at the next step that can be saved."""
 
         def on_block(study: StudyPlan, trial_ids: Sequence[int]) -> None:
-            if self._wanted:
+            if self.wanted:
                 raise KeyboardInterrupt
             self.study = study.name
             events.on_block(study, trial_ids)
@@ -66,7 +72,7 @@ class Stop:
             on_block=on_block,
             on_steps=on_steps,
             on_shard=on_shard,
-            stopping=lambda: self._wanted,
+            stopping=lambda: self.wanted,
         )
 
     @contextlib.contextmanager
@@ -86,7 +92,7 @@ class Stop:
             writer.close()
 
     def _hear(self, number: int, _: object) -> None:
-        self.number, self._wanted = number, True
+        self.number, self.wanted = number, True
         self._heard.set()
         if not self._training:
             raise KeyboardInterrupt
@@ -104,7 +110,7 @@ class Stop:
                         _end(sentence, self.number)
                     continue
                 came = now
-                self.number, self._wanted = received[0], True
+                self.number, self.wanted = received[0], True
                 if self._training:
                     tell("dbtool: saving after the current steps; a second Ctrl-C stops at once")
                 elif not self._heard.wait(_SECONDS_TO_HEAR):
@@ -124,12 +130,15 @@ def interruptible(studies: Sequence[StudyPlan], out: Path, options: SweepOptions
     with contextlib.nullcontext() if options.on else stop.listening():
         try:
             yield stop
-        except KeyboardInterrupt as error:
+        except (KeyboardInterrupt, ImportError) as error:
+            # A compiled module that was being imported makes another error of it.
+            if isinstance(error, ImportError) and not stop.wanted:
+                raise
             # The command that has Ray train does not start JAX itself.
             if options.on or is_first():
                 left = next_blocks(studies, held_index(out), options)
                 finished = sum(not blocks for blocks in left)
-                kept = f"{out} holds {finished:,} of {len(studies):,} studies"
+                kept = f"{out} holds {finished:,} of {counted(len(studies), 'study', 'studies')}"
                 if isinstance(error, Interrupted):
                     kept += f", and {stop.study} is saved at step {error.step:,}"
                 tell(f"dbtool: interrupted; {kept}; the same command goes on")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import gc
 import io
 import os
@@ -14,7 +13,7 @@ from typer.exceptions import TyperException
 
 from dbtool import __version__
 from dbtool.cli.registry import LazyGroup
-from dbtool.core.errors import DbtoolError, UnknownNameError, printable, unknown
+from dbtool.core.errors import DbtoolError, printable, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +48,7 @@ def dbtool(
 ) -> None:
     """A database of loss measurements taken during training, across batch sizes.
 
-    Example: dbtool steps 'digits/*' --goal 0.05
+    Example: dbtool steps 'mnist/*' --goal 0.05
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
@@ -77,8 +76,6 @@ def _ended(arguments: Sequence[str] | None) -> tuple[int, Sequence[str]]:
     try:
         code: int = app(args=arguments, prog_name="dbtool", standalone_mode=False) or 0
         sys.stdout.flush()
-    except UnknownNameError as error:
-        return error.exit_code, [_where_published(error) or str(error)]
     except DbtoolError as error:
         return error.exit_code, error.args
     except TyperException as error:
@@ -103,19 +100,6 @@ def _prepare_streams() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # An encoding may lack a letter of a name; better a stand-in than no rows.
             stream.reconfigure(errors="backslashreplace")
-
-
-def _where_published(error: UnknownNameError) -> str | None:
-    """Where the workloads that a word names are to be had, if they are published."""
-    from dbtool.sources.archive.table import catalog
-
-    published = [each.workload for each in catalog()] if error.kind == "workload" else []
-    if not fnmatch.filter(published, error.word):
-        return None
-    return (
-        f"{error.word!r} is published, but not held here: `dbtool fetch` downloads the archive and "
-        "`dbtool import` adds it"
-    )
 
 
 def _usage_sentence(error: TyperException) -> str:

@@ -32,6 +32,15 @@ Database = Annotated[
     ),
 ]
 
+Destination = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="The release folder to add to, or the folder of releases in which it is or is to be; "
+        "without it what DBTOOL_DB names, or your own releases.",
+    ),
+]
+
 Release = Annotated[
     str | None,
     typer.Option(
@@ -102,7 +111,8 @@ Goal = Annotated[
     float | None,
     typer.Option(
         metavar="X",
-        help="The value of the metric to get past, in place of each workload's or figure's own.",
+        help="The value of the metric to get past: below it or, where more is better, above it; "
+        "in place of each workload's own.",
     ),
 ]
 
@@ -110,13 +120,18 @@ Metric = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="The column that is to pass the goal; without it each workload's own metric.",
+        help="The column whose values are to get past the goal, such as "
+        "val_classification_error; without it each workload's own metric.",
     ),
 ]
 
 Trials = Annotated[
     int,
-    typer.Option(min=1, metavar="N", help="Count the first N trials of each study."),
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Count the first N trials of each study.",
+    ),
 ]
 
 Retries = Annotated[

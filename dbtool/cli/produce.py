@@ -3,12 +3,13 @@
 import contextlib
 import importlib.util
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from dbtool.cli.messages import goal_words
 from dbtool.cli.produce_options import (
+    Values,
     chosen_workloads,
     plan_of,
     signature,
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
 def command(**values: Any) -> None:
     """Train workloads and write their measurements into a release folder.
 
-    A sweep that was stopped goes on where it stopped when the same command is given again. What it
-    has measured so far can be queried meanwhile, as with `dbtool steps --db DIR`.
+    At each batch size so many trials are trained, each with other metaparameters. What was stopped
+    goes on where it stopped when the same command is given again. The trials that have ended can be
+    asked meanwhile, as with `dbtool steps WORKLOAD --db DIR`.
 
     Example: dbtool produce mnist/fc_64_64_64/sgd --batch-sizes 64 --trials 100 --out runs
     """
@@ -71,7 +73,7 @@ def command(**values: Any) -> None:
         from dbtool.cli.interruption import interruptible
 
         with quickly, interruptible(studies, values["out"], options) as stop:
-            _train(studies, values["out"], options, stop)
+            _train(studies, values, options, stop)
 
 
 command.__signature__ = signature()  # type: ignore[attr-defined]  # Typer reads it
@@ -91,12 +93,16 @@ def _refuse_dividing(studies: "list[StudyPlan]", options: "SweepOptions") -> Non
         )
 
 
-def _train(studies: "list[StudyPlan]", out: Path, options: "SweepOptions", stop: "Stop") -> None:
+def _train(
+    studies: "list[StudyPlan]", values: Values, options: "SweepOptions", stop: "Stop"
+) -> None:
     from dbtool.cli.messages import telling_unpublished
     from dbtool.cli.progress import sweep_progress
     from producers.sweep.run import run_sweep
 
-    with telling_unpublished(out), sweep_progress(studies, out, options) as events:
+    out = values["out"]
+    shown = sweep_progress(studies, out, options, watch=values["watch"])
+    with telling_unpublished(out), shown as events:
         if options.on == "ray":
             from producers.sweep.ray_run import run_on_ray
 
@@ -109,15 +115,7 @@ def _list_workloads(workloads: "list[Workload]") -> None:
     width = max(len(workload.name) for workload in workloads)
     for workload in workloads:
         sizes = ",".join(str(size) for size in workload.batch_sizes)
-        typer.echo(f"{workload.name:<{width}}  {_goal(workload)}  batch sizes {sizes}")
-
-
-def _goal(workload: "Workload") -> str:
-    """The goal as an inequality; of a workload without one the metric alone."""
-    if workload.goal is None:
-        return f"{workload.metric} without a goal"
-    sign = (">" if workload.maximize else "<") + ("=" if workload.goal_inclusive else "")
-    return f"{workload.metric} {sign} {workload.goal:g}"
+        typer.echo(f"{workload.name:<{width}}  {goal_words(workload)}  batch sizes {sizes}")
 
 
 @contextlib.contextmanager

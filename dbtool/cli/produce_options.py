@@ -62,10 +62,18 @@ _BEFORE: dict[str, Any] = {
 _OUT = Annotated[
     Path,
     typer.Option(
-        metavar="DIR", help="The release folder to write; a sweep goes on in the one it began in."
+        metavar="DIR", help="The release folder to write; what was stopped goes on in it."
     ),
 ]
 _AFTER: dict[str, Any] = {
+    "watch": Annotated[
+        bool,
+        typer.Option(
+            "--watch",
+            help="Show how each study comes along: its trials, its best value so far, and the "
+            "fewest steps to the goal.",
+        ),
+    ],
     "dry_run": Annotated[
         bool, typer.Option("--dry-run", help="Print what would run and train nothing.")
     ],
@@ -98,6 +106,11 @@ def sweep_options(values: Values) -> SweepOptions:
         raise UsageError(
             "--slice shares a sweep between the tasks of a job array, and --on ray shares it "
             "between a cluster's workers; give one of them"
+        )
+    if values["watch"] and options.on is not None:
+        raise UsageError(
+            "--watch shows what this process trains, not what a cluster's workers do; leave it "
+            f"out, and ask what they have written with `dbtool steps --db {values['out']}`"
         )
     return options
 

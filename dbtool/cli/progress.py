@@ -8,26 +8,37 @@ import time
 from typing import TYPE_CHECKING
 
 from dbtool.cli.messages import tell
+from dbtool.core.errors import counted
 from producers.sweep.run import SweepEvents
 from producers.sweep.tasks import all_blocks, held_index, next_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from rich.console import RenderableType
     from rich.progress import Progress
 
+    from dbtool.cli.watch import Watch
     from dbtool.core.shards import Shard
     from producers.configuration import SweepOptions
     from producers.plan import StudyPlan
+    from producers.training.block_record import BlockRecord
 
 
 @contextlib.contextmanager
 def sweep_progress(
-    studies: Sequence[StudyPlan], out: Path, options: SweepOptions
+    studies: Sequence[StudyPlan], out: Path, options: SweepOptions, *, watch: bool = False
 ) -> Iterator[SweepEvents]:
-    """The events of a sweep, shown on standard error."""
+    """The events of a sweep, shown on standard error.
+
+    Args:
+        studies: of the sweep.
+        out: the folder it writes.
+        options: how it trains.
+        watch: whether to show how each study comes along: on a terminal all the time, elsewhere a
+            line at its end.
+    """
     planned = sum(
         sum(map(len, blocks)) * study.train_steps
         for study, blocks in zip(
@@ -37,19 +48,33 @@ def sweep_progress(
     # Rich takes some variables of the environment for a terminal.
     on_terminal = sys.stderr.isatty()
     started = time.monotonic()
-    with _bar(disable=not on_terminal) as progress:
+    rows = _rows(on_terminal) if watch else None
+    with _bar(rows.lines if rows else list, disable=not on_terminal) as progress:
         task = progress.add_task("starting", total=planned, speed="")
-        done = 0
-        block_steps = passed = 0
+        done = block_steps = passed = 0
+        begun = True
 
         def on_block(study: StudyPlan, trial_ids: Sequence[int]) -> None:
-            nonlocal block_steps
+            nonlocal begun, block_steps, passed
+            begun = False
+            # Rounds of a search have no shards of their own.
+            passed += block_steps
             block_steps = len(trial_ids) * study.train_steps
             # Trials that are added to reach a number of feasible ones were not planned.
             total = max(planned, passed + block_steps)
-            description = f"{study.name}, {len(trial_ids)} trials"
+            description = f"{study.name}, {counted(len(trial_ids), 'trial')}"
             # The first steps come with the programs that make them.
-            progress.update(task, description=description, total=total, speed="compiling …")
+            progress.update(
+                task, description=description, completed=passed, total=total, speed="compiling …"
+            )
+
+        def on_record(record: BlockRecord) -> None:
+            nonlocal begun
+            restored = 0 if begun else sum(map(record.steps, range(record.trials)))
+            if restored:
+                # They were done at another time, and say nothing about the speed.
+                progress.reset(task, completed=passed + restored)
+            begun = True
 
         def on_steps(trial_steps: int) -> None:
             nonlocal done
@@ -58,20 +83,29 @@ def sweep_progress(
             progress.update(task, advance=trial_steps, speed=f"{rate:,.0f} trial-steps/s")
 
         def on_shard(shard: Shard) -> None:
-            nonlocal passed
+            nonlocal block_steps, passed
             # Diverged trials left out some of the steps that were planned.
             passed += block_steps
+            block_steps = 0
             progress.update(task, completed=passed)
             if not on_terminal:
-                tell(f"wrote {out / shard.path} ({shard.rows:,} measurements)")
+                tell(f"wrote {out / shard.path} ({counted(shard.rows, 'measurement')})")
 
-        yield SweepEvents(on_block=on_block, on_steps=on_steps, on_shard=on_shard)
+        events = SweepEvents(on_block, on_steps, on_shard, on_record)
+        with rows.following(events) if rows else contextlib.nullcontext(events) as followed:
+            yield followed
     if not planned:
         tell(f"nothing to train: {_why_nothing(studies, out, options)}")
 
 
-def _bar(*, disable: bool) -> Progress:
-    """A line on what is trained and below it a bar of at most 80 columns."""
+def _rows(on_terminal: bool) -> Watch:
+    from dbtool.cli.watch import Watch
+
+    return Watch() if on_terminal else Watch(tell)
+
+
+def _bar(rows: Callable[[], list[str]], *, disable: bool) -> Progress:
+    """A line on what is trained, below it a bar of at most 80 columns, and rows of studies."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
     from rich.text import Text
@@ -81,6 +115,8 @@ def _bar(*, disable: bool) -> Progress:
             for task in self.tasks:
                 yield Text(task.description)
             yield self.make_tasks_table(self.tasks)
+            for row in rows():
+                yield Text(row, no_wrap=True, overflow="crop")
 
     return Bar(
         BarColumn(bar_width=24),
@@ -99,7 +135,7 @@ def _why_nothing(studies: Sequence[StudyPlan], out: Path, options: SweepOptions)
     blocks = sum(map(len, all_blocks(studies, options)))
     if part.number > blocks:
         return (
-            f"the sweep has {blocks} blocks of trials for {part.count} slices; "
+            f"the sweep has {counted(blocks, 'block')} of trials for {part.count} slices; "
             "a smaller --block makes more of them"
         )
     return f"{out} holds every trial of slice {part}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 import typer.main
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from dbtool.core.errors import unknown
 
@@ -79,12 +79,20 @@ WORDS = {
     "workload": "a data set, a model and an optimizer, with a goal",
     "study": "a search for a workload's metaparameters at one batch size",
     "trial": "one training run of a study, with metaparameters of its own",
+    "metaparameter": "a setting of training, such as the learning rate, that is searched",
     "measurement": "the losses and errors of a trial at one step",
-    "goal": "the value of a metric, such as the validation error, to get past",
+    "goal": "the value of a metric to get past: below it or, where more is better, above it",
     "steps to result": "the fewest steps that any trial of a study took past the goal",
-    "infeasible": "of a trial: it diverged; the others are complete",
+    "complete": "of a trial: it was trained to its end",
+    "infeasible": "of a trial: it diverged, so that its loss was no number any more",
+    "incomplete": "of a trial: it was stopped before its end",
 }
 """What the words of the commands mean."""
+
+
+def _nothing(ctx: Context) -> str | None:  # noqa: ARG001 (Typer's signature)
+    """The type of an argument, whose help says what it is."""
+    return None
 
 
 class LazyGroup(TyperGroup):
@@ -108,7 +116,12 @@ class LazyGroup(TyperGroup):
         )
         kind = getattr(module, "Command", TyperCommand)
         holder.command(cmd_name, cls=kind)(getattr(module, entry.function))
-        return typer.main.get_command(holder)
+        command = typer.main.get_command(holder)
+        for each in command.params:
+            if isinstance(each, TyperArgument):
+                # Typer would print the types of Python, too.
+                each.display_type_rich = _nothing  # type: ignore[method-assign]
+        return command
 
     def resolve_command(
         self, ctx: Context, args: list[str]

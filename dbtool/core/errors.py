@@ -35,28 +35,13 @@ class UsageError(DbtoolError):
     exit_code = 2
 
 
-class UnknownNameError(UsageError):
-    """A name is none of the valid ones.
-
-    Attributes:
-        kind: what the word should have named, such as "workload".
-        word: what was given.
-    """
-
-    # Without a value for each of them it could not come from another process.
-    def __init__(self, message: str, *, kind: str = "", word: str = "") -> None:
-        super().__init__(message)
-        self.kind = kind
-        self.word = word
-
-
 def closest(word: str, choices: Iterable[str], count: int = 3) -> list[str]:
     """The choices most like a word, best first; the first few in order when none is alike."""
     names = list(choices)
     return difflib.get_close_matches(word, names, n=count, cutoff=0.4) or sorted(names)[:count]
 
 
-def unknown(kind: str, word: str, choices: Iterable[str], listing: str) -> UnknownNameError:
+def unknown(kind: str, word: str, choices: Iterable[str], listing: str) -> UsageError:
     """The error for a name that is none of the valid ones.
 
     Args:
@@ -66,8 +51,7 @@ def unknown(kind: str, word: str, choices: Iterable[str], listing: str) -> Unkno
         listing: the command that lists them, such as "dbtool workloads".
     """
     names = ", ".join(closest(word, choices)) or "none"
-    message = f"unknown {kind} {word!r}; closest: {names} (list them with `{listing}`)"
-    return UnknownNameError(message, kind=kind, word=word)
+    return UsageError(f"unknown {kind} {word!r}; closest: {names} (list them with `{listing}`)")
 
 
 def first_sentence(error: BaseException) -> str:

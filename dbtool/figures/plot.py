@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dbtool.core.errors import counted
 from dbtool.core.files import write_whole
 from dbtool.figures.files import format_of, saved
 from dbtool.figures.points import read_points
@@ -72,7 +73,7 @@ class Plot:
         return picture, {"width": width, "height": height}
 
     def __repr__(self) -> str:
-        return f"<Plot {self.spec.name}: {self.spec.title}, {self.points.height} points>"
+        return f"<Plot {self.spec.name}: {self.spec.title}, {counted(self.points.height, 'point')}>"
 
 
 def plot(db: Database, name: str, request: Request, width: float | None = None) -> Plot:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import fnmatch
 import math
 import operator
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dbtool.core.errors import UsageError, unknown
-from dbtool.core.resources import query
+from dbtool.core.resources import query, schema_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -187,9 +188,21 @@ def workload_names(db: Database, patterns: Patterns, release: str | None = None)
     for pattern in _patterns(patterns):
         found = [pattern] if pattern in held else fnmatch.filter(held, pattern)
         if not found and pattern not in _ALL:
-            raise unknown("workload", pattern, held, "dbtool workloads")
+            raise unknown_workload(pattern, held)
         chosen.update(dict.fromkeys(found))
     return list(chosen)
+
+
+def unknown_workload(word: str, held: Iterable[str]) -> UsageError:
+    """The error for a word that names no workload that is held; a published one is told as such."""
+    with (schema_folder() / "catalog" / "published_workloads.csv").open(encoding="utf-8") as file:
+        published = [row["workload"] for row in csv.DictReader(file)]
+    if fnmatch.filter(published, word):
+        return UsageError(
+            f"{word!r} is published, but not held here: `dbtool fetch` downloads the archive and "
+            "`dbtool import` adds it"
+        )
+    return unknown("workload", word, held, "dbtool workloads")
 
 
 def require_goal(goal: float | None) -> None:

@@ -48,6 +48,7 @@ def named_source(given: str | os.PathLike[str] | None, option: str = "--db") -> 
 
     Raises:
         UsageError: there is no release.
+        DbtoolError: nor on this machine, or a sweep has not written one yet.
     """
     if given is None:
         given, option = _from_environment(), "DBTOOL_DB"
@@ -72,10 +73,7 @@ def named_source(given: str | os.PathLike[str] | None, option: str = "--db") -> 
         )
     found = [path] if is_release(path) else releases_in(path)
     if not found:
-        raise UsageError(
-            f"{path}, which {option} names, holds no release: there is no {MANIFEST} in it or in "
-            "the folders in it"
-        )
+        raise _no_release(path, option)
     return Source(str(path), found)
 
 
@@ -119,6 +117,26 @@ def as_url(given: str | os.PathLike[str]) -> str | None:
         if text.startswith(f"{scheme}:/"):
             return f"{scheme}://{text.removeprefix(f'{scheme}:').lstrip('/')}"
     return None
+
+
+def _no_release(path: Path, option: str) -> DbtoolError:
+    from dbtool.core.sweeps import sweep_in
+
+    named = f"{path}, which {option} names,"
+    sweep = sweep_in(path)
+    if sweep == "training":
+        return DbtoolError(
+            f"a sweep is at work in {named} and has written no trials yet: ask again when its "
+            "first ones have ended; `dbtool produce --watch` shows how they come along"
+        )
+    if sweep == "stopped":
+        return DbtoolError(
+            f"the sweep in {named} was stopped before it had written any trials: give its "
+            "`dbtool produce` command again, which goes on from what was saved"
+        )
+    return UsageError(
+        f"{named} holds no release: there is no {MANIFEST} in it or in the folders in it"
+    )
 
 
 def _from_environment() -> str | None:

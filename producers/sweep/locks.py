@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import filelock
 
 from dbtool.core.errors import DbtoolError
+from dbtool.core.sweeps import LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from producers.configuration import Slice
 
-_LOCK = ".lock"
 # Others hold a lock for a moment to see whether anybody does.
 _PATIENCE = 1.0
 
@@ -37,16 +37,16 @@ def only_writer(folder: Path, part: Slice | None = None, partition: str = "") ->
     Raises:
         DbtoolError: another process holds what this would write, or the folder cannot be written.
     """
-    whole = folder / _LOCK
+    whole = folder / LOCK
     if part is None:
         own, holder, cut = whole, "another sweep", None
         others = "a slice of a sweep"
     else:
         cut = f"of-{part.count}-{partition}"
-        own, holder = folder / f"{_LOCK}-{part.number}-{cut}", f"another process of slice {part}"
+        own, holder = folder / f"{LOCK}-{part.number}-{cut}", f"another process of slice {part}"
         others = "a slice of another sweep, or of one cut differently,"
     with _held(own, holder):
-        for path in set(folder.glob(f"{_LOCK}*")) - {own}:
+        for path in set(folder.glob(f"{LOCK}*")) - {own}:
             if cut is None or not path.name.endswith(cut):
                 with _held(path, "another sweep" if path == whole else others):
                     pass

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from dbtool.core.errors import DbtoolError
 from dbtool.core.index import Index
 from dbtool.core.manifest import About
+from dbtool.core.sweeps import WORK
 from dbtool.core.writer import ReleaseWriter
-from producers.plan import WORK
 from producers.sweep.locks import only_writer
 from producers.sweep.tasks import ROUNDS_FOLDER, next_blocks, partition
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dbtool.core.shards import Shard
     from producers.configuration import SweepOptions
     from producers.plan import StudyPlan
+    from producers.training.block_record import BlockRecord
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,16 @@ class SweepEvents:
         on_block: of a study and trials, before they are trained.
         on_steps: of trial-steps, as they are done.
         on_shard: of a shard, once it is written.
+        on_record: of what the block in training has measured so far: before its first step, where
+            it is what a checkpoint held, after each evaluation and at its end. A Ray cluster's
+            workers tell nothing of the kind.
         stopping: whether the sweep is to save a checkpoint and stop; looked at after `on_steps`.
     """
 
     on_block: Callable[[StudyPlan, Sequence[int]], None]
     on_steps: Callable[[int], None]
     on_shard: Callable[[Shard], None]
+    on_record: Callable[[BlockRecord], None] = lambda _: None
     stopping: Callable[[], bool] = lambda: False
 
 
@@ -118,7 +123,7 @@ class _Run:
         from producers.sweep.session import StudySession
 
         search = None if study.search is None else LockstepSearch(study, self.out, self.index)
-        session = StudySession(study, self.options, self.events.stopping)
+        session = StudySession(study, self.options, self.events.stopping, self.events.on_record)
         if search is not None:
             footer, tables = search.run(session, self.events.on_block, self.on_steps)
             if self.writer is not None:

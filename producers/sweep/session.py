@@ -11,7 +11,7 @@ import jax
 import msgspec
 import numpy as np
 
-from dbtool.core.errors import DbtoolError
+from dbtool.core.errors import DbtoolError, counted
 from dbtool.core.footer import Footer, Trial
 from producers.datasets import Split
 from producers.datasets.forms import ImageForm
@@ -71,10 +71,15 @@ class StudySession:
         study: the study.
         options: how to train it.
         stopping: whether to save a checkpoint and stop, as `Checkpoints` takes it.
+        on_record: told what was measured so far, as `train_block` tells it.
     """
 
     def __init__(
-        self, study: StudyPlan, options: SweepOptions, stopping: Callable[[], bool] = lambda: False
+        self,
+        study: StudyPlan,
+        options: SweepOptions,
+        stopping: Callable[[], bool] = lambda: False,
+        on_record: Callable[[BlockRecord], None] = lambda _: None,
     ) -> None:
         workload = study.workload
         data = load_dataset(
@@ -90,6 +95,7 @@ class StudySession:
         self._study = study
         self._options = options
         self._stopping = stopping
+        self._on_record = on_record
         functions = (
             workload.model,
             workload.optimizer,
@@ -153,6 +159,7 @@ class StudySession:
                 rule=rule,
                 checkpoints=checkpoints,
                 on_steps=on_steps,
+                on_record=self._on_record,
             )
         tables = record.tables(list(trials.trial_ids))
         return TrainedBlock(footer_of(study, trials, record, self._program), tables, checkpoints)
@@ -283,6 +290,6 @@ def _memory_to_train(study: StudyPlan, trials: int) -> Iterator[None]:
             else "fewer examples at a time with --micro-batch"
         )
         raise DbtoolError(
-            f"{study.name} with {trials} trials together needs more memory than there is; "
-            f"train {remedy}"
+            f"{study.name} with {counted(trials, 'trial')} together needs more memory than there "
+            f"is; train {remedy}"
         ) from error

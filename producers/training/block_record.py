@@ -116,6 +116,11 @@ class BlockRecord:
         trials, steps, values = map(np.concatenate, zip(*held, strict=True))
         return trials, steps, values
 
+    @property
+    def trials(self) -> int:
+        """How many trials the block has."""
+        return len(self._last)
+
     def steps(self, trial: int) -> int:
         """The last step that a trial took."""
         return int(self._last[trial])

@@ -100,6 +100,7 @@ def train_block(
     rule: FirstToGoal | None = None,
     checkpoints: Checkpoints | None = None,
     on_steps: Callable[[int], None] = lambda _: None,
+    on_record: Callable[[BlockRecord], None] = lambda _: None,
 ) -> BlockRecord:
     """Trains a block of trials to the last evaluation step, or to their first loss not finite.
 
@@ -119,6 +120,8 @@ def train_block(
         rule: tells whom to evaluate when, and when to stop; None to train all to the end.
         checkpoints: where to go on from, and to save to now and then.
         on_steps: told of trial-steps as they are done.
+        on_record: told what was measured so far: before the first step, where it is what a
+            checkpoint held, after each evaluation and at the end.
 
     Returns:
         Every measurement of the block.
@@ -148,6 +151,7 @@ def train_block(
         )
     if rule is not None:
         run.repeat(rule)
+    on_record(progress.record)
     # A checkpoint is saved at the end of a call, before what is due after its last step.
     for target in stops[bisect.bisect_left(stops, progress.step) :]:
         while progress.step < target and slots.alive.any():
@@ -160,11 +164,13 @@ def train_block(
             break
         if target in evaluations:
             run.evaluate(splits.evaluated(evaluations[target]), rule)
+            on_record(progress.record)
         if rule is not None and rule.ended:
             run.evaluate(splits.evaluated(every_split=True), None)
             break
         run.measure(measured)
         run.rearrange()
+    on_record(progress.record)
     return progress.record
 
 

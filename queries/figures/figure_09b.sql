@@ -1,6 +1,6 @@
 /*
 Figure 9b: which metaparameters reach the goal when the budget is a number of steps?
-A panel a batch size of the Transformer on LM1B; a point is a COMPLETE or INFEASIBLE trial, x its learning rate, y its
+A panel a batch size of the Transformer on LM1B; a point is a COMPLETE or diverged trial, x its learning rate, y its
 1 - momentum, the series what became of it within the budget; best marks the trial that reached the goal first.
 Change the goal, the batch sizes or the budget (in steps) below; the parameter goal replaces the goal, trials takes the
 first so many trials of each study instead of all, release names the release, or several joined by commas.

@@ -1,6 +1,6 @@
 /*
 Figure 10: do models of different sizes reach the goal with the same metaparameters?
-A panel a Transformer on LM1B, all at one batch size; a point is a COMPLETE or INFEASIBLE trial, x its learning rate, y
+A panel a Transformer on LM1B, all at one batch size; a point is a COMPLETE or diverged trial, x its learning rate, y
 its 1 - momentum, the series what became of it within the budget; best marks the trial that reached the goal first.
 Change the models, the goal, the batch size or the budget (in steps) below; the parameter goal replaces the goal, trials
 takes the first so many trials of each study instead of all, release names the release, or several joined by commas.

@@ -1,6 +1,6 @@
 /*
 Which metaparameters reach the goal, by batch size?
-A panel a study; a point is a COMPLETE or INFEASIBLE trial, x its learning rate, y its 1 - momentum (1 where none is
+A panel a study; a point is a COMPLETE or diverged trial, x its learning rate, y its 1 - momentum (1 where none is
 searched), the series what became of it; best marks the trial that reached the goal first.
 The parameter workloads holds names of workloads; NULL: the one with the most trials (choice says so). Each has its own goal unless the parameter goal is given; a workload without goal is left out. There is no
 budget: change the most_steps below. The parameter trials takes the first so many trials of each study instead of all,

@@ -1,6 +1,6 @@
 /*
 Was the search space wide enough?
-A panel a metaparameter of a workload; a point is a COMPLETE or INFEASIBLE trial, x its study's batch size, y the
+A panel a metaparameter of a workload; a point is a COMPLETE or diverged trial, x its study's batch size, y the
 metaparameter's value, the series what became of it; best marks the trial of the study that reached the goal first. One
 that lies at a border of the range (low, high) tells that a wider search might have found a better one. Where a range is
 another one at every batch size and not logarithmic, y is divided by the highest value that the study searched.

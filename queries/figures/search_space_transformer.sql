@@ -1,6 +1,6 @@
 /*
 Was the search space wide enough for the Transformer on LM1B?
-A panel a metaparameter; a point is a COMPLETE or INFEASIBLE trial of any number, x its study's batch size, y the
+A panel a metaparameter; a point is a COMPLETE or diverged trial of any number, x its study's batch size, y the
 metaparameter's value, the series what became of it; best marks the trial of the study that reached the goal first. One
 that lies at a border of the range (low, high) tells that a wider search might have found a better one.
 Change the goal or the panels below; the parameter goal replaces the goal, trials takes the first so many trials of each

@@ -1,7 +1,7 @@
 /*
 Sparsity study: which metaparameters reach the goal when the network is pruned?
 A panel a sparsity (the share of weights pruned before training) of the simple CNN on MNIST with momentum; a point is a
-COMPLETE or INFEASIBLE trial, x its learning rate, y its 1 - momentum, the series what became of it within the budget; best
+COMPLETE or diverged trial, x its learning rate, y its 1 - momentum, the series what became of it within the budget; best
 marks the trial that reached the goal first. The batch size is the one nearest to 256 that most of the sparsities share.
 The goal is reached at it, not only past it; goal and budget are as stated for MNIST, optimizer and batch size are chosen.
 Change them below; the parameter goal replaces the goal, trials takes the first so many trials of each study instead of

@@ -92,7 +92,7 @@ def test_bad_files(importing: Importing, name: str, reason: str, body: bytes) ->
     files[f"{STUDY}/{name}"] = body
     report = importing(files)
     if name == "study.json":
-        reason, left = f"{reason}; its 3 trials are left out", []
+        reason, left = f"{reason}; 3 trials left out", []
     else:
         left = [(1,), (3,)]
     assert [(error.path, error.reason) for error in report.malformed] == [
@@ -111,7 +111,7 @@ def test_files_that_are_missing(importing: Importing, tmp_path: Path) -> None:
     for path in (write_tar(tmp_path / "a.tar", files), write_folder(tmp_path, files)):
         report = importing(path, f"{path.name}.db")
         assert sorted((error.path, error.reason) for error in report.malformed) == [
-            ("a/b/c/8/study.json", "it is missing; its 1 trials are left out"),
+            ("a/b/c/8/study.json", "it is missing; 1 trial left out"),
             (f"{STUDY}/2", "it has no metadata.json"),
         ]
         assert (report.trials, report.left_out) == (1, 2)
@@ -250,7 +250,7 @@ def test_hostile_folders(importing: Importing, tmp_path: Path) -> None:
         ("batch_science/a/b/c/1/study.json", "it is a symbolic link"),
         ("batch_science/loop", "it is a symbolic link"),
         ("batch_science/pipe", "it is neither a file nor a folder"),
-        ("a/b/c/1/study.json", "it is missing; its 1 trials are left out"),
+        ("a/b/c/1/study.json", "it is missing; 1 trial left out"),
     }
     assert report.trials == 1
 

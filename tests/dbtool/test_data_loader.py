@@ -144,7 +144,7 @@ def test_folders_are_names(folder: str) -> None:
             "unknown workload 'mnist_sub",
         ),
         # Another collection than the one that is there, below a folder of another name.
-        (f"/data/mnist_subsets/{CNN}/64", "unknown workload 'mnist/simple_cnn_base/nesterov"),
+        (f"/data/mnist_subsets/{CNN}/64", "'mnist/simple_cnn_base/nesterov_momentum' is published"),
         (f"/batch_science/{CNN}/65", "unknown batch size '65'; closest: 64"),
         (f"/batch_science/{CNN}", "is no folder of a study: its last part is a batch size, as in"),
         ("/batch_science", "unknown|no folder"),

@@ -56,8 +56,8 @@ def test_studies_have_their_own_numbers_of_trials(tmp_path: Path) -> None:
     )
     lines = estimate_of(plan)
     assert [line.rpartition(", ")[0] for line in lines[:-1]] == [
-        "mnist/fc_64_64_64/sgd at batch size 8: 1200 trials of 9 steps, 12,000 measurements",
-        "mnist/fc_64_64_64/sgd at batch size 64: 1200 trials of 9 steps, 12,000 measurements",
+        "mnist/fc_64_64_64/sgd at batch size 8: 1,200 trials of 9 steps, 12,000 measurements",
+        "mnist/fc_64_64_64/sgd at batch size 64: 1,200 trials of 9 steps, 12,000 measurements",
         # A thousandth of 1,000 + 150,000 / 8 steps is 19.75.
         "mnist/fc_1024/sgd at batch size 8: 3 trials of 20 steps, 63 measurements",
     ]

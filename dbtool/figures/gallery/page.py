@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from dbtool import __version__
+from dbtool.core.errors import counted
 from dbtool.core.files import write_whole
 from dbtool.figures.caption import caption_of, title_of
 from dbtool.figures.files import saved
@@ -162,9 +163,13 @@ def _lead(drawn: Sequence[Drawn], missing: Sequence[Missing]) -> str:
 
 
 def _release(facts: ReleaseFacts) -> str:
-    counts = (
-        f"{facts.workloads:,} workloads · {facts.studies:,} studies · {facts.trials:,} trials · "
-        f"{facts.measurements:,} measurements"
+    counts = " · ".join(
+        (
+            counted(facts.workloads, "workload"),
+            counted(facts.studies, "study", "studies"),
+            counted(facts.trials, "trial"),
+            counted(facts.measurements, "measurement"),
+        )
     )
     title = f": {escape(facts.title)}" if facts.title else ""
     licence = f" · {escape(facts.licence)}" if facts.licence else ""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from dbtool.core.errors import counted
 from dbtool.figures import marks
 from dbtool.figures.found_marks import NOTE, draw_findings, height_of
 from dbtool.figures.kinds.renderer import Renderer
@@ -148,7 +149,7 @@ class LineRenderer(Renderer):
         if drawn.is_empty() or drawn["best_of"].null_count() == drawn.height:
             return []
         counts = sorted(drawn["best_of"].drop_nulls().unique().to_list())
-        trials = f"k = {counts[0]:,} trials, diverged ones among them,"
+        trials = f"k = {counted(counts[0], 'trial')}, diverged ones among them,"
         if len(counts) > 1:
             trials = "k trials, as many as all studies of a panel have with those that diverged "
             trials += f"({counts[0]:,} to {counts[-1]:,}),"

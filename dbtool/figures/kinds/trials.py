@@ -10,6 +10,7 @@ import polars as pl
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Rectangle
 
+from dbtool.core.errors import counted
 from dbtool.figures import marks
 from dbtool.figures.kinds.renderer import Renderer
 from dbtool.figures.names import readable
@@ -81,7 +82,7 @@ class _OutcomeRenderer(Renderer):
 class ScatterRenderer(_OutcomeRenderer):
     """Dots on two logarithmic axes over contours of constant effective learning rate."""
 
-    point: str = "A point is one trial, complete or infeasible, of the search at one batch size."
+    point: str = "A point is one trial, complete or diverged, of the search at one batch size."
     labels: tuple[str, str] = ("learning rate", "1 \N{MINUS SIGN} momentum")
     scales: tuple[Scale, Scale] = ("log10", "log10")
     page: float = 4.8
@@ -94,7 +95,7 @@ class ScatterRenderer(_OutcomeRenderer):
     def remark(self, panel: Panel) -> str:
         """The budget, where there is one."""
         most_steps = panel.first("most_steps")
-        return "" if most_steps is None else f"within {most_steps:,} steps"
+        return "" if most_steps is None else f"within {counted(most_steps, 'step')}"
 
     def draw(self, axes: Axes, panel: Panel, size: Size) -> None:
         """Draws search space, contours and trials, and a star on the first to get there."""
@@ -209,7 +210,7 @@ class GridRenderer(_OutcomeRenderer):
     """A column a batch size, in it a lane an outcome, in it a dot a trial at its value."""
 
     point: str = (
-        "A point is one trial, complete or infeasible, at its value of the metaparameter; the "
+        "A point is one trial, complete or diverged, at its value of the metaparameter; the "
         "outcomes of a batch size stand side by side."
     )
     labels: tuple[str, str] = ("batch size", "value")

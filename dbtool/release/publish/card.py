@@ -107,7 +107,9 @@ def _workloads(index: Mapping[str, pa.Table]) -> Iterator[str]:
     yield "|---|---|---:|---|"
     for row in index[WORKLOADS].select(["workload", "metric", "goal"]).to_pylist():
         held = sizes[row["workload"]]
-        span = f"{len(held)}, from {min(held):,} to {max(held):,}"
+        span = (
+            f"{len(held)}, from {min(held):,} to {max(held):,}" if len(held) > 1 else f"{held[0]:,}"
+        )
         goal = "" if row["goal"] is None else repr(row["goal"])
         yield f"| {_cell(row['workload'])} | `{row['metric']}` | {goal} | {span} |"
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from msgspec import Meta, Struct
 
 from dbtool.core.contract import archive_columns
+from dbtool.core.errors import counted
 from dbtool.core.footer import (
     Footer,
     FooterError,
@@ -141,8 +142,8 @@ def read_study(
         study = _study(gathered, index.studies.get(key), index.workloads.get(name))
     except ArchiveError as error:
         trials = len(gathered.trials)
-        reason = f"{error.reason}; its {trials:,} trials are left out" if trials else error.reason
-        report.leave_out(ArchiveError(error.path, reason), trials)
+        left_out = f"; {counted(trials, 'trial')} left out" if trials else ""
+        report.leave_out(ArchiveError(error.path, f"{error.reason}{left_out}"), trials)
         return None
     held = index.trials_of(*key) if key in index.studies else {}
     new = sorted(_new_trials(gathered, held, report), key=lambda pair: pair[0].trial_id)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from producers.sweep.locks import only_writer
+
 from .conftest import Call
 
 OUT = ["--out", "TMP/new.csv"]
@@ -31,7 +33,17 @@ MISTAKES = [
     (["releases", "--format", "tabel"], 2, ["'tabel'", "table"]),
     (["releases", "--limit", "-1"], 2, ["'--limit'"]),
     (["steps", "digit"], 2, ["unknown workload 'digit'", "digits/", "dbtool workloads"]),
-    (["steps", "imagenet/*"], 2, ["'imagenet/*' is published, but not held here: `dbtool fetch`"]),
+    *(
+        ([*command, "imagenet/*", *others], 2, ["'imagenet/*' is published, but not held here: `d"])
+        for command, others in (
+            (["steps"], []),
+            (["studies"], []),
+            (["trials"], []),
+            (["scaling"], []),
+            (["plot", "steps", "--workload"], []),
+            (["export"], OUT),
+        )
+    ),
     (["trials", "nothing/*"], 2, ["unknown workload 'nothing/*'", "dbtool workloads"]),
     (["studies", "--release", "made_up"], 2, ["unknown release", "made-up", "dbtool releases"]),
     (["trials", "digits/*", "--batch-size", "9"], 2, ["unknown batch size '9'", "8", "studies"]),
@@ -145,3 +157,19 @@ def test_what_is_no_release(command: str, call: Call, tmp_path: Path) -> None:
         sentence = call(*command.split(), str(path)).sentence(2)
         assert str(path) in sentence
         assert "release" in sentence
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("workloads", "studies", "trials *", "steps *", "scaling", "plot steps", "cite"),
+        *("sql summary", "export * --out new.csv"),
+    ],
+)
+def test_a_sweep_that_has_written_nothing_yet_is_waited_for(
+    command: str, call: Call, tmp_path: Path
+) -> None:
+    with only_writer(tmp_path / "runs"):
+        sentence = call(*command.split(), "--db", str(tmp_path / "runs")).sentence(1)
+    assert "a sweep is at work in" in sentence
+    assert "has written no trials yet: ask again when its first ones have ended" in sentence

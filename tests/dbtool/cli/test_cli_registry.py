@@ -6,12 +6,14 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import typer.main
 
 from dbtool import __version__
 from dbtool.cli.main import app
+from dbtool.cli.main import dbtool as entry_point
 from dbtool.cli.registry import COMMANDS, GROUPS
 
 from .conftest import Call
@@ -47,6 +49,29 @@ def test_help_holds_an_example_that_parses(name: str, call: Call) -> None:
     command = group.get_command(context, name)
     assert command is not None
     command.make_context(name, words[2:], parent=context)
+
+
+@pytest.mark.parametrize("name", ["", *GROUPS["Read"], *GROUPS["Draw"], "export", "cite"])
+def test_examples_run_on_the_release_that_ships(
+    name: str, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DBTOOL_DB")
+    monkeypatch.chdir(tmp_path)
+    text = _docstring(name) if name else inspect.getdoc(entry_point) or ""
+    [example] = re.findall(r"^Example: dbtool (.*?)(?: >.*)?$", text, re.MULTILINE)
+    outcome = call(*shlex.split(example))
+    assert outcome.code == 0, outcome.output
+    assert outcome.output or list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_fits_80_columns_and_has_no_types_of_python(
+    name: str, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = call(name, "--help").output
+    assert all(len(line) <= 80 for line in text.splitlines())
+    assert not re.search(r"<(str|int|float|path|Path|list\[.*)>", text)
 
 
 def test_listing_imports_nothing_heavy() -> None:

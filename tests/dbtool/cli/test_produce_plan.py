@@ -140,7 +140,7 @@ def test_dry_run_tells_every_study_and_the_sum(plan: Path, tmp_path: Path) -> No
     assert [line.rpartition(", ")[0] for line in lines[:-1]] == [
         f"{TRAINED} at batch size 8: 3 trials of 4 steps, 15 measurements",
         f"{TRAINED} at batch size 16: 3 trials of 4 steps, 15 measurements",
-        f"{OTHER_TRAINED} at batch size 16: 1 trials of 1 steps, 2 measurements",
+        f"{OTHER_TRAINED} at batch size 16: 1 trial of 1 step, 2 measurements",
     ]
     assert lines[-1].startswith("7 trials, about ")
     assert lines[-1].endswith(f"in {tmp_path / 'out'}, 32 measurements")

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import dbtool
+from dbtool.core.errors import UsageError
 from dbtool.store.database import open_database
 from tests.support.made_up import write_shard
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
     from dbtool.store.database import Database
 
+PUBLISHED = "imagenet/resnet_50/nesterov_momentum"
 WORKLOAD = "digits/fc_8/sgd"
 VAL, PRECISION = "val_classification_error", "val_average_precision"
 NAN, INFINITY = float("nan"), float("inf")
@@ -109,3 +112,17 @@ def test_an_average_precision_is_better_when_higher(db: Database) -> None:
     # Infinity is no measurement.
     assert best(db, PRECISION) == [(10, 0.9, 0, 0, 4), (20, 0.3, 20, 9, 2)]
     assert best(db, PRECISION, most_steps=40)[0] == (10, 0.9, 0, 0, 4)
+
+
+@pytest.mark.parametrize("word", [PUBLISHED, "imagenet/*"])
+def test_a_published_workload_that_is_not_held_is_told_as_such(folder: Path, word: str) -> None:
+    with dbtool.open(folder) as db:
+        for ask in (db.steps_to_result, db.studies, db.trials, db.measurements, db.scaling):
+            with pytest.raises(UsageError, match="is published, but not held here: `dbtool fetch`"):
+                ask(word)
+
+
+def test_a_published_workload_that_is_held_is_found(tmp_path: Path) -> None:
+    write_shard(tmp_path, workload=PUBLISHED, trials=[(0, "COMPLETE", {}, rows((0, 0.9)))])
+    with open_database(tmp_path) as db:
+        assert db.studies("imagenet/*")["workload"].to_list() == [PUBLISHED]

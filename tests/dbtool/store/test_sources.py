@@ -11,6 +11,8 @@ import dbtool
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.resources import bundled_release
 from dbtool.store.sources import as_url, folder_name, folder_to_write, named_source, user_folder
+from producers.configuration import Slice
+from producers.sweep.locks import only_writer
 from tests.support.made_up import curve, write_shard
 
 if TYPE_CHECKING:
@@ -63,6 +65,32 @@ def test_what_is_no_release_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "words").write_text("no release")
     with pytest.raises(UsageError, match="words, which --db names, holds no release"):
         named_source(tmp_path / "words")
+
+
+@pytest.mark.parametrize("part", [None, Slice(2, 3)])
+def test_a_sweep_that_has_written_nothing_yet_is_told(tmp_path: Path, part: Slice | None) -> None:
+    runs = tmp_path / "runs"
+    working = "a sweep is at work in .*, which --db names, and has written no trials yet: ask again"
+    with only_writer(runs, part, "abc"):
+        for named in (runs, tmp_path):
+            with pytest.raises(DbtoolError, match=working):
+                named_source(named)
+        # As a kill leaves it.
+        (left,) = runs.iterdir()
+        lock = left.name
+    (runs / lock).touch()
+    with pytest.raises(DbtoolError, match="was stopped before it had written any trials: give its"):
+        named_source(runs)
+    (runs / lock).unlink()
+    (runs / ".work" / "checkpoints").mkdir(parents=True)
+    with pytest.raises(DbtoolError, match="was stopped before it had written any trials: give its"):
+        named_source(tmp_path)
+
+
+def test_what_a_sweep_has_written_is_read_while_it_goes_on(tmp_path: Path) -> None:
+    held = release(tmp_path / "runs")
+    with only_writer(held):
+        assert named_source(held).folders == [held]
 
 
 def test_the_users_own_releases_are_open_beside_the_bundled_one() -> None:

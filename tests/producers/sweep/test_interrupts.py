@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 STEPS = 20_000
 BASE = (WORKLOAD, "--batch-sizes", "8", "--trials", "2", "--steps", str(STEPS))
 CHOICES = {
-    "fixed": (),
+    "fixed": ("--watch",),
     # A goal that none reaches, so that a round goes to its end.
     "lockstep": ("--search", "lockstep", "--goal", "-1"),
 }
@@ -92,7 +92,7 @@ def test_what_was_trained_is_saved_and_not_trained_again(
     assert_bars_fit(shown)
     last = shown.strip().splitlines()[-1]
     found = re.search(
-        r"dbtool: interrupted; .* holds 0 of 1 studies, and .*/fc_64_64_64/sgd at batch size 8 "
+        r"dbtool: interrupted; .* holds 0 of 1 study, and .*/fc_64_64_64/sgd at batch size 8 "
         r"is saved at step ([\d,]+); the same command goes on$",
         last,
     )
@@ -111,9 +111,9 @@ def test_what_is_told_while_compiling_is_what_was_saved(sweep: Sweep, tmp_path: 
     assert code == 130, shown
     # Where the machine is busy, the first steps may be done by then.
     saved = [path.stem for path in out.rglob("*.sha256")]
-    how = "( while compiling|; .* holds 0 of 1 studies)"
+    how = "( while compiling|; .* holds 0 of 1 study)"
     if saved:
-        how = f"; .* holds 0 of 1 studies, and .* is saved at step {int(saved[0]):,}"
+        how = f"; .* holds 0 of 1 study, and .* is saved at step {int(saved[0]):,}"
     assert re.search(f"dbtool: interrupted{how}; the same command goes on", shown), shown
     sweep.assert_goes_on(out)
 

@@ -129,7 +129,7 @@ def test_interrupt_ends_at_once_with_whole_shards(
     told = [line for line in errors.splitlines() if not line.startswith("wrote ")]
     # In the middle of a block it tells at once that it saves, and between two it does not.
     assert len(told) <= 2
-    assert told[-1].startswith(f"dbtool: interrupted; {tmp_path} holds 0 of 1 studies")
+    assert told[-1].startswith(f"dbtool: interrupted; {tmp_path} holds 0 of 1 study")
     assert told[-1].endswith("; the same command goes on")
     assert_whole(tmp_path)
     assert 1 <= len(shards(tmp_path)) < TRIALS // 2

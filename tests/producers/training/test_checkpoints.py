@@ -31,8 +31,10 @@ from tests.support.checkpointed import BLOCK, EVALUATIONS, STEPS, block_rows
 from tests.support.sweeps import fast_start
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from subprocess import Popen
 
+    from producers.training.block_record import BlockRecord
     from producers.training.progress import Progress
     from tests.support.blocks import Rows
 
@@ -44,6 +46,35 @@ NEVER = 1e9
 def undisturbed() -> Rows:
     """The rows of the block, trained at once and without checkpoints."""
     return block_rows(None)
+
+
+def told_of(told: list[tuple[int, int]]) -> Callable[[BlockRecord], None]:
+    """Notes of each record the steps of all trials, and how many evaluations it has."""
+
+    def on_record(record: BlockRecord) -> None:
+        steps = sum(map(record.steps, range(record.trials)))
+        told.append((steps, len(set(record.values("val_cross_entropy_error")[1].tolist()))))
+
+    return on_record
+
+
+def test_what_was_restored_is_told_before_it_goes_on(tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    whole = train("fc", on_record=told_of(told), checkpoints=Checkpoints(tmp_path, "a", NEVER))
+    # Before step 0, after the evaluations at 0, 1, 4 and 12, and at the end.
+    assert told == [
+        (steps * TRIALS, n)
+        for steps, n in zip((0, 0, 1, 4, 12, 12), (0, 1, 2, 3, 4, 4), strict=True)
+    ]
+    told.clear()
+    with pytest.raises(InterruptedError):
+        train("fc", on_record=told_of(told), checkpoints=StoppingCheckpoints(tmp_path, "b", 4))
+    # It was stopped before it was evaluated at step 4.
+    assert told == [(0, 0), (0, 1), (TRIALS, 2)]
+    told.clear()
+    again = train("fc", on_record=told_of(told), checkpoints=Checkpoints(tmp_path, "b", NEVER))
+    assert told == [(4 * TRIALS, 2), (4 * TRIALS, 3), (12 * TRIALS, 4), (12 * TRIALS, 4)]
+    assert_same(again, whole)
 
 
 def environment(cache: str) -> dict[str, str]:

@@ -1,0 +1,154 @@
+"""What `dbtool produce --watch` shows: how the studies of a run come along, a row each."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+from collections import Counter
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from dbtool.cli.messages import goal_words
+from producers.training.stopping import Goal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from producers.plan import StudyPlan
+    from producers.sweep.run import SweepEvents
+    from producers.training.block_record import BlockRecord
+    from producers.workloads.definition import Workload
+
+_HEADING = "batch size  trials  dropped  diverged      best  past goal    steps  over steps"
+_MOST_ROWS = 16
+_HEIGHTS = "▁▂▃▄▅▆▇█"
+_WIDTH = 10
+
+
+@dataclasses.dataclass(frozen=True)
+class Standing:
+    """How trials of a study stand.
+
+    Attributes:
+        counts: how many `trials` there are, of each status, and `past` the goal at any time.
+        steps: the fewest steps that one took to the goal; infinite where none got there.
+        evaluated: the step after the last evaluation.
+        best: each step after which the best cost of all trials fell, and that cost, in order.
+    """
+
+    counts: Counter[str]
+    steps: float = math.inf
+    evaluated: int = 0
+    best: tuple[tuple[int, float], ...] = ()
+
+    @classmethod
+    def of(cls, record: BlockRecord, workload: Workload) -> Self:
+        """How the trials of a block stand."""
+        # Nothing is past a goal that is not a number.
+        value = math.nan if workload.goal is None else workload.goal
+        goal = Goal(workload.metric, value, workload.maximize, workload.goal_inclusive)
+        trials, steps, values = record.values(goal.metric)
+        reached = goal.reached(values)
+        counts = Counter(trials=record.trials, past=len(np.unique(trials[reached])))
+        counts.update(map(record.status, range(record.trials)))
+        soonest = min(steps[reached].tolist(), default=math.inf)
+        return cls(counts, soonest, int(steps.max(initial=0)), _falling(steps, goal.cost(values)))
+
+    def __add__(self, other: Standing) -> Standing:
+        """How the trials of both stand."""
+        points = np.array([*self.best, *other.best]).reshape(-1, 2)
+        return Standing(
+            self.counts + other.counts,
+            min(self.steps, other.steps),
+            max(self.evaluated, other.evaluated),
+            _falling(points[:, 0], points[:, 1]),
+        )
+
+    def row(self, batch_size: int, *, maximize: bool) -> str:
+        """The row of a study, of at most 79 columns."""
+        sign, counts = -1 if maximize else 1, self.counts
+        best = f"{sign * self.best[-1][1]:.3g}" if self.best else "-"
+        steps = f"{self.steps:,.0f}" if counts["past"] else "-"
+        return (
+            f"{batch_size:>10,}  {counts['trials']:>6,}  {counts['INCOMPLETE']:>7,}  "
+            f"{counts['INFEASIBLE']:>8,}  {best:>8}  {counts['past']:>9,}  {steps:>7}  "
+            f"{self._curve(sign) if self.best else ''}"
+        )
+
+    def _curve(self, sign: int) -> str:
+        """The best value so far over the steps, on a logarithmic scale where it can be."""
+        steps, costs = np.array(self.best).T
+        at = np.searchsorted(steps, np.linspace(0, self.evaluated, _WIDTH), "right") - 1
+        values = sign * costs[np.maximum(at, 0)]
+        values = np.log(values) if (values > 0).all() else values
+        scaled = (values - values.min()) / (np.ptp(values) or 1) * (len(_HEIGHTS) - 1)
+        return "".join(_HEIGHTS[height] for height in scaled.round().astype(int))
+
+
+def _falling(steps: np.ndarray, costs: np.ndarray) -> tuple[tuple[int, float], ...]:
+    """Of steps and costs, those whose cost is lower than that of every step before."""
+    order = np.lexsort((costs, steps))
+    least = np.minimum.accumulate(costs[order])
+    fell = least < np.concatenate([[np.inf], least[:-1]])
+    return tuple(zip(steps[order][fell].tolist(), least[fell].tolist(), strict=True))
+
+
+class Watch:
+    """The rows of the studies that a run trains.
+
+    Args:
+        on_line: told each line once it changes no more: of a workload, and of a study at its end.
+    """
+
+    def __init__(self, on_line: Callable[[str], None] = lambda _: None) -> None:
+        self._on_line = on_line
+        self._lines: list[str] = []
+        self._workload = ""
+        self._study: StudyPlan | None = None
+        self._before = self._now = Standing(Counter())
+
+    def lines(self) -> list[str]:
+        """A heading, and the last of the rows."""
+        rows = [*self._lines, *self._row()][-_MOST_ROWS:]
+        return [_HEADING, *rows] if rows else []
+
+    @contextlib.contextmanager
+    def following(self, events: SweepEvents) -> Iterator[SweepEvents]:
+        """The events of a sweep, which these rows follow."""
+
+        def on_block(study: StudyPlan, trial_ids: Sequence[int]) -> None:
+            events.on_block(study, trial_ids)
+            if self._study is None or self._study.key != study.key:
+                self._begin(study)
+            self._before += self._now
+            self._now = Standing(Counter(trials=len(trial_ids)))
+
+        def on_record(record: BlockRecord) -> None:
+            events.on_record(record)
+            if self._study is not None:
+                self._now = Standing.of(record, self._study.workload)
+
+        yield dataclasses.replace(events, on_block=on_block, on_record=on_record)
+        self._begin(None)
+
+    def _begin(self, study: StudyPlan | None) -> None:
+        """The study before has ended; None where no other one follows."""
+        for row in self._row():
+            self._add(row)
+        if study is not None and study.workload.name != self._workload:
+            self._workload = study.workload.name
+            self._add(f"{self._workload}: {goal_words(study.workload)}")
+        self._study, self._before, self._now = study, Standing(Counter()), Standing(Counter())
+
+    def _row(self) -> Iterator[str]:
+        if (study := self._study) is not None:
+            standing = self._before + self._now
+            yield standing.row(study.batch_size, maximize=study.workload.maximize)
+
+    def _add(self, line: str) -> None:
+        if not self._lines:
+            self._on_line(_HEADING)
+        self._lines.append(line)
+        self._on_line(line)
