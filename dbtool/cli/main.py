@@ -13,7 +13,7 @@ from typer.exceptions import TyperException
 
 from dbtool import __version__
 from dbtool.cli.registry import LazyGroup
-from dbtool.core.errors import DbtoolError, UnknownNameError, printable, unknown
+from dbtool.core.errors import DbtoolError, UnknownNameError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,15 +61,18 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
         arguments: what stands after the program's name; None: those of this process.
     """
     _prepare_streams()
+    words = sys.argv[1:] if arguments is None else arguments
     try:
-        code: int = app(args=arguments, prog_name="dbtool", standalone_mode=False) or 0
+        code: int = app(args=words, prog_name="dbtool", standalone_mode=False) or 0
         sys.stdout.flush()
     except UnknownNameError as error:
         _fail(_where_published(error) or str(error), code=error.exit_code)
     except DbtoolError as error:
         _fail(*error.args, code=error.exit_code)
     except TyperException as error:
-        _fail(_usage_sentence(error), code=error.exit_code)
+        from dbtool.cli.usage import usage_sentence
+
+        _fail(usage_sentence(error, words), code=error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except BrokenPipeError:
@@ -111,18 +114,6 @@ def _where_published(error: UnknownNameError) -> str | None:
         f"{error.word!r} is published, but not held here: `dbtool fetch` downloads the archive and "
         "`dbtool import` adds it"
     )
-
-
-def _usage_sentence(error: TyperException) -> str:
-    """One sentence on a wrong option or argument, with the closest options and where to look."""
-    context = getattr(error, "ctx", None)
-    command = context.command_path if context else "dbtool"
-    option = getattr(error, "option_name", None)
-    known = {name for each in context.command.params for name in each.opts} if context else set()
-    if option is not None and option not in known:
-        return str(unknown("option", option, known, f"{command} --help"))
-    message = " ".join(error.format_message().split()).rstrip(".").replace("Value error, ", "")
-    return f"{message[:1].lower()}{message[1:]} (see `{command} --help`)"
 
 
 def _drop_standard_output() -> None:

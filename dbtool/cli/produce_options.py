@@ -22,8 +22,10 @@ from msgspec.inspect import (
 
 from dbtool.cli.completion import presets, trainable_workloads
 from dbtool.core.errors import UsageError
+from dbtool.core.manifest import check_name
 from dbtool.core.parsing import InvalidError, convert, read_toml
 from producers.configuration import Option, Plan, Sweep, SweepOptions
+from producers.datasets.folders import given_folder
 
 if TYPE_CHECKING:
     from producers.workloads.definition import Workload
@@ -94,6 +96,7 @@ def sweep_options(values: Values) -> SweepOptions:
         UsageError: an option is wrong, or two clash.
     """
     options = _checked(_given(values, SweepOptions), SweepOptions)
+    given_folder(options.datasets)
     if options.part is not None and options.on is not None:
         raise UsageError(
             "--slice shares a sweep between the tasks of a job array, and --on ray shares it "
@@ -131,6 +134,7 @@ def plan_of(values: Values, release: str) -> Plan:
         )
     if "batch_sizes" in of_sweep:
         of_sweep["batch_sizes"] = _numbers(of_sweep["batch_sizes"])
+    check_name(of_plan.get("release", release))
     of_sweep["workloads"] = [workload.name for workload in chosen_workloads(values)]
     sweep = _checked(of_sweep, Sweep)
     return _checked({"release": release, **of_plan, "sweep": (sweep,)}, Plan)
@@ -206,8 +210,9 @@ def _checked(values: dict[str, Any], kind: type[T]) -> T:
     try:
         return convert(values, kind)
     except InvalidError as error:
-        names = "|".join(values)
-        sentence = re.sub(rf"^({names})\b", lambda name: _flag(name[0]), str(error))
+        # Other names of options are words as well.
+        names = rf"^({'|'.join(values)})\b(\.\d+)?|\b(budget|search|feasible|replace)\b"
+        sentence = re.sub(names, lambda name: _flag(name[1] or name[0]), str(error))
         raise UsageError(f"{sentence} (see `dbtool produce --help`)") from error
 
 

@@ -93,6 +93,7 @@ def command(
         float,
         typer.Option(
             min=0.001,
+            max=100,
             metavar="X",
             help="The share by which steps exceed linear scaling at the critical batch size of "
             "that definition.",
@@ -103,6 +104,7 @@ def command(
         typer.Option(
             "--from",
             min=1e-9,
+            max=1e15,
             metavar="B",
             help="The batch size from which scaling is linear; without it the smallest.",
         ),
@@ -154,7 +156,9 @@ def command(
     require_printable(output_format)
     settings = Settings(level=level, overhead=overhead, start=start, trials=trials)
     if rows is None and output_format in (Format.TABLE, Format.MARKDOWN) and (columns or wide):
-        raise UsageError("--columns and --wide choose of rows; ask for some with --rows")
+        raise UsageError(
+            "--columns and --wide are for rows: ask for some with --rows, such as --rows critical"
+        )
     if out is not None:
         from dbtool.cli.scaling_figure import write_scaling
         from dbtool.figures.files import format_of
@@ -164,8 +168,9 @@ def command(
             raise UsageError("--out draws the trials of a database; leave out --csv")
     with contextlib.ExitStack() as stack:
         if csv is not None:
-            for name, value in {"WORKLOAD": workload, "--db": db, "--trials": trials}.items():
-                if value:
+            given = {"WORKLOAD": workload, "--db": db, "--release": release, "--goal": goal}
+            for name, value in (given | {"--metric": metric, "--trials": trials}).items():
+                if value is not None:
                     raise UsageError(f"--csv takes the place of a database; leave out {name}")
             found = Found(answers_of_csv(csv, settings), settings)
         else:

@@ -145,4 +145,7 @@ def find_figure(word: str) -> FigureSpec:
     for spec in FIGURES:
         if spec.name.replace("_", "-") == name or (number and spec.number == number[1]):
             return spec
-    raise unknown("figure", word, [spec.name for spec in FIGURES], "dbtool plot --list")
+    names = [spec.name for spec in FIGURES]
+    # A number that none has is still like those of the same chapter.
+    near = [each for each in names if number and each.startswith(f"figure_{number[1]:0>2}")]
+    raise unknown("figure", word, near or names, "dbtool plot --list")
