@@ -60,7 +60,7 @@ def command(
     ):
         report = import_archive(into, path, release=release, on_progress=on_progress)
     if report.failure is not None and not (report.trials or report.already_there):
-        raise DbtoolError(report.failure)
+        raise DbtoolError(str(report.failure)) from report.failure
     _print_report(report, release)
     tell_where([into])
     if report.failure is not None:
@@ -111,8 +111,8 @@ def _compared(comparison: "Comparison") -> Iterator[str]:
         ("the published table", comparison.unknown),
     ):
         if studies:
-            there = counted(len(studies), "study", "studies")
-            yield f"{lacking} lacks {there}: {few_of(studies, _MOST_STUDIES)}"
+            number = counted(len(studies), "study", "studies")
+            yield f"{lacking} lacks {number}: {few_of(studies, _MOST_STUDIES)}"
     differences = comparison.differences
     for study, status in differences[:_MOST_DIFFERENCES]:
         yield (

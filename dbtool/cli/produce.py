@@ -37,12 +37,15 @@ def command(**values: Any) -> None:
     if values["list"]:
         _list_workloads(chosen_workloads(values))
         return
+    from producers.datasets.folders import given_folder
     from producers.plan import planned_studies
     from producers.workloads.own import blaming_own_code
     from producers.workloads.presets import find_preset, quick_compilation
 
     _check_out(values["out"])
     options, preset = sweep_options(values), find_preset(values["preset"])
+    if not values["dry_run"]:
+        given_folder(options.datasets)
     plan = plan_of(values, preset.release)
     with (
         _training_libraries(),

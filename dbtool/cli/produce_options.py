@@ -25,7 +25,6 @@ from dbtool.core.errors import UsageError
 from dbtool.core.manifest import check_name
 from dbtool.core.parsing import InvalidError, convert, read_toml
 from producers.configuration import Option, Plan, Sweep, SweepOptions
-from producers.datasets.folders import given_folder
 
 if TYPE_CHECKING:
     from producers.workloads.definition import Workload
@@ -96,7 +95,6 @@ def sweep_options(values: Values) -> SweepOptions:
         UsageError: an option is wrong, or two clash.
     """
     options = _checked(_given(values, SweepOptions), SweepOptions)
-    given_folder(options.datasets)
     if options.part is not None and options.on is not None:
         raise UsageError(
             "--slice shares a sweep between the tasks of a job array, and --on ray shares it "

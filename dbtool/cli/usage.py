@@ -83,8 +83,11 @@ def _wanted(param: Any) -> str:
     kind = (getattr(described.annotation, "__args__", None) or (described.annotation,))[0]
     if kind not in _NUMBERS:
         return ""
+    # Large ones, which none needs, are told by their size.
     least, most = described.parameter_info.min, described.parameter_info.max
     bounds = [
-        f"{word} {limit:,}" for word, limit in (("from", least), ("to", most)) if limit is not None
+        f"{word} {limit:.4g}"
+        for word, limit in (("from", least), ("to", most))
+        if limit is not None
     ]
     return " ".join([_NUMBERS[kind], *bounds])

@@ -143,7 +143,8 @@ def read_manifest(folder: Path) -> Manifest:
         with open_file(path) as file:
             text = file.read()
     except OSError as error:
-        raise DbtoolError(f"{path} cannot be read: {error.strerror}; {_remedy(path)}") from error
+        remedy = "allow it" if isinstance(error, PermissionError) else _remedy(path)
+        raise DbtoolError(f"{path} cannot be read: {error.strerror}; {remedy}") from error
     return parse_manifest(text, str(path))
 
 

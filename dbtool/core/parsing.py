@@ -211,7 +211,7 @@ def _wanted(kind: inspect.Type) -> str:
         limit = getattr(kind, name, None)
         # What no person would exceed needs no saying.
         if limit is not None and abs(limit) < _HUGE:
-            parts.append(f"{word} {limit:,}")
+            parts.append(f"{word} {limit}")
     if getattr(kind, "min_length", None):
         parts.append("that is not empty")
     return " ".join(parts)

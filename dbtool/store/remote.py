@@ -38,7 +38,7 @@ _LONGEST_MANIFEST = 64 << 20
 _NEVER = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
 _RETRIES = RetryPolicy(most=3, first_wait=0.25)
 _MEGABYTE = 1_000_000
-TELL_HOST = "try again later, or tell whoever hosts the release, which lacks it"
+TELL_HOST = "run the same command again later, or tell whoever hosts the release"
 """What to do about a file that the manifest of a release on a server lists, and cannot be had."""
 _OTHER_CACHE = "name another cache with XDG_CACHE_HOME"
 

@@ -253,7 +253,7 @@ def test_what_goes_wrong_is_said_in_a_sentence(server: ReleaseServer, folder: Pa
     assert "has manifest format 4 and this dbtool reads 3" in failure(server.url)
     for hostile in (b"<html>", b"[" * 100_000, b'{"manifest_format": 3}', b"\xff\x00"):
         faults.contents["manifest.json"] = hostile
-        assert "is not a sound manifest" in failure(server.url)
+        assert "is a page for a browser and no manifest" in failure(server.url)
     faults.contents = {"trials.parquet": (folder / "trials.parquet").read_bytes()[::-1]}
     assert failure(server.url).startswith(f"cannot download trials.parquet from {server.url}")
     faults.contents = {shard.path: b"PAR1"}
