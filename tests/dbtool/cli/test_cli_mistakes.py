@@ -5,7 +5,7 @@ Each file in `mistakes` holds lines such as
     steps digit => 2 unknown workload 'digit' … `dbtool workloads`
 
 with what is typed, the exit code, and parts of the sentence. The files and folders that they name
-are those of `tests.support.faulty`; SERVER is the URL of a server of them.
+are those of `tests.support.faulty`; SERVER is the URL of a server of them, and at NOBODY is none.
 """
 
 import shlex
@@ -92,10 +92,21 @@ def test_letters_that_no_line_of_a_file_holds(
     assert all(part in sentence for part in parts), sentence
 
 
-def test_mistake_in_a_process_of_its_own(start: Call) -> None:
-    outcome = start("sql", "SELECT 'x'::INTEGER FROM measurements", "--format", "jsonl")
-    said = "dbtool: Conversion Error: Could not convert string 'x'"
-    assert outcome.sentence(1).startswith(said)
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ("stps", 2, "unknown command 'stps'; closest: steps"),
+        ("steps 'digits/*' --goal", 2, "--goal needs a value (see `dbtool steps --help`)"),
+        ("sql 'SELECT error(1) FROM trials' --db ''", 2, "--db is empty: say what it should be"),
+        (
+            "sql \"SELECT 'x'::INTEGER FROM measurements\" --format jsonl",
+            1,
+            "Conversion Error: Could not convert string 'x'",
+        ),
+    ],
+)
+def test_mistake_in_a_process_of_its_own(words: str, code: int, said: str, start: Call) -> None:
+    assert start(*shlex.split(words)).sentence(code).startswith(f"dbtool: {said}")
 
 
 @pytest.mark.parametrize(
