@@ -29,6 +29,7 @@ import numpy as np
 from scipy.special import fdtri
 
 from dbtool.analysis.censored import fit_intervals
+from dbtool.analysis.interval import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -62,20 +63,14 @@ class StepsAt:
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """A quantity, with what is known of it.
+class Estimate(Interval):
+    """A quantity, whose value is told where it is identified.
 
     Attributes:
-        value: the likeliest value; None unless it is identified.
-        low: lower end of the interval; 0 where there is none.
-        high: upper end; inf where there is none.
         verdict: `identified`; `lower_bound` or `upper_bound` where one end alone is known;
             `not_identified` where neither is.
     """
 
-    value: float | None
-    low: float
-    high: float
     verdict: Verdict
 
 

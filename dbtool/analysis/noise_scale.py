@@ -25,6 +25,7 @@ import numpy as np
 import polars as pl
 from scipy.special import stdtrit
 
+from dbtool.analysis.interval import Interval
 from dbtool.analysis.learning_rates import NEARLY
 from dbtool.core.resources import query
 from dbtool.store.questions import Question
@@ -64,18 +65,11 @@ _COLUMNS: dict[str, type[pl.DataType]] = {
 
 
 @dataclass(frozen=True)
-class NoiseScale:
-    """A noise scale in examples, or its ratio to a batch size.
+class NoiseScale(Interval):
+    """A noise scale in examples, or its ratio to a batch size, told where its interval is closed.
 
-    Attributes:
-        value: None unless its interval is closed.
-        low: lower end of the interval; 0 where there is none.
-        high: upper end; inf where there is none, as where the gradient is lost in its noise.
+    It is not where the gradient is lost in its noise.
     """
-
-    value: float | None
-    low: float
-    high: float
 
     def over(self, critical: Estimate | None) -> NoiseScale:
         """Its ratio to a critical batch size.
@@ -183,9 +177,9 @@ def noise_scale_rows(
         made.append(
             {
                 **dict(zip((*study, "phase"), key, strict=True)),
-                **_known(found, "noise_scale", "low", "high"),
+                **found.columns("noise_scale", "low", "high"),
                 "critical_batch_size": estimate.value if estimate else None,
-                **_known(found.over(estimate), "ratio", "ratio_low", "ratio_high"),
+                **found.over(estimate).columns("ratio", "ratio_low", "ratio_high"),
                 "trials": rows["trial_id"].n_unique(),
                 "measurements": rows.height,
                 "blocks": len(np.unique(blocks)),
@@ -220,8 +214,3 @@ def _between_roots(square: float, half: float, constant: float) -> tuple[float, 
         # Above 0 between the two roots, of which one is below 0.
         return (half - math.sqrt(inside)) / square, math.inf
     return 0.0, math.inf
-
-
-def _known(found: NoiseScale, *names: str) -> dict[str, float | None]:
-    values = (found.value, found.low or None, found.high if math.isfinite(found.high) else None)
-    return dict(zip(names, values, strict=True))

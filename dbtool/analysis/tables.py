@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, get_args
 
 import polars as pl
 
 from dbtool.analysis.answers import answers_of_trials, trials_of_database
 from dbtool.analysis.comparison import comparison_rows, tasks_of
+from dbtool.analysis.interval import NOTHING_KNOWN, finite
+from dbtool.analysis.kinds import Kind
 from dbtool.analysis.noise_scale import moments_of_trials, noise_scale_rows
 from dbtool.analysis.profiles import performance_profiles
 from dbtool.analysis.regimes import Curve
@@ -23,9 +25,6 @@ if TYPE_CHECKING:
     from dbtool.analysis.scaling import Settings
     from dbtool.store.database import Database
 
-Kind = Literal[
-    "critical", "regimes", "steps", "learning_rates", "noise_scale", "comparison", "profiles"
-]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _OF_ANY_STEPS = ("critical", "regimes", "steps")
 _WORKLOAD = ("release", "workload", "metric", "goal")
@@ -122,7 +121,7 @@ def _critical(answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
                 {
                     **_named(answer),
                     "definition": definition,
-                    **_known("critical_batch_size", "low", "high", estimate),
+                    **(estimate or NOTHING_KNOWN).columns("critical_batch_size", "low", "high"),
                     "verdict": estimate.verdict if estimate else "not_identified",
                     "learning_rate": law.at(value) if law and value else None,
                     "fewest_steps": scaling.curve.steps if scaling.curve else None,
@@ -174,9 +173,9 @@ def _steps(answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
                     "batch_size": at.batch_size,
                     "trials": scaling.trials,
                     "after": at.lower,
-                    "steps": _finite(at.upper),
+                    "steps": finite(at.upper),
                     "low": low or None,
-                    "high": _finite(high),
+                    "high": finite(high),
                     "fitted": scaling.curve.at(at.batch_size) if scaling.curve else None,
                     "level": settings.level,
                 }
@@ -191,7 +190,7 @@ def _learning_rates(answers: Iterable[Answer]) -> pl.DataFrame:
             "batch_size": rate.batch_size,
             "best": rate.best,
             "low": rate.low or None,
-            "high": _finite(rate.high),
+            "high": finite(rate.high),
             "trials": rate.trials,
             "law": law.law if law else None,
             "fitted": law.at(rate.batch_size) if law else None,
@@ -218,14 +217,4 @@ def _named(answer: Answer) -> dict[str, object]:
 
 
 def _ends(name: str, estimate: Estimate | None) -> dict[str, float | None]:
-    return _known(name, f"{name}_low", f"{name}_high", estimate)
-
-
-def _known(value: str, low: str, high: str, estimate: Estimate | None) -> dict[str, float | None]:
-    if estimate is None:
-        return dict.fromkeys((value, low, high))
-    return {value: estimate.value, low: estimate.low or None, high: _finite(estimate.high)}
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    return (estimate or NOTHING_KNOWN).columns(name, f"{name}_low", f"{name}_high")

@@ -2,12 +2,12 @@
 
 import contextlib
 import textwrap
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dbtool.analysis.kinds import Kind
 from dbtool.cli.options import (
     AnyWorkloads,
     Columns,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _FITTING = ["workload", "tradeoff", "overhead"]
 # The most telling columns of each kind of rows, which a table shows.
-_FIRST = {
+_FIRST: dict[Kind, tuple[str, ...]] = {
     "critical": (
         *("release", "workload", "definition", "critical_batch_size", "low", "high"),
         *("verdict", "learning_rate"),
@@ -54,19 +54,9 @@ _FIRST = {
     ),
     "profiles": ("optimizer", "factor", "share", "share_low", "share_high", "reached_share"),
 }
+# Of numbers that have intervals.
+_DIGITS = 4
 _PARAGRAPHS = textwrap.TextWrapper(80, initial_indent="  ", subsequent_indent="    ")
-
-
-class Rows(StrEnum):
-    """Which rows to print; those of `dbtool.analysis.tables`."""
-
-    CRITICAL = "critical"
-    REGIMES = "regimes"
-    STEPS = "steps"
-    LEARNING_RATES = "learning_rates"
-    NOISE_SCALE = "noise_scale"
-    COMPARISON = "comparison"
-    PROFILES = "profiles"
 
 
 def command(
@@ -115,7 +105,7 @@ def command(
         float, typer.Option(min=0.5, max=0.999, metavar="P", help="The level of all intervals.")
     ] = 0.95,
     rows: Annotated[
-        Rows | None,
+        Kind | None,
         typer.Option(
             "--rows",
             help="Print these rows in place of words: `critical` batch sizes with "
@@ -168,7 +158,7 @@ def command(
     from dbtool.analysis.scaling import Settings
     from dbtool.analysis.tables import Found, found_in_database
     from dbtool.cli.database import reading
-    from dbtool.cli.output import print_table, require_printable
+    from dbtool.cli.output import require_printable
 
     require_printable(output_format)
     settings = Settings(level=level, overhead=overhead, start=start, trials=trials)
@@ -184,15 +174,7 @@ def command(
                 metric=metric,
                 release=release,
             )
-        if rows is None and output_format == Format.TABLE:
-            _print_words(found)
-            print_table(_in_short(found.answers).select(_FITTING), output_format)
-        elif rows is None and output_format == Format.MARKDOWN:
-            print_table(_in_short(found.answers), output_format)
-        else:
-            kind = rows or Rows.CRITICAL
-            view = chosen_view(_FIRST[kind], columns, wide=wide)
-            print_table(found.rows(kind).to_arrow(), output_format, view=view)
+        _print_found(found, rows, output_format, columns, wide=wide)
         if out is not None:
             from dbtool.cli.scaling_figure import write_scaling
 
@@ -216,6 +198,27 @@ def _check_words(csv: Path | None, out: Path | None, of_database: "Mapping[str, 
             raise UsageError(f"--csv takes the place of a database; leave out {name}")
 
 
+def _print_found(
+    found: "Found", rows: Kind | None, output_format: Format, columns: str | None, *, wide: bool
+) -> None:
+    import polars.selectors
+
+    from dbtool.cli.output import print_table
+
+    if rows is None and output_format == Format.TABLE:
+        _print_words(found)
+        print_table(_in_short(found.answers).select(_FITTING), output_format)
+    elif rows is None and output_format == Format.MARKDOWN:
+        print_table(_in_short(found.answers), output_format)
+    else:
+        kind = rows or "critical"
+        made = found.rows(kind)
+        if output_format in (Format.TABLE, Format.MARKDOWN):
+            made = made.with_columns(polars.selectors.float().round_sig_figs(_DIGITS))
+        view = chosen_view(_FIRST[kind], columns, wide=wide)
+        print_table(made.to_arrow(), output_format, view=view)
+
+
 def _in_short(answers: "Iterable[Answer]") -> "pa.Table":
     """A row a workload."""
     import polars as pl
@@ -232,7 +235,7 @@ def _print_words(found: "Found") -> None:
 
     from dbtool.analysis.words import sentences
 
-    noise = None if found.db is None else found.rows(Rows.NOISE_SCALE)
+    noise = None if found.db is None else found.rows("noise_scale")
     for answer in found.answers:
         heading = answer.workload or "steps"
         if answer.release is not None:

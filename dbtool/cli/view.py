@@ -78,6 +78,11 @@ def said_once(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
     ]
 
 
+def width_of(positions: Sequence[int], widths: Sequence[int]) -> int:
+    """The letters of a line with these columns, of the widths of all."""
+    return sum(widths[position] for position in positions) + len(GAP) * (len(positions) - 1)
+
+
 def fitting(
     positions: Sequence[int], widths: Sequence[int], room: int, sentences: Collection[int]
 ) -> dict[int, int]:

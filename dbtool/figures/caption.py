@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from dbtool.figures.panels import Panel
+    from dbtool.figures.panel import Panel
     from dbtool.figures.points import Points
     from dbtool.figures.specs import FigureSpec
 

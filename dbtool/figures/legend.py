@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from dbtool.figures.panels import Panel
+    from dbtool.figures.panel import Panel
 
 
 def names_of(panel: Panel) -> list[Mark]:

@@ -90,13 +90,16 @@ class Points:
 
     def first(self, column: str) -> Any:
         """The first value of a column that is not null; None where there is none."""
-        if column not in self.rows.columns:
-            return None
-        return next(iter(self.rows[column].drop_nulls()), None)
+        return first_of(self.rows, column)
 
     def csv(self) -> str:
         """The rows as CSV: one line a point, an empty y where there is no point."""
         return self.rows.write_csv()
+
+
+def first_of(rows: pl.DataFrame, column: str) -> Any:
+    """The first value of a column that is not null; None where there is none, or no column."""
+    return next(iter(rows[column].drop_nulls()), None) if column in rows.columns else None
 
 
 def filled_query(spec: FigureSpec, request: Request) -> str:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from dbtool.figures.blocks import Stack
     from dbtool.figures.marks import Mark
-    from dbtool.figures.panels import Panel
+    from dbtool.figures.panel import Panel
     from dbtool.figures.points import Points
     from dbtool.figures.specs import FigureSpec
 

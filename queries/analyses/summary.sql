@@ -22,7 +22,9 @@ held AS (
 SELECT
     release,
     workload,
+    min(steps) AS fewest_steps,
     any_value(goal) AS goal,
+    arg_min(batch_size, (steps, batch_size)) FILTER (steps IS NOT NULL) AS fewest_steps_at,
     count(*) AS batch_sizes,
     min(batch_size) AS smallest,
     max(batch_size) AS largest,
@@ -31,9 +33,7 @@ SELECT
     any_value(infeasible_share) AS infeasible_share,
     any_value(measurements) AS measurements,
     arg_min({'steps': steps}, batch_size).steps AS steps_at_smallest,
-    arg_max({'steps': steps}, batch_size).steps AS steps_at_largest,
-    min(steps) AS fewest_steps,
-    arg_min(batch_size, (steps, batch_size)) FILTER (steps IS NOT NULL) AS fewest_steps_at
+    arg_max({'steps': steps}, batch_size).steps AS steps_at_largest
 FROM results
 JOIN held USING (release, workload)
 GROUP BY release, workload

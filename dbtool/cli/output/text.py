@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dbtool.cli.messages import few_of, tell
 from dbtool.cli.options import Format
 from dbtool.cli.output.columns import NESTED, for_csv
-from dbtool.cli.view import GAP, fitting, said_once
+from dbtool.cli.view import GAP, fitting, said_once, width_of
 from dbtool.core.errors import printable
 
 if TYPE_CHECKING:
@@ -60,21 +60,22 @@ def _print_table(
     measured = list(itertools.islice(rows, ROWS_MEASURED))
     widths = [max(map(len, column)) for column in zip(names, *measured, strict=True)]
     shown = view.of_table(names)
-    if view.is_short and 0 < len(measured) < ROWS_MEASURED:
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() and not view.wide else None
+    is_short = view.is_short or (room is not None and width_of(shown, widths) > room)
+    if is_short and view.columns is None and 0 < len(measured) < ROWS_MEASURED:
         said = said_once(names, measured)
         _print_once({names[position]: measured[0][position] for position in said})
         empty = {position for position in shown if {row[position] for row in measured} == {NULL}}
         shown = [position for position in shown if position not in {*said, *empty}] or shown
     fitted = {position: widths[position] for position in shown}
-    is_fitted = sys.stdout.isatty() and not view.wide
-    if is_fitted:
+    if room is not None:
         sentences = {
             position for position in shown if any(" " in row[position] for row in measured)
         }
-        fitted = fitting(shown, widths, shutil.get_terminal_size().columns, sentences)
+        fitted = fitting(shown, widths, room, sentences)
     rule = ["-" * fitted.get(position, 0) for position in range(len(names))]
     for cells in itertools.chain([names, rule], measured, rows):
-        _print_cells(cells, fitted, right, cut=is_fitted)
+        _print_cells(cells, fitted, right, cut=room is not None)
     left_out = [names[position] for position in shown if position not in fitted]
     if left_out:
         tell(f"left out for want of room: {few_of(left_out, 5)}; see them with --wide")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from dbtool.figures.panels import Curve, Panel
+    from dbtool.figures.panel import Curve, Panel
     from dbtool.figures.specs import Scale
 
 # Octaves between the outermost points and the ends of an axis.

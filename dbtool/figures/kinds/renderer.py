@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from dbtool.figures.panels import Panel
+    from dbtool.figures.panel import Panel
     from dbtool.figures.scales import Size
     from dbtool.figures.specs import Scale
 

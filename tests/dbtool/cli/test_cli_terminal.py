@@ -70,6 +70,14 @@ def test_columns_without_room_are_left_out_and_named(database: Path) -> None:
     assert wide.splitlines()[0].split() == ["n", "x", "y", "m"]
 
 
+def test_what_names_all_rows_of_a_query_goes_above_a_table_without_room(database: Path) -> None:
+    query = "SELECT 'only' AS release, 0.5 AS goal, unnest([1, 2]) AS n, repeat('x', 50) AS x"
+    _, text = _on_terminal(database, "sql", query)
+    assert text.splitlines()[:3] == ["only · goal 0.5", "", "n  x"]
+    _, wide = _on_terminal(database, "sql", query, "--wide")
+    assert wide.splitlines()[0].split() == ["release", "goal", "n", "x"]
+
+
 @pytest.mark.parametrize("output_format", ["parquet", "arrow"])
 def test_binary_rows_stay_off_a_terminal(output_format: str, database: Path) -> None:
     code, text = _on_terminal(database, "studies", "--format", output_format)

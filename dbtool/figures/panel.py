@@ -1,0 +1,104 @@
+"""What a renderer draws: a panel with its curves, labels and colours."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dbtool.figures.points import first_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+
+    from dbtool.figures.findings import Findings
+    from dbtool.figures.specs import FigureSpec, Kind, Scale
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The points of one series in one release, sorted by x.
+
+    Attributes:
+        name: the series' name in the query.
+        label: how the series is called on paper.
+        colour: of its line and markers; that of the series, in every release.
+        release: where the points are from.
+        release_index: of the release among those drawn, from 0; line and markers go by it.
+        rows: the points, with the columns of their kind.
+    """
+
+    name: str
+    label: str
+    colour: str
+    release: str
+    release_index: int
+    rows: pl.DataFrame
+
+    def column(self, name: str) -> list[Any]:
+        """A column's values; all None where the query has no such column."""
+        return self.rows[name].to_list() if name in self.rows.columns else [None] * self.rows.height
+
+    def columns(self, *names: str) -> list[tuple[Any, ...]]:
+        """Several columns' values, a tuple a row."""
+        return list(zip(*map(self.column, names), strict=True))
+
+    def marked(self, flag: str) -> list[tuple[float, float]]:
+        """The points with a y where a column of booleans is true."""
+        rows = self.columns("x", "y", flag)
+        return [(x, y) for x, y, marked in rows if marked and y is not None]
+
+    def unreached(self) -> list[float]:
+        """The x at which no trial reached the goal."""
+        return [x for x, steps in self.columns("x", "steps") if steps is None]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel: what it holds, its heading, a line below it, its labels, and its curves.
+
+    Attributes:
+        kind: which renderer draws it.
+        title: the heading.
+        goal: the goal, or those of the curves, in words; "" where there is none.
+        spec: the figure.
+        labels: of the two axes.
+        scales: of the two axes.
+        curves: in the query's order.
+        releases: how many releases the figure is drawn from.
+        findings: what an analysis found of its curve.
+    """
+
+    kind: Kind
+    title: str
+    goal: str
+    spec: FigureSpec
+    labels: tuple[str, str]
+    scales: tuple[Scale, Scale]
+    curves: Sequence[Curve]
+    releases: int
+    findings: Findings | None = None
+
+    def series(self) -> dict[str, Curve]:
+        """One curve of each series, by the series' label."""
+        found: dict[str, Curve] = {}
+        for curve in self.curves:
+            found.setdefault(curve.label, curve)
+        return found
+
+    def values(self, *names: str) -> list[float]:
+        """Every number of some columns, of all curves, that is finite."""
+        return [
+            value
+            for name in names
+            for curve in self.curves
+            for value in curve.column(name)
+            if value is not None and math.isfinite(value)
+        ]
+
+    def first(self, column: str) -> Any:
+        """The first value of a column that is not null; None where there is none."""
+        found = (first_of(curve.rows, column) for curve in self.curves)
+        return next((value for value in found if value is not None), None)
