@@ -40,6 +40,12 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def before(faulty: Path) -> dict[str, tuple[int, int]]:
+    """The files as they are before anybody makes a mistake."""
+    return files(faulty)
+
+
+@pytest.fixture(scope="module")
 def server(faulty: Path) -> Iterator[str]:
     with running(ReleaseServer(faulty)) as running_server:
         yield running_server.url.rstrip("/")
@@ -51,12 +57,12 @@ def test_mistake_is_one_sentence_and_writes_nothing(
     expected: str,
     call: Call,
     faulty: Path,
+    before: dict[str, tuple[int, int]],
     server: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(faulty)
     monkeypatch.setenv("DBTOOL_DB", "good")
-    before = files(faulty)
     text = words.replace("SERVER", server).replace("NOBODY", NOBODY)
     code, parts = expected.split(" ", 1)
     sentence = call(*shlex.split(text)).sentence(int(code))
