@@ -159,8 +159,8 @@ class Sweep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         search = self.search or "fixed"
         if given and search not in {needed, "window"}:
             raise ValueError(
-                f"{' and '.join(given)} say how studies are searched with search {needed}, not "
-                f"with {search}; leave them out or search with {needed}"
+                f"{' and '.join(given)} say{'s' * (len(given) == 1)} how to go about search "
+                f"{needed}, and not search {search}; give the one or leave out the other"
             )
         if search != "fixed" and self.feasible:
             raise ValueError(f"search {search} adds trials by itself; leave out feasible")

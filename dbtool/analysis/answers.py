@@ -94,9 +94,11 @@ def answers_of_csv(file: Path, settings: Settings) -> list[Answer]:
         UsageError: it cannot be read, a column is missing or a value is no number above 0.
     """
     try:
-        table = pl.read_csv(file, infer_schema=False)
+        # The bytes, since Polars takes stars and brackets in a path for a pattern.
+        table = pl.read_csv(file.read_bytes(), infer_schema=False)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise UsageError(f"{file} cannot be read as CSV: {first_sentence(error)}") from error
+        reason = getattr(error, "strerror", None) or first_sentence(error)
+        raise UsageError(f"{file} cannot be read as CSV: {reason}") from error
     for name in ("batch_size", "steps"):
         if name not in table.columns:
             raise UsageError(
@@ -108,6 +110,14 @@ def answers_of_csv(file: Path, settings: Settings) -> list[Answer]:
     numbers = table.select(
         "workload", *(_positive(table, name, file) for name in ("batch_size", "steps"))
     )
+    if table.is_empty():
+        raise UsageError(f"{file} has no rows below its first line")
+    twice = numbers.select("workload", "batch_size").is_duplicated().arg_true()
+    if len(twice):
+        raise UsageError(
+            f"{file}, line {twice[1] + 2}: batch_size {numbers['batch_size'][twice[1]]:g} is there "
+            "twice; leave the fewest steps of each, and name the workloads if there are several"
+        )
     return [
         Answer(None, rows["workload"][0], None, None, scaling_of_steps(_steps(rows), settings))
         for _, rows in numbers.group_by("workload", maintain_order=True)

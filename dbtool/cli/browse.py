@@ -22,6 +22,7 @@ from dbtool.cli.options import (
     Workloads,
 )
 from dbtool.cli.view import View, chosen_view
+from dbtool.core.errors import UsageError
 from dbtool.store import questions
 from dbtool.store.questions import FIRST_TRIALS, listed
 
@@ -95,6 +96,9 @@ def workloads(
     listing = "settings" if show is not None else "catalog" if catalog else "workloads"
     view = _view(listing, columns, wide=wide)
     if show is not None:
+        for name, value in {"--catalog": catalog, "--release": release, "--db": db}.items():
+            if value:
+                raise UsageError(f"--show needs no release; leave out {name}, or --show")
         from dbtool.cli.workloads import print_settings
 
         print_settings(show, output_format, limit, view)

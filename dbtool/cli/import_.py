@@ -9,9 +9,9 @@ import typer
 from dbtool.cli.bars import bar
 from dbtool.cli.messages import few_of, tell, tell_where, telling_unpublished
 from dbtool.cli.options import Destination
-from dbtool.core.errors import DbtoolError, counted
+from dbtool.core.errors import DbtoolError, UsageError, counted
 from dbtool.core.manifest import check_name
-from dbtool.store.sources import folder_to_write
+from dbtool.store.sources import as_url, folder_to_write
 
 if TYPE_CHECKING:
     from dbtool.sources.archive.report import Comparison, ImportReport
@@ -51,12 +51,16 @@ def command(
     from dbtool.sources.archive.import_ import import_archive
 
     check_name(release)
+    if url := as_url(path):
+        raise UsageError(f"{url} is a URL: download it first with `dbtool fetch --url {url}`")
     into = folder_to_write(db, release)
     with (
         telling_unpublished(into),
         bar("importing", "files" if path.is_dir() else "bytes") as on_progress,
     ):
         report = import_archive(into, path, release=release, on_progress=on_progress)
+    if report.failure is not None and not (report.trials or report.already_there):
+        raise DbtoolError(str(report.failure)) from report.failure
     _print_report(report, release)
     tell_where([into])
     if report.failure is not None:
@@ -66,8 +70,9 @@ def command(
         )
     if report.malformed:
         raise DbtoolError(
-            f"{counted(len(report.malformed), 'malformed file')} listed above, "
-            f"{counted(report.left_out, 'trial')} left out; mend them and repeat the command"
+            f"{counted(len(report.malformed), 'malformed file')} and "
+            f"{counted(report.left_out, 'trial')} were left out, as listed above; mend them and "
+            "give the same command again"
         )
 
 

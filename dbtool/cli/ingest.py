@@ -10,12 +10,15 @@ from dbtool.cli.messages import few_of, tell, tell_where, telling_unpublished
 from dbtool.cli.options import Destination
 from dbtool.cli.view import View
 from dbtool.core.errors import DbtoolError, UsageError, counted
-from dbtool.core.manifest import check_name, read_manifest
-from dbtool.store.sources import folder_to_write, named_source
+from dbtool.core.manifest import MANIFEST, check_name, read_manifest
+from dbtool.store.sources import as_url, folder_to_write, named_source
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dbtool.sources.own_runs.load import ReadRuns
 
+_KINDS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 # What a person can take in.
 _MOST_NAMES = 10
 _FIRST_ROWS = 5
@@ -101,7 +104,7 @@ def command(
 def _add_releases(paths: list[Path], db: str | None) -> None:
     from dbtool.release.add import add_release
 
-    folders = [folder for path in paths for folder in named_source(path, "PATH").folders]
+    folders = [folder for path in paths for folder in _release_folders(path)]
     refused, written = 0, []
     for folder in folders:
         try:
@@ -122,7 +125,22 @@ def _add_releases(paths: list[Path], db: str | None) -> None:
             tell(f"refused {folder}: {error}")
     tell_where(written)
     if refused:
-        raise DbtoolError(f"refused {refused} of {counted(len(folders), 'release')}, named above")
+        raise DbtoolError(f"refused {refused} of {counted(len(folders), 'release')}, as told above")
+
+
+def _release_folders(path: Path) -> "Sequence[Path]":
+    if url := as_url(path):
+        raise UsageError(f"{url} is a URL: take it to this machine with `dbtool pull {url}` first")
+    try:
+        return named_source(path, "PATH").folders
+    except UsageError as error:
+        if path.name == MANIFEST or not path.exists():
+            raise
+        guess = path if path.is_dir() else path.parent
+        raise UsageError(
+            f"{path} is no release folder, nor a folder of them; for runs of another tool give "
+            f"--from csv or jsonl, and --map FILE, which `dbtool ingest --guess {guess}` begins"
+        ) from error
 
 
 def _load_own_runs(
@@ -138,8 +156,14 @@ def _load_own_runs(
 
     if release is not None:
         check_name(release)
+    for path in paths:
+        told = _KINDS.get(path.suffix.lower())
+        if told not in {None, kind}:
+            raise UsageError(f"{path} is not {kind} by its ending: give --from {told}")
     with bar("reading files", "files") as on_progress:
         read = read_own_runs(paths, kind, mapping, release=release, on_progress=on_progress)
+    if not read.runs:
+        raise DbtoolError(f"{few_of([str(path) for path in paths], 3)}: no row tells of a run")
     if read.of_rows:
         tell(
             f"{counted(len(read.runs), 'run')} of one step each, since "

@@ -13,7 +13,7 @@ from typer.exceptions import TyperException
 
 from dbtool import __version__
 from dbtool.cli.registry import LazyGroup
-from dbtool.core.errors import DbtoolError, printable, unknown
+from dbtool.core.errors import DbtoolError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +61,7 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
         arguments: what stands after the program's name; None: those of this process.
     """
     _prepare_streams()
-    code, sentences = _ended(arguments)
+    code, sentences = _ended(sys.argv[1:] if arguments is None else arguments)
     for sentence in sentences:
         sys.stderr.write(f"dbtool: {printable(sentence)}\n")
     if code:
@@ -71,15 +71,17 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
     sys.exit(code)
 
 
-def _ended(arguments: Sequence[str] | None) -> tuple[int, Sequence[str]]:
+def _ended(words: Sequence[str]) -> tuple[int, Sequence[str]]:
     """Runs a command; returns its exit code, and in sentences why it failed."""
     try:
-        code: int = app(args=arguments, prog_name="dbtool", standalone_mode=False) or 0
+        code: int = app(args=words, prog_name="dbtool", standalone_mode=False) or 0
         sys.stdout.flush()
     except DbtoolError as error:
         return error.exit_code, error.args
     except TyperException as error:
-        return error.exit_code, [_usage_sentence(error)]
+        from dbtool.cli.usage import usage_sentence
+
+        return error.exit_code, [usage_sentence(error, words)]
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except BrokenPipeError:
@@ -100,18 +102,6 @@ def _prepare_streams() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # An encoding may lack a letter of a name; better a stand-in than no rows.
             stream.reconfigure(errors="backslashreplace")
-
-
-def _usage_sentence(error: TyperException) -> str:
-    """One sentence on a wrong option or argument, with the closest options and where to look."""
-    context = getattr(error, "ctx", None)
-    command = context.command_path if context else "dbtool"
-    option = getattr(error, "option_name", None)
-    known = {name for each in context.command.params for name in each.opts} if context else set()
-    if option is not None and option not in known:
-        return str(unknown("option", option, known, f"{command} --help"))
-    message = " ".join(error.format_message().split()).rstrip(".").replace("Value error, ", "")
-    return f"{message[:1].lower()}{message[1:]} (see `{command} --help`)"
 
 
 def _drop_standard_output() -> None:

@@ -63,7 +63,7 @@ OutputFormat = Annotated[
 
 Limit = Annotated[
     int | None,
-    typer.Option(min=0, metavar="N", help="Print at most N rows."),
+    typer.Option(min=0, max=10**15, metavar="N", help="Print at most N rows.", show_default=False),
 ]
 
 Columns = Annotated[

@@ -163,7 +163,9 @@ def command(
                 tell(f"{spec.name} has no bands: its points are not each the best of a search")
     width = plotting.checked_width(width)
     if data is None:
-        formats = plotting.chosen_formats("format", output_format or DEFAULT_FORMAT, FORMATS)
+        formats = plotting.chosen_formats(
+            "format", DEFAULT_FORMAT if output_format is None else output_format, FORMATS
+        )
         formats.append("csv")
     else:
         formats = plotting.chosen_formats("kind of data", data, DATA_FORMATS)

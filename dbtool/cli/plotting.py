@@ -83,8 +83,8 @@ def checked_width(width: float | None) -> float | None:
     # Written so that a width that is no number fails, too.
     if width is not None and not NARROWEST <= width <= WIDEST:
         raise UsageError(
-            f"a width of {width:g} inches is not between {NARROWEST:g} and {WIDEST:g}, "
-            "such as --width 3.5 for a column of print"
+            f"--width is {width:g}, and should be a number of inches from {NARROWEST:g} to "
+            f"{WIDEST:g}, such as 3.5 for a column of print"
         )
     return width
 
@@ -231,8 +231,11 @@ def writing(folder: Path) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise DbtoolError(f"cannot write to {str(folder)!r}: {reason}") from error
+        is_file = isinstance(error, FileExistsError)
+        reason = "it is no folder" if is_file else error.strerror or str(error)
+        raise DbtoolError(
+            f"cannot write to {str(folder)!r}: {reason}; name another folder"
+        ) from error
 
 
 @contextlib.contextmanager

@@ -15,8 +15,10 @@ from dbtool.cli.produce_options import (
     signature,
     sweep_options,
 )
-from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.errors import DbtoolError, UsageError, counted
+from dbtool.core.manifest import is_release
 from dbtool.core.resources import DISTRIBUTION
+from dbtool.store.sources import as_url, releases_in
 
 if TYPE_CHECKING:
     from dbtool.cli.interruption import Stop
@@ -37,11 +39,15 @@ def command(**values: Any) -> None:
     if values["list"]:
         _list_workloads(chosen_workloads(values))
         return
+    from producers.datasets.folders import given_folder
     from producers.plan import planned_studies
     from producers.workloads.own import blaming_own_code
     from producers.workloads.presets import find_preset, quick_compilation
 
+    _check_out(values["out"])
     options, preset = sweep_options(values), find_preset(values["preset"])
+    if not values["dry_run"]:
+        given_folder(options.datasets)
     plan = plan_of(values, preset.release)
     with (
         _training_libraries(),
@@ -77,6 +83,23 @@ def command(**values: Any) -> None:
 
 
 command.__signature__ = signature()  # type: ignore[attr-defined]  # Typer reads it
+
+
+def _check_out(out: Path) -> None:
+    """Refuses a folder that a sweep would not write a release into.
+
+    Raises:
+        UsageError: it is a URL, a file, or a folder of releases.
+    """
+    if as_url(out):
+        raise UsageError(f"--out is {as_url(out)}, and should be a folder of this machine")
+    if out.is_file():
+        raise UsageError(f"--out is {out}, which is a file: name a folder")
+    if not is_release(out) and (held := releases_in(out)):
+        raise UsageError(
+            f"--out is {out}, a folder that holds {counted(len(held), 'release')}: name one in it, "
+            f"such as --out {out / 'runs'}"
+        )
 
 
 def _refuse_dividing(studies: "list[StudyPlan]", options: "SweepOptions") -> None:

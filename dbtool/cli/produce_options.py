@@ -22,6 +22,7 @@ from msgspec.inspect import (
 
 from dbtool.cli.completion import presets, trainable_workloads
 from dbtool.core.errors import UsageError
+from dbtool.core.manifest import check_name
 from dbtool.core.parsing import InvalidError, convert, read_toml
 from producers.configuration import Option, Plan, Sweep, SweepOptions
 
@@ -144,6 +145,7 @@ def plan_of(values: Values, release: str) -> Plan:
         )
     if "batch_sizes" in of_sweep:
         of_sweep["batch_sizes"] = _numbers(of_sweep["batch_sizes"])
+    check_name(of_plan.get("release", release))
     of_sweep["workloads"] = [workload.name for workload in chosen_workloads(values)]
     sweep = _checked(of_sweep, Sweep)
     return _checked({"release": release, **of_plan, "sweep": (sweep,)}, Plan)
@@ -219,8 +221,9 @@ def _checked(values: dict[str, Any], kind: type[T]) -> T:
     try:
         return convert(values, kind)
     except InvalidError as error:
-        names = "|".join(values)
-        sentence = re.sub(rf"^({names})\b", lambda name: _flag(name[0]), str(error))
+        # Other names of options are words as well.
+        names = rf"^({'|'.join(values)})\b(\.\d+)?|\b(budget|search|feasible|replace)\b"
+        sentence = re.sub(names, lambda name: _flag(name[1] or name[0]), str(error))
         raise UsageError(f"{sentence} (see `dbtool produce --help`)") from error
 
 

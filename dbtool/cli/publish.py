@@ -7,7 +7,7 @@ import typer
 
 from dbtool.cli.bars import bar
 from dbtool.cli.messages import tell
-from dbtool.core.errors import counted
+from dbtool.core.errors import UsageError, counted
 
 
 def command(
@@ -84,6 +84,8 @@ def command(
 
     Example: dbtool publish runs --out my-release --licence CC-BY-4.0
     """
+    if evaluations_only and then_one_in != 1:
+        raise UsageError("--evaluations-only and --then-one-in contradict each other; give one")
     from dbtool.release.publish import publish
     from dbtool.release.publish.citation import read_bibtex
     from dbtool.release.reduction import Reduction

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,10 @@ import typer
 import typer.main
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
-from dbtool.core.errors import unknown
+from dbtool.core.errors import UsageError, unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     # Typer brings its own Click; an overriding method needs the names of its types.
     from typer._click import Command, Context, HelpFormatter
@@ -74,6 +75,29 @@ GROUPS: Mapping[str, Mapping[str, Entry]] = {
     },
 }
 COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
+_OTHER_WORDS = {
+    "list": "workloads",
+    "ls": "workloads",
+    "show": "workloads",
+    "measurements": "sql",
+    "query": "sql",
+    "select": "sql",
+    "best": "steps",
+    "draw": "plot",
+    "figures": "plot",
+    "explore": "plot",
+    "train": "produce",
+    "run": "produce",
+    "sweep": "produce",
+    "add": "ingest",
+    "load": "ingest",
+    "download": "fetch, pull",
+    "check": "verify",
+    "help": "--help",
+    "compare": "diff",
+    "upload": "publish",
+}
+"""What other programs call a command of ours."""
 WORDS = {
     "release": "measurements published together",
     "workload": "a data set, a model and an optimizer, with a goal",
@@ -131,8 +155,16 @@ class LazyGroup(TyperGroup):
         Raises:
             UsageError: there is no such command.
         """
-        if args[0] not in COMMANDS and not ctx.resilient_parsing:
+        if ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        if args[0] not in COMMANDS:
+            if other := _OTHER_WORDS.get(args[0].lower()):
+                raise UsageError(
+                    f"unknown command {args[0]!r}; closest: {other} (list them with `dbtool "
+                    "--help`)"
+                )
             raise unknown("command", args[0], COMMANDS, "dbtool --help")
+        _refuse_empty(args)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:  # noqa: ARG002 (Typer's signature)
@@ -142,3 +174,19 @@ class LazyGroup(TyperGroup):
                 formatter.write_dl([(name, entry.help) for name, entry in entries.items()])
         with formatter.section("Words"):
             formatter.write_dl(list(WORDS.items()))
+
+
+def _refuse_empty(words: Sequence[str]) -> None:
+    """Refuses a word without letters, as of a shell's variable that is not set.
+
+    Raises:
+        UsageError: there is one.
+    """
+    for before, word in itertools.pairwise(words):
+        if not word or (word.startswith("--") and word.endswith("=")):
+            option = word or before
+            name = option.removesuffix("=") if option.startswith("-") else "an argument"
+            raise UsageError(
+                f"{name} is empty: say what it should be, or leave it out "
+                f"(see `dbtool {words[0]} --help`)"
+            )

@@ -20,9 +20,11 @@ from dbtool.cli.options import (
     Wide,
 )
 from dbtool.cli.view import chosen_view
+from dbtool.core.errors import UsageError
+from dbtool.figures.specs import format_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     import pyarrow as pa
 
@@ -83,6 +85,7 @@ def command(
         float,
         typer.Option(
             min=0.001,
+            max=100,
             metavar="X",
             help="The share by which steps exceed linear scaling at the critical batch size of "
             "that definition.",
@@ -93,6 +96,7 @@ def command(
         typer.Option(
             "--from",
             min=1e-9,
+            max=1e15,
             metavar="B",
             help="The batch size from which scaling is linear; without it the smallest.",
         ),
@@ -134,29 +138,32 @@ def command(
 
     Example: dbtool scaling 'mnist/fc_*'
     """
+    _check_words(
+        csv,
+        out,
+        {
+            "WORKLOAD": workload,
+            "--db": db,
+            "--release": release,
+            "--goal": goal,
+            "--metric": metric,
+            "--trials": trials,
+        },
+    )
+    if rows is None and output_format in (Format.TABLE, Format.MARKDOWN) and (columns or wide):
+        raise UsageError(
+            "--columns and --wide are for rows: ask for some with --rows, such as --rows critical"
+        )
     from dbtool.analysis.answers import answers_of_csv
     from dbtool.analysis.scaling import Settings
     from dbtool.analysis.tables import Found, found_in_database
     from dbtool.cli.database import reading
     from dbtool.cli.output import require_printable
-    from dbtool.core.errors import UsageError
 
     require_printable(output_format)
     settings = Settings(level=level, overhead=overhead, start=start, trials=trials)
-    if rows is None and output_format in (Format.TABLE, Format.MARKDOWN) and (columns or wide):
-        raise UsageError("--columns and --wide choose of rows; ask for some with --rows")
-    if out is not None:
-        from dbtool.cli.scaling_figure import write_scaling
-        from dbtool.figures.files import format_of
-
-        format_of(out)
-        if csv is not None:
-            raise UsageError("--out draws the trials of a database; leave out --csv")
     with contextlib.ExitStack() as stack:
         if csv is not None:
-            for name, value in {"WORKLOAD": workload, "--db": db, "--trials": trials}.items():
-                if value:
-                    raise UsageError(f"--csv takes the place of a database; leave out {name}")
             found = Found(answers_of_csv(csv, settings), settings)
         else:
             found = found_in_database(
@@ -169,7 +176,26 @@ def command(
             )
         _print_found(found, rows, output_format, columns, wide=wide)
         if out is not None:
+            from dbtool.cli.scaling_figure import write_scaling
+
             write_scaling(found, out)
+
+
+def _check_words(csv: Path | None, out: Path | None, of_database: "Mapping[str, object]") -> None:
+    """Refuses options that contradict each other, and a picture that could not be written.
+
+    Raises:
+        UsageError: there is one.
+    """
+    if out is not None:
+        format_of(out)
+        if csv is not None:
+            raise UsageError("--out draws the trials of a database; leave out --csv")
+        if out.parent.exists() and not out.parent.is_dir():
+            raise UsageError(f"{out.parent} is no folder: name another one with --out")
+    for name, value in of_database.items() if csv else ():
+        if value is not None:
+            raise UsageError(f"--csv takes the place of a database; leave out {name}")
 
 
 def _print_found(

@@ -12,10 +12,10 @@ import polars as pl
 
 from dbtool.cli.messages import tell
 from dbtool.cli.plotting import writing
-from dbtool.figures.files import format_of, write_figure
+from dbtool.figures.files import write_figure
 from dbtool.figures.findings import Findings, FoundSize
 from dbtool.figures.points import NoDataError, Request, read_points
-from dbtool.figures.specs import find_figure
+from dbtool.figures.specs import find_figure, format_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +43,7 @@ def write_scaling(found: Found, file: Path) -> None:
 
     Args:
         found: see `points_of`.
-        file: see `dbtool.figures.files.format_of`.
+        file: see `dbtool.figures.specs.format_of`.
 
     Raises:
         NoDataError: no study has steps to result.

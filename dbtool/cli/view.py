@@ -65,7 +65,7 @@ def chosen_view(first: Sequence[str], columns: str | None, *, wide: bool) -> Vie
         columns: the names that were given, with commas between.
         wide: whether a table shows all.
     """
-    names = None if columns is None else [name.strip() for name in columns.split(",")]
+    names = None if columns is None else [name.strip() for name in columns.strip(",").split(",")]
     return View(first, names, wide)
 
 

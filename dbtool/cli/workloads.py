@@ -95,7 +95,8 @@ def print_settings(name: str, output_format: Format, limit: int | None, view: Vi
 
     load_own()
     if name not in WORKLOADS:
-        raise unknown("workload", name, WORKLOADS, "dbtool produce --list")
+        # Of another kind than those that a release may hold.
+        raise unknown("workload to show", name, WORKLOADS, "dbtool produce --list")
     is_nested = output_format in _NESTED
     rows = [
         {

@@ -99,6 +99,7 @@ class Downloader:
         on_progress: Progress = lambda _what, _done, _total: None,
         *,
         wait: bool = False,
+        otherwise: str | None = None,
     ) -> bool:
         """Downloads a file; returns whether it was there before.
 
@@ -111,6 +112,7 @@ class Downloader:
             on_progress: called with DOWNLOADING or CHECKING, the bytes done and the bytes in all,
                 None where the server does not say.
             wait: whether to wait for another process that downloads it.
+            otherwise: what to do where it cannot be had, for messages; None: as for other files.
 
         Raises:
             UsageError: something that is no file is in the way.
@@ -128,7 +130,7 @@ class Downloader:
                 if was_there:
                     part.clear()
                 else:
-                    self._bring(part, on_progress)
+                    self._bring(part, on_progress, otherwise or self._other_source)
                     part.finish()
         except OSError as error:
             raise DbtoolError(
@@ -186,11 +188,16 @@ class Downloader:
                     # Whoever waits for it notices that it is gone and makes a new one.
                     lock.unlink(missing_ok=True)
         except filelock.Timeout as error:
+            # A file system that makes no files looks like a lock that somebody holds.
+            if not lock.exists():
+                raise DbtoolError(
+                    f"cannot write {path}: the folder takes no files; {self._other_path}"
+                ) from error
             raise DbtoolError(
                 f"another process is downloading {path}: wait for it or {self._other_path}"
             ) from error
 
-    def _bring(self, part: Part, on_progress: Progress) -> None:
+    def _bring(self, part: Part, on_progress: Progress, otherwise: str) -> None:
         """Brings a part to the whole file, from the first URL that gives it."""
         failures = []
         for url in part.file.urls:
@@ -202,8 +209,8 @@ class Downloader:
                 return
         kept = f"{megabytes(part.size)} of it are kept, run the same command again to go on"
         raise DbtoolError(
-            f"cannot download {part.file.name} from {'; from '.join(failures)}; "
-            f"{kept if part.size else self._other_source}"
+            f"cannot download {part.file.name.rpartition('/')[2]} from {'; from '.join(failures)}; "
+            f"{kept if part.size else otherwise}"
         )
 
     def _bring_from(self, url: str, part: Part, on_progress: Progress) -> None:

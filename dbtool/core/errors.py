@@ -7,10 +7,13 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
+_FEW = 3
 # DuckDB shows the place in the query below this; Arrow the Python it passed through.
-_DETAILS = re.compile(r"\n\s*(?:LINE \d+:|At:|For more info|Stack Trace).*", re.DOTALL)
+_DETAILS = re.compile(
+    r"\s*\n\s*(?:LINE \d+:|At:|For more info|Stack Trace|Candidate functions:).*", re.DOTALL
+)
 # What a query gets that names a file.
 _SHUT = re.compile(
     r'Permission Error: Cannot access \w+ "(.*)" - file system operations are disabled by '
@@ -38,7 +41,16 @@ class UsageError(DbtoolError):
 def closest(word: str, choices: Iterable[str], count: int = 3) -> list[str]:
     """The choices most like a word, best first; the first few in order when none is alike."""
     names = list(choices)
-    return difflib.get_close_matches(word, names, n=count, cutoff=0.4) or sorted(names)[:count]
+    return alike(word, names, count) or sorted(names)[:count]
+
+
+def alike(word: str, names: Sequence[str], count: int = 3) -> list[str]:
+    """The names like a word, the nearest first; of numbers those that are closest to it."""
+    if word.isdecimal() and all(name.isdecimal() for name in names):
+        return sorted(names, key=lambda name: (abs(int(name) - int(word)), int(name)))[:count]
+    lower = {name.lower(): name for name in reversed(names)}
+    near = difflib.get_close_matches(word.lower(), lower, n=count, cutoff=0.4)
+    return [lower[name] for name in near]
 
 
 def unknown(kind: str, word: str, choices: Iterable[str], listing: str) -> UsageError:
@@ -50,8 +62,17 @@ def unknown(kind: str, word: str, choices: Iterable[str], listing: str) -> Usage
         choices: the valid names.
         listing: the command that lists them, such as "dbtool workloads".
     """
-    names = ", ".join(closest(word, choices)) or "none"
-    return UsageError(f"unknown {kind} {word!r}; closest: {names} (list them with `{listing}`)")
+    names = list(choices)
+    near = alike(word, names)
+    below = f"{word.rstrip('/')}/"
+    if any(name.startswith(below) for name in names):
+        near = [f"'{below}*'", *near][:_FEW]
+    if near:
+        others = f"closest: {', '.join(near)}"
+    else:
+        first = ", ".join(sorted(names)[:_FEW]) + (", …" if len(names) > _FEW else "")
+        others = f"there {'are' if len(names) > 1 else 'is'} {first or 'none'}"
+    return UsageError(f"unknown {kind} {word!r}; {others} (list them with `{listing}`)")
 
 
 def first_sentence(error: BaseException) -> str:

@@ -35,9 +35,8 @@ def make_folder(folder: Path, instead: str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DbtoolError(
-            f"cannot make the folder {folder}: {error.strerror}; {instead}"
-        ) from error
+        reason = "it is a file" if isinstance(error, FileExistsError) else error.strerror
+        raise DbtoolError(f"cannot make the folder {folder}: {reason}; {instead}") from error
 
 
 def open_file(path: str | Path, *, follow_links: bool = True) -> BufferedReader:

@@ -247,4 +247,5 @@ def _malformed(text: str, reason: str) -> UsageError:
 def _reason(error: Exception) -> str:
     """One clause on what a library says, without the number of the system's error."""
     text = " ".join(re.sub(r"^\[Errno -?\d+\] ", "", str(error)).split()).rstrip(".")
+    text = re.sub(r"^\[SSL[^]]*\] (.*?)(?: \(_ssl\.c:\d+\))?$", r"no secure connection: \1", text)
     return text or "the connection broke"

@@ -8,6 +8,7 @@ release's.
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,6 +32,8 @@ _MEASUREMENTS = "measurements/"
 _LONGEST_NAME = 200
 # More than any file is; a sum of those of a manifest still fits 64 bits.
 _LARGEST_FILE = 2**48
+# pathlib leaves one slash of two.
+_URL = re.compile(r"https?:/")
 _Version = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 
 
@@ -115,6 +118,20 @@ def is_release(folder: Path) -> bool:
     return (folder / MANIFEST).is_file()
 
 
+def lack_of_release(path: Path) -> str:
+    """Why a path is no release folder, as what a sentence says of it."""
+    if _URL.match(str(path)):
+        return "is a URL: take it to this machine with `dbtool pull`, and name that folder"
+    if not path.exists():
+        return "does not exist: name a release folder"
+    if not path.is_dir():
+        return "is no folder: name a release folder"
+    held = sorted(path.glob(f"*/{MANIFEST}"))
+    if held:
+        return f"is a folder of releases: name one in it, such as {held[0].parent}"
+    return f"is no release folder: there is no {MANIFEST} in it"
+
+
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of a release folder.
 
@@ -126,7 +143,8 @@ def read_manifest(folder: Path) -> Manifest:
         with open_file(path) as file:
             text = file.read()
     except OSError as error:
-        raise DbtoolError(f"{path} cannot be read: {error.strerror}; {_remedy(path)}") from error
+        remedy = "allow it" if isinstance(error, PermissionError) else _remedy(path)
+        raise DbtoolError(f"{path} cannot be read: {error.strerror}; {remedy}") from error
     return parse_manifest(text, str(path))
 
 
@@ -149,6 +167,11 @@ def parse_manifest(text: bytes, origin: str) -> Manifest:
             )
         manifest = msgspec.json.decode(text, type=Manifest)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        if _is_remote(origin) and text.lstrip()[:1] == b"<":
+            raise DbtoolError(
+                f"{origin} is a page for a browser and no manifest: give the URL of a release "
+                "folder, which holds manifest.json"
+            ) from error
         raise DbtoolError(f"{origin} is not a sound manifest; {_remedy(origin)}") from error
     if not _is_sound(manifest):
         raise DbtoolError(f"{origin} is not a sound manifest; {_remedy(origin)}")
@@ -185,6 +208,8 @@ def check_about(about: About) -> None:
     """
     check_name(about.release)
     for name in ("title", "licence", "citation"):
+        if (getattr(about, name) or "-").isspace():
+            raise UsageError(f"the {name} is blank: give one, or leave it out")
         if not _is_printable(getattr(about, name), lines=name == "citation"):
             raise UsageError(f"the {name} holds a character that cannot be printed: leave it out")
 
@@ -234,8 +259,12 @@ def _is_printable(text: str | None, *, lines: bool = False) -> bool:
     return (text.replace("\n", "").replace("\t", "") if lines else text).isprintable()
 
 
+def _is_remote(origin: str | Path) -> bool:
+    return str(origin).startswith(("http://", "https://"))
+
+
 def _remedy(origin: str | Path) -> str:
-    if str(origin).startswith(("http://", "https://")):
+    if _is_remote(origin):
         return "tell whoever hosts it, or try again later"
     folder = str(origin).removesuffix(MANIFEST).rstrip("/") or "."
     return (

@@ -90,7 +90,8 @@ def read_toml(path: Path, kind: type[T], what: str) -> T:
     except OSError as error:
         raise UsageError(f"cannot read the {what} {path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"the {what} {path} is no TOML: {error}") from error
+        reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error
+        raise UsageError(f"the {what} {path} is no TOML: {reason}") from error
 
 
 def convert(value: Any, kind: type[T], name: str = "") -> T:
@@ -138,7 +139,10 @@ def _faults(value: Any, kind: Any, name: str, error: Exception) -> list[str]:
             found.append(f"{name}: {reason}" if name else reason)
         if found:
             return found
-    return [f"{where} is {_shown(value)}, and should be {_wanted(inspect.type_info(kind))}"]
+    wanted = _wanted(inspect.type_info(kind))
+    if isinstance(value, int) and abs(value) > _HUGE and "whole number" in wanted:
+        wanted += " that is not as large"
+    return [f"{where} is {_shown(value)}, and should be {wanted}"]
 
 
 def _options(kind: Any) -> Iterator[Any]:

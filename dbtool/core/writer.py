@@ -36,6 +36,7 @@ from dbtool.core.manifest import (
     check_about,
     encode_manifest,
     is_release,
+    lack_of_release,
     new_manifest,
     read_manifest,
 )
@@ -274,7 +275,9 @@ def rebuild(folder: Path, about: About | None = None) -> Manifest:
             be read, or the folder cannot be written.
     """
     if not shard_paths(folder):
-        raise UsageError(f"{folder} holds no shards of a release: name a release folder")
+        if folder.is_dir() and is_release(folder):
+            raise UsageError(f"{folder} holds no shards: there is nothing to make an index of")
+        raise UsageError(f"{folder} {lack_of_release(folder)}")
     with locked(folder):
         before = None
         try:

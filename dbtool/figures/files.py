@@ -10,10 +10,9 @@ from matplotlib import rc_context
 from polars import selectors
 
 from dbtool import __version__
-from dbtool.core.errors import UsageError
 from dbtool.core.files import write_whole
 from dbtool.figures.render import draw
-from dbtool.figures.specs import DATA_FORMATS, FORMATS
+from dbtool.figures.specs import DATA_FORMATS
 from dbtool.figures.style import DOTS_PER_INCH, RC
 
 if TYPE_CHECKING:
@@ -70,18 +69,6 @@ def _data(points: Points, name: str) -> bytes:
     file = io.BytesIO()
     points.rows.write_parquet(file, compression="zstd")
     return file.getvalue()
-
-
-def format_of(file: Path) -> str:
-    """The format of a picture, which its name ends with: one of specs.FORMATS.
-
-    Raises:
-        UsageError: the name ends otherwise.
-    """
-    if file.suffix[1:] not in FORMATS or not file.stem:
-        endings = ", ".join(f".{name}" for name in FORMATS)
-        raise UsageError(f"{str(file)!r} names no picture; let it end with one of {endings}")
-    return file.suffix[1:]
 
 
 def saved(figure: Figure, points: Points, spec: FigureSpec, name: str) -> bytes:

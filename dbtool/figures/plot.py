@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from dbtool.core.errors import counted
 from dbtool.core.files import write_whole
-from dbtool.figures.files import format_of, saved
+from dbtool.figures.files import saved
 from dbtool.figures.points import read_points
 from dbtool.figures.render import draw
-from dbtool.figures.specs import find_figure
+from dbtool.figures.specs import find_figure, format_of
 from dbtool.store.questions import known_release, workload_names
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
-from dbtool.core.errors import unknown
+from dbtool.core.errors import UsageError, unknown
 from dbtool.core.resources import queries_folder
 
 if TYPE_CHECKING:
@@ -145,4 +145,19 @@ def find_figure(word: str) -> FigureSpec:
     for spec in FIGURES:
         if spec.name.replace("_", "-") == name or (number and spec.number == number[1]):
             return spec
-    raise unknown("figure", word, [spec.name for spec in FIGURES], "dbtool plot --list")
+    names = [spec.name for spec in FIGURES]
+    # A number that none has is still like those of the same chapter.
+    near = [each for each in names if number and each.startswith(f"figure_{number[1]:0>2}")]
+    raise unknown("figure", word, near or names, "dbtool plot --list")
+
+
+def format_of(file: Path) -> str:
+    """The format of a picture, which its name ends with: one of FORMATS.
+
+    Raises:
+        UsageError: the name ends otherwise.
+    """
+    if file.suffix[1:] not in FORMATS or not file.stem:
+        endings = ", ".join(f".{name}" for name in FORMATS)
+        raise UsageError(f"{str(file)!r} names no picture; let it end with one of {endings}")
+    return file.suffix[1:]

@@ -9,7 +9,7 @@ from dbtool.core.contract import shard_path
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import finish, open_file, unfinished
 from dbtool.core.footer import FooterError
-from dbtool.core.manifest import MANIFEST, is_release, read_manifest
+from dbtool.core.manifest import is_release, lack_of_release, read_manifest
 from dbtool.core.release import shard_paths
 from dbtool.core.shards import Shard, check_shard
 from dbtool.store.soundness import fault
@@ -30,10 +30,7 @@ def read_whole(folder: Path) -> Manifest:
         DbtoolError: the manifest is damaged, or leaves out a shard.
     """
     if not is_release(folder):
-        raise UsageError(
-            f"{folder} is no release folder: there is no {MANIFEST} in it; name one that "
-            "`dbtool import`, `dbtool ingest`, `dbtool produce` or `dbtool pull` made"
-        )
+        raise UsageError(f"{folder} {lack_of_release(folder)}")
     manifest = read_manifest(folder)
     left_out = set(shard_paths(folder)) - {file.path for file in manifest.shards}
     if left_out:

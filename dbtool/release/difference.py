@@ -67,7 +67,10 @@ def _only_release(db: Database) -> str:
     held: list[str] = db.releases()["release"].to_list()
     if len(held) > 1:
         names = ", ".join(held[:3])
-        raise UsageError(f"{db!r} holds {len(held)} releases ({names}): choose one with --release")
+        raise UsageError(
+            f"{db.opened.name} holds {len(held)} releases ({names}): choose one with --release, or "
+            "--release-b for the second folder"
+        )
     return held[0]
 
 

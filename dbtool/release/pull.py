@@ -16,7 +16,7 @@ from dbtool.core.http import without_secrets
 from dbtool.core.manifest import MANIFEST, SUMS, is_release, read_manifest
 from dbtool.core.writer import locked
 from dbtool.release.layout import sums
-from dbtool.store.remote import read_remote_manifest, release_url, remote_file
+from dbtool.store.remote import TELL_HOST, read_remote_manifest, release_url, remote_file
 from dbtool.store.soundness import fault
 from dbtool.store.sources import folder_name
 
@@ -95,7 +95,8 @@ def pull(
                     on_progress(what, done + of_file, total)
 
             for file in missing:
-                downloader.download(remote_file(url, file), _came(folder, file), of_all)
+                came = _came(folder, file)
+                downloader.download(remote_file(url, file), came, of_all, otherwise=TELL_HOST)
                 done += file.bytes
             _replace(folder, manifest, text, missing)
     return Pulled(folder, manifest, len(missing), total)

@@ -13,8 +13,15 @@ import pyarrow.parquet as pq
 
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.footer import FooterError
-from dbtool.core.index import ClashError, Index
-from dbtool.core.manifest import MANIFEST, SUMS, ReleaseFile, is_release, read_manifest
+from dbtool.core.index import TABLES, ClashError, Index
+from dbtool.core.manifest import (
+    MANIFEST,
+    SUMS,
+    ReleaseFile,
+    is_release,
+    lack_of_release,
+    read_manifest,
+)
 from dbtool.core.shards import Shard
 from dbtool.release.checking import checked_shard
 from dbtool.release.layout import CROISSANT, sums
@@ -87,7 +94,7 @@ def verify(
     """
     found = [_verify_release(folder, on_progress) for folder in _releases(path)]
     if not found:
-        raise UsageError(f"{path} holds no release: name a release folder, or a folder of them")
+        raise UsageError(f"{path} {lack_of_release(path)}")
     return Verified(
         sum(each.releases for each in found),
         sum(each.shards for each in found),
@@ -145,8 +152,10 @@ def _wrong_others(folder: Path, manifest: Manifest) -> Iterator[Problem]:
         files.add(ReleaseFile(path=SUMS, sha256=digest, bytes=len(text)))
     for file in sorted(files, key=lambda each: each.path):
         reason = fault(folder, file)
+        is_made_anew = file.path in TABLES
+        remedy = f"run `dbtool index {folder}`, or {_GET_ANEW}" if is_made_anew else _GET_ANEW
         if reason is not None:
-            yield Problem(folder / file.path, reason)
+            yield Problem(folder / file.path, reason, remedy)
 
 
 def _checked(

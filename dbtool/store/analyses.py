@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from dbtool.core.errors import UsageError, closest
 from dbtool.core.resources import queries_folder, query
 
 # No query is one word of these letters; the last ones are those of paths.
 _WORD = re.compile(r"[\w./\\-]+")
+_VIEWS = {"releases", "workloads", "studies", "trials", "measurements", "evaluations"}
 
 
 def analyses() -> dict[str, str]:
@@ -28,7 +29,13 @@ def query_text(text: str) -> str:
         return _analysis(word)
     if not _WORD.fullmatch(word):
         return text
+    if word.lower() in _VIEWS:
+        raise UsageError(
+            f"{word!r} is no analysis but a view: write `dbtool sql 'FROM {word}'` for its rows"
+        )
     path = PurePath(word)
+    if path.suffix == ".sql" and Path(word).is_file():
+        raise UsageError(f"{word!r} is a file: run it with `dbtool sql -f {word}`")
     is_path = path.suffix == ".sql" or len(path.parts) > 1
     raise UsageError(
         f"unknown analysis {word!r}; closest: {', '.join(closest(path.stem, names))} (there are "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 import duckdb
 
-from dbtool.core.errors import DbtoolError, UsageError, first_sentence, unknown
+from dbtool.core.errors import DbtoolError, UsageError, closest, first_sentence
 from dbtool.store import questions
 from dbtool.store.analyses import query_text
 from dbtool.store.lazy import lazy_measurements
@@ -367,10 +367,12 @@ def check_values(
     Raises:
         UsageError: one is missing, or is not in the query.
     """
-    for name in sorted(named - set(values)):
-        raise UsageError(f"the query needs a value for ${name}; {remedy.format(name=name)}")
     for name, value in values.items():
         if name not in named:
-            raise unknown("parameter", name, named, "dbtool sql --help")
+            near = ", ".join(f"${each}" for each in closest(name, named))
+            has = f"closest: {near}" if near else "it has no parameters"
+            raise UsageError(f"the query has no ${name}; {has}")
         if isinstance(value, str):
             require_text(value, f"the value of ${name}")
+    for name in sorted(named - set(values)):
+        raise UsageError(f"the query needs a value for ${name}; {remedy.format(name=name)}")

@@ -106,7 +106,7 @@ def open_source(source: Source, fetch_up_to: int = FETCH_UP_TO) -> Opened:
     try:
         if source.urls:
             releases += _add_remote(opened, source.urls)
-        _refuse_twice(releases)
+        _refuse_twice(releases, [*map(str, source.folders), *map(without_secrets, source.urls)])
         make_relations(opened.connection, releases)
         _lock(opened.connection, releases)
     except duckdb.Error as error:
@@ -151,16 +151,22 @@ def _lock(connection: duckdb.DuckDBPyConnection, releases: Sequence[OpenRelease]
     connection.execute("SET lock_configuration = true")
 
 
-def _refuse_twice(releases: list[OpenRelease]) -> None:
+def _refuse_twice(releases: Sequence[OpenRelease], places: Sequence[str]) -> None:
     """Refuses two folders of one release, whose rows could not be told apart.
+
+    Args:
+        releases: all that are open.
+        places: the folder or the URL of each.
 
     Raises:
         DbtoolError: there are such.
     """
-    names = [each.manifest.release for each in releases]
-    for name in names:
-        if names.count(name) > 1:
+    first: dict[str, str] = {}
+    for each, place in zip(releases, places, strict=True):
+        name = each.manifest.release
+        if name in first:
             raise DbtoolError(
-                f"two of the folders hold a release {name!r}: move one away, or name the other "
-                "with --db"
+                f"{first[name]} and {place} both hold a release {name!r}: move one away, or name "
+                "the other with --db"
             )
+        first[name] = place

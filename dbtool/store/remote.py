@@ -36,8 +36,10 @@ PROTOCOL = "release"
 _LONGEST_MANIFEST = 64 << 20
 # Contents that are named by their hash do not change; DuckDB checks before it uses what it keeps.
 _NEVER = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
-_RETRIES = RetryPolicy(most=3, first_wait=0.5)
+_RETRIES = RetryPolicy(most=3, first_wait=0.25)
 _MEGABYTE = 1_000_000
+TELL_HOST = "run the same command again later, or tell whoever hosts the release"
+"""What to do about a file that the manifest of a release on a server lists, and cannot be had."""
 _OTHER_CACHE = "name another cache with XDG_CACHE_HOME"
 
 
@@ -47,9 +49,9 @@ def release_url(text: str) -> str:
     Raises:
         UsageError: it is no http or https URL, or has a query.
     """
-    parts = urlsplit(check_url(text))
-    if parts.scheme not in {"http", "https"}:
+    if not text.startswith(("http:", "https:")):
         raise UsageError(f"{text!r} is no http:// or https:// URL: name a folder by its path")
+    parts = urlsplit(check_url(text))
     if parts.query or parts.fragment:
         raise UsageError(f"{text!r} has a part behind its path: give the URL of a release folder")
     return text.removesuffix(MANIFEST).rstrip("/") + "/"
@@ -213,7 +215,7 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
                 if self._fetched + file.bytes > self._allowed:
                     raise self._too_much(url, file)
                 self._fetched += file.bytes
-        self._downloader.download(remote_file(url, file), path, wait=True)
+        self._downloader.download(remote_file(url, file), path, wait=True, otherwise=TELL_HOST)
 
     def _too_much(self, url: str, file: ReleaseFile) -> DbtoolError:
         least = self._fetched + file.bytes

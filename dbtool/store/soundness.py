@@ -42,7 +42,7 @@ def fault(folder: Path, file: ReleaseFile) -> str | None:
         if size != file.bytes:
             return f"it has {size:,} bytes and should have {file.bytes:,}"
         if sha256_of(path) != file.sha256:
-            return "its contents are not those that the manifest lists: its sha256 does not match"
+            return "its contents are not those that the manifest lists"
     except OSError as error:
         return f"it cannot be read ({error.strerror})"
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,15 +67,26 @@ def named_source(given: str | os.PathLike[str] | None, option: str = "--db") -> 
     if url := as_url(given):
         return Source(url, urls=[url])
     path = Path(given).expanduser()
-    if not path.exists():
-        raise UsageError(
-            f"{path}, which {option} names, does not exist: name a release folder or a folder of "
-            "them, as `dbtool import`, `dbtool ingest` and `dbtool produce` make"
-        )
+    if not path.is_dir():
+        raise UsageError(f"{os.fspath(given)}, which {option} names, {_no_folder(path)}")
     found = [path] if is_release(path) else releases_in(path)
     if not found:
         raise _no_release(path, option)
     return Source(str(path), found)
+
+
+def _no_folder(path: Path) -> str:
+    """What is wrong with a path that names no folder, and what to name instead."""
+    if re.match(r"\w+:/", str(path)):
+        return "is no URL that can be read: name one of http:// or https://, or a folder"
+    if not path.exists():
+        return (
+            "does not exist: name a release folder or a folder of them, as `dbtool import`, "
+            "`dbtool ingest` and `dbtool produce` make"
+        )
+    if path.name == MANIFEST:
+        return f"is a file: name its folder, {path.parent}"
+    return "is no folder: name a release folder or a folder of them"
 
 
 def folder_to_write(option: str | os.PathLike[str] | None, release: str) -> Path:

@@ -56,6 +56,11 @@ def one_query(connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statem
             "PIVOT needs the values that become columns: write them, as in "
             "`PIVOT trials ON batch_size IN (64, 256) USING count(*)`"
         )
+    if not statements:
+        raise DbtoolError(
+            "the query is empty: give one SELECT, or the name of an analysis (see `dbtool sql "
+            "--help`)"
+        )
     if len(statements) != 1:
         raise DbtoolError(f"the query holds {len(statements)} statements; give exactly one SELECT")
     [statement] = statements

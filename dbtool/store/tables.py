@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,6 +88,9 @@ def _rows(name: str, given: object) -> pa.Table:
 
 def _read(file: Path) -> pl.DataFrame:
     require_text(str(file), "the file's name")
+    # pathlib leaves one slash of two.
+    if re.match(r"\w+:/", str(file)) and not file.exists():
+        raise UsageError(f"{str(file)!r} is no file of this machine: download it first")
     read = _READERS.get(file.suffix.lower())
     if read is None:
         endings = ", ".join(_READERS)

@@ -42,8 +42,9 @@ def given_folder(datasets_dir: Path | None) -> Path | None:
     else:
         return None
     if not folder.is_dir():
+        wrong = "is a file" if folder.exists() else "does not exist"
         raise UsageError(
-            f"the folder of data sets {folder} does not exist; give an existing one by {origin}"
+            f"the folder of data sets {folder} {wrong}; give an existing one by {origin}"
         )
     return folder
 

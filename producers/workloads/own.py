@@ -168,7 +168,7 @@ def blaming_own_code(code: str | None = None) -> Iterator[None]:
         if code is None:
             raise
         raise type(error)(f"{code}: {error}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         where = _line_of(error) or code
         if where is None:
             raise
@@ -176,7 +176,7 @@ def blaming_own_code(code: str | None = None) -> Iterator[None]:
         raise DbtoolError(f"{where}: {type(error).__name__}: {text}".rstrip(": ")) from error
 
 
-def _line_of(error: Exception) -> str | None:
+def _line_of(error: BaseException) -> str | None:
     """The last line of the user's own code that led to an error."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [(frame.filename, frame.lineno) for frame in frames]
@@ -221,7 +221,10 @@ def _register(module: ModuleType, origin: Origin) -> None:
 def _listed(module: ModuleType, name: str, kind: type[T]) -> dict[str, T]:
     """What a module lists under a name, by the names in it."""
     found: dict[str, T] = {}
-    for each in getattr(module, name, []):
+    listed = getattr(module, name, [])
+    if not isinstance(listed, list | tuple):
+        raise UsageError(f"{name} is {listed!r:.60}, and should be a list of {kind.__name__}s")
+    for each in listed:
         if not isinstance(each, kind):
             raise UsageError(f"{name} holds {each!r:.60}, and should hold {kind.__name__}s")
         if each.name in found:

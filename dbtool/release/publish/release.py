@@ -79,6 +79,8 @@ def publish(
             f"the release {about.release} has no licence: give the one of its measurements, such "
             "as --licence CC-BY-4.0"
         )
+    if out is not None and source.resolve() in out.resolve().parents:
+        raise UsageError(f"{out} lies in {source}: name a folder beside it with --out")
     if out is not None and out.resolve() != source.resolve():
         with building(out) as folder:
             folder.mkdir()

@@ -98,7 +98,11 @@ def read_own_runs(
     table: dict[str, Record] = {}
     with problems:
         table = read_table_of_runs(mapping, columns)
+    has_table = not problems
     files = read_files(find_files(paths, kind, mapping), kind, mapping, problems, on_progress)
+    if not has_table:
+        # Each run would be told to be missing there.
+        problems.refuse()
     columns |= files.columns
     if mapping.files.sampled is None and not problems:
         with problems:

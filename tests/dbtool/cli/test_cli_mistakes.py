@@ -1,136 +1,119 @@
-"""What a person does wrong: one sentence, the right exit code, nothing on standard output."""
+"""What a person does wrong: one sentence, the right exit code, nothing on standard output.
+
+Each file in `mistakes` holds lines such as
+
+    steps digit => 2 unknown workload 'digit' … `dbtool workloads`
+
+with what is typed, the exit code, and parts of the sentence. The files and folders that they name
+are those of `tests.support.faulty`; SERVER is the URL of a server of them, and at NOBODY is none.
+"""
 
 import shlex
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from dbtool.cli.registry import COMMANDS
 from producers.sweep.locks import only_writer
+from tests.support.faulty import write_all
+from tests.support.file_server import running
+from tests.support.release_server import ReleaseServer
 
 from .conftest import Call
 
-OUT = ["--out", "TMP/new.csv"]
-RUNS = ["TMP/notes.csv", "--db", "TMP/new"]
-MAPPING = """
-release = "x"
-files = { step = "step" }
-[workload]
-dataset = "a"
-model = "b"
-optimizer = "c"
-metric = "val_classification_error"
-"""
-# words, exit code, parts of the sentence
 MISTAKES = [
-    (["stps"], 2, ["unknown command 'stps'", "steps", "dbtool --help"]),
-    (["--vrsion"], 2, ["unknown option '--vrsion'", "--version"]),
-    (["steps", "digits/*", "--gaol", "1"], 2, ["'--gaol'", "--goal", "dbtool steps --help"]),
-    (["steps"], 2, ["missing argument 'WORKLOAD'", "dbtool steps --help"]),
-    (["steps", "digits/*", "--goal"], 2, ["--goal"]),
-    (["steps", "digits/*", "--goal", "low"], 2, ["'--goal'", "number"]),
-    (["releases", "--format", "tabel"], 2, ["'tabel'", "table"]),
-    (["releases", "--limit", "-1"], 2, ["'--limit'"]),
-    (["steps", "digit"], 2, ["unknown workload 'digit'", "digits/", "dbtool workloads"]),
-    *(
-        ([*command, "imagenet/*", *others], 2, ["'imagenet/*' is published, but not held here: `d"])
-        for command, others in (
-            (["steps"], []),
-            (["studies"], []),
-            (["trials"], []),
-            (["scaling"], []),
-            (["plot", "steps", "--workload"], []),
-            (["export"], OUT),
-        )
-    ),
-    (["trials", "nothing/*"], 2, ["unknown workload 'nothing/*'", "dbtool workloads"]),
-    (["studies", "--release", "made_up"], 2, ["unknown release", "made-up", "dbtool releases"]),
-    (["trials", "digits/*", "--batch-size", "9"], 2, ["unknown batch size '9'", "8", "studies"]),
-    (["steps", "digits/*", "--metric", "val_error"], 2, ["unknown metric", "val_c", "DESCRIBE"]),
-    (["steps", "letters/*"], 2, ["letters/", "no goal", "--goal"]),
-    (["steps", "digits/*", "--metric", "val_cross_entropy_error"], 2, ["no goal", "--goal"]),
-    (["plot", "steps", "--workload", "letters/*"], 1, ["no goal is known for letters/", "--goal"]),
-    (["steps", "digits/*", "--goal", "nan"], 2, ["nan is not a finite number"]),
-    (["plot", "1", "--goal", "inf"], 2, ["inf is not a finite number"]),
-    (["steps", "\udcff"], 2, ["unknown workload '\\udcff'"]),
-    (["sql", "SELECT '\udcff'"], 2, ["the query is not UTF-8 text"]),
-    (["sql", "SELECT $x", "-p", "x=\udcff"], 2, ["the value of $x is not UTF-8 text"]),
-    (["sql"], 2, ["dbtool sql QUERY"]),
-    (["sql", "SELECT 1", "-f", "q.sql"], 2, ["give one query"]),
-    (["sql", "-f", "absent.sql"], 2, ["absent.sql", "No such file"]),
-    (["sql", "SELECT $x"], 2, ["$x", "--param x=VALUE"]),
-    (["sql", "SELECT $x", "--param", "x"], 2, ["'x'", "NAME=VALUE"]),
-    (["sql", "SELECT $goal", "-p", "gaol=1", "-p", "goal=1"], 2, ["'gaol'", "goal"]),
-    (["sql", "SELECT $x", "-p", "x=1", "-p", "x=2"], 2, ["given twice"]),
-    (["sql", "SELEC 1"], 1, ["syntax error", "SELEC"]),
-    (["sql", "SELECT * FROM measurments"], 1, ["measurments", "measurements"]),
-    (["sql", "SELECT leraning_rate FROM trials"], 1, ["leraning_rate", '"learning_rate"']),
-    (["sql", "SELECT 'x'::INTEGER"], 1, ["Could not convert string 'x'"]),
-    (["sql", "SELECT 'x'::INTEGER", "--format", "csv"], 1, ["Could not convert string 'x'"]),
-    (["sql", "sumary"], 2, ["unknown analysis 'sumary'; closest: summary", "best_of_k, "]),
-    (["sql", "here/luck.sql"], 2, ["closest: luck", "; `dbtool sql -f FILE` reads a file)"]),
-    (["sql", ""], 1, ["0 statements"]),
-    (["sql", "SELECT 1; SELECT 2"], 1, ["2 statements"]),
-    (["sql", "DELETE FROM stored.trials"], 1, ["DELETE is not a query", "dbtool ingest"]),
-    (["sql", "FROM read_text('/etc/hosts')"], 1, ["cannot read other files", "--with NAME=FILE"]),
-    (["sql", "SELECT INTERVAL 1 DAY", "--format", "parquet"], 1, ["parquet", "cast"]),
-    (["workloads", "--show", "mnist/fc_64_64/sgd"], 2, ["closest: ", "mnist/fc_64_64_64/sgd"]),
-    (["workloads", "--catalog", "--db", "none"], 2, ["none, which --db names, does not exist"]),
-    (["workloads", "--catalog", "--release", "mad"], 2, ["unknown release 'mad'; closest: made-"]),
-    (["export", "--out", "TMP/x"], 2, ["the name 'x' does not tell a format", "of parquet, csv"]),
-    (["export", "digit/*", *OUT], 2, ["unknown workload 'digit/*'; closest: digits/simple_c"]),
-    (["export", "--release", "mad", *OUT], 2, ["unknown release 'mad'; closest: made-up"]),
-    (["export", "--batch-size", "9", *OUT], 2, ["unknown batch size '9'; closest: "]),
-    (["export", "--out", "TMP/notes.csv"], 2, ["notes.csv is there already: name another one"]),
-    (["export", "--format", "xls", *OUT], 2, ["invalid value for '--format'"]),
-    (["export"], 2, ["missing option '--out'"]),
-    (["publish", "DATABASE", *OUT], 2, ["made-up has no licence: give the one of its measu"]),
-    (["publish", "DATABASE", *OUT, "--licence", "MIT", "--release", " "], 2, ["' ' is no name"]),
-    (["publish", "DATABASE", *OUT, "--citation", "TMP/notes.csv"], 2, ["holds no BibTeX entry"]),
-    (["publish", "TMP", *OUT], 2, ["is no release folder: there is no manifest.json in it"]),
-    (["import", "none.tar"], 2, ["none.tar"]),
-    (["import"], 2, ["missing argument 'PATH'"]),
-    (["import", "a", "b"], 2, ["unexpected extra argument"]),
-    (["import", ".", "--release", " "], 2, ["' ' is no name"]),
-    (["ingest", *RUNS, "--from", "csv"], 2, ["needs --map FILE, which says what the columns are"]),
-    (["ingest", *RUNS, "--map", "m"], 2, ["--map needs --from csv or --from jsonl; a release"]),
-    (["ingest", *RUNS, "--release", "x"], 2, ["--release needs --from csv or --from jsonl; a "]),
-    (["ingest", *RUNS, "--from", "xml", "--map", "m"], 2, ["'xml' is not one of 'csv', 'jsonl'"]),
-    (["ingest", *RUNS, "--from", "csv", "--map", "m"], 2, ["the mapping m: No such file"]),
-    (["ingest", *RUNS, "--from", "csv", "--map", "TMP/map.toml"], 2, ["map.toml: it has no study"]),
-    (["ingest", *RUNS, "--dry-run"], 2, ["--dry-run needs --from csv or --from jsonl; a release"]),
-    (
-        ["ingest", *RUNS, "--guess"],
-        2,
-        ["--guess takes one folder: that with the files of your runs"],
-    ),
-    (["ingest", "TMP", "--guess", "--dry-run"], 2, ["--guess takes a folder and no other option"]),
-    (["ingest", "TMP/none", "--guess"], 2, ["--guess takes one folder"]),
-    (["ingest", "absent"], 2, ["absent", "dbtool produce"]),
-    (["releases", "--db", "absent"], 2, ["absent", "dbtool ingest"]),
+    tuple(line.split(" => "))
+    for file in sorted((Path(__file__).parent / "mistakes").glob("*.txt"))
+    for line in file.read_text().splitlines()
 ]
+NOBODY = "http://127.0.0.1:1"
 
 
-@pytest.mark.parametrize(("words", "code", "parts"), MISTAKES, ids=lambda each: str(each)[:60])
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("faulty")
+    write_all(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def before(faulty: Path) -> dict[str, tuple[int, int]]:
+    """The files as they are before anybody makes a mistake."""
+    return files(faulty)
+
+
+@pytest.fixture(scope="module")
+def server(faulty: Path) -> Iterator[str]:
+    with running(ReleaseServer(faulty)) as running_server:
+        yield running_server.url.rstrip("/")
+
+
+@pytest.mark.parametrize(("words", "expected"), MISTAKES, ids=lambda each: str(each)[:60])
 def test_mistake_is_one_sentence_and_writes_nothing(
-    words: list[str], code: int, parts: list[str], call: Call, database: Path, tmp_path: Path
+    words: str,
+    expected: str,
+    call: Call,
+    faulty: Path,
+    before: dict[str, tuple[int, int]],
+    server: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    files = {"notes.csv": "run,step\n", "map.toml": MAPPING}
-    for name, text in files.items():
-        (tmp_path / name).write_text(text)
-    paths = (("TMP", tmp_path), ("DATABASE", database))
-    for name, path in paths:
-        words = [word.replace(name, str(path)) for word in words]
-    sentence = call(*words).sentence(code)
+    monkeypatch.chdir(faulty)
+    monkeypatch.setenv("DBTOOL_DB", "good")
+    text = words.replace("SERVER", server).replace("NOBODY", NOBODY)
+    code, parts = expected.split(" ", 1)
+    sentence = call(*shlex.split(text)).sentence(int(code))
+    sentence = sentence.replace(server, "SERVER").replace(NOBODY, "NOBODY")
+    assert all(part in sentence for part in parts.split(" … ")), sentence
+    assert files(faulty) == before
+
+
+def test_every_command_has_twenty_mistakes() -> None:
+    counts = Counter(shlex.split(words)[0] for words, _ in MISTAKES)
+    assert not {command: counts[command] for command in COMMANDS if counts[command] < 20}
+
+
+def files(folder: Path) -> dict[str, tuple[int, int]]:
+    """The sizes and dates of the files in a folder but for locks."""
+    found = (path for path in folder.rglob("*") if not path.is_dir() and path.suffix != ".lock")
+    return {str(path): (path.lstat().st_size, path.lstat().st_mtime_ns) for path in found}
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        (["steps", "\udcff"], ["unknown workload '\\udcff'"]),
+        (["sql", "SELECT '\udcff'"], ["the query is not UTF-8 text"]),
+        (["sql", "SELECT $x", "-p", "x=\udcff"], ["the value of $x is not UTF-8 text"]),
+        (["import", ".", "--release", "a\tb"], ["'a\\tb' is no name"]),
+    ],
+)
+def test_letters_that_no_line_of_a_file_holds(
+    words: list[str], parts: list[str], call: Call
+) -> None:
+    sentence = call(*words).sentence(2)
     assert all(part in sentence for part in parts), sentence
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == files
 
 
-def test_mistake_in_a_process_of_its_own(start: Call) -> None:
-    outcome = start("sql", "SELECT 'x'::INTEGER FROM measurements", "--format", "jsonl")
-    said = "dbtool: Conversion Error: Could not convert string 'x'"
-    assert outcome.sentence(1).startswith(said)
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ("stps", 2, "unknown command 'stps'; closest: steps"),
+        ("steps 'digits/*' --goal", 2, "--goal needs a value (see `dbtool steps --help`)"),
+        ("sql 'SELECT error(1) FROM trials' --db ''", 2, "--db is empty: say what it should be"),
+        (
+            "sql \"SELECT 'x'::INTEGER FROM measurements\" --format jsonl",
+            1,
+            "Conversion Error: Could not convert string 'x'",
+        ),
+    ],
+)
+def test_mistake_in_a_process_of_its_own(words: str, code: int, said: str, start: Call) -> None:
+    assert start(*shlex.split(words)).sentence(code).startswith(f"dbtool: {said}")
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,9 @@ def test_what_is_left_out_is_listed(call: Call, tmp_path: Path) -> None:
         f"left out {STUDY}/2/measurements.csv: its line 2 has 'x', which is not a number"
     )
     assert added.startswith("added 1 study with 1 trial and 2 measurements to published")
-    assert sentence.startswith("dbtool: 1 malformed file listed above, 1 trial left out; mend")
+    assert sentence.startswith(
+        "dbtool: 1 malformed file and 1 trial were left out, as listed above"
+    )
 
 
 def test_the_report_holds_the_published_table_against_it(call: Call, tmp_path: Path) -> None:
@@ -121,7 +123,7 @@ def test_several_releases_of_which_one_is_damaged(
     assert refused.startswith(f"refused {releases / 'made-up'}: {damaged} is damaged: ")
     assert summary.startswith("added 1 shard with 1 trial")
     assert where == f"in {tmp_path / 'own' / 'sound'}"
-    assert sentence.startswith("dbtool: refused 1 of 2 releases, named above")
+    assert sentence.startswith("dbtool: refused 1 of 2 releases, as told above")
 
 
 def test_a_folder_is_published_and_added_to(call: Call, database: Path, tmp_path: Path) -> None:

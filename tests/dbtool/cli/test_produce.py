@@ -25,8 +25,6 @@ from tests.support.sweeps import (
 )
 from tests.support.terminal import run_on_terminal
 
-from .conftest import Call
-
 SMALL = (WORKLOAD, "--batch-sizes", str(BATCH_SIZE), "--trials", "2", "--steps", "3")
 ALL_SIZES = "1,2,4,8,16,32,64,128,256,512,1024,2048,4096,8192,16384,32768,55000"
 PATIENCE = 90.0
@@ -65,61 +63,6 @@ def test_list_prints_each_workload_with_its_goal_and_batch_sizes() -> None:
         *("val_classification_error", "<", "0.03"),
         *("batch", "sizes", ALL_SIZES),
     ]
-
-
-@pytest.mark.parametrize(
-    ("words", "parts"),
-    [
-        ([], ["name what to train, such as `dbtool", "all with --all; `dbtool produce --list`"]),
-        (["mnist/fc_64_64/sgd"], ["unknown workload", "mnist/fc_64_64_64/sgd", "--list"]),
-        (
-            [WORKLOAD, "--batch-sizes", "0"],
-            ["--batch-sizes.0 is 0", "number from 1", "--help"],
-        ),
-        ([WORKLOAD, "--batch-sizes", "8,55001"], ["batch size 55001", "55000 training examples"]),
-        ([WORKLOAD, "--batch-sizes", "8,many"], ["'8,many'", "--batch-sizes 1,64,4096"]),
-        ([WORKLOAD, "--batch-sizes", ""], ["''", "--batch-sizes 1,64,4096"]),
-        ([WORKLOAD, "--trials", "0"], ["--trials", "dbtool produce --help"]),
-        ([WORKLOAD, "--steps", "-1"], ["--steps", "dbtool produce --help"]),
-        ([WORKLOAD, "--steps", "10000000000000"], ["--steps", "dbtool produce --help"]),
-        ([WORKLOAD, "--budget", "nan"], ["--budget", "dbtool produce --help"]),
-        ([WORKLOAD, "--block", "0"], ["--block", "dbtool produce --help"]),
-        ([WORKLOAD, "--all"], ["--all trains every workload", WORKLOAD]),
-        ([WORKLOAD, "--preset", "smoek"], ["unknown preset 'smoek'", "closest: smoke"]),
-        ([WORKLOAD, "--goal", "0.1"], ["--goal is for data that replace names"]),
-        ([WORKLOAD, "--replace", "mnist"], ["'mnist'", "write it as lm1b=my_text:FOLDER"]),
-        (
-            [WORKLOAD, "--preset", "smoke", "--replace", "mnist=mine:."],
-            ["the preset smoke makes up its own data", "--replace"],
-        ),
-        (
-            [WORKLOAD, "--preset", "smoke", "--vocabulary", __file__],
-            ["the preset smoke makes up its own data", "--vocabulary"],
-        ),
-        ([WORKLOAD, "--slice", "0/4"], ["there is no slice 0/4", "--slice I/N"]),
-        ([WORKLOAD, "--slice", "/"], ["slice '/'", "--slice 3/16"]),
-        ([WORKLOAD, "--slice", "1/4", "--on", "ray"], ["--slice", "--on ray", "give one"]),
-        ([WORKLOAD, "--slice", "1/4", "--feasible", "9"], ["--feasible 0", "without --slice"]),
-        ([WORKLOAD, "--release", ""], ["--release is", "a name, such as", "--help"]),
-        ([WORKLOAD, "--goal", "nan"], ["--goal is NaN", "a number, such as 0.03"]),
-        ([WORKLOAD, "--steps", "3", "--budget", "1"], ["--steps and budget both say", "one"]),
-        ([WORKLOAD, "--measure", "noise"], ["--measure.0 is", "gradient_noise_scale"]),
-        ([WORKLOAD, "--search", "window", "--slice", "1/2"], ["leave out --slice", "--search"]),
-        ([WORKLOAD, "--search", "window", "--on", "ray"], ["leave out --on ray", "--search fixed"]),
-        ([WORKLOAD, "--search", "lockstep", "--feasible", "3"], ["leave out feasible"]),
-        ([WORKLOAD, "--dropping", "4"], ["--dropping say", "search with lockstep"]),
-        (["cifar_10/*", "--search", "window"], ["decays its learning rate", "--search fixed"]),
-        ([WORKLOAD, "--on", "spark"], ["--on", "'ray'", "dbtool produce --help"]),
-        ([WORKLOAD, "--cpus-per-task", "0"], ["--cpus-per-task", "dbtool produce --help"]),
-        ([WORKLOAD, "--trails", "3"], ["unknown option '--trails'", "--trials"]),
-    ],
-)
-def test_wrong_words_are_one_sentence(
-    words: list[str], parts: list[str], tmp_path: Path, call: Call
-) -> None:
-    sentence = call("produce", *words, "--out", str(tmp_path / "out")).sentence(2)
-    assert all(part in sentence for part in parts), sentence
-    assert not (tmp_path / "out").exists()
 
 
 def test_dry_run_tells_and_writes_nothing(tmp_path: Path) -> None:

@@ -195,8 +195,17 @@ def test_trials_that_are_there_twice_are_found(folder: Path) -> None:
     assert "contradicts the other shards: its trial 0 is already there from" in str(problem)
 
 
-@pytest.mark.parametrize("name", ["nowhere", "notes", "pipe", "empty", "shard"])
-def test_what_is_no_release(folder: Path, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("nowhere", "does not exist: name a release folder"),
+        ("notes", "is no folder: name a release folder"),
+        ("pipe", "is no folder: name a release folder"),
+        ("empty", "is no release folder: there is no manifest.json in it"),
+        ("shard", "is no folder: name a release folder"),
+    ],
+)
+def test_what_is_no_release(folder: Path, tmp_path: Path, name: str, reason: str) -> None:
     path = tmp_path / name
     match name:
         case "pipe":
@@ -209,9 +218,7 @@ def test_what_is_no_release(folder: Path, tmp_path: Path, name: str) -> None:
             path = folder / read_manifest(folder).shards[0].path
     with pytest.raises(UsageError) as caught:
         verify(path)
-    assert (
-        str(caught.value) == f"{path} holds no release: name a release folder, or a folder of them"
-    )
+    assert str(caught.value) == f"{path} {reason}"
 
 
 @pytest.mark.parametrize("kind", ["pipe", "socket", "device", "folder"])

@@ -193,18 +193,18 @@ def test_no_rows(db: Database) -> None:
     [
         (
             lambda db: db.measurements("digit/*"),
-            f"unknown workload 'digit/*'; closest: {DIGITS}, {LETTERS} (list them",
+            f"unknown workload 'digit/*'; there are {DIGITS}, {LETTERS} (list them",
         ),
         (
             lambda db: db.trials(DIGITS, batch_size=60),
-            f"unknown batch size '60'; closest: 64 (list them with `dbtool studies {DIGITS}`)",
+            f"unknown batch size '60'; closest: 64, 8 (list them with `dbtool studies {DIGITS}`)",
         ),
         (
             lambda db: db.measurements(DIGITS, trial_id=[1, 9]),
-            f"unknown trial '9'; closest: 0, 1, 2 (list them with `dbtool trials {DIGITS}`)",
+            f"unknown trial '9'; closest: 2, 1, 0 (list them with `dbtool trials {DIGITS}`)",
         ),
         (lambda db: db.studies(release="frist"), "unknown release 'frist'; closest: first (list"),
-        (lambda db: db.best(DIGITS, metric="loss"), "unknown metric 'loss'; closest: "),
+        (lambda db: db.best(DIGITS, metric="loss"), "unknown metric 'loss'; there are "),
         (lambda db: db.best(DIGITS, trials=0), "of each study 0 trials would count: give 1 or"),
         (
             lambda db: db.steps_to_result(LETTERS),
@@ -214,7 +214,7 @@ def test_no_rows(db: Database) -> None:
             lambda db: db.sql("SELECT $goal"),
             "the query needs a value for $goal; give it as goal=VALUE",
         ),
-        (lambda db: db.sql("SELECT 1", goal=1), "unknown parameter 'goal'; closest: none"),
+        (lambda db: db.sql("SELECT 1", goal=1), "the query has no $goal; it has no parameters"),
         (lambda db: db.sql("SELECT nonsense FROM trials"), 'Binder Error: Referenced column "nons'),
         (lambda db: db.sql("SELECT 1; SELECT 2"), "the query holds 2 statements; give exactly one"),
         (lambda db: db.sql("DROP VIEW trials"), "DROP is not a query; `dbtool sql` runs SELECT"),
