@@ -33,11 +33,11 @@ def command(
     *,
     db: Database = None,
     from_: Annotated[
-        Literal["csv", "jsonl"] | None,
+        Literal["csv", "jsonl", "parquet"] | None,
         typer.Option(
             "--from",
-            metavar="csv|jsonl",
-            help="Take learning curves of another tool from CSV or JSON Lines.",
+            metavar="csv|jsonl|parquet",
+            help="Take learning curves of another tool from CSV, JSON Lines or Parquet.",
         ),
     ] = None,
     map_: Annotated[
@@ -94,7 +94,9 @@ def command(
         raise UsageError("--from needs --map FILE, which says what the columns are")
     if map_ is not None or release is not None or dry_run:
         given = "--map" if map_ else "--release" if release else "--dry-run"
-        raise UsageError(f"{given} needs --from csv or --from jsonl; a release folder names itself")
+        raise UsageError(
+            f"{given} needs --from csv, jsonl or parquet; a release folder names itself"
+        )
     _add_releases(path, db)
 
 
@@ -127,7 +129,7 @@ def _add_releases(paths: list[Path], db: str | None) -> None:
 
 def _load_own_runs(
     paths: list[Path],
-    kind: Literal["csv", "jsonl"],
+    kind: Literal["csv", "jsonl", "parquet"],
     mapping: Path,
     release: str | None,
     db: str | None,
@@ -175,7 +177,7 @@ def _show(read: "ReadRuns") -> None:
     from dbtool.core.index import Index
     from dbtool.sources.own_runs.studies import new_shards
 
-    shards = new_shards(read.runs, read.mapping, Index())
+    shards = new_shards(read.studies, read.mapping, Index())
     trials = [
         {
             "workload": footer.study.workload.workload,

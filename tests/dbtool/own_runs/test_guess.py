@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.own_runs.guess import guess
 from dbtool.sources.own_runs.load import read_own_runs, store_own_runs
-from dbtool.sources.own_runs.records import Kind
+from dbtool.sources.own_runs.tables import Kind
 from tests.support.layouts import LAYOUTS
 from tests.support.own_runs import query
 

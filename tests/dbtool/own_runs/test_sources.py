@@ -7,7 +7,7 @@ import pytest
 
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.own_runs.load import ReadRuns, read_own_runs, store_own_runs
-from dbtool.sources.own_runs.records import RunsError
+from dbtool.sources.own_runs.problems import RunsError
 from tests.support.own_runs import load, mapping_text, query
 
 CURVE = "step,error\n0,0.9\n10,0.05\n"
@@ -159,19 +159,19 @@ def test_all_problems_at_once(tmp_path: Path) -> None:
     sentences = [each.replace(f"{tmp_path}/", "") for each in error.value.args]
     # Three of each kind, then how many there are besides.
     starts = [
-        "1.csv line 2, column 'note': 'hm' is no number",
-        "1.csv line 4, column 'note': 'hm' is no number",
-        "1.csv line 5, column 'note': 'hm' is no number",
-        "1.csv line 3, column 'step': 'x' is no step",
+        "2.csv line 2: it has 1 fields and the header 3",
+        "1.csv line 3, column 'error': '8' is not a share",
         "1.csv line 5, column 'error': '8' is not a share",
         "1.csv line 7, column 'error': '8' is not a share",
-        "1.csv line 9, column 'error': '8' is not a share",
-        "2.csv line 2: it has 1 fields and the header 3",
+        "1.csv line 2, column 'note': 'hm' is no number",
+        "1.csv line 3, column 'note': 'hm' is no number",
+        "1.csv line 4, column 'note': 'hm' is no number",
+        "1.csv line 3, column 'step': 'x' is no step",
         "the mapping reads metaparameters.momentum from the column 'mom'",
         "1.csv line 4, column 'bs': run 'a2' has no batch_size",
-        "and 4 more problems like these",
+        "and 6 more problems like these",
     ]
-    # The notes of four more rows.
+    # The notes of five more rows, and one more error.
     assert [each[: len(start)] for each, start in zip(sentences, starts, strict=True)] == starts
 
 
