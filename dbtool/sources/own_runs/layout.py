@@ -201,7 +201,11 @@ def _level(values: Sequence[str], first: list[str], used: list[str]) -> str:
 def _see_runs(layout: Layout) -> set[str]:
     """The names of the runs; sees which columns hold for whole runs."""
     taken = {_RUN, layout.step, layout.metric, layout.value, *layout.keys}
-    columns = [name for name in layout.rows.columns if name not in taken]
+    columns = [
+        name
+        for name in layout.rows.columns
+        if name not in taken and not any(words.metrics(name, percent=False))
+    ]
     if not layout.keys and layout.files == 1:
         # A run has a row a step, so what it was has at most so many values as there are runs.
         runs = len(layout.rows) / max(1, layout.rows[layout.step].n_unique())

@@ -166,7 +166,8 @@ class FilesTable(_Table, frozen=True):
     @property
     def run_columns(self) -> list[str]:
         """The columns that name the run; none where the file's name does."""
-        return listed(self.run or [name for name in self.parts if name == "run"])
+        names = listed(self.run or [name for name in self.parts if name == "run"])
+        return list(dict.fromkeys(names))
 
     def __post_init__(self) -> None:
         if (self.metric is None) != (self.value is None):

@@ -89,7 +89,11 @@ def properties_of(
             if each.column is not None:
                 cell = said.cells.get(each.column) or run.cells.get(each.column)
                 if cell is None and value.default is None and each.column not in columns:
-                    raise _nowhere(each, each.column, columns)
+                    raise UsageError(
+                        f"the mapping reads {each.table}.{each.name} from the column "
+                        f"{shown(each.column)}, which neither the files nor the table of runs "
+                        f"have; closest: {among(each.column, columns)}"
+                    )
                 value = value.default if cell is None else _read(cell, each, each.column)
             if value is not None:
                 found[each.table][each.name] = value
@@ -97,13 +101,6 @@ def properties_of(
                 reason = f"run {shown(run.name)} has no {each.name}; give one, or a default in the "
                 raise said.first.error(each.column, reason + "mapping")
     return found
-
-
-def _nowhere(each: Property, column: str, columns: Collection[str]) -> UsageError:
-    return UsageError(
-        f"the mapping reads {each.table}.{each.name} from the column {shown(column)}, which "
-        f"neither the files nor the table of runs have; closest: {among(column, columns)}"
-    )
 
 
 def _read(cell: Cell, wanted: Property, column: str) -> Any:

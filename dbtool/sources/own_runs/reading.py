@@ -31,8 +31,7 @@ _TAKEN = {*KEYS, OTHER_METRICS}
 _KEYS = ["run", "metric", "step"]
 _VALUES = {"run": pl.Int64, "metric": pl.String, "step": pl.Int64, "value": pl.Float64}
 # Columns of ours beside those of the files: the run, the step as text, and where it stands.
-_RUN, _STEP, _FILE, _LINE = _OURS = ("\0run", "\0step", "\0file", "\0line")
-_NUMBER = "\0number"
+_RUN, _STEP, _FILE, _LINE, _NUMBER = _OURS = ("\0run", "\0step", "\0file", "\0line", "\0number")
 
 
 class Cell(NamedTuple):
@@ -139,7 +138,8 @@ class _Reader:
                 rows, runs = self._with_runs(rows)
                 self._keep(rows, runs, beside)
                 values = self._values(rows)
-        if whole:
+        # Metrics of the long format are known from sound rows alone.
+        if whole and not (files.metric and self.problems):
             self._refuse_missing(columns, values)
         values = values.sort(_KEYS, maintain_order=True)
         if files.repeated_steps == "refuse" and not self.problems:
@@ -173,7 +173,7 @@ class _Reader:
                     where = {_FILE: [file] * count, _LINE: part.lines}
                     tables.append(pl.DataFrame({**columns, **where}, schema))
             on_progress(file + 1, len(self.paths))
-        rows = pl.concat(tables, how="diagonal")
+        rows = pl.concat(tables, how="diagonal").drop(_STEP, _NUMBER, strict=False)
         return rows.with_columns(pl.col(pl.String).replace("", None)), beside
 
     def _beside(self, path: Path) -> list[tuple[str, Cell]]:
@@ -290,7 +290,8 @@ class _Reader:
             reason = f"there is no column {shown(column)}; closest: {closest}"
             raise self._position(*rows.select(_FILE, _LINE).row(0)).error(None, reason)
         if not empty:
-            self._refuse(rows.filter(pl.col(column).is_null()), column, "it is empty")
+            nothing = rows.filter(pl.col(column).is_null()).select(_FILE, _LINE)
+            self._refuse(nothing, column, "it is empty")
 
     def _refuse(self, wrong: pl.DataFrame, column: str, reason: str) -> None:
         """Keeps what is wrong with texts, which stand in the reason's braces."""

@@ -75,7 +75,7 @@ def test_several_columns_name_a_run(tmp_path: Path) -> None:
         tmp_path,
         {"1.csv": text},
         also={"runs.csv": table},
-        files={"run": '["lr", "seed"]'},
+        files={"run": '["lr", "seed", "lr"]'},
         runs={"file": '"runs.csv"', "run": '["lr", "seed"]'},
         study={"batch_size": '{ column = "size" }'},
     )
@@ -141,6 +141,17 @@ def test_sentences_about_files_beside(tmp_path: Path, name: str, text: str, sent
             metaparameters={"learning_rate": '{ column = "lr" }'},
         )
     assert str(error.value).replace(str(tmp_path), "TMP").startswith(sentence)
+
+
+def test_files_beside_that_disagree(tmp_path: Path) -> None:
+    _write(tmp_path, {"r/a/m.csv": CURVE, "r/a/a.json": '{"lr": 1}', "r/a/b.yaml": "lr: 2"})
+    with pytest.raises(RunsError, match=r"b.yaml, column 'lr': run 'm' has '2', and had '1' at .*"):
+        _read(
+            tmp_path,
+            "r",
+            files={"run": None, "beside": '["a.json", "b.yaml"]'},
+            metaparameters={"learning_rate": '{ column = "lr" }'},
+        )
 
 
 def test_all_problems_at_once(tmp_path: Path) -> None:
