@@ -208,10 +208,14 @@ def test_about_the_release(tmp_path: Path) -> None:
             "run,step,text,{x}\na,0,,0\n,1,,0\n",
             (
                 "1.csv line 3, column 'run': it is empty; the files have no column 'error', which "
-                "metrics.val_classification_error of the mapping names; closest: 'run', 'step', 'text'"
+                "metrics.val_classification_error of the mapping names; closest: 'run', 'step', "
+                "'text'"
             ),
         ),
-        ("run,step,error,{x}\na,0,0.5,{y}\n", f"1.csv line 2, column '{{x}}': '{{y}}' {NO_NUMBER}"),
+        (
+            "run,step,error,{x}\na,0,0.5,{y}\n",
+            f"1.csv line 2, column '{{x}}': '{{y}}' {NO_NUMBER}",
+        ),
     ],
 )
 def test_sentences_about_csv(tmp_path: Path, text: str, sentence: str) -> None:
