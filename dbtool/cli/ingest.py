@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dbtool.sources.own_runs.load import ReadRuns
 
-_KINDS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+_KINDS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 # What a person can take in.
 _MOST_NAMES = 10
 _FIRST_ROWS = 5
@@ -36,11 +36,11 @@ def command(
     *,
     db: Destination = None,
     from_: Annotated[
-        Literal["csv", "jsonl"] | None,
+        Literal["csv", "jsonl", "parquet"] | None,
         typer.Option(
             "--from",
-            metavar="csv|jsonl",
-            help="Take learning curves of another tool from CSV or JSON Lines.",
+            metavar="csv|jsonl|parquet",
+            help="Take learning curves of another tool from CSV, JSON Lines or Parquet.",
         ),
     ] = None,
     map_: Annotated[
@@ -97,7 +97,9 @@ def command(
         raise UsageError("--from needs --map FILE, which says what the columns are")
     if map_ is not None or release is not None or dry_run:
         given = "--map" if map_ else "--release" if release else "--dry-run"
-        raise UsageError(f"{given} needs --from csv or --from jsonl; a release folder names itself")
+        raise UsageError(
+            f"{given} needs --from csv, jsonl or parquet; a release folder names itself"
+        )
     _add_releases(path, db)
 
 
@@ -139,13 +141,14 @@ def _release_folders(path: Path) -> "Sequence[Path]":
         guess = path if path.is_dir() else path.parent
         raise UsageError(
             f"{path} is no release folder, nor a folder of them; for runs of another tool give "
-            f"--from csv or jsonl, and --map FILE, which `dbtool ingest --guess {guess}` begins"
+            "--from csv, jsonl or parquet, and --map FILE, which `dbtool ingest --guess "
+            f"{guess}` begins"
         ) from error
 
 
 def _load_own_runs(
     paths: list[Path],
-    kind: Literal["csv", "jsonl"],
+    kind: Literal["csv", "jsonl", "parquet"],
     mapping: Path,
     release: str | None,
     db: str | None,
@@ -200,7 +203,7 @@ def _show(read: "ReadRuns") -> None:
     from dbtool.core.index import Index
     from dbtool.sources.own_runs.studies import new_shards
 
-    shards = new_shards(read.runs, read.mapping, Index())
+    shards = new_shards(read.studies, read.mapping, Index())
     trials = [
         {
             "workload": footer.study.workload.workload,

@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from dbtool.sources.own_runs.load import OwnRunsReport, read_own_runs, store_own_runs
-from dbtool.sources.own_runs.records import Kind
+from dbtool.sources.own_runs.tables import Kind
 from dbtool.store.database import open_database
 from dbtool.store.sources import folder_to_write
 

@@ -1,35 +1,39 @@
-"""Looks at a folder of runs, and writes a first mapping of what names and values suggest."""
+"""Writes a first mapping of what is known of runs, with ? where a person has to say more."""
 
 from __future__ import annotations
 
-import itertools
+import json
+import math
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from dbtool.core.errors import UsageError
-from dbtool.sources.numbers import whole_number
-from dbtool.sources.own_runs import draft, words
-from dbtool.sources.own_runs.layout import Layout, Table
-from dbtool.sources.own_runs.mapping import file_name_pattern
-from dbtool.sources.own_runs.records import Problems, read_document, read_records
-from dbtool.sources.own_runs.sources import files_below
+import numpy as np
+
+from dbtool.core.errors import printable
+from dbtool.core.index import OWN_COLUMN
+from dbtool.sources.numbers import number, whole_number
+from dbtool.sources.own_runs import words
+from dbtool.sources.own_runs.layout import look_at
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from dbtool.sources.own_runs.records import Kind
+    from dbtool.sources.own_runs.layout import Layout
+    from dbtool.sources.own_runs.tables import Kind
 
-_MOST_ROWS = 300_000
-_LEAST_ROWS = 50
-_KINDS: dict[str, Kind] = {".csv": "csv", ".jsonl": "jsonl"}
-_SEPARATORS = re.compile(r"([_=,]|(?<![0-9]e)-)")
+_MOST_LETTERS = 100
+_COLUMN = 'or a column as in { column = "…" }'
+_ASKED = {
+    ("workload", "dataset"): f'such as "cifar_10", {_COLUMN}',
+    ("workload", "model"): f'such as "resnet_8", {_COLUMN}',
+    ("workload", "optimizer"): f'such as "momentum", {_COLUMN}',
+    ("study", "batch_size"): f"the global one: a number, {_COLUMN}",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Guess:
+class Guess(NamedTuple):
     """A first mapping as TOML, the format of the files that it is for, and how many there are."""
 
     mapping: str
@@ -41,175 +45,151 @@ def guess(folder: Path) -> Guess:
     """A first mapping for the runs in a folder: sound, or its errors say what to fill in.
 
     Args:
-        folder: of CSV or JSON Lines files, with JSON or YAML files beside them, or a table of runs.
+        folder: of files of measurements, with JSON or YAML files beside them, or a table of runs.
 
     Raises:
         UsageError: no file in it has a column that could be the step, or one is a chart.
     """
-    paths = [path for path in files_below(folder) if path.suffix in _KINDS]
-    tables = []
-    for path in paths:
-        with Problems():
-            records = read_records(path, _KINDS[path.suffix], set())
-            most = max(_LEAST_ROWS, _MOST_ROWS // len(paths))
-            tables.append(Table(path, [each.fields for each in itertools.islice(records, most)]))
-    histories = _histories(tables)
-    if not histories:
-        raise UsageError(
-            f"no .csv or .jsonl file in {folder} has a column that could be the step: whole "
-            f"numbers, named {', '.join(words.STEPS)}"
-        )
-    if any(name.endswith("__MIN") for name in histories[0].columns):
-        raise UsageError(
-            f"{histories[0].path} is a chart of Weights & Biases' web interface, which is sampled "
-            "and has a column a run: export the whole history as docs/your_own_runs.md shows"
-        )
-    layout = _layout(histories, folder)
-    runs = _see_runs(histories, layout)
-    _see_beside(histories, layout)
-    _see_table_of_runs([table for table in tables if table not in histories], runs, layout)
-    mapping = draft.mapping_text(histories, layout, folder.resolve().name)
-    return Guess(mapping, _KINDS[histories[0].path.suffix], len(histories))
+    layout, kind = look_at(folder)
+    texts = {
+        column: values
+        for column, values in layout.said.items()
+        if column not in layout.left_out
+        and not any(len(text) > _MOST_LETTERS or text.startswith("[") for text in values)
+    }
+    metrics, ignored = _metrics(layout)
+    goal = next((each for each in words.GOALS if each in metrics), "?")
+    release = re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-") or "runs"
+    lines = [
+        "# Guessed by `dbtool ingest --guess`: fill in each ?, and look at the rest, of which",
+        "# docs/your_own_runs.md tells more. Comments show the first values.",
+        f"release = {_toml(release)}",
+        "\n[files]",
+        *_files(layout, ignored),
+    ]
+    if layout.table is not None:
+        path, column = layout.table
+        lines += ["\n[runs]", f"file = {_toml(path.as_posix())}", f"run = {_toml(column)}"]
+    tables = _properties(texts, layout)
+    tables["workload"] += [f"metric = {_toml(goal)}", "# goal = 0.1 # or say it to dbtool steps"]
+    for table in ("workload", "study", "trial", "metaparameters"):
+        lines += [f"\n[{table}]", *tables[table]]
+    left_out = sorted(layout.said.keys() - texts.keys())
+    lines += [
+        f"# left out, as too long or different in two files: {_toml(each)}" for each in left_out
+    ]
+    lines += ["\n[metrics] # guessed from their names; others are kept under their own"]
+    return Guess("\n".join([*lines, *metrics.values(), ""]), kind, layout.files)
 
 
-def _histories(tables: Sequence[Table]) -> list[Table]:
-    """The files of measurements: those with steps, and of several kinds the largest."""
-    groups: dict[tuple[str, str], list[Table]] = defaultdict(list)
-    same = Counter(table.path.name for table in tables)
-    for table in tables:
-        step = words.named(words.STEPS, table.columns)
-        if step and all(whole_number(row.get(step, "0")) is not None for row in table.rows):
-            # One name in many folders is a run each; files of another name may lie beside it.
-            alone = same[table.path.name] == 1 or _is_scalar(table.columns)
-            groups[table.path.suffix, "" if alone else table.path.name].append(table)
-    sizes = {key: sum(t.path.stat().st_size for t in group) for key, group in groups.items()}
-    return groups[max(sizes, key=sizes.__getitem__)] if sizes else []
-
-
-def _is_scalar(columns: Sequence[str]) -> bool:
-    """Whether a file holds one metric, as TensorBoard's web interface writes it."""
-    return bool(words.named(words.VALUES, columns)) and not words.named(words.METRICS, columns)
-
-
-def _layout(histories: Sequence[Table], folder: Path) -> Layout:
-    """What the columns are; the rows take in the parts of their files' names."""
-    columns = histories[0].columns
-    layout = Layout(words.named(words.STEPS, columns) or "")
-    scalar = _is_scalar(columns) and len(histories) > 1
-    metric = "tag" if scalar else words.named(words.METRICS, columns)
-    if metric:
-        layout.metric, layout.value = metric, words.named(words.VALUES, columns)
-    paths = [table.path.relative_to(folder).as_posix() for table in histories]
-    layout.name = _pattern(paths, folder.resolve().name, ["tag"] if scalar else [])
+def _files(layout: Layout, ignored: list[str]) -> Iterator[str]:
+    """The lines of [files]."""
+    step = _toml(layout.step)
+    steps = {whole_number(text) or 0 for text in layout.rows[layout.step].drop_nulls()}
+    if "epoch" in layout.step.lower():
+        plus = ", plus = 1" if 0 in steps else ""
+        step = f'{{ column = {step}, times = "?"{plus} }} # updates in an epoch, {_COLUMN}'
+    elif len(steps) > 1 and math.gcd(*(each + 1 for each in steps)) > 1:
+        # Such as 49, 99 and 149.
+        step = f"{{ column = {step}, plus = 1 }} # as steps are counted from 0"
+    yield f"step = {step}"
     if layout.name:
-        pattern = file_name_pattern(layout.name)
-        layout.keys = [part for part in pattern.groupindex if part != layout.metric]
-        for table in histories:
-            parts = pattern.fullmatch(table.path.resolve().as_posix())
-            for row in table.rows if parts else ():
-                row.update(parts.groupdict() if parts else {})
-    run = words.named(words.RUNS, columns)
-    seen = [{row.get(run) for row in table.rows} for table in histories] if run else []
-    several = max(map(len, seen), default=0) > 1
-    if (
-        run
-        and (several or not layout.name)
-        and 2 * len(set().union(*seen)) <= sum(len(table.rows) for table in histories)
-    ):
-        layout.keys.append(run)
-    return layout
+        yield f"name = {_toml(layout.name)} # what is in braces is a column; rename it at will"
+    if layout.keys and not (layout.name and layout.keys == ["run"]):
+        yield f"run = {_toml(layout.keys[0] if len(layout.keys) == 1 else layout.keys)}"
+    if layout.metric and layout.value:
+        yield f"metric = {_toml(layout.metric)}"
+        yield f"value = {_toml(layout.value)}"
+        texts = layout.rows[layout.value].drop_nulls().to_list()
+        values = [found for text in texts if (found := number(text)) is not None]
+        if max(map(len, texts), default=0) > 12 and all(
+            float(np.float32(each)) == each for each in values
+        ):
+            yield "float32 = true # all values are 32-bit numbers"
+    if layout.beside:
+        yield f"beside = {_toml(layout.beside)}"
+    if ignored:
+        yield f"ignore = {_toml(ignored)}"
 
 
-def _pattern(paths: Sequence[str], above: str, first: list[str]) -> str | None:
-    """Where paths differ as parts in braces; None where they do not, or cannot be written so."""
-    levels = [path.split("/") for path in paths]
-    if re.search("[{}]", "".join([above, *paths])):
-        return None
-    if len({len(level) for level in levels}) > 1:
-        names = {level[-1] for level in levels}
-        return f"{above}/{{run:path}}/{names.pop()}" if len(names) == 1 else None
-    used: list[str] = []
-    texts = [_level(values, first, used) for values in zip(*levels, strict=True)]
-    return "/".join(texts) if used and "}{" not in "/".join(texts) else None
+def _properties(texts: Mapping[str, list[str]], layout: Layout) -> dict[str, list[str]]:
+    """The lines of the tables of properties."""
+    lines: dict[str, list[str]] = defaultdict(list)
+    known: dict[tuple[str, str], str] = {}
+    for role, names in words.ROLES.items():
+        fitting = [c for name in names for c in texts if words.plain(c) == name]
+        for column in [column for column in fitting if _fits(role, texts[column])][:1]:
+            known[role] = column
+            values = ""
+            if role[1] == "status":
+                stand = dict.fromkeys(texts[column])
+                pairs = (f"{_toml(each)} = {_toml(words.STATUSES[each.lower()])}" for each in stand)
+                values = f", values = {{ {', '.join(pairs)} }}"
+            lines[role[0]].append(_line(role[1], column, texts[column], values))
+        if role in _ASKED and role not in known:
+            lines[role[0]].append(f'{role[1]} = "?" # {_ASKED[role]}')
+    # What names the run alone is its name already.
+    own_name = {*(layout.keys if len(layout.keys) == 1 else ()), *(layout.table or ())[1:]}
+    others = texts.keys() - known.values() - own_name
+    names_of = Counter(map(words.plain, others))
+    for column in (column for column in texts if column in others):
+        own = words.plain(column)
+        is_text = any(number(each) is None for each in texts[column])
+        taken = ("metaparameters", own) in known or (own in OWN_COLUMN and is_text)
+        name = _toml(column) if taken or not own or names_of[own] > 1 else own
+        lines["metaparameters"].append(_line(name, column, texts[column]))
+    return lines
 
 
-def _level(values: Sequence[str], first: list[str], used: list[str]) -> str:
-    """Where names of folders or files differ, split at _ = , and -, as parts in braces.
+def _fits(role: tuple[str, str], texts: Sequence[str]) -> bool:
+    """Whether values can be what a column's name says."""
+    match role:
+        case (_, "status"):
+            return all(text.lower() in words.STATUSES for text in texts)
+        case (_, "dataset" | "model" | "optimizer"):
+            return not any(re.search(r"[/\\*?\[\]]", text) for text in texts)
+        case ("metaparameters", _):
+            return all(number(text) is not None for text in texts)
+    return all(whole_number(text) is not None for text in texts)
 
-    Args:
-        values: the names.
-        first: of the first part, which is then taken from the list; or empty.
-        used: takes the names of the parts.
-    """
-    if len(set(values)) == 1:
-        return values[0]
-    end = values[0][values[0].rfind(".") :] if values[0].endswith(tuple(_KINDS)) else ""
-    split = [_SEPARATORS.split(value.removesuffix(end)) for value in values]
-    even = len({len(each) for each in split}) == 1 and not first
-    tokens = [list(dict.fromkeys(each)) for each in zip(*split, strict=False)]
-    if not even or any(len(each) > 1 for each in tokens[1::2]):
-        tokens = [[*values]]
-    text = ""
-    for at, each in enumerate(tokens):
-        if len(each) == 1:
-            text += each[0]
+
+def _metrics(layout: Layout) -> tuple[dict[str, str], list[str]]:
+    """The lines of [metrics] by the database's columns, and the names of what is no metric."""
+    if layout.metric and layout.value:
+        long = layout.rows.select(layout.metric, layout.value).drop_nulls()
+        parts = long.partition_by(layout.metric, as_dict=True)
+        values = {str(name): part[layout.value].to_list() for (name,), part in parts.items()}
+    else:
+        measured = layout.rows.drop(layout.step, *layout.said, *layout.keys, strict=False)
+        values = {column.name: column.drop_nulls().to_list() for column in measured}
+    ignored = []
+    found: dict[str, str] = {}
+    # What names no split comes first: a bare loss is that of the batch.
+    for name in sorted(values, key=lambda name: (len(words.split(name)), name)):
+        numbers = [number(text) for text in values[name]]
+        if None in numbers or words.TIMES.search(name.lower()):
+            ignored.append(name)
             continue
-        before = tokens[at - 2][0] if at > 1 else ""
-        name = first.pop() if first else before
-        used.append(name if name.isidentifier() and name not in used else f"part_{len(used) + 1}")
-        text += f"{{{used[-1]}}}"
-    return text + end
+        largest = max((each for each in numbers if each and each < math.inf), default=0)
+        for column, transform in words.metrics(name, percent=largest > 1):
+            if column not in found:
+                source = _toml(name)
+                if transform:
+                    source = f"{{ column = {source}, transform = {_toml(transform)} }}"
+                found[column] = f"{column} = {source} # {_first(values[name])}"
+                break
+    return found, ignored
 
 
-def _see_runs(histories: Sequence[Table], layout: Layout) -> set[str]:
-    """The names of the runs; sees which columns hold for whole runs."""
-    rows = [row for table in histories for row in table.rows]
-    taken = {layout.step, layout.metric, layout.value, *layout.keys}
-    columns = [name for name in dict.fromkeys(c for row in rows for c in row) if name not in taken]
-    if not layout.keys and len(histories) == 1:
-        # A run has a row a step, so what it was has at most so many values as there are runs.
-        runs = len(rows) / max(1, len({row.get(layout.step) for row in rows}))
-        layout.keys = [name for name in columns if 1 < len({row.get(name) for row in rows}) <= runs]
-    columns = [*dict.fromkeys([*columns, *layout.keys])]
-    found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for table in histories:
-        for row in table.rows:
-            run = "/".join(row.get(key, "") for key in layout.keys) or table.path.stem
-            for name in columns:
-                if name and row.get(name):
-                    found[run][name].append(row[name])
-    for name in columns:
-        of_runs = [each[name] for each in found.values() if each[name]]
-        if all(len(set(each)) == 1 for each in of_runs) and any(len(each) > 1 for each in of_runs):
-            layout.properties[name] = [each[0] for each in of_runs]
-    return set(found)
+def _line(name: str, column: str, texts: Sequence[str], values: str = "") -> str:
+    return f"{name} = {{ column = {_toml(column)}{values} }} # {_first(texts)}"
 
 
-def _see_beside(histories: Sequence[Table], layout: Layout) -> None:
-    """Sees what JSON and YAML files beside the histories say of the runs."""
-    taken = {name for table in histories for row in table.rows for name in row}
-    folders = sorted({table.path.parent for table in histories})
-    said: dict[tuple[Path, str], str] = {}
-    names = (path.name for each in folders for path in each.iterdir() if path.is_file())
-    for name in sorted(name for name in set(names) if name.endswith((".json", ".yaml", ".yml"))):
-        with Problems():
-            read = {each: read_document(each / name) for each in folders if (each / name).exists()}
-            layout.beside.append(name)
-            for each, record in read.items():
-                for column, text in record.fields.items():
-                    if column in taken:
-                        continue
-                    layout.properties[column].append(text)
-                    if said.setdefault((each, column), text) != text:
-                        layout.left_out.add(column)
+def _first(texts: Sequence[str]) -> str:
+    few = list(dict.fromkeys(texts))
+    return printable(f"{', '.join(few[:3]):.60}") + (", …" if len(few) > 3 else "")
 
 
-def _see_table_of_runs(tables: Sequence[Table], runs: set[str], layout: Layout) -> None:
-    """Looks for a table with a row a run, and sees what it says of them."""
-    for table, column in ((each, column) for each in tables for column in each.columns):
-        if runs <= {row.get(column, "") for row in table.rows}:
-            layout.table = table.path, column
-            for row in table.rows:
-                for name, text in row.items():
-                    layout.properties[name].append(text)
-            return
+def _toml(value: str | list[str]) -> str:
+    """Text, or a list of it, as TOML."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

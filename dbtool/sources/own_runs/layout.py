@@ -1,43 +1,57 @@
-"""What the files of a folder of runs are, as far as their names and values tell."""
+"""Looks at a folder of runs, to tell what is in it from names and values."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, TypeAlias
+
+import polars as pl
+
+from dbtool.core.errors import UsageError
+from dbtool.sources.numbers import whole_number
+from dbtool.sources.own_runs import words
+from dbtool.sources.own_runs.problems import Problems
+from dbtool.sources.own_runs.sources import file_name_pattern, files_below
+from dbtool.sources.own_runs.tables import KINDS, kind_of, read_document, read_parts
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from dbtool.sources.own_runs.tables import Kind
 
-@dataclass
-class Table:
-    """The first rows of a file, with the parts of its name once these are known."""
+    Tables: TypeAlias = Mapping[Path, pl.DataFrame]
 
-    path: Path
-    rows: list[dict[str, str]]
-    columns: list[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.columns = [*dict.fromkeys(name for row in self.rows for name in row if name)]
+_MOST_ROWS = 300_000
+_LEAST_ROWS = 50
+_SEPARATORS = re.compile(r"([_=,]|(?<![0-9]e)-)")
+# No column of a file is named so.
+_RUN = "\0"
 
 
 @dataclass
 class Layout:
-    """What the columns of histories are.
+    """What the files of a folder of runs are, as far as their names and values tell.
 
     Attributes:
-        step: that of the step.
+        files: how many hold measurements.
+        rows: the first of them, as text, with the parts of their files' names.
+        step: the column of the step.
         metric: that of the metric's name, in the long format.
         value: that of its value.
         name: the pattern of the files' names.
-        keys: those that name the run.
+        keys: the columns that name the run.
         beside: names of files that say more of the runs.
         table: of runs, with its column that names them.
-        properties: by column, the values that hold for whole runs.
-        left_out: columns whose values are too long, or differ between files of a run.
+        said: by column, the values that hold for whole runs.
+        left_out: columns whose values differ between files of a run.
     """
 
+    files: int
+    rows: pl.DataFrame
     step: str
     metric: str | None = None
     value: str | None = None
@@ -45,5 +59,193 @@ class Layout:
     keys: list[str] = field(default_factory=list)
     beside: list[str] = field(default_factory=list)
     table: tuple[Path, str] | None = None
-    properties: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    said: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     left_out: set[str] = field(default_factory=set)
+
+
+def look_at(folder: Path) -> tuple[Layout, Kind]:
+    """What the runs in a folder are, and the format of their files.
+
+    Args:
+        folder: of files of measurements, with JSON or YAML files beside them, or a table of runs.
+
+    Raises:
+        UsageError: no file in it has a column that could be the step, or one is a chart.
+    """
+    paths = [path for path in files_below(folder) if path.suffix[1:] in KINDS]
+    most = max(_LEAST_ROWS, _MOST_ROWS // max(1, len(paths)))
+    tables = {path: _first_rows(path, most) for path in paths}
+    histories = _histories(tables)
+    if not histories:
+        raise UsageError(
+            f"no .csv, .jsonl or .parquet file in {folder} has a column that could be the step: "
+            f"whole numbers, named {', '.join(words.STEPS)}"
+        )
+    first, rows = next(iter(histories.items()))
+    if any(name.endswith("__MIN") for name in rows.columns):
+        raise UsageError(
+            f"{first} is a chart of Weights & Biases' web interface, which is sampled and has a "
+            "column a run: export the whole history as docs/your_own_runs.md shows"
+        )
+    layout = _layout(histories, folder)
+    runs = _see_runs(layout)
+    _see_beside(histories, layout)
+    _see_table_of_runs({p: t for p, t in tables.items() if p not in histories}, runs, layout)
+    return layout, kind_of(first)
+
+
+def _first_rows(path: Path, most: int) -> pl.DataFrame:
+    """The first rows of a file as text, null where empty; none of one that cannot be read."""
+    parts = [pl.DataFrame()]
+    with Problems():
+        parts += [
+            pl.DataFrame(dict(part.columns), dict.fromkeys(part.columns, pl.String))
+            for part in islice(read_parts(path, kind_of(path)), most // 1_000 + 2)
+        ]
+    rows = pl.concat(parts, how="diagonal").head(most).with_columns(pl.all().replace("", None))
+    return rows.drop("", strict=False)
+
+
+def _histories(tables: Tables) -> Tables:
+    """The files of measurements: those with steps, and of several kinds the largest."""
+    groups: dict[tuple[str, str], dict[Path, pl.DataFrame]] = defaultdict(dict)
+    same = Counter(path.name for path in tables)
+    for path, rows in tables.items():
+        step = words.named(words.STEPS, rows.columns)
+        if step and all(whole_number(text) is not None for text in rows[step].drop_nulls()):
+            # One name in many folders is a run each; files of another name may lie beside it.
+            alone = same[path.name] == 1 or _is_scalar(rows.columns)
+            groups[path.suffix, "" if alone else path.name][path] = rows
+    return max(
+        groups.values(), key=lambda group: sum(path.stat().st_size for path in group), default={}
+    )
+
+
+def _is_scalar(columns: Sequence[str]) -> bool:
+    """Whether a file holds one metric, as TensorBoard's web interface writes it."""
+    return bool(words.named(words.VALUES, columns)) and not words.named(words.METRICS, columns)
+
+
+def _layout(histories: Tables, folder: Path) -> Layout:
+    """What the columns are, and which of them name the run."""
+    first = next(iter(histories.values()))
+    scalar = _is_scalar(first.columns) and len(histories) > 1
+    paths = [path.relative_to(folder).as_posix() for path in histories]
+    name = _pattern(paths, folder.resolve().name, ["tag"] if scalar else [])
+    pattern = file_name_pattern(name) if name else None
+    parts = []
+    for path, rows in histories.items():
+        said = pattern.fullmatch(path.resolve().as_posix()) if pattern else None
+        columns = {_RUN: path.stem, **(said.groupdict() if said else {})}
+        parts.append(rows.with_columns(pl.lit(text).alias(key) for key, text in columns.items()))
+    layout = Layout(len(parts), pl.concat(parts, how="diagonal"), "", name=name)
+    layout.step = words.named(words.STEPS, first.columns) or ""
+    layout.metric = "tag" if scalar else words.named(words.METRICS, first.columns)
+    layout.value = words.named(words.VALUES, first.columns) if layout.metric else None
+    layout.keys = [key for key in (pattern.groupindex if pattern else ()) if key != layout.metric]
+    run = words.named(words.RUNS, first.columns)
+    if (
+        run
+        and (not name or any(each[run].n_unique() > 1 for each in parts if run in each.columns))
+        and 2 * layout.rows[run].n_unique() <= len(layout.rows)
+    ):
+        layout.keys.append(run)
+    return layout
+
+
+def _pattern(paths: Sequence[str], above: str, first: list[str]) -> str | None:
+    """Where paths differ as parts in braces; None where they do not, or cannot be written so."""
+    levels = [path.split("/") for path in paths]
+    if re.search("[{}]", "".join([above, *paths])):
+        return None
+    if len({len(level) for level in levels}) > 1:
+        names = {level[-1] for level in levels}
+        return f"{above}/{{run:path}}/{names.pop()}" if len(names) == 1 else None
+    used: list[str] = []
+    texts = [_level(values, first, used) for values in zip(*levels, strict=True)]
+    return "/".join(texts) if used and "}{" not in "/".join(texts) else None
+
+
+def _level(values: Sequence[str], first: list[str], used: list[str]) -> str:
+    """Where names of folders or files differ, split at _ = , and -, as parts in braces.
+
+    Args:
+        values: the names.
+        first: of the first part, which is then taken from the list; or empty.
+        used: takes the names of the parts.
+    """
+    if len(set(values)) == 1:
+        return values[0]
+    end = (
+        values[0][values[0].rfind(".") :]
+        if values[0].endswith(tuple(f".{kind}" for kind in KINDS))
+        else ""
+    )
+    split = [_SEPARATORS.split(value.removesuffix(end)) for value in values]
+    even = len({len(each) for each in split}) == 1 and not first
+    tokens = [list(dict.fromkeys(each)) for each in zip(*split, strict=False)]
+    if not even or any(len(each) > 1 for each in tokens[1::2]):
+        tokens = [[*values]]
+    text = ""
+    for at, each in enumerate(tokens):
+        if len(each) == 1:
+            text += each[0]
+            continue
+        before = tokens[at - 2][0] if at > 1 else ""
+        name = first.pop() if first else before
+        used.append(name if name.isidentifier() and name not in used else f"part_{len(used) + 1}")
+        text += f"{{{used[-1]}}}"
+    return text + end
+
+
+def _see_runs(layout: Layout) -> set[str]:
+    """The names of the runs; sees which columns hold for whole runs."""
+    taken = {_RUN, layout.step, layout.metric, layout.value, *layout.keys}
+    columns = [
+        name
+        for name in layout.rows.columns
+        if name not in taken and not any(words.metrics(name, percent=False))
+    ]
+    if not layout.keys and layout.files == 1:
+        # A run has a row a step, so what it was has at most so many values as there are runs.
+        runs = len(layout.rows) / max(1, layout.rows[layout.step].n_unique())
+        layout.keys = [name for name in columns if 1 < layout.rows[name].n_unique() <= runs]
+    columns = list(dict.fromkeys([*columns, *layout.keys]))
+    keys = [pl.col(key).fill_null("") for key in layout.keys] or [pl.col(_RUN)]
+    rows = layout.rows.with_columns(pl.concat_str(keys, separator="/").alias(_RUN))
+    groups = rows.group_by(_RUN, maintain_order=True)
+    of_runs = pl.col(columns).drop_nulls()
+    kinds, counts = groups.agg(of_runs.n_unique()), groups.agg(of_runs.len())
+    firsts = groups.agg(of_runs.first())
+    layout.rows = layout.rows.drop(_RUN)
+    for name in columns:
+        if kinds[name].max() == 1 and counts[name].cast(int).max() != 1:
+            layout.said[name] = firsts[name].drop_nulls().to_list()
+    return set(firsts[_RUN])
+
+
+def _see_beside(histories: Tables, layout: Layout) -> None:
+    """Sees what JSON and YAML files beside the histories say of the runs."""
+    folders = sorted({path.parent for path in histories})
+    there = {path.name for each in folders for path in each.iterdir() if path.is_file()}
+    said: dict[tuple[Path, str], str] = {}
+    for name in sorted(name for name in there if name.endswith((".json", ".yaml", ".yml"))):
+        with Problems():
+            read = {each: read_document(each / name) for each in folders if (each / name).exists()}
+            layout.beside.append(name)
+            for each, fields in read.items():
+                for column in [name for name in fields if name not in layout.rows.columns]:
+                    layout.said[column].append(fields[column])
+                    if said.setdefault((each, column), fields[column]) != fields[column]:
+                        layout.left_out.add(column)
+
+
+def _see_table_of_runs(tables: Tables, runs: set[str], layout: Layout) -> None:
+    """Looks for a table with a row a run, and sees what it says of them."""
+    for path, rows in tables.items():
+        for column in rows.columns:
+            if runs <= set(rows[column]):
+                layout.table = path, column
+                for name in rows.columns:
+                    layout.said[name] += rows[name].drop_nulls().to_list()
+                return

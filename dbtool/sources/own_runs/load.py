@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -12,12 +12,12 @@ from dbtool.core.errors import UsageError
 from dbtool.core.manifest import About
 from dbtool.core.writer import ReleaseWriter
 from dbtool.sources.own_runs.mapping import read_mapping
+from dbtool.sources.own_runs.problems import Problems, shown
 from dbtool.sources.own_runs.properties import properties_of, read_table_of_runs
 from dbtool.sources.own_runs.reading import read_files
-from dbtool.sources.own_runs.records import Problems, shown
 from dbtool.sources.own_runs.sampling import refuse_sampled
 from dbtool.sources.own_runs.sources import find_files
-from dbtool.sources.own_runs.studies import MeasuredRun, by_study, new_shards
+from dbtool.sources.own_runs.studies import MeasuredRun, StudyRuns, by_study, new_shards
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from dbtool.sources.own_runs.mapping import RunMapping
     from dbtool.sources.own_runs.reading import Run
-    from dbtool.sources.own_runs.records import Kind, Record
+    from dbtool.sources.own_runs.tables import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class ReadRuns:
     Attributes:
         mapping: the mapping.
         release: the name under which they shall be stored.
-        runs: those with measurements.
+        studies: the runs with measurements, by study.
         other_metrics: metrics that are kept under their own names.
         without_values: runs without a measurement, which are left out.
         of_rows: columns that were taken for the run's name though each row has another value.
@@ -43,10 +43,15 @@ class ReadRuns:
 
     mapping: RunMapping
     release: str
-    runs: tuple[MeasuredRun, ...]
+    studies: tuple[StudyRuns, ...]
     other_metrics: tuple[str, ...]
     without_values: tuple[str, ...]
     of_rows: tuple[str, ...]
+
+    @property
+    def runs(self) -> list[MeasuredRun]:
+        """Those with measurements."""
+        return [run for study in self.studies for run in study.runs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +100,7 @@ def read_own_runs(
         raise UsageError(f"the mapping {mapping_path} names no release: give one with --release")
     problems = Problems()
     columns: set[str] = set()
-    table: dict[str, Record] = {}
+    table: dict[str, Run] = {}
     with problems:
         table = read_table_of_runs(mapping, columns)
     has_table = not problems
@@ -106,7 +111,7 @@ def read_own_runs(
     columns |= files.columns
     if mapping.files.sampled is None and not problems:
         with problems:
-            refuse_sampled(files, files.unit)
+            refuse_sampled(files, mapping.files.steps.constant_times)
     parts = files.values.partition_by("run", as_dict=True, include_key=False)
     measured = []
     for run in files.runs:
@@ -114,15 +119,21 @@ def read_own_runs(
         properties = properties_of(run, mapping, table, columns, problems)
         with problems:
             if (run.number,) in parts and len(problems) == before:
-                measured.append(_measured(run, properties, parts[run.number,]))
-    by_study(measured, mapping, problems)
+                values = _in_updates(run, parts[run.number,], properties["files"].get("times", 1))
+                measured.append(MeasuredRun(run, properties, values))
+    studies = by_study(measured, mapping.search_space, problems)
     problems.refuse()
     without = [run.name for run in files.runs if (run.number,) not in parts]
     without += table.keys() - {run.name for run in files.runs}
-    others = set(files.values["metric"].unique()) - set(metric_columns())
-    return ReadRuns(
-        mapping, name, tuple(measured), tuple(sorted(others)), tuple(without), files.of_rows
-    )
+    others = sorted(set(files.values["metric"].unique()) - set(metric_columns()))
+    return ReadRuns(mapping, name, tuple(studies), tuple(others), tuple(without), files.of_rows)
+
+
+def _in_updates(run: Run, values: pl.DataFrame, times: int) -> pl.DataFrame:
+    last = int(values.select(pl.col("step").max()).item())
+    if last * times >= 2**63:
+        raise run.first.error(None, f"run {shown(run.name)} has {times} steps in each of {last}")
+    return values.with_columns(pl.col("step") * times)
 
 
 def store_own_runs(folder: Path, read: ReadRuns) -> OwnRunsReport:
@@ -136,8 +147,7 @@ def store_own_runs(folder: Path, read: ReadRuns) -> OwnRunsReport:
 
     Raises:
         UsageError: the release holds other measurements.
-        RunsError: runs of one workload differ in what it is, or a run is there with other contents;
-            nothing is added.
+        RunsError: a run is there with other contents; nothing is added.
         DbtoolError: the release could not be written; studies finished until then are there.
 
     Example:
@@ -158,7 +168,7 @@ def store_own_runs(folder: Path, read: ReadRuns) -> OwnRunsReport:
                 f"the release {read.release!r} holds other measurements than your own runs: choose "
                 "another name with --release"
             )
-        new = new_shards(read.runs, mapping, writer.index)
+        new = new_shards(read.studies, mapping, writer.index)
         for footer, _ in new:
             writer.refuse_clash(footer)
         shards = [writer.write(footer, [table]) for footer, table in new]
@@ -170,12 +180,3 @@ def store_own_runs(folder: Path, read: ReadRuns) -> OwnRunsReport:
         measurements=sum(shard.rows for shard in shards),
         already_there=len(read.runs) - trials,
     )
-
-
-def _measured(run: Run, properties: dict[str, dict[str, Any]], values: pl.DataFrame) -> MeasuredRun:
-    """A run with its steps in updates."""
-    times = properties["files"].get("times", 1)
-    last = MeasuredRun(run, properties, values).last_step
-    if last * times >= 2**63:
-        raise run.first.error(None, f"run {shown(run.name)} has {times} steps in each of {last}")
-    return MeasuredRun(run, properties, values.with_columns(pl.col("step") * times))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -25,15 +24,16 @@ from dbtool.core.contract import metric_columns
 from dbtool.core.footer import Status
 from dbtool.core.index import OWN_COLUMN
 from dbtool.core.parsing import read_toml
-from dbtool.sources.own_runs.records import shown
+from dbtool.sources.numbers import whole_number
+from dbtool.sources.own_runs.problems import shown
+from dbtool.sources.own_runs.sources import file_name_pattern
 from dbtool.sources.own_runs.transforms import TRANSFORMS
 
 if TYPE_CHECKING:
+    import re
     from pathlib import Path
 
 T = TypeVar("T")
-# Ends the name of a part of a path that may be of several folders.
-_SLASHES = ":path"
 _Text = Annotated[str, Meta(pattern=r"\S", description="text that is not empty")]
 # They become folders, and parts of a workload's name.
 _Part = Annotated[
@@ -65,6 +65,11 @@ if TYPE_CHECKING:
 else:
     _Metric = Literal[metric_columns()]
     _Transform = Literal[tuple(TRANSFORMS)]
+
+
+def listed(names: str | list[str]) -> list[str]:
+    """One name or several as a list."""
+    return [names] if isinstance(names, str) else names
 
 
 class Column(Struct, Generic[T], frozen=True, forbid_unknown_fields=True):
@@ -101,6 +106,18 @@ class StepColumn(_Table, frozen=True):
     times: _Property[_Times] = 1
     plus: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
 
+    @property
+    def constant_times(self) -> int:
+        """Those of all runs; 1 where each run has its own, which is multiplied by later."""
+        return self.times if isinstance(self.times, int) else 1
+
+    def step(self, text: str) -> int | None:
+        """The step that a text in the column stands for; None where it is none."""
+        step = whole_number(text, self.constant_times)
+        if step is not None:
+            step += self.plus * self.constant_times
+        return step if step is not None and 0 <= step < 2**63 else None
+
 
 class FilesTable(_Table, frozen=True):
     """The layout of the files.
@@ -130,6 +147,27 @@ class FilesTable(_Table, frozen=True):
     repeated_steps: Literal["refuse", "first", "last"] = "refuse"
     float32: bool = False
     sampled: bool | None = None
+
+    @property
+    def steps(self) -> StepColumn:
+        """The column of the step, and what it counts."""
+        return StepColumn(self.step) if isinstance(self.step, str) else self.step
+
+    @property
+    def pattern(self) -> re.Pattern[str] | None:
+        """What the files' paths are matched with; None where these say nothing."""
+        return None if self.name is None else file_name_pattern(self.name)
+
+    @property
+    def parts(self) -> list[str]:
+        """The columns that the files' paths hold."""
+        return list(self.pattern.groupindex) if self.pattern else []
+
+    @property
+    def run_columns(self) -> list[str]:
+        """The columns that name the run; none where the file's name does."""
+        names = listed(self.run or [name for name in self.parts if name == "run"])
+        return list(dict.fromkeys(names))
 
     def __post_init__(self) -> None:
         if (self.metric is None) != (self.value is None):
@@ -269,8 +307,8 @@ class RunMapping(_Table, frozen=True, kw_only=True, dict=True):
             Property("metaparameters", name, value, _Number if name in OWN_COLUMN else _Setting)
             for name, value in self.metaparameters.items()
         ]
-        if isinstance(self.files.step, StepColumn) and isinstance(self.files.step.times, Column):
-            found.append(Property("files", "times", self.files.step.times, _Times))
+        if isinstance(self.files.steps.times, Column):
+            found.append(Property("files", "times", self.files.steps.times, _Times))
         return tuple(found)
 
     @cached_property
@@ -278,9 +316,16 @@ class RunMapping(_Table, frozen=True, kw_only=True, dict=True):
         """The columns that properties of runs are read from."""
         return frozenset(each.column for each in self.properties if each.column is not None)
 
+    @cached_property
+    def no_metrics(self) -> frozenset[str | None]:
+        """The columns that hold no metric, as they say something else."""
+        files = self.files
+        structure = {files.steps.column, *files.run_columns, *files.parts}
+        return self.property_columns | structure | ({files.metric, files.value} - {None})
+
     def ignores(self, name: str) -> bool:
-        """Whether a column or metric is not to be taken; a column without a name never is."""
-        return not name or any(fnmatchcase(name, pattern) for pattern in self.files.ignore)
+        """Whether a column or metric is not to be taken."""
+        return any(fnmatchcase(name, pattern) for pattern in self.files.ignore)
 
 
 def read_mapping(path: Path) -> RunMapping:
@@ -294,39 +339,3 @@ def read_mapping(path: Path) -> RunMapping:
         return mapping
     runs = msgspec.structs.replace(mapping.runs, file=str(path.parent / mapping.runs.file))
     return msgspec.structs.replace(mapping, runs=runs)
-
-
-def file_name_pattern(text: str) -> re.Pattern[str]:
-    """The pattern of paths with forward slashes whose parts in braces stand for any text.
-
-    Args:
-        text: matched with the end of a path, so that it may name folders too; {name:path} takes
-            slashes.
-
-    Raises:
-        ValueError: it has no part, one twice, one without a name, two without text between, or a
-            first one that takes slashes and has no text before it.
-
-    Example:
-        >>> file_name_pattern("{run}/lr-{rate}.csv").fullmatch("logs/a/lr-0.1.csv").groupdict()
-        {'run': 'a', 'rate': '0.1'}
-    """
-    texts_and_names = re.split(r"\{([^{}]*)\}", text)
-    texts, names = texts_and_names[::2], texts_and_names[1::2]
-    if not names:
-        raise ValueError("has no part in braces, as {run}.csv has")
-    if not all(texts[1:-1]):
-        raise ValueError("has two parts in braces without text between them")
-    if any("{" in each or "}" in each for each in texts):
-        raise ValueError("has a brace that belongs to no part")
-    if names[0].endswith(_SLASHES) and not texts[0]:
-        raise ValueError("begins with a part that takes slashes: put a folder's name before it")
-    parts = (
-        f"(?P<{name.removesuffix(_SLASHES)}>{'.+' if name.endswith(_SLASHES) else '[^/]+'})"
-        f"{re.escape(end)}"
-        for name, end in zip(names, texts[1:], strict=True)
-    )
-    try:
-        return re.compile(f"(?:.*/)?{re.escape(texts[0])}{''.join(parts)}", re.DOTALL)
-    except re.error as error:
-        raise ValueError(f"has a part in braces without a name of its own ({error.msg})") from error

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import inspect
+import msgspec
 
 from dbtool.core.errors import UsageError
 from dbtool.core.parsing import InvalidError, convert
 from dbtool.sources.numbers import number, whole_number
-from dbtool.sources.own_runs.records import Record, among, listed, read_records, shown
+from dbtool.sources.own_runs.mapping import listed
+from dbtool.sources.own_runs.problems import Position, among, shown
+from dbtool.sources.own_runs.reading import Cell, Run
+from dbtool.sources.own_runs.tables import kind_of, read_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from dbtool.sources.own_runs.mapping import Property, RunMapping
-    from dbtool.sources.own_runs.reading import Run
-    from dbtool.sources.own_runs.records import Problems
+    from dbtool.sources.own_runs.problems import Problems
 
 _TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-_WORDS = {"true": True, "false": False}
 _OPTIONAL = ("trial", "metaparameters")
 _TABLES = ("files", "workload", "study", *_OPTIONAL)
 
 
-def read_table_of_runs(mapping: RunMapping, columns: set[str]) -> dict[str, Record]:
-    """The records of the table of runs by their runs, in its order; none where there is no table.
+def read_table_of_runs(mapping: RunMapping, columns: set[str]) -> dict[str, Run]:
+    """The runs of the table of runs by their names, in its order; none where there is no table.
 
     Args:
         mapping: that names the table.
@@ -36,26 +36,35 @@ def read_table_of_runs(mapping: RunMapping, columns: set[str]) -> dict[str, Reco
     Raises:
         RunsError: it is malformed, names a run twice or lacks the column that names them.
     """
-    found: dict[str, Record] = {}
+    found: dict[str, Run] = {}
     if mapping.runs is None:
         return found
     path, keys = Path(mapping.runs.file), listed(mapping.runs.run)
-    for record in read_records(path, "jsonl" if path.suffix == ".jsonl" else "csv", columns):
-        for each in keys:
-            if each not in record.fields:
-                reason = f"there is nothing in {shown(each)}; columns like it: "
-                raise record.error(None, reason + among(each, columns))
-        name = "/".join(record.fields[each] for each in keys)
-        first = found.setdefault(name, record)
-        if first is not record:
-            raise record.error(keys[-1], f"run {shown(name)} is there already at {first}")
+    for part in read_parts(path, kind_of(path)):
+        columns.update(part.columns)
+        for line, *texts in zip(part.lines, *part.columns.values(), strict=True):
+            position = Position(path, line)
+            cells = {
+                name: Cell(text, position)
+                for name, text in zip(part.columns, texts, strict=True)
+                if text
+            }
+            for each in keys:
+                if each not in cells:
+                    reason = f"there is nothing in {shown(each)}; columns like it: "
+                    raise position.error(None, reason + among(each, columns))
+            run = Run(tuple(cells[each].text for each in keys), len(found), position, cells)
+            first = found.setdefault(run.name, run).first
+            if first != position:
+                reason = f"run {shown(run.name)} is there already at {first}"
+                raise position.error(keys[-1], reason)
     return found
 
 
 def properties_of(
     run: Run,
     mapping: RunMapping,
-    table: Mapping[str, Record],
+    table: Mapping[str, Run],
     columns: Collection[str],
     problems: Problems,
 ) -> dict[str, dict[str, Any]]:
@@ -64,70 +73,59 @@ def properties_of(
     Args:
         run: the run.
         mapping: says where they stand.
-        table: the table of runs.
+        table: the table of runs, which goes before what the files say.
         columns: those of the files and of the table of runs.
         problems: takes what is wrong: a column is nowhere, the table of runs does not name the run,
             a value is missing or not what it should be.
     """
     found: dict[str, dict[str, Any]] = {name: {} for name in _TABLES}
-    with problems:
-        if mapping.runs is not None and run.name not in table:
-            reason = f"run {shown(run.name)} is not in {mapping.runs.file}; closest: "
-            raise run.first.error(None, reason + among(run.name, table))
-    row = table.get(run.name, run.first)
+    said = table.get(run.name, run)
+    if mapping.runs is not None and run.name not in table:
+        reason = f"run {shown(run.name)} is not in {mapping.runs.file}; closest: "
+        problems.add(run.first.error(None, reason + among(run.name, table)))
     for each in mapping.properties:
         with problems:
             value = each.value
             if each.column is not None:
-                there = each.column in row.fields
-                record = row if there else run.columns.get(each.column)
-                if record is None and value.default is None and each.column not in columns:
-                    raise _nowhere(each, each.column, columns)
-                value = _read(record, each, each.column)
+                cell = said.cells.get(each.column) or run.cells.get(each.column)
+                if cell is None and value.default is None and each.column not in columns:
+                    raise UsageError(
+                        f"the mapping reads {each.table}.{each.name} from the column "
+                        f"{shown(each.column)}, which neither the files nor the table of runs "
+                        f"have; closest: {among(each.column, columns)}"
+                    )
+                value = value.default if cell is None else _read(cell, each, each.column)
             if value is not None:
                 found[each.table][each.name] = value
             elif each.table not in _OPTIONAL and (mapping.runs is None or run.name in table):
                 reason = f"run {shown(run.name)} has no {each.name}; give one, or a default in the "
-                raise row.error(each.column, reason + "mapping")
+                raise said.first.error(each.column, reason + "mapping")
     return found
 
 
-def _nowhere(each: Property, column: str, columns: Collection[str]) -> UsageError:
-    return UsageError(
-        f"the mapping reads {each.table}.{each.name} from the column {shown(column)}, which "
-        f"neither the files nor the table of runs have; closest: {among(column, columns)}"
-    )
-
-
-def _read(record: Record | None, wanted: Property, column: str) -> Any:
-    """What a record says of a property; the mapping's default where there is no record."""
-    if record is None:
-        return wanted.value.default
-    text, values = record.fields[column], wanted.value.values or {}
-    if text in values:
-        return values[text]
+def _read(cell: Cell, wanted: Property, column: str) -> Any:
+    """What a cell says of a property."""
+    values = wanted.value.values or {}
+    if cell.text in values:
+        return values[cell.text]
+    for meant in _meanings(cell.text):
+        try:
+            return msgspec.convert(meant, wanted.kind)
+        except msgspec.ValidationError:
+            continue
     try:
-        return convert(_plain(text, wanted.kind), wanted.kind, wanted.name)
+        return convert(cell.text, wanted.kind, wanted.name)
     except InvalidError as error:
         known = ", ".join(map(shown, values))
         reason = f"{error}; its values in the mapping are {known}" if known else str(error)
-        raise record.error(column, reason) from error
+        raise cell.position.error(column, reason) from error
 
 
-def _plain(text: str, kind: Any) -> Any:
-    """The value that a text stands for; the text itself where it stands for none of that kind."""
-    found: Any = text
+def _meanings(text: str) -> Iterator[Any]:
+    """What a text may stand for, the likeliest first: 1 is a number sooner than a truth."""
     word = text.strip().lower()
-    match inspect.type_info(kind):
-        case inspect.BoolType():
-            found = _TRUTHS.get(word)
-        case inspect.IntType():
-            found = whole_number(text)
-        case inspect.FloatType() | inspect.Metadata(type=inspect.FloatType()):
-            found = number(text)
-        case inspect.Metadata(type=inspect.UnionType()):
-            # A setting, which is kept as what it looks like.
-            found = _WORDS.get(word, number(text))
-            if found is not None and not math.isfinite(found):
-                found = str(found)
-    return text if found is None else found
+    yield whole_number(text)
+    yield number(text)
+    yield {"true": True, "false": False}.get(word)
+    yield text
+    yield _TRUTHS.get(word)

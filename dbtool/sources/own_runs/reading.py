@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from array import array
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-import numpy as np
 import polars as pl
 
 from dbtool.core.contract import KEYS, OTHER_METRICS, metric_columns
-from dbtool.sources.numbers import whole_number
-from dbtool.sources.own_runs.mapping import Metric, StepColumn, file_name_pattern
-from dbtool.sources.own_runs.records import (
-    Record,
-    RunsError,
-    among,
-    listed,
-    read_document,
-    read_records,
-    shown,
-)
+from dbtool.sources.own_runs.mapping import Metric
+from dbtool.sources.own_runs.problems import Position, RunsError, among, shown
+from dbtool.sources.own_runs.tables import read_document, read_parts
 from dbtool.sources.own_runs.transforms import transformed
 
 if TYPE_CHECKING:
@@ -29,7 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dbtool.sources.own_runs.mapping import RunMapping
-    from dbtool.sources.own_runs.records import Kind, Problems
+    from dbtool.sources.own_runs.problems import Problems
+    from dbtool.sources.own_runs.tables import Kind
 
 _SHARES = tuple(
     name
@@ -39,6 +29,20 @@ _SHARES = tuple(
 # Names that no metric may have.
 _TAKEN = {*KEYS, OTHER_METRICS}
 _KEYS = ["run", "metric", "step"]
+_VALUES = {"run": pl.Int64, "metric": pl.String, "step": pl.Int64, "value": pl.Float64}
+# Columns of ours beside those of the files: the run, the step as text, and where it stands.
+_RUN, _STEP, _FILE, _LINE, _NUMBER = _OURS = ("\0run", "\0step", "\0file", "\0line", "\0number")
+
+
+class Cell(NamedTuple):
+    """A text of a file, and where it stands."""
+
+    text: str
+    position: Position
+
+
+# Of each file, what those beside it say.
+Beside: TypeAlias = "dict[int, list[tuple[str, Cell]]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +50,31 @@ class Run:
     """One run of the files.
 
     Attributes:
-        name: the tool's.
+        keys: what its columns say, which make its name.
         number: its position among the runs.
-        first: the record that first names it.
-        columns: by the columns that properties are read from, the first record that has them.
+        first: where it is first named.
+        cells: by the columns that properties are read from, what is said of it.
     """
 
-    name: str
+    keys: tuple[str, ...]
     number: int
-    first: Record
-    columns: dict[str, Record] = field(default_factory=dict)
+    first: Position
+    cells: dict[str, Cell] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The tool's."""
+        return "/".join(self.keys)
+
+    def keep(self, column: str, cell: Cell) -> None:
+        """Keeps what a column says of it, which is one thing."""
+        known = self.cells.setdefault(column, cell)
+        if known.text != cell.text:
+            raise cell.position.error(
+                column,
+                f"run {shown(self.name)} has {shown(cell.text)}, and had {shown(known.text)} at "
+                f"{known.position}; what the mapping reads from it is one value a run",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +85,6 @@ class Files:
         runs: in the order in which they are first named.
         values: run (its number), metric, step, value; sorted, each step once.
         columns: the columns of the files, and the parts of their names.
-        unit: steps of `values` in one step of the files.
         of_rows: columns that name runs and have another value in each row; none where some run has
             two.
     """
@@ -74,7 +92,6 @@ class Files:
     runs: Sequence[Run]
     values: pl.DataFrame
     columns: frozenset[str]
-    unit: int
     of_rows: tuple[str, ...]
 
 
@@ -94,228 +111,211 @@ def read_files(
         on_progress: called after each file with the number that is read and that of all.
         problems: takes what is wrong: a file is malformed or does not hold what the mapping says.
     """
-    reader = _Reader(paths, mapping, problems)
-    for number in range(len(paths)):
-        reader.read(number, kind)
-        on_progress(number + 1, len(paths))
-    return reader.files()
+    return _Reader(paths, mapping, problems).read(kind, on_progress)
 
 
+@dataclass(slots=True)
 class _Reader:
-    """What has been read so far."""
+    """What reading needs at every step."""
 
-    def __init__(self, paths: Sequence[Path], mapping: RunMapping, problems: Problems) -> None:
-        self._paths = paths
-        self._mapping = mapping
-        self._problems = problems
-        # How many files were read to their end.
-        self._read = 0
-        files = mapping.files
-        self._name = None if files.name is None else file_name_pattern(files.name)
-        parts = set() if self._name is None else self._name.groupindex.keys()
-        self._run_columns = listed(files.run) or (["run"] if "run" in parts else [])
-        if not self._run_columns and files.metric not in parts:
-            with problems:
-                self._refuse_one_name()
-        step = files.step if isinstance(files.step, StepColumn) else StepColumn(files.step)
-        self._step_column = step.column
-        self._plus = step.plus
-        # Of a column, each run has its own, which is looked at later.
-        self._times = step.times if isinstance(step.times, int) else 1
-        structure = {*self._run_columns, step.column, files.metric, files.value, *parts}
-        self._no_metrics = structure | mapping.property_columns
-        self._columns: set[str] = set(parts)
-        self._runs: dict[str, Run] = {}
-        # What the run's columns said of each run.
-        self._keys: dict[str, list[str]] = {}
-        # By column, or metric of the long format, what it is; None: not taken.
-        self._metrics: dict[str, Metric | None] = {}
-        self._numbers: dict[str, int] = {}
-        # Of each value the numbers of its run, metric, step, file and line.
-        self._positions = array("q")
-        self._values = array("d")
+    paths: Sequence[Path]
+    mapping: RunMapping
+    problems: Problems
 
-    def read(self, file: int, kind: Kind) -> None:
-        """Adds what a file holds."""
-        path = self._paths[file]
-        from_name: dict[str, str] = {}
-        with self._problems:
-            if self._name is not None:
-                parts = self._name.fullmatch(path.resolve().as_posix())
-                if parts is None:
-                    wanted = self._mapping.files.name
-                    raise RunsError(f"{path} is not named as the mapping says, {wanted}")
-                from_name = parts.groupdict()
-            beside = self._beside(path)
-            known: set[int] = set()
-            for record in read_records(path, kind, self._columns):
-                record.fields.update(from_name)
-                # Cheaper than a block of `with` a row and a value.
-                try:
-                    run = self._run(record)
-                    if run.number not in known:
-                        known.add(run.number)
-                        for each in beside:
-                            self._keep(run, each)
-                    self._add(run, record, file)
-                except RunsError as error:
-                    self._problems.add(error)
-            self._read += 1
-
-    def files(self) -> Files:
+    def read(self, kind: Kind, on_progress: Callable[[int, int], None]) -> Files:
         """What all files hold."""
+        files = self.mapping.files
+        if not files.run_columns and files.metric not in files.parts:
+            with self.problems:
+                _refuse_one_name(self.paths)
+        rows, beside = self._rows(kind, on_progress)
+        columns = set(rows.columns) - {"", *_OURS}
+        whole = not self.problems
+        runs: list[Run] = []
+        values = pl.DataFrame(schema=_VALUES)
+        with self.problems:
+            if len(rows):
+                rows, runs = self._with_runs(rows)
+                self._keep(rows, runs, beside)
+                values = self._values(rows)
         # Metrics of the long format are known from sound rows alone.
-        is_long = self._mapping.files.metric is not None
-        if self._read == len(self._paths) and not (is_long and self._problems):
-            self._refuse_missing(is_long=is_long)
-        positions = np.frombuffer(self._positions, np.int64).reshape(-1, 5)
-        values = pl.DataFrame(positions, [*_KEYS, "file", "line"]).with_columns(
-            pl.Series(list(self._numbers), dtype=pl.String).gather(positions[:, 1]).alias("metric"),
-            pl.Series("value", np.frombuffer(self._values)),
-        )
+        if whole and not (files.metric and self.problems):
+            self._refuse_missing(columns, values)
         values = values.sort(_KEYS, maintain_order=True)
-        repeated = self._mapping.files.repeated_steps
-        if repeated == "refuse" and not self._problems:
+        if files.repeated_steps == "refuse" and not self.problems:
             self._refuse_repeated(values)
-        kept = values.unique(
-            _KEYS, keep="last" if repeated == "last" else "first", maintain_order=True
-        )
+        last = files.repeated_steps == "last"
+        kept = values.unique(_KEYS, keep="last" if last else "first", maintain_order=True)
+        columns |= {column for said in beside.values() for column, _ in said}
         return Files(
-            list(self._runs.values()),
-            kept.drop("file", "line"),
-            frozenset(self._columns - {""}),
-            self._times,
-            self._of_rows(kept),
+            runs, kept.select(list(_VALUES)), frozenset(columns), self._of_rows(runs, kept)
         )
 
-    def _of_rows(self, values: pl.DataFrame) -> tuple[str, ...]:
-        runs = len(self._runs)
-        if runs <= 1 or values.select("run", "step").n_unique() > runs:
-            return ()
-        values_of = zip(*self._keys.values(), strict=True)
-        found = zip(self._run_columns, values_of, strict=True)
-        return tuple(column for column, given in found if len(set(given)) == runs)
+    def _rows(
+        self, kind: Kind, on_progress: Callable[[int, int], None]
+    ) -> tuple[pl.DataFrame, Beside]:
+        """The rows of all files as text, null where empty, and what is beside each file."""
+        pattern = self.mapping.files.pattern
+        tables = [pl.DataFrame(schema=dict.fromkeys(self.mapping.files.parts, pl.String))]
+        beside: Beside = {}
+        for file, path in enumerate(self.paths):
+            with self.problems:
+                named = pattern.fullmatch(path.resolve().as_posix()) if pattern else None
+                if pattern and not named:
+                    wanted = self.mapping.files.name
+                    raise RunsError(f"{path} is not named as the mapping says, {wanted}")
+                same = {_RUN: path.stem, **(named.groupdict() if named else {})}
+                beside[file] = self._beside(path)
+                for part in read_parts(path, kind):
+                    count = len(part.lines)
+                    columns = {**part.columns, **{name: [same[name]] * count for name in same}}
+                    schema = {**dict.fromkeys(columns, pl.String), _FILE: pl.Int32, _LINE: pl.Int64}
+                    where = {_FILE: [file] * count, _LINE: part.lines}
+                    tables.append(pl.DataFrame({**columns, **where}, schema))
+            on_progress(file + 1, len(self.paths))
+        rows = pl.concat(tables, how="diagonal").drop(_STEP, _NUMBER, strict=False)
+        return rows.with_columns(pl.col(pl.String).replace("", None)), beside
 
-    def _beside(self, path: Path) -> list[Record]:
+    def _beside(self, path: Path) -> list[tuple[str, Cell]]:
         """What the files beside a file say; one that is not there says nothing."""
-        there = [path.parent / name for name in self._mapping.files.beside]
-        return [read_document(each, self._columns) for each in there if each.exists()]
-
-    def _keep(self, run: Run, record: Record) -> None:
-        """Keeps a record for the properties that it holds of a run."""
-        for column in self._mapping.property_columns & record.fields.keys():
-            first = run.columns.setdefault(column, record)
-            if first.fields[column] != record.fields[column]:
-                raise record.error(
-                    column,
-                    f"run {shown(run.name)} has {shown(record.fields[column])}, and had "
-                    f"{shown(first.fields[column])} at {first}; what the mapping reads from it is "
-                    "one value a run",
-                )
-
-    def _add(self, run: Run, record: Record, file: int) -> None:
-        self._keep(run, record)
-        measured = [
-            (column, metric, text)
-            for column, text in self._fields(record)
-            if (metric := self._metric(column, record)) is not None
+        there = [path.parent / name for name in self.mapping.files.beside]
+        return [
+            (column, Cell(text, Position(each, 0)))
+            for each in there
+            if each.exists()
+            for column, text in read_document(each).items()
         ]
-        if measured:
-            step = self._step(record)
-            for column, metric, text in measured:
-                try:
-                    self._values.append(self._value(metric, text, column, record))
-                except RunsError as error:
-                    self._problems.add(error)
-                    continue
-                number = self._numbers.setdefault(metric.name, len(self._numbers))
-                self._positions.extend((run.number, number, step, file, record.line))
 
-    def _run(self, record: Record) -> Run:
-        keys = [self._field(record, column) for column in self._run_columns]
-        name = "/".join(keys) if keys else record.path.stem
-        if name not in self._runs:
-            self._runs[name] = Run(name, len(self._runs), record)
-            self._keys[name] = keys
-        elif self._keys[name] != keys:
-            reason = f"{' and '.join(map(shown, keys))} would be one run with "
-            raise record.error(None, reason + " and ".join(map(shown, self._keys[name])))
-        return self._runs[name]
+    def _with_runs(self, rows: pl.DataFrame) -> tuple[pl.DataFrame, list[Run]]:
+        """The rows of runs with the numbers of these, and the runs."""
+        keys = self.mapping.files.run_columns or [_RUN]
+        for column in keys:
+            self._require(rows, column)
+        named = rows.unique(keys, keep="first", maintain_order=True).drop_nulls(keys)
+        runs: dict[str, Run] = {}
+        for number, each in enumerate(named.select(_FILE, _LINE, *keys).iter_rows()):
+            run = Run(each[2:], number, self._position(*each[:2]))
+            known = runs.setdefault(run.name, run)
+            if known is not run:
+                reason = f"{' and '.join(map(shown, run.keys))} would be one run with "
+                raise run.first.error(None, reason + " and ".join(map(shown, known.keys)))
+        numbers = named.select(*keys).with_row_index(_NUMBER)
+        rows = rows.join(numbers, on=keys, maintain_order="left")
+        return rows.drop(_RUN).rename({_NUMBER: _RUN}), list(runs.values())
 
-    def _field(self, record: Record, column: str) -> str:
-        """What a record says in a column that it must have."""
-        if column in record.fields:
-            return record.fields[column]
-        if column in self._columns:
-            raise record.error(column, "it is empty")
-        closest = among(column, record.fields)
-        raise record.error(None, f"there is no column {shown(column)}; closest: {closest}")
+    def _keep(self, rows: pl.DataFrame, runs: Sequence[Run], beside: Beside) -> None:
+        """Keeps what files, and those beside them, say of their runs."""
+        for file, number in rows.select(_FILE, _RUN).unique(maintain_order=True).iter_rows():
+            for column, cell in beside[file]:
+                if column in self.mapping.property_columns:
+                    with self.problems:
+                        runs[number].keep(column, cell)
+        for column in self.mapping.property_columns & set(rows.columns):
+            said = rows.select(_RUN, _FILE, _LINE, pl.col(column).alias("text")).drop_nulls()
+            said = said.unique([_RUN, "text"], keep="first", maintain_order=True)
+            for number, file, line, text in said.iter_rows():
+                with self.problems:
+                    runs[number].keep(column, Cell(text, self._position(file, line)))
 
-    def _fields(self, record: Record) -> list[tuple[str, str]]:
-        """The fields that may be values, each with the name of its column or metric."""
-        files = self._mapping.files
+    def _values(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The values of all metrics, with where each stands."""
+        files = self.mapping.files
+        self._require(rows, files.steps.column, empty=True)
+        kept = [pl.col(_RUN, _FILE, _LINE), pl.col(files.steps.column).alias(_STEP)]
         if files.metric is None or files.value is None:
-            return [each for each in record.fields.items() if each[0] not in self._no_metrics]
-        name = self._field(record, files.metric)
-        if files.value not in record.fields and files.value in self._columns:
-            return []
-        return [(name, self._field(record, files.value))]
+            names = set(rows.columns) - {"", *_OURS, *self.mapping.no_metrics}
+            texts = {name: rows.select(*kept, pl.col(name).alias("text")) for name in sorted(names)}
+        else:
+            self._require(rows, files.metric)
+            self._require(rows, files.value, empty=True)
+            long = rows.select(
+                *kept, pl.col(files.metric).alias("metric"), pl.col(files.value).alias("text")
+            )
+            parts = long.partition_by("metric", as_dict=True, include_key=False)
+            texts = {str(name): parts[name,] for (name,) in parts}
+        values = []
+        for name, part in texts.items():
+            there = part.drop_nulls("text")
+            metric = self._metric(name, there) if len(there) else None
+            if metric is not None:
+                values.append(self._with_values(name, there, metric))
+        return self._with_steps(pl.concat(values)) if values else pl.DataFrame(schema=_VALUES)
 
-    def _metric(self, column: str, record: Record) -> Metric | None:
+    def _metric(self, column: str, texts: pl.DataFrame) -> Metric | None:
         """What a column, or a metric of the long format, is; None where it is not to be taken."""
-        if column not in self._metrics:
-            mapped = self._mapping.metric_of
-            metric = mapped.get(column)
-            if metric is None and not self._mapping.ignores(column):
-                metric = Metric(column)
-                if column in _TAKEN or column in {each.name for each in mapped.values()}:
-                    reason = f"the database has another {column}: "
-                    raise record.error(column, reason + "rename it, or name it in files.ignore")
-            self._metrics[column] = metric
-        return self._metrics[column]
+        mapped = self.mapping.metric_of
+        if column in mapped or self.mapping.ignores(column):
+            return mapped.get(column)
+        if column in _TAKEN or column in {each.name for each in mapped.values()}:
+            reason = f"the database has another {column}: rename it, or name it in files.ignore"
+            self._refuse(texts.head(1), column, reason)
+        return Metric(column)
 
-    def _step(self, record: Record) -> int:
-        text = self._field(record, self._step_column)
-        step = whole_number(text, self._times)
-        if step is not None:
-            step += self._plus * self._times
-        if step is None or not 0 <= step < 2**63:
-            multiplied = f" times {self._times}" if self._times != 1 else ""
-            reason = f"{shown(text)}{multiplied} is no step, a whole number from 0"
-            raise record.error(self._step_column, reason)
-        return step
+    def _with_values(self, column: str, texts: pl.DataFrame, metric: Metric) -> pl.DataFrame:
+        """Texts with the values of a metric; null where they are no number."""
+        values = transformed(texts["text"], metric.transform, float32=self.mapping.files.float32)
+        found = texts.with_columns(values.alias("value"), pl.lit(metric.name).alias("metric"))
+        is_null, value = pl.col("value").is_null(), pl.col("value")
+        no_number = "{} is no number; name what is no metric in files.ignore"
+        self._refuse(found.filter(is_null), column, no_number)
+        if metric.name in _SHARES:
+            outside = found.filter(value.is_finite() & ~value.is_between(0, 1))
+            turned = f" (as {metric.name} by {metric.transform})" if metric.transform else ""
+            reason = (
+                f"{{}}{turned} is not a share from 0 to 1; give the column a transform such as "
+            )
+            self._refuse(outside, column, reason + '"x / 100"')
+        return found.drop("text").filter(~is_null)
 
-    def _value(self, metric: Metric, text: str, column: str, record: Record) -> float:
-        value = transformed(text, metric.transform, float32=self._mapping.files.float32)
-        if value is None:
-            reason = f"{shown(text)} is no number; name what is no metric in files.ignore"
-            raise record.error(column, reason)
-        if metric.name in _SHARES and math.isfinite(value) and not 0 <= value <= 1:
-            became = f" (as {metric.name} {value:g})" if metric.transform else ""
-            reason = f"{shown(text)}{became} is not a share from 0 to 1; "
-            raise record.error(column, reason + 'give the column a transform such as "x / 100"')
-        return value
+    def _with_steps(self, values: pl.DataFrame) -> pl.DataFrame:
+        """Values with their steps, without those that have none."""
+        steps = self.mapping.files.steps
+        texts = values[_STEP].drop_nulls().unique()
+        numbers = pl.Series("step", [steps.step(text) for text in texts], pl.Int64)
+        by_text = pl.DataFrame([texts, numbers])
+        values = values.join(by_text, on=_STEP, how="left", maintain_order="left")
+        wrong = values.filter(pl.col("step").is_null()).unique([_FILE, _LINE], maintain_order=True)
+        times = f" times {steps.constant_times}" if steps.constant_times != 1 else ""
+        wrong = wrong.with_columns(pl.col(_STEP).alias("text"))
+        empty = pl.col("text").is_null()
+        self._refuse(wrong.filter(empty).drop("text"), steps.column, "it is empty")
+        reason = f"{{}}{times} is no step, a whole number from 0"
+        self._refuse(wrong.filter(~empty), steps.column, reason)
+        return values.drop_nulls("step").rename({_RUN: "run"})
 
-    def _refuse_one_name(self) -> None:
-        """Refuses files of one name where each file is a run."""
-        first: dict[str, Path] = {}
-        for path in self._paths:
-            if first.setdefault(path.stem, path) is not path:
-                raise RunsError(
-                    f"{first[path.stem]} and {path} would both be run {shown(path.stem)}: say "
-                    'which column names the run, as files.run = "…", or files.name = "{run}/…"'
-                )
+    def _require(self, rows: pl.DataFrame, column: str, *, empty: bool = False) -> None:
+        """Refuses rows without a column or, unless they may be empty, without a text in it."""
+        if column not in rows.columns:
+            closest = among(column, set(rows.columns) - {"", *_OURS})
+            reason = f"there is no column {shown(column)}; closest: {closest}"
+            raise self._position(*rows.select(_FILE, _LINE).row(0)).error(None, reason)
+        if not empty:
+            nothing = rows.filter(pl.col(column).is_null()).select(_FILE, _LINE)
+            self._refuse(nothing, column, "it is empty")
 
-    def _refuse_missing(self, *, is_long: bool) -> None:
+    def _refuse(self, wrong: pl.DataFrame, column: str, reason: str) -> None:
+        """Keeps what is wrong with texts, which stand in the reason's braces."""
+        where = [_FILE, _LINE, *({"text"} & set(wrong.columns))]
+        errors = (
+            self._position(file, line).error(column, reason.format(*map(shown, text)))
+            for file, line, *text in wrong.select(where).iter_rows()
+        )
+        self.problems.add_all(errors, len(wrong))
+
+    def _position(self, file: int, line: int) -> Position:
+        return Position(self.paths[file], line)
+
+    def _refuse_missing(self, columns: set[str], values: pl.DataFrame) -> None:
         # A column that is there and empty throughout is no mistake.
-        known = {*self._metrics, *(() if is_long else self._columns)} - {""}
-        for source, metric in self._mapping.metric_of.items():
-            if source not in known:
+        is_long = self.mapping.files.metric is not None
+        names = set(values["metric"]) if is_long else columns
+        for source, metric in self.mapping.metric_of.items():
+            if (metric.name if is_long else source) not in names:
                 kind = "metric" if is_long else "column"
-                self._problems.add(
+                self.problems.add(
                     RunsError(
                         f"the files have no {kind} {shown(source)}, which metrics.{metric.name} of "
-                        f"the mapping names; closest: {among(source, known)}"
+                        f"the mapping names; closest: {among(source, names)}"
                     )
                 )
 
@@ -323,14 +323,29 @@ class _Reader:
         """Refuses a step with two values of a metric; equal ones are one."""
         first = values.unique(_KEYS, keep="first", maintain_order=True)
         others = values.join(first, on=_KEYS, suffix="_first", maintain_order="left")
+        column_of = {metric.name: column for column, metric in self.mapping.metric_of.items()}
         for row in others.filter(pl.col("value") != pl.col("value_first")).to_dicts():
-            before = Record(self._paths[row["file_first"]], row["line_first"])
-            column = next(
-                name
-                for name, metric in self._metrics.items()
-                if metric and metric[0] == row["metric"]
-            )
+            before = self._position(row[f"{_FILE}_first"], row[f"{_LINE}_first"])
             reason = f"step {row['step']:,} is there with another value at {before}; "
             reason += "name every column that tells runs apart in files.run, or choose one with "
             reason += 'files.repeated_steps = "first" or "last"'
-            self._problems.add(Record(self._paths[row["file"]], row["line"]).error(column, reason))
+            column = column_of.get(row["metric"], row["metric"])
+            self.problems.add(self._position(row[_FILE], row[_LINE]).error(column, reason))
+
+    def _of_rows(self, runs: Sequence[Run], values: pl.DataFrame) -> tuple[str, ...]:
+        if len(runs) <= 1 or values.select("run", "step").n_unique() > len(runs):
+            return ()
+        said = zip(*(run.keys for run in runs), strict=True)
+        found = zip(self.mapping.files.run_columns, said, strict=False)
+        return tuple(column for column, given in found if len(set(given)) == len(runs))
+
+
+def _refuse_one_name(paths: Sequence[Path]) -> None:
+    """Refuses files of one name where each file is a run."""
+    first: dict[str, Path] = {}
+    for path in paths:
+        if first.setdefault(path.stem, path) is not path:
+            raise RunsError(
+                f"{first[path.stem]} and {path} would both be run {shown(path.stem)}: say "
+                'which column names the run, as files.run = "…", or files.name = "{run}/…"'
+            )

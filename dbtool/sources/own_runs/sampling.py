@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from dbtool.sources.own_runs.records import shown
+from dbtool.sources.own_runs.problems import shown
 
 if TYPE_CHECKING:
     from dbtool.sources.own_runs.reading import Files

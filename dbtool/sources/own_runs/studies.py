@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,7 +14,7 @@ from dbtool.core.contract import metric_columns
 from dbtool.core.footer import Footer, Study, Trial, Workload
 from dbtool.core.index import differences
 from dbtool.core.other_metrics import with_other_metrics
-from dbtool.sources.own_runs.records import Problems, RunsError, shown
+from dbtool.sources.own_runs.problems import Problems, RunsError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -41,65 +41,27 @@ class MeasuredRun:
     properties: Mapping[str, Mapping[str, Any]]
     values: pl.DataFrame
 
-    @property
-    def last_step(self) -> int:
-        """The last step at which there is a value."""
-        return int(self.values.select(pl.col("step").max()).item())
 
+@dataclass(frozen=True, slots=True)
+class StudyRuns:
+    """The runs of a study, with what it is but for steps that follow from its trials."""
 
-def new_shards(
-    runs: Sequence[MeasuredRun], mapping: RunMapping, index: Index
-) -> list[tuple[Footer, pa.Table]]:
-    """The footer and the rows of a shard for each study that has runs which the release lacks.
-
-    Runs that the release holds keep their numbers; the others follow in the order in which the
-    files first name them. The source of a trial is a digest of all but its number, so that the same
-    run is known again.
-
-    Args:
-        runs: the runs.
-        mapping: what their files say.
-        index: what the release holds.
-
-    Raises:
-        RunsError: runs of one workload differ in what it is, two have one number, or a run is
-            there with other contents.
-    """
-    metrics = {
-        metric.name: {"column": column, "transform": metric.transform}
-        for column, metric in mapping.metric_of.items()
-    }
-    producer: dict[str, Any] = {"source": "own runs", "metrics": metrics}
-    if mapping.files.sampled is not None:
-        producer["sampled"] = mapping.files.sampled
-    problems = Problems()
-    shards = []
-    for key, (study, members) in sorted(by_study(runs, mapping, problems).items()):
-        trials = [_trial(each) for each in members]
-        held = {row["name"]: row for row in index.trials_of(*key).values()}
-        if new := _numbered(members, trials, held, problems):
-            footer = Footer(
-                study=_with_train_steps(study, members, trials, index.studies.get(key)),
-                trials=tuple(trial for _, trial in new),
-                producer=producer,
-            )
-            shards.append((footer, _table((trial.trial_id, each.values) for each, trial in new)))
-    problems.refuse()
-    return shards
+    study: Study
+    runs: list[MeasuredRun] = field(default_factory=list)
 
 
 def by_study(
-    runs: Sequence[MeasuredRun], mapping: RunMapping, problems: Problems
-) -> dict[tuple[str, int], tuple[Study, list[MeasuredRun]]]:
-    """The runs of each study with what it is, by workload and batch size.
+    runs: Iterable[MeasuredRun], search_space: Mapping[str, Any], problems: Problems
+) -> list[StudyRuns]:
+    """The runs of each study, by workload and batch size.
 
     Args:
         runs: the runs.
-        mapping: what their files say.
+        search_space: that of every study.
         problems: takes in what runs of one workload or study differ.
     """
     workloads: dict[str, tuple[Run, Workload]] = {}
-    studies: dict[tuple[str, int], tuple[Study, list[MeasuredRun]]] = {}
+    studies: dict[tuple[str, int], StudyRuns] = {}
     for each in runs:
         given = each.properties["workload"]
         parts = (given.get(name) for name in ("collection", "dataset", "model", "optimizer"))
@@ -107,28 +69,17 @@ def by_study(
         workload = Workload(workload=name, **given)
         study = Study(
             workload=workload,
-            search_space=dict(mapping.search_space),
+            search_space=dict(search_space),
             **{"train_steps": 0, **each.properties["study"]},
         )
         first, known = workloads.setdefault(name, (each.run, workload))
-        held, members = studies.setdefault((name, study.batch_size), (study, []))
-        members.append(each)
+        held = studies.setdefault((name, study.batch_size), StudyRuns(study))
+        held.runs.append(each)
         what = f"study, {name} at batch size {study.batch_size},"
         with problems:
             _refuse_difference(first, known, each.run, workload, f"workload {name}")
-            _refuse_difference(members[0].run, held, each.run, study, what)
-    return studies
-
-
-def _with_train_steps(
-    study: Study, members: Sequence[MeasuredRun], trials: Sequence[Trial], held: Study | None
-) -> Study:
-    """A study with the fewest steps of a COMPLETE trial, where the mapping says none."""
-    if "train_steps" in members[0].properties["study"]:
-        return study
-    complete = [trial.steps for trial in trials if trial.status == "COMPLETE"]
-    least = min(complete, default=0) if held is None else held.train_steps
-    return msgspec.structs.replace(study, train_steps=least)
+            _refuse_difference(held.runs[0].run, held.study, each.run, study, what)
+    return [studies[key] for key in sorted(studies)]
 
 
 def _refuse_difference(
@@ -142,10 +93,60 @@ def _refuse_difference(
         )
 
 
+def new_shards(
+    studies: Iterable[StudyRuns], mapping: RunMapping, index: Index
+) -> list[tuple[Footer, pa.Table]]:
+    """The footer and the rows of a shard for each study that has runs which the release lacks.
+
+    Runs that the release holds keep their numbers; the others follow in the order in which the
+    files first name them. The source of a trial is a digest of all but its number, so that the same
+    run is known again.
+
+    Args:
+        studies: the runs.
+        mapping: what their files say.
+        index: what the release holds.
+
+    Raises:
+        RunsError: two runs have one number, or a run is there with other contents.
+    """
+    metrics = {
+        metric.name: {"column": column, "transform": metric.transform}
+        for column, metric in mapping.metric_of.items()
+    }
+    producer: dict[str, Any] = {"source": "own runs", "metrics": metrics}
+    if mapping.files.sampled is not None:
+        producer["sampled"] = mapping.files.sampled
+    problems = Problems()
+    shards = []
+    for each in studies:
+        key = each.study.workload.workload, each.study.batch_size
+        trials = [_trial(run) for run in each.runs]
+        held = {row["name"]: row for row in index.trials_of(*key).values()}
+        if new := _numbered(each.runs, trials, held, problems):
+            footer = Footer(
+                study=_with_train_steps(each, trials, index.studies.get(key)),
+                trials=tuple(trial for _, trial in new),
+                producer=producer,
+            )
+            shards.append((footer, _table((trial.trial_id, run.values) for run, trial in new)))
+    problems.refuse()
+    return shards
+
+
+def _with_train_steps(of: StudyRuns, trials: Sequence[Trial], held: Study | None) -> Study:
+    """A study with the fewest steps of a COMPLETE trial, where the mapping says none."""
+    if "train_steps" in of.runs[0].properties["study"]:
+        return of.study
+    complete = [trial.steps for trial in trials if trial.status == "COMPLETE"]
+    least = min(complete, default=0) if held is None else held.train_steps
+    return msgspec.structs.replace(of.study, train_steps=least)
+
+
 def _trial(each: MeasuredRun) -> Trial:
     """A run as a shard describes it, but for its number."""
     given = each.properties["trial"]
-    steps = each.last_step
+    steps = int(each.values.select(pl.col("step").max()).item())
     ends = each.values.filter(pl.col("metric").is_in(metric_columns()))
     ends = ends.group_by("metric").agg(pl.col("value").last())
     status: Status = "COMPLETE"

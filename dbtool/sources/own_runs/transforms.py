@@ -9,36 +9,45 @@ import math
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-import numpy as np
+import polars as pl
 
-from dbtool.sources.numbers import EXACT, number
+from dbtool.sources.numbers import EXACT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-def transformed(text: str, transform: str | None, *, float32: bool = False) -> float | None:
-    """The value of a metric as the database holds it; None where the text is no number.
+def transformed(texts: pl.Series, transform: str | None, *, float32: bool = False) -> pl.Series:
+    """The values of a metric as the database holds them.
 
     Args:
-        text: as the file has it.
-        transform: one of `TRANSFORMS`; None: as it is.
-        float32: whether it passed through a 32-bit number; it is then the shortest decimal that
+        texts: as the file has them.
+        transform: one of `TRANSFORMS`; None: as they are.
+        float32: whether they passed through 32-bit numbers; each is then the shortest decimal that
             rounds to the same one, so that 0.07999999821186066 is 0.08.
+
+    Returns:
+        Float64, null where the text is no number.
     """
-    value = number(text)
-    if value is None:
-        return None
-    if float32 and math.isfinite(value):
-        with np.errstate(over="ignore"):
-            text = str(np.float32(value))
-        value = float(text)
+    texts = texts.str.strip_chars()
+    values = texts.cast(pl.Float64, strict=False)
+    if float32:
+        texts = values.cast(pl.Float32).cast(pl.String)
+        values = texts.cast(pl.Float64)
     if transform is None:
-        return value
-    if not math.isfinite(value):
-        # One less infinity is infinity of the other sign, as with any number; nan stays.
-        return -value if transform.startswith("1 - ") else value
-    return TRANSFORMS[transform](EXACT.create_decimal(text.strip()))
+        return values
+    turned = [
+        None if value is None else _turned(text, value, transform)
+        for text, value in zip(texts, values, strict=True)
+    ]
+    return pl.Series(texts.name, turned, pl.Float64)
+
+
+def _turned(text: str, value: float, transform: str) -> float:
+    if math.isfinite(value):
+        return TRANSFORMS[transform](EXACT.create_decimal(text))
+    # One less infinity is infinity of the other sign, as with any number; nan stays.
+    return -value if transform.startswith("1 - ") else value
 
 
 def _log(value: Decimal) -> float:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.own_runs.guess import guess
 from dbtool.sources.own_runs.load import read_own_runs, store_own_runs
-from dbtool.sources.own_runs.records import Kind
+from dbtool.sources.own_runs.tables import Kind
 from tests.support.layouts import LAYOUTS
 from tests.support.own_runs import query
 
@@ -35,6 +35,7 @@ EXPECTED: dict[str, tuple[set[str], int, int, float]] = {
     "tensorboard": ({"workload.dataset", "workload.model", "workload.optimizer"}, 4, 50, 0.05625),
     "tensorboard_scalars": (set(FILLED) - {"files.step.times"}, 2, 50, 0.05625),
     "pandas_long": (set(), 8, 50, 0.05625),
+    "pandas_parquet": (set(), 8, 50, 0.05625),
     # Five epochs of 100 updates, of which the first is 0 and ends after 100.
     "keras": (set(FILLED), 4, 500, 0.6),
     # The last step is 59 of those counted from 0.

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -17,7 +18,8 @@ from hypothesis import strategies as st
 from dbtool.core.errors import DbtoolError
 from dbtool.core.index import Index
 from dbtool.sources.own_runs.load import ReadRuns, read_own_runs
-from dbtool.sources.own_runs.mapping import file_name_pattern, read_mapping
+from dbtool.sources.own_runs.mapping import read_mapping
+from dbtool.sources.own_runs.sources import file_name_pattern
 from dbtool.sources.own_runs.studies import new_shards
 from tests.support.own_runs import TABLES, mapping_text
 
@@ -81,6 +83,19 @@ def _wide_json(runs: Runs) -> str:
     )
 
 
+def _wide_parquet(runs: Runs) -> bytes:
+    file = io.BytesIO()
+    rows = [
+        {"run": run, "step": step, **values}
+        for run, steps in runs.items()
+        for step, values in steps.items()
+    ]
+    names = dict.fromkeys(name for row in rows for name in row)
+    table = pa.table({name: [row.get(name) for row in rows] for name in names})
+    pq.write_table(table, file)
+    return file.getvalue()
+
+
 def _read(folder: Path, text: str | bytes, kind: Any, **changes: Any) -> ReadRuns:
     (folder / "runs").write_bytes(text if isinstance(text, bytes) else text.encode())
     (folder / "mapping.toml").write_text(mapping_text(**changes), encoding="utf-8")
@@ -89,7 +104,7 @@ def _read(folder: Path, text: str | bytes, kind: Any, **changes: Any) -> ReadRun
 
 def _table(read: ReadRuns) -> pa.Table:
     """The rows that would be stored."""
-    [(_, table)] = new_shards(read.runs, read.mapping, Index())
+    [(_, table)] = new_shards(read.studies, read.mapping, Index())
     return table
 
 
@@ -115,6 +130,7 @@ def test_layouts_agree(tmp_path: Path, runs: Runs) -> None:
         _read(tmp_path, _wide_csv(runs), "csv", **CHANGED),
         _read(tmp_path, _wide_json(runs), "jsonl", **CHANGED),
         _read(tmp_path, _long_csv(runs), "csv", files=LONG, **CHANGED),
+        _read(tmp_path, _wide_parquet(runs), "parquet", **CHANGED),
     ]
     expected = [
         ((trial_id, step), sorted((COLUMNS.get(name, name), x) for name, x in values.items()))

@@ -4,12 +4,20 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dbtool.sources.numbers import number, whole_number
 from dbtool.sources.own_runs.transforms import TRANSFORMS, transformed
+
+
+def _transformed(text: str, transform: str | None, *, float32: bool = False) -> float | None:
+    found = transformed(pl.Series([text]), transform, float32=float32)
+    assert found.dtype == pl.Float64
+    value: float | None = found.item()
+    return value
 
 
 @pytest.mark.parametrize(
@@ -20,16 +28,16 @@ from dbtool.sources.own_runs.transforms import TRANSFORMS, transformed
     ],
 )  # fmt: skip
 def test_numbers(text: str, value: float) -> None:
-    assert repr(number(text)) == repr(value)
+    assert repr(number(text)) == repr(value) == repr(_transformed(text, None))
     for transform in (None, *TRANSFORMS):
-        assert not math.isnan(value) or math.isnan(transformed(text, transform) or 0)
+        assert not math.isnan(value) or math.isnan(_transformed(text, transform) or 0)
 
 
-@pytest.mark.parametrize("text", ["", "x", "1_0", "0x1", "٣", "1,5", "- 1", "true", "1" * 500])
+@pytest.mark.parametrize("text", ["", "x", "1_0", "0x1", "٣", "1,5", "- 1", "true"])
 def test_what_is_no_number(text: str) -> None:
     assert number(text) is None
     assert whole_number(text) is None
-    assert transformed(text, "1 - x") is None
+    assert _transformed(text, "1 - x") is None
 
 
 @pytest.mark.parametrize(
@@ -60,24 +68,24 @@ def test_whole_numbers(text: str, times: int, value: int | None) -> None:
     ],
 )
 def test_transforms(text: str, transform: str, value: float) -> None:
-    assert transformed(text, transform) == value
+    assert _transformed(text, transform) == value
 
 
 @given(st.decimals(0, 1, allow_nan=False, places=6))
 def test_one_minus_a_decimal_is_the_number_nearest_to_it(value: object) -> None:
     exact = 1 - Fraction(str(value))
-    assert transformed(str(value), "1 - x") == exact.numerator / exact.denominator
+    assert _transformed(str(value), "1 - x") == exact.numerator / exact.denominator
 
 
 @given(st.decimals(0, 100, allow_nan=False, places=4))
 def test_32_bit_numbers_give_back_the_decimal_that_was_logged(value: object) -> None:
     logged = repr(float(np.float32(float(str(value)))))
-    assert transformed(logged, None, float32=True) == float(str(value))
+    assert _transformed(logged, None, float32=True) == float(str(value))
 
 
 @given(st.text())
 def test_any_text(text: str) -> None:
     for transform in (None, *TRANSFORMS):
         for float32 in (False, True):
-            found = transformed(text, transform, float32=float32)
-            assert found is None or isinstance(found, float)
+            found = _transformed(text, transform, float32=float32)
+            assert (found is None) == (number(text) is None)

@@ -1,14 +1,18 @@
 """Files in every layout, and what is said about those that are not what their mapping says."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.own_runs.load import read_own_runs
-from dbtool.sources.own_runs.records import RunsError
+from dbtool.sources.own_runs.problems import RunsError
 from tests.support.own_runs import load, mapping_text, query
 
 ROWS = (
@@ -24,7 +28,7 @@ NO_RATE = 'learning_rate is "done", and should be a finite number'
 WIDE = "run,step,error\na,0,0.9\na,10,0.05\n"
 
 
-def _refused(folder: Path, contents: dict[str, str], **options: Any) -> str:
+def _refused(folder: Path, contents: Mapping[str, str | bytes], **options: Any) -> str:
     """Why files are refused; asserts that no database was made."""
     with pytest.raises(DbtoolError) as error:
         load(folder, contents, **options)
@@ -61,6 +65,28 @@ def test_json_lines_with_nested_names(tmp_path: Path) -> None:
     assert repr(query(tmp_path, ROWS)) == "[(0, 0, 0.9, None), (0, 10, nan, None)]"
     found = "SELECT learning_rate, status FROM trials"
     assert query(tmp_path, found) == [(0.5, "INFEASIBLE")]
+
+
+def test_parquet_of_a_data_frame(tmp_path: Path) -> None:
+    accuracy = pa.array([np.float32(0.1), None, np.float32(0.92)], pa.float32())
+    frame = {"run": list("aab"), "step": [0, 5, 0], "acc": accuracy, "p": [{"lr": 0.5}] * 3}
+    pq.write_table(
+        pa.table({**frame, "tags": [["x"], [], None], "note": list("xyz")}),
+        tmp_path / "runs.parquet",
+    )
+    metric = {"val_classification_error": '{ column = "acc", transform = "1 - x" }'}
+    options: dict[str, Any] = {
+        "metrics": metric, "metaparameters": {"learning_rate": '{ column = "p.lr" }'}
+    }  # fmt: skip
+    text = (tmp_path / "runs.parquet").read_bytes()
+    refused = _refused(tmp_path, {"1.parquet": text}, kind="parquet", **options)
+    assert refused.startswith(f"1.parquet row 1, column 'note': 'x' {NO_NUMBER}; 1.parquet row 2, ")
+    ignore = {"ignore": '["note"]'}
+    load(tmp_path, {"1.parquet": text}, kind="parquet", files=ignore, **options)
+    assert query(tmp_path, ROWS) == [(0, 0, 0.9, None), (1, 0, 0.08, None)]
+    assert query(tmp_path, "SELECT DISTINCT learning_rate FROM trials") == [(0.5,)]
+    sentence = "2.parquet is no Parquet of numbers and texts"
+    assert _refused(tmp_path / "no", {"2.parquet": "x"}, kind="parquet") == sentence
 
 
 def test_file_names_name_runs_and_properties(tmp_path: Path) -> None:
@@ -178,6 +204,18 @@ def test_about_the_release(tmp_path: Path) -> None:
             ),
         ),
         ('run,step,error\na,0,"0.5\n', "1.csv line 2: it is no CSV (unexpected end of data)"),
+        (
+            "run,step,text,{x}\na,0,,0\n,1,,0\n",
+            (
+                "1.csv line 3, column 'run': it is empty; the files have no column 'error', which "
+                "metrics.val_classification_error of the mapping names; closest: 'run', 'step', "
+                "'text'"
+            ),
+        ),
+        (
+            "run,step,error,{x}\na,0,0.5,{y}\n",
+            f"1.csv line 2, column '{{x}}': '{{y}}' {NO_NUMBER}",
+        ),
     ],
 )
 def test_sentences_about_csv(tmp_path: Path, text: str, sentence: str) -> None:

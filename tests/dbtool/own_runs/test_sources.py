@@ -7,7 +7,7 @@ import pytest
 
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.own_runs.load import ReadRuns, read_own_runs, store_own_runs
-from dbtool.sources.own_runs.records import RunsError
+from dbtool.sources.own_runs.problems import RunsError
 from tests.support.own_runs import load, mapping_text, query
 
 CURVE = "step,error\n0,0.9\n10,0.05\n"
@@ -75,7 +75,7 @@ def test_several_columns_name_a_run(tmp_path: Path) -> None:
         tmp_path,
         {"1.csv": text},
         also={"runs.csv": table},
-        files={"run": '["lr", "seed"]'},
+        files={"run": '["lr", "seed", "lr"]'},
         runs={"file": '"runs.csv"', "run": '["lr", "seed"]'},
         study={"batch_size": '{ column = "size" }'},
     )
@@ -143,6 +143,17 @@ def test_sentences_about_files_beside(tmp_path: Path, name: str, text: str, sent
     assert str(error.value).replace(str(tmp_path), "TMP").startswith(sentence)
 
 
+def test_files_beside_that_disagree(tmp_path: Path) -> None:
+    _write(tmp_path, {"r/a/m.csv": CURVE, "r/a/a.json": '{"lr": 1}', "r/a/b.yaml": "lr: 2"})
+    with pytest.raises(RunsError, match=r"b.yaml, column 'lr': run 'm' has '2', and had '1' at .*"):
+        _read(
+            tmp_path,
+            "r",
+            files={"run": None, "beside": '["a.json", "b.yaml"]'},
+            metaparameters={"learning_rate": '{ column = "lr" }'},
+        )
+
+
 def test_all_problems_at_once(tmp_path: Path) -> None:
     text = "run,step,error,bs,lr,note\n" + "".join(
         f"a{n},{'x' if n == 1 else n},{8 if n % 2 else 0.5},{'' if n == 2 else 32},{n},hm\n"
@@ -159,19 +170,19 @@ def test_all_problems_at_once(tmp_path: Path) -> None:
     sentences = [each.replace(f"{tmp_path}/", "") for each in error.value.args]
     # Three of each kind, then how many there are besides.
     starts = [
-        "1.csv line 2, column 'note': 'hm' is no number",
-        "1.csv line 4, column 'note': 'hm' is no number",
-        "1.csv line 5, column 'note': 'hm' is no number",
-        "1.csv line 3, column 'step': 'x' is no step",
+        "2.csv line 2: it has 1 fields and the header 3",
+        "1.csv line 3, column 'error': '8' is not a share",
         "1.csv line 5, column 'error': '8' is not a share",
         "1.csv line 7, column 'error': '8' is not a share",
-        "1.csv line 9, column 'error': '8' is not a share",
-        "2.csv line 2: it has 1 fields and the header 3",
+        "1.csv line 2, column 'note': 'hm' is no number",
+        "1.csv line 3, column 'note': 'hm' is no number",
+        "1.csv line 4, column 'note': 'hm' is no number",
+        "1.csv line 3, column 'step': 'x' is no step",
         "the mapping reads metaparameters.momentum from the column 'mom'",
         "1.csv line 4, column 'bs': run 'a2' has no batch_size",
-        "and 4 more problems like these",
+        "and 6 more problems like these",
     ]
-    # The notes of four more rows.
+    # The notes of five more rows, and one more error.
     assert [each[: len(start)] for each, start in zip(sentences, starts, strict=True)] == starts
 
 

@@ -1,0 +1,196 @@
+"""Files as columns of text, whose rows lead back to their lines.
+
+Every value is text as written, of JSON as of CSV, so that decimals stay what they are; what is
+empty is null. What is nested is named with dots, as config.lr.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import itertools
+import json
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO, TypeAlias, TypeVar
+
+import polars as pl
+import polars.selectors
+
+from dbtool.core.files import open_file
+from dbtool.sources.own_runs.problems import Position, RunsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import BinaryIO
+
+T = TypeVar("T")
+Kind: TypeAlias = Literal["csv", "jsonl", "parquet"]
+KINDS: tuple[Kind, ...] = ("csv", "jsonl", "parquet")
+# The library's own limit would refuse a long note.
+_LONGEST_FIELD = 1 << 24
+# Few, since what is held as objects of Python is looked at again and again for garbage.
+_MOST_ROWS = 1_000
+_YAML_NULLS = ("null", "Null", "NULL", "~")
+
+
+class Part(NamedTuple):
+    """Rows of a file: on which line each ends, and by columns their texts, None where empty."""
+
+    lines: Sequence[int]
+    columns: Mapping[str, Sequence[str | None]]
+
+
+def kind_of(path: Path) -> Kind:
+    """The format that a file's name tells; CSV where it tells none."""
+    return next((kind for kind in KINDS if path.suffix == f".{kind}"), "csv")
+
+
+def read_parts(path: Path, kind: Kind) -> Iterator[Part]:
+    """The rows of a file in parts, of CSV and Parquet the first one with the columns alone.
+
+    Args:
+        path: the file; CSV and JSON Lines are UTF-8.
+        kind: its format.
+
+    Raises:
+        RunsError: the file cannot be read, is not UTF-8, or is malformed.
+    """
+    read = {"csv": _csv_parts, "jsonl": _json_parts, "parquet": _parquet_parts}
+    with _opened(path) as file:
+        yield from read[kind](path, file)
+
+
+def read_document(path: Path) -> dict[str, str]:
+    """The names and values of a .json, .yaml or .yml file.
+
+    Raises:
+        RunsError: as `read_parts`.
+    """
+    read = _json_object if path.suffix == ".json" else _yaml_object
+    with _opened(path) as file:
+        return read(Position(path, 0), file.read().decode("utf-8-sig"))
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    try:
+        with open_file(path) as file:
+            yield file
+    except UnicodeDecodeError as error:
+        raise RunsError(f"{path} is not UTF-8: write it anew in that encoding") from error
+    except OSError as error:
+        raise RunsError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def _csv_parts(path: Path, file: BinaryIO) -> Iterator[Part]:
+    # The CSV reader takes care of line endings, which may stand in quoted fields.
+    with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+        records = _csv_records(path, text)
+        line, header = next(records, (0, []))
+        if not header:
+            raise RunsError(f"{path} is empty: its first line names the columns")
+        for name in header:
+            if header.count(name) > 1:
+                raise Position(path, line).error(name, "it is there twice: rename one of them")
+        yield Part([], dict.fromkeys(header, ()))
+        for lines, rows in _in_parts(records):
+            yield Part(lines, dict(zip(header, zip(*rows, strict=True), strict=True)))
+
+
+def _csv_records(path: Path, file: TextIO) -> Iterator[tuple[int, list[str]]]:
+    """The fields of each line that is not blank, as the last lines of some tools are."""
+    csv.field_size_limit(_LONGEST_FIELD)
+    reader = csv.reader(file, strict=True)
+    width = 0
+    try:
+        for cells in reader:
+            width = width or len(cells)
+            if len(cells) not in {0, width}:
+                reason = f"it has {len(cells)} fields and the header {width}"
+                raise Position(path, reader.line_num).error(None, reason)
+            if cells:
+                yield reader.line_num, cells
+    except csv.Error as error:
+        position = Position(path, max(reader.line_num, 1))
+        raise position.error(None, f"it is no CSV ({error})") from error
+
+
+def _json_parts(path: Path, file: BinaryIO) -> Iterator[Part]:
+    with io.TextIOWrapper(file, encoding="utf-8-sig", newline="\n") as text:
+        records = (
+            (line, fields)
+            for line, json_text in enumerate(text, start=1)
+            if json_text.strip() and (fields := _json_object(Position(path, line), json_text))
+        )
+        for lines, rows in _in_parts(records):
+            names = dict.fromkeys(name for fields in rows for name in fields)
+            yield Part(lines, {name: [fields.get(name) for fields in rows] for name in names})
+
+
+def _parquet_parts(path: Path, file: BinaryIO) -> Iterator[Part]:
+    try:
+        rows = pl.read_parquet(file)
+        while nested := [name for name, kind in rows.schema.items() if kind == pl.Struct]:
+            rows = rows.unnest(nested, separator=".")
+        # Lists are no measurements.
+        rows = rows.select(~polars.selectors.nested()).cast(pl.String)
+    except pl.exceptions.PolarsError as error:
+        raise RunsError(f"{path} is no Parquet of numbers and texts") from error
+    yield Part([], dict.fromkeys(rows.columns, ()))
+    for start in range(0, len(rows), _MOST_ROWS):
+        part = rows[start : start + _MOST_ROWS]
+        yield Part(range(start + 1, start + 1 + len(part)), part.to_dict(as_series=False))
+
+
+def _in_parts(records: Iterator[tuple[int, T]]) -> Iterator[tuple[list[int], list[T]]]:
+    """Lines and what they hold, so many at once; none where there are none."""
+    while part := list(itertools.islice(records, _MOST_ROWS)):
+        yield [line for line, _ in part], [row for _, row in part]
+
+
+def _json_object(position: Position, text: str) -> dict[str, str]:
+    wanted = "each line is one" if position.line else "the whole file is one"
+    # Numbers stay text, and nan and infinity are taken, which JSON lacks and many tools write.
+    decoder = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
+    try:
+        value = decoder.decode(text)
+        if "\\u" in text:
+            # Half of a surrogate pair is no text that could be stored.
+            json.dumps(value, ensure_ascii=False).encode()
+        if not isinstance(value, dict):
+            raise position.error(None, f"it is no JSON object; {wanted}")
+        return _flat(value, position)
+    except (ValueError, RecursionError) as error:
+        raise position.error(None, f"it is no JSON; {wanted} object") from error
+
+
+def _yaml_object(position: Position, text: str) -> dict[str, str]:
+    import yaml
+
+    try:
+        # The loader that takes every value as the text it is written as, and no objects of Python.
+        value = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 (makes dict, list and str alone)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise position.error(None, "it is no YAML") from error
+    if not isinstance(value, dict):
+        raise position.error(None, "it holds no names and values")
+    fields = _flat(value, position)
+    return {name: text for name, text in fields.items() if text not in _YAML_NULLS}
+
+
+def _flat(value: dict[str, Any], position: Position, prefix: str = "") -> dict[str, str]:
+    """What an object holds, nested objects with dots in their names."""
+    found: dict[str, str] = {}
+    for key, inner in value.items():
+        name = f"{prefix}{key}"
+        if isinstance(inner, dict):
+            fields = _flat(inner, position, f"{name}.")
+        elif inner is None or inner == "":
+            fields = {}
+        else:
+            fields = {name: inner if isinstance(inner, str) else json.dumps(inner)}
+        for each in found.keys() & fields.keys():
+            raise position.error(each, "it is there twice: rename one of them")
+        found |= fields
+    return found
