@@ -10,7 +10,7 @@ from dbtool.cli.messages import few_of, tell, tell_where, telling_unpublished
 from dbtool.cli.options import Destination
 from dbtool.cli.view import View
 from dbtool.core.errors import DbtoolError, UsageError, counted
-from dbtool.core.manifest import MANIFEST, check_name, read_manifest
+from dbtool.core.manifest import MANIFEST, check_name, is_release, read_manifest
 from dbtool.store.sources import as_url, folder_to_write, named_source
 
 if TYPE_CHECKING:
@@ -233,6 +233,10 @@ def _guess(folders: list[Path]) -> None:
 
     if len(folders) != 1 or not folders[0].is_dir():
         raise UsageError("--guess takes one folder: that with the files of your runs")
+    if is_release(folders[0]):
+        raise UsageError(
+            f"{folders[0]} is a release folder: add it with `dbtool ingest {folders[0]}`"
+        )
     found = guess(folders[0])
     typer.echo(found.mapping, nl=False)
     tell(

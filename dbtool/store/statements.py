@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import pyarrow as pa
 
 from dbtool.core.errors import DbtoolError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    import pyarrow as pa
     from duckdb.sqltypes import DuckDBPyType
 
 # DuckDB 1 keeps Python from running while its `sql` collects the rows of a query that has values,
@@ -204,7 +204,11 @@ def _result(cursor: duckdb.DuckDBPyConnection, future: Future[Any]) -> Any:
         while not wait([future], _SECONDS_BETWEEN_LOOKS).done:
             cursor.interrupt()
         raise
-    return future.result()
+    try:
+        return future.result()
+    except (OSError, pa.ArrowException) as error:
+        # So Arrow passes on what fails after the first rows.
+        raise duckdb.Error(str(error)) from error
 
 
 def end_queries(connection: duckdb.DuckDBPyConnection) -> None:

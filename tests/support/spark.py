@@ -44,7 +44,10 @@ def open_spark() -> Iterator[Any]:
         "spark.ui.enabled": "false",
     }
     on_interrupt = signal.getsignal(signal.SIGINT)
-    session = builder.master("local[1]").config(map=settings).getOrCreate()
+    with warnings.catch_warnings():
+        # The child becomes Java at once.
+        warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
+        session = builder.master("local[1]").config(map=settings).getOrCreate()
     # Spark's own would outlive it.
     signal.signal(signal.SIGINT, on_interrupt)
     gateway = session.sparkContext._gateway
