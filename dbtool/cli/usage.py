@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING, Any
 
-from typer._click.exceptions import BadParameter, MissingParameter, NoSuchOption
+from typer import BadParameter
 
 from dbtool.cli.registry import COMMANDS
 from dbtool.core.errors import unknown
@@ -32,8 +32,10 @@ def usage_sentence(error: TyperException, words: Sequence[str]) -> str:
     else:
         # Of an option without its value Typer does not say whose it is.
         command = " ".join(["dbtool", *[word for word in words if word in COMMANDS][:1]])
-    if isinstance(error, NoSuchOption) and context is not None:
-        return _unknown_option(error.option_name, context, command)
+    option = getattr(error, "option_name", None)
+    # Of its classes for wrong words Typer makes the base alone public.
+    if option is not None and type(error).__name__ == "NoSuchOption" and context is not None:
+        return _unknown_option(option, context, command)
     reason = _reason(error)
     if command == "dbtool sql" and reason.startswith("unexpected"):
         reason += "; put the query in quotes, as in `dbtool sql 'SELECT 1'`"
@@ -57,7 +59,7 @@ def _reason(error: TyperException) -> str:
     name = getattr(error, "option_name", None)
     if name is not None:
         return f"{name} takes no value" if "not take" in error.message else f"{name} needs a value"
-    if isinstance(error, BadParameter) and not isinstance(error, MissingParameter):
+    if isinstance(error, BadParameter) and type(error).__name__ != "MissingParameter":
         faults: list[dict[str, Any]] = getattr(error.__cause__, "errors", list)()
         if error.param is not None and faults and isinstance(faults[0]["input"], str):
             option = max(error.param.opts, key=len)
