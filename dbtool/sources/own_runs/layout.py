@@ -13,8 +13,9 @@ import polars as pl
 from dbtool.core.errors import UsageError
 from dbtool.sources.numbers import whole_number
 from dbtool.sources.own_runs import words
+from dbtool.sources.own_runs.file_names import file_name_pattern
 from dbtool.sources.own_runs.problems import Problems
-from dbtool.sources.own_runs.sources import file_name_pattern, files_below
+from dbtool.sources.own_runs.sources import files_below
 from dbtool.sources.own_runs.tables import KINDS, kind_of, read_document, read_parts
 
 if TYPE_CHECKING:
