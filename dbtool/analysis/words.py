@@ -33,6 +33,10 @@ def sentences(
         settings: those it was made with.
         noise_scale: its rows of `dbtool.analysis.noise_scale.noise_scale_rows`.
     """
+    if scaling.left_out and not scaling.steps:
+        return [
+            f"No batch size has {counted(scaling.trials or 0, 'trial')}: ask for fewer (--trials)."
+        ]
     noise = () if noise_scale is None else _noise_scale(noise_scale, scaling, settings)
     return [
         *_regimes(scaling, settings),

@@ -120,6 +120,11 @@ def test_too_few_batch_sizes_tell_nothing(call: Call) -> None:
     assert "From the best of 3 trials at 2 batch sizes, 8 to 64." in said
 
 
+def test_more_trials_than_any_study_has_are_told_as_that(call: Call) -> None:
+    _, said, *_ = call("scaling", DIGITS, "--trials", "9").output.splitlines()
+    assert said == "  No batch size has 9 trials: ask for fewer (--trials)."
+
+
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
