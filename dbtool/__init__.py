@@ -53,4 +53,6 @@ def open(  # noqa: A001 (named like gzip.open and its like, and called as dbtool
     from dbtool.api import Database
     from dbtool.store.database import open_database
 
-    return Database(open_database(source, release=release).opened, release=release)
+    return Database(
+        open_database(source, release=release, option="dbtool.open").opened, release=release
+    )

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import polars as pl
 
 import dbtool
@@ -34,6 +33,13 @@ from dbtool.release.selection import read_rows, select
 from dbtool.sources.archive.published import RELEASE
 from dbtool.sources.archive.table import catalog
 from dbtool.store.questions import unknown_workload
+
+try:
+    import pandas as pd
+except ImportError as error:
+    raise ImportError(
+        "dbtool.data_loader returns frames of pandas: install it with `pip install pandas`"
+    ) from error
 
 if TYPE_CHECKING:
     import os

@@ -83,7 +83,10 @@ def read_comment(comment: str) -> Meaning:
     """
     found = _COMMENT.fullmatch(comment)
     if found is None:
-        raise ValueError(f"{comment!r} is no meaning with a unit and where it is NULL")
+        raise ValueError(
+            f"{comment!r} is not, as others in schema/comments.sql, a meaning with, where it has "
+            "them, `Unit: UNIT.` and `NULL WHERE.` after it"
+        )
     return Meaning(found["meaning"], found["unit"] or "", found["null"] or "")
 
 

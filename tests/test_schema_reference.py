@@ -63,7 +63,7 @@ def test_a_comment_is_a_meaning_a_unit_and_where_it_is_null() -> None:
         "Sums NULL and others.", "", ""
     )
     for wrong in ("", "No stop", "Time. Unit: s", "Time. NULL here"):
-        with pytest.raises(ValueError, match="is no meaning with a unit"):
+        with pytest.raises(ValueError, match="is not, as others in"):
             read(wrong)
 
 

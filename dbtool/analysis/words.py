@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _DIGITS = 3
 _THIRDS = ("first", "second", "last")
+_NEGLIGIBLE = 0.005
 _SURE = 0.9  # of the weights, before one curve or law is said to be it
 
 
@@ -82,6 +83,13 @@ def _regimes(scaling: Scaling, settings: Settings) -> Iterator[str]:
     most = _number(scaling.reached[-1])
     weight = f"weight {found.weights[found.curve]:.2f}"
     if found.curve == "perfect":
+        if scaling.tradeoff is not None and scaling.tradeoff.verdict == "identified":
+            # A curve with a bend has more parameters, which few observations do not pay for.
+            yield (
+                f"Regimes cannot be told from {counted(len(scaling.reached), 'batch size')}, too "
+                f"few to weigh a bend against perfect scaling throughout ({weight})."
+            )
+            return
         yield (
             f"Perfect scaling up to {most}, the largest batch size that was measured: twice the "
             f"batch size takes half the steps ({weight} of this curve)."
@@ -100,7 +108,11 @@ def _regimes(scaling: Scaling, settings: Settings) -> Iterator[str]:
 
 def _others(kind: str, weights: Mapping[Any, float], best: str) -> Iterator[str]:
     if weights[best] < _SURE:
-        others = (f"{name} {weight:.2f}" for name, weight in weights.items() if name != best)
+        others = (
+            f"{name} {weight:.2f}"
+            for name, weight in weights.items()
+            if name != best and weight >= _NEGLIGIBLE
+        )
         yield f"Other {kind} cannot be ruled out: {', '.join(others)}."
 
 

@@ -1,11 +1,11 @@
 """The commands that list what the database holds, and the one that prints steps to result."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dbtool.cli.completion import trainable_workloads
-from dbtool.cli.database import print_answer
+from dbtool.cli.database import print_answer, tell_unlike_definitions
 from dbtool.cli.options import (
     AnyWorkloads,
     BatchSizes,
@@ -26,11 +26,14 @@ from dbtool.core.errors import UsageError
 from dbtool.store import questions
 from dbtool.store.questions import FIRST_TRIALS, listed
 
+if TYPE_CHECKING:
+    from dbtool.store import database as store
+
 _FIRST = {
     "releases": ("release", "workloads", "studies", "trials", "measurements", "licence"),
     "workloads": ("release", "workload", "goal", "studies", "trials"),
     "catalog": ("workload", "goal", "complete", "infeasible", "releases", "metric"),
-    "settings": (),
+    "settings": ("setting", "certainty", "value"),
     "studies": ("release", "workload", "batch_size", "complete", "infeasible"),
     "trials": (
         *("release", "workload", "batch_size", "trial_id", "status", "steps", "learning_rate"),
@@ -190,8 +193,10 @@ def steps(
 
     Example: dbtool steps 'mnist/*' --goal 0.05 --metric val_classification_error
     """
-    print_answer(
-        lambda database: questions.steps_to_result(
+
+    def asked(database: "store.Database") -> questions.Question:
+        tell_unlike_definitions(database, workload, release)
+        return questions.steps_to_result(
             database,
             workload,
             goal=goal,
@@ -199,7 +204,10 @@ def steps(
             trials=trials,
             batch_size=batch_size or None,
             release=release,
-        ),
+        )
+
+    print_answer(
+        asked,
         db,
         release,
         output_format,

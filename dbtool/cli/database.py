@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dbtool.cli.bars import bar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from dbtool.cli.options import Format
     from dbtool.cli.view import View
@@ -49,6 +49,24 @@ def reading(
         ) as db,
     ):
         yield db
+
+
+def tell_unlike_definitions(db: Database, workloads: Iterable[str], release: str | None) -> None:
+    """Tells of which workloads releases have other settings, so that their steps do not compare."""
+    from dbtool.cli.messages import few_of, tell
+    from dbtool.store.questions import listed, workload_names
+
+    unlike = [] if release else db.result(listed("unlike_definitions")).rows()
+    names = set(workload_names(db, workloads)) if unlike else set()
+    by_releases: dict[tuple[str, ...], list[str]] = {}
+    for workload, releases in unlike:
+        if workload in names:
+            by_releases.setdefault(tuple(releases), []).append(workload)
+    for releases, alike in by_releases.items():
+        tell(
+            f"{' and '.join(releases)} were not trained with the same settings of "
+            f"{few_of(alike, 1)}: `dbtool diff` tells which, --release NAME takes one alone"
+        )
 
 
 def print_answer(

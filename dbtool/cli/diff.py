@@ -7,10 +7,12 @@ import typer
 
 from dbtool.cli.database import reading
 from dbtool.cli.messages import tell
-from dbtool.cli.options import Format, Goal, Limit, Metric, OutputFormat, Trials
+from dbtool.cli.options import Columns, Format, Goal, Limit, Metric, OutputFormat, Trials, Wide
+from dbtool.cli.view import chosen_view
 from dbtool.core.errors import DbtoolError, UsageError, counted
 from dbtool.store.questions import FIRST_TRIALS
 
+_FIRST = ("workload", "batch_size", "trial_id", "kind", "what", "a", "b")
 DIFFERENT = 1
 TROUBLE = 2
 
@@ -39,6 +41,8 @@ def command(
     goal: Goal = None,
     metric: Metric = None,
     trials: Trials = FIRST_TRIALS,
+    columns: Columns = None,
+    wide: Wide = False,
     output_format: OutputFormat = Format.TABLE,
     limit: Limit = None,
 ) -> None:
@@ -65,7 +69,7 @@ def command(
     except DbtoolError as error:
         error.exit_code = TROUBLE
         raise
-    print_table(found.arrow(), output_format, limit)
+    print_table(found.arrow(), output_format, limit, view=chosen_view(_FIRST, columns, wide=wide))
     sys.stdout.flush()
     tell(counted(len(found), "difference") if len(found) else "no differences")
     if len(found):

@@ -171,6 +171,7 @@ def command(
         formats = plotting.chosen_formats("kind of data", data, DATA_FORMATS)
     with reading(db) as database:
         request = plotting.checked(database, named)
+        plotting.tell_other_releases(database, request)
         job = plotting.Job(
             database, specs, request, plotting.ALL in (figure or []), verbose=verbose
         )

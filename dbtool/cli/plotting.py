@@ -101,6 +101,17 @@ def checked(db: Database, request: Request) -> Request:
     return replace(checked_names(db, request), trainable=frozenset(trainable_workloads()))
 
 
+def tell_other_releases(db: Database, request: Request) -> None:
+    """Tells where workloads are in several releases, of which one is drawn."""
+    if request.release is None and request.workloads:
+        held = db.studies(request.workloads)["release"].unique(maintain_order=True)
+        if len(held) > 1:
+            tell(
+                f"{', '.join(held)} hold workloads of these names, and the one with most studies "
+                f"is drawn: --release {','.join(held)} draws them over each other"
+            )
+
+
 @dataclass(frozen=True)
 class Job:
     """What to draw, and from where.
@@ -145,8 +156,9 @@ def write_files(job: Job, folder: Path, formats: Sequence[str], width: float | N
             paths, gaps = made
             typer.echo("\n".join(map(str, paths)))
             incomplete += bool(gaps)
-            if gaps and not brief:
-                tell(gaps)
+            if not brief:
+                for line in gaps.splitlines():
+                    tell(line)
     reported = empty if job.skip_empty and len(empty) < len(job.specs) else empty[:-1]
     if brief and (reported or incomplete):
         tell(

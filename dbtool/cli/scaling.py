@@ -19,7 +19,7 @@ from dbtool.cli.options import (
     Release,
     Wide,
 )
-from dbtool.cli.view import chosen_view
+from dbtool.cli.view import View, chosen_view
 from dbtool.core.errors import UsageError
 from dbtool.figures.specs import format_of
 
@@ -32,14 +32,17 @@ if TYPE_CHECKING:
     from dbtool.analysis.scaling import Scaling
     from dbtool.analysis.tables import Found
 
-_FITTING = ["workload", "tradeoff", "overhead"]
+_FITTING = ["release", "workload", "tradeoff", "overhead"]
 # The most telling columns of each kind of rows, which a table shows.
 _FIRST: dict[Kind, tuple[str, ...]] = {
     "critical": (
         *("release", "workload", "definition", "critical_batch_size", "low", "high"),
         *("verdict", "learning_rate"),
     ),
-    "regimes": ("release", "workload", "curve", "perfect_to", "useful_to", "slope"),
+    "regimes": (
+        *("release", "workload", "curve", "perfect_to", "perfect_to_low", "perfect_to_high"),
+        *("useful_to", "useful_to_low", "useful_to_high", "slope"),
+    ),
     "steps": ("release", "workload", "batch_size", "steps", "low", "high", "after", "fitted"),
     "learning_rates": (
         *("release", "workload", "batch_size", "best", "low", "high", "law", "fitted"),
@@ -49,8 +52,8 @@ _FIRST: dict[Kind, tuple[str, ...]] = {
         *("critical_batch_size", "ratio"),
     ),
     "comparison": (
-        *("release", "model", "batch_size", "optimizer", "other", "win", "k", "dataset"),
-        *("win_low", "win_high", "loss", "missing"),
+        *("release", "model", "batch_size", "optimizer", "other", "win", "win_low", "win_high"),
+        *("k", "dataset", "loss", "missing"),
     ),
     "profiles": ("optimizer", "factor", "share", "share_low", "share_high", "reached_share"),
 }
@@ -157,7 +160,7 @@ def command(
     from dbtool.analysis.answers import answers_of_csv
     from dbtool.analysis.scaling import Settings
     from dbtool.analysis.tables import Found, found_in_database
-    from dbtool.cli.database import reading
+    from dbtool.cli.database import reading, tell_unlike_definitions
     from dbtool.cli.output import require_printable
 
     require_printable(output_format)
@@ -166,8 +169,10 @@ def command(
         if csv is not None:
             found = Found(answers_of_csv(csv, settings), settings)
         else:
+            database = stack.enter_context(reading(db, release))
+            tell_unlike_definitions(database, workload or ["*"], release)
             found = found_in_database(
-                stack.enter_context(reading(db, release)),
+                database,
                 workload or "*",
                 settings,
                 goal=goal,
@@ -207,7 +212,7 @@ def _print_found(
 
     if rows is None and output_format == Format.TABLE:
         _print_words(found)
-        print_table(_in_short(found.answers).select(_FITTING), output_format)
+        print_table(_in_short(found.answers), output_format, view=View(_FITTING))
     elif rows is None and output_format == Format.MARKDOWN:
         print_table(_in_short(found.answers), output_format)
     else:
@@ -225,7 +230,10 @@ def _in_short(answers: "Iterable[Answer]") -> "pa.Table":
 
     from dbtool.analysis.words import in_short
 
-    made = [{"workload": answer.workload, **in_short(answer.scaling)} for answer in answers]
+    made = [
+        {"release": answer.release, "workload": answer.workload, **in_short(answer.scaling)}
+        for answer in answers
+    ]
     names = (*_FITTING, "perfect_to", "useful_to")
     return pl.DataFrame(made, schema=dict.fromkeys(names, pl.String)).to_arrow()
 

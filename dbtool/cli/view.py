@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -76,6 +78,36 @@ def said_once(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
         for name in _CONTEXT
         if name in names and len({row[names.index(name)] for row in rows}) == 1
     ]
+
+
+def empty(names: Sequence[str], rows: Sequence[Sequence[str]], null: str) -> list[int]:
+    """Of the columns without a value; that no trial reached a goal is one."""
+    return [
+        position
+        for position, name in enumerate(names)
+        if name != "steps" and {row[position] for row in rows} == {null}
+    ]
+
+
+def heading_of(
+    names: Sequence[str], positions: Sequence[int], rows: Sequence[Sequence[str]]
+) -> int | None:
+    """The column of long names that a table without room says once above the rows of each.
+
+    Args:
+        names: of all columns.
+        positions: of those that are shown.
+        rows: the first ones.
+
+    Returns:
+        The position of the workload or model; None where neither is shown, or most rows have one of
+        their own.
+    """
+    for position in positions:
+        if names[position] in {"workload", "model"}:
+            changes = len(list(itertools.groupby(rows, operator.itemgetter(position))))
+            return position if 2 * changes <= len(rows) else None
+    return None
 
 
 def width_of(positions: Sequence[int], widths: Sequence[int]) -> int:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Self
 
 import duckdb
 
-from dbtool.core.errors import DbtoolError, UsageError, closest, first_sentence
+from dbtool.core.errors import DbtoolError, UsageError, closest
 from dbtool.store import questions
 from dbtool.store.analyses import query_text
 from dbtool.store.lazy import lazy_measurements
+from dbtool.store.mistakes import explained
 from dbtool.store.opening import FETCH_UP_TO, open_source
 from dbtool.store.questions import FIRST_TRIALS
 from dbtool.store.result import Result
@@ -120,7 +121,7 @@ class Database:
         except duckdb.ConnectionException as error:
             raise DbtoolError(CLOSED) from error
         except duckdb.Error as error:
-            raise DbtoolError(first_sentence(error)) from error
+            raise DbtoolError(explained(error)) from error
 
     def sql(
         self, text: str, /, *, tables: Mapping[str, object] | None = None, **values: object

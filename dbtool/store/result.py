@@ -61,6 +61,11 @@ class Result:
         try:
             return pl.DataFrame(self._table)
         except pl.exceptions.PolarsError as error:
+            if isinstance(error, pl.exceptions.DuplicateError):
+                raise DbtoolError(
+                    f"Polars cannot hold the rows ({first_sentence(error)}): give each column a "
+                    "name of its own in the query, as in a AS b, or take .arrow()"
+                ) from error
             raise _unheld("Polars", error) from error
 
     def pandas(self) -> pd.DataFrame:

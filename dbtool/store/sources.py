@@ -79,7 +79,12 @@ def _no_folder(path: Path) -> str:
     """What is wrong with a path that names no folder, and what to name instead."""
     if re.match(r"\w+:/", str(path)):
         return "is no URL that can be read: name one of http:// or https://, or a folder"
+    if re.fullmatch(r"[\w.-]+:\d+(?:/.*)?", str(path)):
+        return f"is no URL: put http:// before it, as in http://{path}"
     if not path.exists():
+        named = {each.name: each for each in [*releases_in(user_folder()), bundled_release()]}
+        if str(path) in named:
+            return f"does not exist; the release of that name is {named[str(path)]}"
         return (
             "does not exist: name a release folder or a folder of them, as `dbtool import`, "
             "`dbtool ingest` and `dbtool produce` make"

@@ -100,4 +100,6 @@ def _read(file: Path) -> pl.DataFrame:
         return read(file.read_bytes())
     except (OSError, pl.exceptions.PolarsError, ValueError) as error:
         reason = getattr(error, "strerror", None) or first_sentence(error)
+        if "more fields than defined" in reason:
+            reason = "a row has more fields than the first one; commas part them"
         raise UsageError(f"{str(file)!r} cannot be read: {reason}") from error

@@ -255,8 +255,9 @@ def _check_names(workload: Workload, known: Mapping[str, Mapping[str, Any]]) -> 
     searched = {name for name, _ in workload.search_space}
     if searched - {"label_smoothing"} != needed:
         raise UsageError(
-            f"{workload.name} searches {', '.join(sorted(searched))}, and its optimizer and "
-            f"schedule need {', '.join(sorted(needed))}; give search_space these"
+            f"{workload.name} searches {', '.join(sorted(searched)) or 'nothing'}, and its "
+            f"optimizer and schedule need {', '.join(sorted(needed))}; give search_space these, a "
+            "Range from a value to itself for one that is not searched"
         )
 
 

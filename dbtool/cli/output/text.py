@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dbtool.cli.messages import few_of, tell
 from dbtool.cli.options import Format
 from dbtool.cli.output.columns import NESTED, for_csv
-from dbtool.cli.view import GAP, fitting, said_once, width_of
+from dbtool.cli.view import GAP, empty, fitting, heading_of, said_once, width_of
 from dbtool.core.errors import printable
 
 if TYPE_CHECKING:
@@ -61,12 +61,17 @@ def _print_table(
     widths = [max(map(len, column)) for column in zip(names, *measured, strict=True)]
     shown = view.of_table(names)
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() and not view.wide else None
-    is_short = view.is_short or (room is not None and width_of(shown, widths) > room)
-    if is_short and view.columns is None and 0 < len(measured) < ROWS_MEASURED:
-        said = said_once(names, measured)
-        _print_once({names[position]: measured[0][position] for position in said})
-        empty = {position for position in shown if {row[position] for row in measured} == {NULL}}
-        shown = [position for position in shown if position not in {*said, *empty}] or shown
+    heading = None
+    if view.is_short or (room is not None and width_of(shown, widths) > room):
+        if view.columns is None and 0 < len(measured) < ROWS_MEASURED:
+            without = empty(names, measured, NULL)
+            said = [each for each in said_once(names, measured) if each not in without]
+            _print_once({names[position]: measured[0][position] for position in said})
+            left_out = {*said, *without}
+            shown = [position for position in shown if position not in left_out] or shown
+        if room is not None and width_of(shown, widths) > room:
+            heading = heading_of(names, shown, measured)
+            shown = [position for position in shown if position != heading]
     fitted = {position: widths[position] for position in shown}
     if room is not None:
         sentences = {
@@ -74,11 +79,17 @@ def _print_table(
         }
         fitted = fitting(shown, widths, room, sentences)
     rule = ["-" * fitted.get(position, 0) for position in range(len(names))]
-    for cells in itertools.chain([names, rule], measured, rows):
+    for cells in (names, rule):
         _print_cells(cells, fitted, right, cut=room is not None)
-    left_out = [names[position] for position in shown if position not in fitted]
-    if left_out:
-        tell(f"left out for want of room: {few_of(left_out, 5)}; see them with --wide")
+    said_before = None
+    for cells in itertools.chain(measured, rows):
+        if heading is not None and cells[heading] != said_before:
+            said_before = cells[heading]
+            sys.stdout.write(f"{said_before}\n")
+        _print_cells(cells, fitted, right, cut=room is not None)
+    without_room = [names[position] for position in shown if position not in fitted]
+    if without_room:
+        tell(f"left out for want of room: {few_of(without_room, 5)}; see them with --wide")
 
 
 def _print_once(values: Mapping[str, str]) -> None:

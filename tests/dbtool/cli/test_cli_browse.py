@@ -110,7 +110,11 @@ def test_steps_of_two_releases_have_each_its_own_goal(tmp_path: Path, call: Call
                 goal=goal,
             )
     database = ["--db", str(tmp_path)]
-    rows = _rows(call, "steps", "*", *database)
+    outcome = call("steps", "*", "--format", "jsonl", *database)
+    assert outcome.errors.startswith(
+        f"first and second were not trained with the same settings of {DIGITS}:"
+    )
+    rows = [json.loads(line) for line in outcome.output.splitlines()]
     found = [(row["release"], row["batch_size"], row["goal"], row["steps"]) for row in rows]
     assert found == [
         ("first", 4, 0.6, 10),
@@ -119,6 +123,12 @@ def test_steps_of_two_releases_have_each_its_own_goal(tmp_path: Path, call: Call
         ("second", 8, 0.3, 20),
     ]
     assert _rows(call, "steps", DIGITS, "--release", "first", *database) == rows[:2]
+
+
+def test_a_goal_that_none_reached_is_an_answer(call: Call) -> None:
+    table = call("steps", DIGITS, "--goal", "0.001").output.splitlines()
+    assert table[2].split() == ["batch_size", "steps", "trials"]
+    assert table[4].split()[:2] == ["8", "—"]
 
 
 def test_columns_that_were_asked_for(call: Call) -> None:

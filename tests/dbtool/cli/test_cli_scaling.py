@@ -67,6 +67,15 @@ def test_words_come_first_and_fit_a_terminal(call: Call, table: Path) -> None:
     assert second.split()[:2] == ["perfect", ">"]
 
 
+def test_few_batch_sizes_do_not_contradict_a_bend(call: Call, tmp_path: Path) -> None:
+    table = tmp_path / "steps.csv"
+    table.write_text("batch_size,steps\n8,90\n16,50\n32,30\n64,20\n128,20\n")
+    said = " ".join(call("scaling", "--csv", str(table)).output.split())
+    assert "Regimes cannot be told from 5 batch sizes" in said
+    assert "Critical batch size 43 (95%: 25.3 to 98)" in said
+    assert "Perfect scaling up to" not in said
+
+
 def test_the_studies_that_would_tell_more_can_be_trained(call: Call, tmp_path: Path) -> None:
     for size in (8, 16, 32):
         # Both ends of the range are open.

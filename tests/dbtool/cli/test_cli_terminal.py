@@ -78,6 +78,17 @@ def test_what_names_all_rows_of_a_query_goes_above_a_table_without_room(database
     assert wide.splitlines()[0].split() == ["release", "goal", "n", "x"]
 
 
+def test_workloads_stand_above_their_rows_where_there_is_no_room(database: Path) -> None:
+    names = ["mnist/fc_1024_1024_1024/sgd", "mnist/fc_128_128_128/momentum"]
+    query = f"SELECT unnest({names * 2}) AS workload, unnest(range(4)) AS n, repeat('x', 30) AS x"
+    _, text = _on_terminal(database, "sql", f"{query} ORDER BY ALL")
+    x = 30 * "x"
+    assert text.splitlines() == [
+        *(f"n  {'x':<30}".rstrip(), f"-  {30 * '-'}"),
+        *(names[0], f"0  {x}", f"2  {x}", names[1], f"1  {x}", f"3  {x}"),
+    ]
+
+
 @pytest.mark.parametrize("output_format", ["parquet", "arrow"])
 def test_binary_rows_stay_off_a_terminal(output_format: str, database: Path) -> None:
     code, text = _on_terminal(database, "studies", "--format", output_format)

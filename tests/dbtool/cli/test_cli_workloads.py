@@ -43,12 +43,12 @@ def test_table_is_for_people(call: Call) -> None:
     assert (outcome.code, outcome.errors) == (0, "")
     lines = {line.partition("  ")[0]: line for line in outcome.output.splitlines()}
     assert lines["search_space: learning_rate"].split()[2:] == [
-        *("0.0001", "to", "10,", "log", "scale", "stated"),
+        *("stated", "0.0001", "to", "10,", "log", "scale"),
     ]
-    assert lines["batch_sizes"].split()[1:4] == ["1,", "2,", "4,"]
-    assert lines["batch_sizes"].endswith("32768, 55000  stated")
-    assert lines["form: mean"].split()[2:] == ["0.1307", "chosen", "by", "experiment"]
-    assert lines["train_examples"].split()[1:] == ["55,000", "recalled"]
+    assert lines["batch_sizes"].split()[1:5] == ["stated", "1,", "2,", "4,"]
+    assert lines["batch_sizes"].endswith("32768, 55000")
+    assert lines["form: mean"].split()[2:] == ["chosen", "by", "experiment", "0.1307"]
+    assert lines["train_examples"].split()[1:] == ["recalled", "55,000"]
 
 
 @pytest.mark.parametrize("name", ["mnist/fc_1024/sgd", SPARSE, "mnist/simple_cnn_wide/sgd"])

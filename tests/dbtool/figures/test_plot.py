@@ -170,6 +170,8 @@ def test_several_releases_are_named_with_commas(dbtool, database, tmp_path):
         ("made-up", "4", "50"),
         ("second", "2", "10"),
     ]
+    done = dbtool("steps", *words, db=tmp_path / "releases")
+    assert "--release made-up,second draws them over each other" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,8 @@ def test_the_users_own_releases_are_open_beside_the_bundled_one() -> None:
     # One of the bundled release's name takes its place.
     copy = release(user_folder() / bundled_release().name, bundled_release().name)
     assert named_source(None).folders == [copy, own]
+    with pytest.raises(UsageError, match=r"the release of that name is .*mine$"):
+        named_source("mine")
 
 
 def test_where_a_release_is_written(tmp_path: Path) -> None:
