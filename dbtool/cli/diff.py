@@ -69,7 +69,10 @@ def command(
     except DbtoolError as error:
         error.exit_code = TROUBLE
         raise
-    print_table(found.arrow(), output_format, limit, view=chosen_view(_FIRST, columns, wide=wide))
+    if len(found) or output_format is not Format.TABLE:
+        print_table(
+            found.arrow(), output_format, limit, view=chosen_view(_FIRST, columns, wide=wide)
+        )
     sys.stdout.flush()
     tell(counted(len(found), "difference") if len(found) else "no differences")
     if len(found):
