@@ -96,7 +96,11 @@ MISTAKES = [
     ('source="stripes"', 'source="stripe"', ["unknown data set 'stripe'; closest: stripes"]),
     ('"constant"', '"linear"', ["unknown learning-rate schedule 'linear'; closest: linear_decay"]),
     ('"constant"', '"linear_decay"', ["need end_learning_rate_factor, learning_rate"]),
-    ("RULE.search_space", "()", ["searches , and its optimizer", "need learning_rate, nudge"]),
+    (
+        "RULE.search_space",
+        "()",
+        ["searches nothing, and its", "need learning_rate, nudge"],
+    ),
     ('"val_class', '"vall_class', ["unknown metric 'vall_classification_error'; closest: val_"]),
     ("maximize=False", "maximize=True", [f"{NAME} needs maximize=False by its metric"]),
     ('dataset="stripes"', 'dataset="mnist"', ["gives other data the name mnist; give it its own"]),
