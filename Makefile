@@ -5,14 +5,22 @@ BIN := $(VENV)/bin
 PYTHON ?=
 RELEASE := data/measured
 # A file's tests share what they set up, so one process runs them all.
+EXPLORER := dbtool/explorer/built/explorer.js
 PARALLEL := --numprocesses logical --maxprocesses 8 --dist loadfile
 SPHINX := $(BIN)/sphinx-build --quiet --fail-on-warning --conf-dir docs/website --doctree-dir build/doctrees
 
 .DEFAULT_GOAL := help
-.PHONY: help figures docs site tour test test-slow lint wheel clean
+.PHONY: help explorer figures docs site tour test test-slow lint wheel clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+explorer: $(EXPLORER) ## build the application of `dbtool explore`, which needs Node.js with npm
+
+$(EXPLORER): $(shell find dbtool/explorer/page -name node_modules -prune -o -type f -print)
+	@command -v npm >/dev/null || { echo "the explorer needs Node.js with npm: install it (on Debian: apt-get install npm), then run make again" >&2; exit 1; }
+	cd dbtool/explorer/page && npm ci --silent --no-audit --no-fund && node build.mjs
+	@touch $@
 
 figures: $(VENV)/installed ## draw every figure from the data in this repository into figures/
 	$(BIN)/dbtool plot all --db $(RELEASE) --out figures

@@ -1,14 +1,18 @@
 """The command that prints how to cite the data."""
 
 import re
+from typing import TYPE_CHECKING
 
 import typer
 
 from dbtool import __version__
+from dbtool.cli import options
 from dbtool.cli.database import reading
-from dbtool.cli.options import Database, Release
 from dbtool.sources.archive.published import CITATION
 from dbtool.store.questions import listed
+
+if TYPE_CHECKING:
+    from dbtool.store.database import Database
 
 _KEY = re.compile(r"@\w+\s*\{\s*([^,\s]+)")
 SPARSITY_PAPER = """\
@@ -29,7 +33,7 @@ SOFTWARE = f"""\
 """
 
 
-def command(db: Database = None, release: Release = None) -> None:
+def command(db: options.Database = None, release: options.Release = None) -> None:
     """Print BibTeX entries for the releases.
 
     First the paper that measured the archive of 2018, then the one that did so for sparse networks,
@@ -38,9 +42,19 @@ def command(db: Database = None, release: Release = None) -> None:
     Example: dbtool cite >> references.bib
     """
     with reading(db, release) as database:
-        own = [citation for (citation,) in database.result(listed("cite", release=release))]
+        typer.echo(bibtex(database, release))
+
+
+def bibtex(database: "Database", release: str | None) -> str:
+    """The entries, as one text.
+
+    Args:
+        database: the releases.
+        release: the one to cite; None: all.
+    """
+    own = [citation for (citation,) in database.result(listed("cite", release=release))]
     entries = [CITATION, SPARSITY_PAPER, SOFTWARE, *own]
-    typer.echo("\n\n".join(_one_a_key([entry.strip() for entry in entries])))
+    return "\n\n".join(_one_a_key([entry.strip() for entry in entries]))
 
 
 def _one_a_key(entries: list[str]) -> list[str]:

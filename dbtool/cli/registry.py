@@ -53,6 +53,11 @@ GROUPS: Mapping[str, Mapping[str, Entry]] = {
     },
     "Draw": {
         "plot": Entry("plot", "Draw figures, and write their points as CSV beside them."),
+        "explore": Entry(
+            "explore",
+            "Write a page for the browser on which goals are sliders and points lead to their "
+            "trials.",
+        ),
     },
     "Add": {
         "fetch": Entry("fetch", "Download the published archive and check it."),
@@ -85,7 +90,6 @@ _OTHER_WORDS = {
     "best": "steps",
     "draw": "plot",
     "figures": "plot",
-    "explore": "plot",
     "train": "produce",
     "run": "produce",
     "sweep": "produce",

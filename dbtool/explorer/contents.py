@@ -1,0 +1,190 @@
+"""What the page holds: facts of the workloads, and the tables that it computes from."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO
+from urllib.parse import quote
+
+from dbtool import __version__
+from dbtool.core.resources import queries_folder, query
+from dbtool.explorer.tables import IMPROVEMENTS, TRIALS, GroupWriter, curves_schema
+from dbtool.store.questions import Question, known_release, workload_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from dbtool.store.database import Database
+    from dbtool.store.questions import Patterns
+    from dbtool.store.result import Result
+
+LARGE = 10_000_000
+"""Of more values than these the page has no curves, and of each workload its own metric alone."""
+_FOLDER = "explorer"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Workloads to explore.
+
+    Attributes:
+        workloads: what the query `workloads` returns of each.
+        values: by release and workload, how many values there are of each metric of evaluations.
+    """
+
+    workloads: Sequence[Mapping[str, Any]]
+    values: Mapping[tuple[str, str], Mapping[str, int]]
+
+    @property
+    def is_large(self) -> bool:
+        """Whether there are too many values for a page to hold them all."""
+        return sum(sum(counts.values()) for counts in self.values.values()) > LARGE
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics of which any workload has values, in the order of their columns."""
+        names = next(iter(self.values.values()), {})
+        return [name for name in names if any(counts[name] for counts in self.values.values())]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Where the tables of the page go.
+
+    Attributes:
+        trials: a row group a workload.
+        improvements: a row group for each workload and metric.
+        curves: a row group a workload; None where the page has none.
+    """
+
+    trials: BinaryIO
+    improvements: BinaryIO
+    curves: BinaryIO | None
+
+
+def choose(db: Database, workload: Patterns, release: str | None) -> Chosen:
+    """The workloads to explore.
+
+    Args:
+        db: the database.
+        workload: names or patterns; None: all.
+        release: of this release alone.
+
+    Raises:
+        UsageError: a name is not there.
+        DbtoolError: a shard is damaged.
+    """
+    release = known_release(db, release)
+    named = {"workloads": workload_names(db, workload, release), "release": release}
+    counted = _asked(db, "values", **named)
+    names = counted.columns[2:]
+    return Chosen(
+        _asked(db, "workloads", **named).polars().rows(named=True),
+        {(row[0], row[1]): dict(zip(names, row[2:], strict=True)) for row in counted},
+    )
+
+
+def write_tables(
+    db: Database,
+    chosen: Chosen,
+    tables: Tables,
+    on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> list[dict[str, Any]]:
+    """Writes the tables a workload at a time; returns what the page says of each workload.
+
+    Args:
+        db: the database.
+        chosen: the workloads.
+        tables: where the tables go.
+        on_progress: called with how many workloads are done and how many there are.
+
+    Raises:
+        DbtoolError: a shard is damaged, or a step is beyond 32 bits.
+    """
+    told = []
+    with contextlib.ExitStack() as stack:
+        trials = stack.enter_context(GroupWriter(tables.trials, TRIALS))
+        improvements = stack.enter_context(GroupWriter(tables.improvements, IMPROVEMENTS))
+        curves = None
+        if tables.curves is not None:
+            curves = stack.enter_context(GroupWriter(tables.curves, curves_schema(chosen.metrics)))
+        for done, row in enumerate(chosen.workloads):
+            on_progress(done, len(chosen.workloads))
+            key = {"release": row["release"], "workload": row["workload"]}
+            counts = chosen.values.get((row["release"], row["workload"]), {})
+            curves_group = None
+            if curves is not None and any(counts.values()):
+                curves_group = curves.add(_asked(db, "curves", **key).arrow())
+            metrics = []
+            for metric in _metrics(row["metric"], counts, chosen):
+                found = _asked(db, "improvements", metric=metric, **key)
+                if len(found):
+                    group = improvements.add(found.arrow())
+                    metrics.append({"metric": metric, "group": group, "rows": len(found)})
+            trials_group = trials.add(_asked(db, "trials", **key).arrow())
+            groups = {"trials_group": trials_group, "curves_group": curves_group}
+            told.append({**row, **groups, "metrics": metrics})
+    on_progress(len(told), len(told))
+    return told
+
+
+def facts_of(
+    db: Database,
+    workloads: Sequence[Mapping[str, Any]],
+    *,
+    bibtex: str,
+    options: Sequence[str] = (),
+    shard_bytes: Mapping[str, int] | None = None,
+) -> dict[str, Any]:
+    """What the page knows beside its tables, as values of JSON.
+
+    Args:
+        db: the database.
+        workloads: from `write_tables`.
+        bibtex: how to cite the releases.
+        options: words to say again in commands that ask for the same releases.
+        shard_bytes: sizes of the release's shards by path, of a page beside a release.
+    """
+    used = {row["release"] for row in workloads}
+    releases = db.sql("SELECT release, title, licence, citation FROM releases").polars()
+    return {
+        "version": __version__,
+        "hosted": shard_bytes is not None,
+        "options": list(options),
+        "releases": [row for row in releases.rows(named=True) if row["release"] in used],
+        "bibtex": bibtex,
+        "workloads": [{**row, "studies": _studies(db, row, shard_bytes)} for row in workloads],
+        "queries": {
+            file.stem.removeprefix("copy_"): file.read_text(encoding="utf-8")
+            for file in sorted((queries_folder() / _FOLDER).glob("copy_*.sql"))
+        },
+    }
+
+
+def _metrics(own: str | None, counts: Mapping[str, int], chosen: Chosen) -> list[str]:
+    """The metrics of a workload, its own first; one that is measured otherwise may be it, too."""
+    first = [own] if own is not None else []
+    if chosen.is_large and first:
+        return first
+    return list(dict.fromkeys([*first, *(name for name, count in counts.items() if count)]))
+
+
+def _studies(
+    db: Database, workload: Mapping[str, Any], shard_bytes: Mapping[str, int] | None
+) -> list[dict[str, Any]]:
+    key = {"release": workload["release"], "workload": workload["workload"]}
+    return [
+        {
+            **row,
+            "search_space": json.loads(row["search_space"] or "{}"),
+            "shards": shard_bytes
+            and [{"path": quote(path), "bytes": shard_bytes[path]} for path in row["shards"]],
+        }
+        for row in _asked(db, "studies", **key).polars().rows(named=True)
+    ]
+
+
+def _asked(db: Database, name: str, **values: object) -> Result:
+    return db.result(Question(query(name, _FOLDER), values, measurements=True))

@@ -1,0 +1,13 @@
+-- The trials of a workload with their metaparameters.
+SELECT
+    batch_size,
+    trial_id,
+    status,
+    ordinal::INTEGER AS ordinal,
+    steps::INTEGER AS steps,
+    learning_rate,
+    momentum,
+    settings::VARCHAR AS settings
+FROM trials
+WHERE release = $release AND workload = $workload
+ORDER BY batch_size, trial_id;
