@@ -142,6 +142,25 @@ FROM query_table(asked) AS asked
 LEFT JOIN ended USING (release, workload, batch_size)
 LEFT JOIN crossings USING (release, workload, batch_size, trial_id, metric, goal, goal_inclusive);
 
+-- As trial_steps, with the evaluations around the goal: after is the last one that missed it, after which steps is the first
+-- that did not. A trial that never passed the goal would have after all its evaluations; of one without any after is 0.
+CREATE MACRO trial_crossings(asked) AS TABLE
+WITH crossed AS MATERIALIZED (
+    FROM trial_steps(asked)
+),
+evaluated AS (
+    SELECT release, workload, batch_size, metric, trial_id, list(step) AS evaluations
+    FROM evaluations_of(asked)
+    WHERE value IS NOT NULL
+    GROUP BY ALL
+)
+SELECT
+    crossed.*,
+    coalesce(list_max(if(steps IS NULL, evaluations, list_filter(evaluations, lambda step: step < steps))), 0) AS after
+FROM crossed
+LEFT JOIN evaluated USING (release, workload, batch_size, metric, trial_id)
+WHERE trial_id IS NOT NULL;
+
 -- Of rows of trial_steps those of equally many trials of each study of a workload: the first best_of that ended, as many as
 -- the study with the fewest has. Steps to result are a minimum over a search, so that only those of equal numbers compare.
 -- Studies of fewer than fewest_trials are left out.

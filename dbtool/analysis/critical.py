@@ -222,11 +222,15 @@ def _ratio(bend: float, share: float) -> float:
 
 
 def observations(steps: Sequence[StepsAt]) -> tuple[Floats, Floats, Floats]:
-    """Batch sizes, and the logarithms of the bounds of their steps, each [observations]."""
-    sizes = np.array([each.batch_size for each in steps], float)
+    """Batch sizes, and the logarithms of the bounds of their steps, each [observations].
+
+    Those of which neither bound is known tell nothing and are left out.
+    """
+    known = [each for each in steps if each.lower > 0 or math.isfinite(each.upper)]
+    sizes = np.array([each.batch_size for each in known], float)
     with np.errstate(divide="ignore"):
-        lower = np.log(np.array([each.lower for each in steps], float))
-        upper = np.log(np.array([each.upper for each in steps], float))
+        lower = np.log(np.array([each.lower for each in known], float))
+        upper = np.log(np.array([each.upper for each in known], float))
     return sizes, lower, upper
 
 
