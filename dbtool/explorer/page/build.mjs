@@ -5,10 +5,12 @@ import { build } from "esbuild";
 
 process.chdir(import.meta.dirname);
 const { metafile } = await build({
-  entryPoints: { explorer: "src/main.ts" },
+  entryPoints: { explorer: "src/main.tsx" },
   outdir: "../built",
   bundle: true,
   format: "iife",
+  jsx: "automatic",
+  jsxImportSource: "preact",
   legalComments: "none",
   metafile: true,
   minify: true,

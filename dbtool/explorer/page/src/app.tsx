@@ -1,0 +1,162 @@
+/** The whole page from its state. */
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { choicesOf } from "./choices";
+import { type Curve, curveOfOwn, curveOfWorkload, relative } from "./curves";
+import { Held, type Improvements, type Trials } from "./data/held";
+import { type OwnCurve, ownCurves } from "./data/own";
+import { type Facts, keyOf, metricOf, type Workload } from "./facts";
+import { labelsOf } from "./labels";
+import { counted } from "./numbers";
+import { Controls } from "./parts/Controls";
+import { Figures } from "./parts/Figures";
+import { Own } from "./parts/Own";
+import { Picker } from "./parts/Picker";
+import { Scaling } from "./parts/Scaling";
+import { Study } from "./parts/Study";
+import { say } from "./parts/status";
+import { Top } from "./parts/Top";
+import { addressOf, type State, stateOf } from "./state";
+import { openStudy } from "./study";
+
+/** A workload that is drawn, with what was read of it. */
+export interface Drawn {
+  workload: Workload;
+  trials: Trials;
+  improvements: Improvements | null;
+}
+
+export function App({ facts, held }: { facts: Facts; held: Held }) {
+  const [state, setState] = useState(() => stateOf(location.hash, facts));
+  const [own, setOwn] = useState<OwnCurve[]>([]);
+  const change = (part: Partial<State>) => setState((before) => ({ ...before, ...part }));
+  useAddress(state, facts, setState);
+  useDrop((file, text) => {
+    try {
+      setOwn((before) => [...before, ...ownCurves(file, text)]);
+    } catch (error) {
+      say((error as Error).message);
+    }
+  });
+  const drawn = useDrawn(facts, held, state);
+  const choices = useMemo(() => choicesOf(state, drawn), [state.metric, drawn]);
+  const curves = useMemo(() => curvesOf(state, drawn, own), [state, drawn, own]);
+  const open = openOf(state, curves, drawn);
+  return (
+    <>
+      <Top facts={facts} state={state} change={change} />
+      {state.view === "figures" ? (
+        <main id="app" tabIndex={-1} class="layout" style={{ display: "block" }}>
+          <Figures name={state.figure} choose={(figure) => change({ figure })} />
+        </main>
+      ) : (
+        <div class="layout">
+          <div class="side">
+            <Picker facts={facts} picked={state.workloads} onPick={(workloads) => change({ workloads, goal: null })} />
+            <Own own={own} remove={(gone) => setOwn(own.filter((each) => each !== gone))} add={(more) => setOwn([...own, ...more])} />
+          </div>
+          <main id="app" tabIndex={-1}>
+            <Controls state={state} choices={choices} change={change} />
+            <Scaling facts={facts} state={state} curves={curves} change={change} />
+            {open && <Study facts={facts} held={held} study={open} pinned={state.trial} change={change} />}
+            <About facts={facts} />
+          </main>
+        </div>
+      )}
+    </>
+  );
+}
+
+function About({ facts }: { facts: Facts }) {
+  const words = facts.releases.map((each) => `${each.title ?? each.release}${each.licence ? ` (${each.licence})` : ""}`);
+  const where = facts.files ? "It reads from the server that it came from alone." : "It holds all that it shows and sends nothing anywhere.";
+  return (
+    <p class="about">
+      {counted(facts.workloads.length, "workload")} of {words.join("; ")}. Made by dbtool {facts.version}. {where}
+    </p>
+  );
+}
+
+/** Keeps the page's address and its state the same. */
+function useAddress(state: State, facts: Facts, setState: (state: State) => void): void {
+  useEffect(() => {
+    const changed = () => setState(stateOf(location.hash, facts));
+    window.addEventListener("hashchange", changed);
+    return () => window.removeEventListener("hashchange", changed);
+  }, []);
+  useEffect(() => {
+    const address = addressOf(state, facts);
+    // A slider would fill the history, and browsers refuse more than so many changes a second.
+    const timer = setTimeout(() => {
+      if (location.hash.replace(/^#/, "") !== address) history.replaceState(null, "", `#${address}`);
+    }, 150);
+    return () => clearTimeout(timer);
+  }, [state]);
+}
+
+/** Takes CSV files that are dropped anywhere on the page. */
+function useDrop(take: (file: string, text: string) => void): void {
+  useEffect(() => {
+    const over = (event: DragEvent) => {
+      event.preventDefault();
+      document.body.classList.add("dropping");
+    };
+    const leave = () => document.body.classList.remove("dropping");
+    const drop = async (event: DragEvent) => {
+      event.preventDefault();
+      leave();
+      for (const file of event.dataTransfer?.files ?? []) take(file.name, await file.text());
+    };
+    document.addEventListener("dragover", over);
+    document.addEventListener("dragleave", leave);
+    document.addEventListener("drop", drop);
+    return () => {
+      document.removeEventListener("dragover", over);
+      document.removeEventListener("dragleave", leave);
+      document.removeEventListener("drop", drop);
+    };
+  }, []);
+}
+
+/** What was read of the workloads that are picked, in the order in which they were; those still on their way are left out. */
+function useDrawn(facts: Facts, held: Held, state: State): Drawn[] {
+  const [read, setRead] = useState<{ of: string; drawn: Drawn[] }>({ of: "", drawn: [] });
+  const picked = state.workloads.flatMap((key) => facts.workloads.filter((each) => keyOf(each) === key));
+  const of = [state.metric, ...picked.map(keyOf)].join("\n");
+  useEffect(() => {
+    let wanted = true;
+    const one = async (workload: Workload): Promise<Drawn> => ({
+      workload,
+      trials: await held.trials(workload),
+      improvements: await held.improvements(workload, metricOf(workload, state.metric)),
+    });
+    Promise.all(picked.map(one)).then(
+      (drawn) => wanted && setRead({ of, drawn }),
+      (error: Error) => say(`The measurements cannot be read: ${error.message}`),
+    );
+    return () => {
+      wanted = false;
+    };
+  }, [of]);
+  return read.drawn;
+}
+
+function curvesOf(state: State, drawn: readonly Drawn[], own: readonly OwnCurve[]): Curve[] {
+  const workloads = drawn.map((each) => each.workload);
+  const labels = labelsOf(workloads, new Set(workloads.map((each) => each.release)).size > 1);
+  const curves = drawn.map((each, index) => curveOfWorkload(each, state, index, labels[index] as string));
+  const [first] = curves;
+  for (const each of own) {
+    const metric = each.metric ?? first?.metric ?? "value";
+    curves.push(curveOfOwn(each, metric, state.goal ?? first?.goal ?? null, state, curves.length));
+  }
+  return state.relative ? relative(curves) : curves;
+}
+
+function openOf(state: State, curves: readonly Curve[], drawn: readonly Drawn[]) {
+  const at = state.study;
+  const curve = curves.find((each) => each.key === at?.key);
+  const found = drawn.find((each) => keyOf(each.workload) === at?.key);
+  const study = found?.workload.studies.find((each) => each.batch_size === at?.batchSize);
+  return curve && found && study ? openStudy(curve, found.workload, study, found.trials) : null;
+}

@@ -1,0 +1,65 @@
+/** The best learning rates against batch size, with the laws that were fitted to them. */
+
+import * as Plot from "@observablehq/plot";
+import type { Curve, RateRow } from "../curves";
+import { shortNumber } from "../numbers";
+import { BASE, type Drawing, TIP, colourOf, grid, logDomain, powersOfTwo, symbolOf, tick } from "./common";
+
+interface Rate extends RateRow {
+  curve: Curve;
+  text: string;
+}
+
+export function ratesChart(curves: readonly Curve[], width: number): Drawing {
+  const rates: Rate[] = curves.flatMap((curve) => curve.rates.map((row) => ({ ...row, curve, text: told(curve, row) })));
+  const x = logDomain(curves.flatMap((curve) => curve.steps.map((row) => row.batch_size)), 0.04);
+  const y = logDomain(rates.flatMap((each) => [each.best, each.low ?? each.best, each.high ?? each.best]), 0.06);
+  const height = Math.max(220, Math.min(380, width * 0.5));
+  const colour = (each: Rate) => colourOf(each.curve.index);
+  return Plot.plot({
+    ...BASE,
+    width,
+    height,
+    x: { type: "log", base: 2, domain: x, label: "Batch size →", labelAnchor: "right", ticks: powersOfTwo(...x, width), tickFormat: tick },
+    y: { type: "log", domain: y, label: "↑ Learning rate", ticks: Math.max(3, Math.round(height / 70)), tickFormat: tick },
+    color: { type: "identity" },
+    symbol: { type: "identity" },
+    marks: [
+      ...grid(),
+      Plot.ruleX(rates, {
+        x: "batch_size",
+        y1: (each: Rate) => each.low ?? y[0],
+        y2: (each: Rate) => each.high ?? y[1],
+        stroke: colour,
+        strokeWidth: 5,
+        strokeOpacity: 0.3,
+      }),
+      Plot.line(
+        rates.filter((each) => each.fitted !== null),
+        { x: "batch_size", y: "fitted", z: (each: Rate) => each.curve.key, stroke: colour, strokeWidth: 1.5, clip: true },
+      ),
+      Plot.dot(rates, {
+        x: "batch_size",
+        y: "best",
+        symbol: (each: Rate) => symbolOf(each.curve.index),
+        fill: colour,
+        stroke: "var(--raised)",
+        r: 4.5,
+      }),
+      Plot.tip(rates, Plot.pointer({ x: "batch_size", y: "best", title: "text", ...TIP })),
+    ],
+  }) as Drawing;
+}
+
+function told(curve: Curve, row: RateRow): string {
+  const low = row.low === null ? "the border of what was searched" : shortNumber(row.low);
+  const high = row.high === null ? "the border of what was searched" : shortNumber(row.high);
+  const lines = [
+    curve.label,
+    `batch size ${row.batch_size.toLocaleString("en-US")}`,
+    `fastest trial ${shortNumber(row.best)}`,
+    `${row.trials} nearly as fast: ${low} to ${high}`,
+  ];
+  if (row.fitted !== null) lines.push(`${row.law} law ${shortNumber(row.fitted)}`);
+  return lines.join("\n");
+}

@@ -1,0 +1,164 @@
+/** The trials, improvements and curves that a page holds, read when they are first needed. */
+
+import { type Facts, type Study, type Workload, textOf } from "../facts";
+import { type ParquetFile, type Table, embeddedFile, remoteFile } from "./parquet";
+
+/** The trials of a workload, a row a trial. */
+export interface Trials {
+  batch_size: Float64Array;
+  trial_id: Float64Array;
+  status: string[];
+  /** Its number among those that count; null for one that does not. */
+  ordinal: (number | null)[];
+  steps: Float64Array;
+  /** NaN where there is none, as of the next. */
+  learning_rate: Float64Array;
+  momentum: Float64Array;
+  /** JSON of its metaparameters. */
+  settings: string[];
+}
+
+/** The improvements of a workload's trials in a metric; see queries/explorer/improvements.sql. */
+export interface Improvements {
+  batch_size: Float64Array;
+  trial_id: Float64Array;
+  after: Float64Array;
+  /** Infinity in the closing row of a trial, whose value is NaN. */
+  step: Float64Array;
+  value: Float64Array;
+}
+
+/** Curves of a study: rows of trial, step and value, in that order. */
+export interface Curves {
+  trial: Float64Array;
+  step: Float64Array;
+  value: Float64Array;
+  /** Whether every evaluation is there, or those alone that better all before. */
+  whole: boolean;
+}
+
+interface Files {
+  trials: ParquetFile;
+  improvements: ParquetFile;
+  curves: ParquetFile | null;
+}
+
+const TRIALS = ["batch_size", "trial_id", "status", "ordinal", "steps", "learning_rate", "momentum", "settings"];
+const IMPROVEMENTS = ["batch_size", "trial_id", "after", "step", "value"];
+
+export class Held {
+  private readonly files: Files;
+  private readonly kept = new Map<string, Promise<unknown>>();
+
+  constructor(facts: Facts) {
+    this.files = facts.files
+      ? {
+          trials: remoteFile(facts.files.trials.path, facts.files.trials.bytes),
+          improvements: remoteFile(facts.files.improvements.path, facts.files.improvements.bytes),
+          curves: null,
+        }
+      : {
+          trials: embeddedFile(textOf("trials")),
+          improvements: embeddedFile(textOf("improvements")),
+          curves: textOf("curves") ? embeddedFile(textOf("curves")) : null,
+        };
+  }
+
+  trials(workload: Workload): Promise<Trials> {
+    const group = workload.trials_group;
+    return this.once(`trials ${group}`, async () => {
+      const table = await this.files.trials.read(TRIALS, group);
+      return {
+        batch_size: numbers(table, "batch_size"),
+        trial_id: numbers(table, "trial_id"),
+        status: texts(table, "status"),
+        ordinal: Array.from(numbers(table, "ordinal"), (each) => (Number.isNaN(each) ? null : each)),
+        steps: numbers(table, "steps"),
+        learning_rate: numbers(table, "learning_rate"),
+        momentum: numbers(table, "momentum"),
+        settings: texts(table, "settings"),
+      };
+    });
+  }
+
+  /** null: the workload has no such values, or the page was made without them. */
+  async improvements(workload: Workload, metric: string | null): Promise<Improvements | null> {
+    const found = workload.metrics.find((each) => each.metric === metric);
+    if (!found) return null;
+    return this.once(`improvements ${found.group}`, async () => {
+      const table = await this.files.improvements.read(IMPROVEMENTS, found.group);
+      return {
+        batch_size: numbers(table, "batch_size"),
+        trial_id: numbers(table, "trial_id"),
+        after: numbers(table, "after"),
+        step: numbers(table, "step").map((each) => (Number.isNaN(each) ? Number.POSITIVE_INFINITY : each)),
+        value: numbers(table, "value"),
+      };
+    });
+  }
+
+  /** The curves of a study's trials in a metric. */
+  curves(workload: Workload, study: Study, metric: string): Promise<Curves> {
+    return this.once(`curves ${workload.release} ${workload.workload} ${study.batch_size} ${metric}`, () =>
+      this.readCurves(workload, study, metric),
+    );
+  }
+
+  private async readCurves(workload: Workload, study: Study, metric: string): Promise<Curves> {
+    const columns = ["trial_id", "step", metric];
+    if (study.shards) {
+      const tables = study.shards.map((each) => remoteFile(each.path, each.bytes).read(columns, null));
+      return curvesOf(await Promise.all(tables), metric, () => true);
+    }
+    if (this.files.curves && workload.curves_group !== null) {
+      const table = await this.files.curves.read(["batch_size", ...columns], workload.curves_group);
+      const sizes = numbers(table, "batch_size");
+      return curvesOf([table], metric, (row) => sizes[row] === study.batch_size);
+    }
+    const found = await this.improvements(workload, metric);
+    if (!found) return curvesOf([], metric, () => false);
+    const table = { trial_id: found.trial_id, step: found.step, [metric]: found.value };
+    const curves = curvesOf([table], metric, (row) => found.batch_size[row] === study.batch_size);
+    return { ...curves, whole: false };
+  }
+
+  private once<T>(name: string, read: () => Promise<T>): Promise<T> {
+    let found = this.kept.get(name) as Promise<T> | undefined;
+    if (!found) {
+      found = read();
+      this.kept.set(name, found);
+      // What a server refused once may come the next time.
+      found.catch(() => this.kept.delete(name));
+    }
+    return found;
+  }
+}
+
+/** The rows of some tables that are wanted and have a value, those of a trial together. */
+function curvesOf(tables: Table[], metric: string, wanted: (row: number) => boolean): Curves {
+  const rows: [number, number, number][] = [];
+  for (const table of tables) {
+    const [trial, step] = [numbers(table, "trial_id"), numbers(table, "step")];
+    const value = numbers(table, metric);
+    for (let row = 0; row < value.length; row++) {
+      if (wanted(row) && !Number.isNaN(value[row])) rows.push([trial[row]!, step[row]!, value[row]!]);
+    }
+  }
+  rows.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+  return {
+    trial: Float64Array.from(rows, (row) => row[0]),
+    step: Float64Array.from(rows, (row) => row[1]),
+    value: Float64Array.from(rows, (row) => row[2]),
+    whole: true,
+  };
+}
+
+function numbers(table: Table, name: string): Float64Array {
+  const column = table[name];
+  return column instanceof Float64Array ? column : new Float64Array();
+}
+
+function texts(table: Table, name: string): string[] {
+  const column = table[name];
+  return Array.isArray(column) ? column : [];
+}

@@ -1,0 +1,87 @@
+/** What the page holds: the facts of its releases, as dbtool/explorer wrote them. */
+
+export interface Release {
+  release: string;
+  title: string | null;
+  licence: string | null;
+}
+
+/** A metric of a workload, and the row group of its improvements. */
+export interface Metric {
+  metric: string;
+  group: number;
+  rows: number;
+}
+
+export type Range = {
+  min_value?: number;
+  max_value?: number;
+  scale?: string;
+};
+
+export interface Study {
+  batch_size: number;
+  train_steps: number | null;
+  /** Whether it ended when enough of its trials were past the workload's own goal. */
+  stopped: boolean;
+  /** Whether it searched near the best of another batch size, and not the whole space. */
+  windowed: boolean;
+  search_space: Record<string, Range>;
+  trials: number;
+  /** Of a page that reads from a server: the study's files, relative to the page. */
+  shards: File[] | null;
+}
+
+export interface Workload {
+  release: string;
+  workload: string;
+  dataset: string | null;
+  model: string | null;
+  optimizer: string | null;
+  sparsity: number | null;
+  metric: string | null;
+  goal: number | null;
+  goal_inclusive: boolean;
+  train_examples: number | null;
+  trials_group: number;
+  curves_group: number | null;
+  metrics: Metric[];
+  studies: Study[];
+}
+
+interface File {
+  path: string;
+  bytes: number;
+}
+
+export interface Facts {
+  version: string;
+  /** The files beside the page that it reads from; null where it holds all itself. */
+  files: { trials: File; improvements: File } | null;
+  /** What commands that are copied say of the database, such as --db runs. */
+  options: string[];
+  releases: Release[];
+  bibtex: string;
+  workloads: Workload[];
+  queries: Record<string, string>;
+}
+
+export function textOf(id: string): string {
+  return document.getElementById(id)?.textContent?.trim() ?? "";
+}
+
+export function readFacts(): Facts {
+  return JSON.parse(textOf("facts")) as Facts;
+}
+
+/** What a workload is called in the page's address: no two have the same. */
+export function keyOf(workload: Workload): string {
+  return `${workload.release}:${workload.workload}`;
+}
+
+export function metricOf(workload: Workload, metric: string | null): string | null {
+  return metric ?? workload.metric;
+}
+
+/** Whether higher values of a metric are better. */
+export { isMaximized } from "./analysis/goal";

@@ -1,0 +1,52 @@
+/** The figures that the page holds, as dbtool/explorer wrote them. */
+
+import { type Row, rowsOfCsv } from "./csv";
+import { textOf } from "./facts";
+
+export interface FigureAxis {
+  label: string;
+  scale: "log2" | "log10" | "linear";
+}
+
+export interface Figure {
+  name: string;
+  label: string;
+  full_name: string;
+  heading: string;
+  title: string;
+  command: string;
+  caption: string[];
+  kind: string;
+  sql: string;
+  types: ("number" | "boolean" | "string")[];
+  csv: string;
+  x: FigureAxis;
+  y: FigureAxis;
+  columns: string[];
+  rows: Row[];
+}
+
+export interface Figures {
+  figures: Figure[];
+  missing: { full_name: string; reason: string }[];
+}
+
+export async function readFigures(): Promise<Figures> {
+  const packed = textOf("figures");
+  if (!packed) return { figures: [], missing: [] };
+  const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const found = JSON.parse(await new Response(stream).text()) as Figures;
+  for (const figure of found.figures) {
+    const { columns, rows } = rowsOfCsv(figure.csv);
+    const numbers = new Set(columns.filter((_, index) => figure.types[index] === "number"));
+    figure.columns = columns;
+    figure.rows = rows.map((row) => Object.fromEntries(columns.map((name) => [name, valueOf(row[name] ?? "", numbers.has(name))])));
+  }
+  return found;
+}
+
+function valueOf(text: string, isNumber: boolean): string | number | null {
+  if (!isNumber || text === "") return text === "" ? null : text;
+  return text === "inf" ? Number.POSITIVE_INFINITY : Number(text);
+}

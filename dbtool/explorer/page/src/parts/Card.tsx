@@ -1,0 +1,132 @@
+/** A chart with its title, what it can be taken away as, and its table. */
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Drawing } from "../charts/common";
+import { csvOf, type Row } from "../csv";
+import { copy, pngBlob, save, svgText } from "../save";
+import { say } from "./status";
+import { Table } from "./Table";
+
+interface Props {
+  id: string;
+  title: string;
+  about?: ComponentChildren;
+  legend?: ComponentChildren;
+  /** Draws the chart so many pixels wide; null: there is nothing to draw. */
+  draw: ((width: number) => Drawing) | null;
+  empty?: string;
+  /** What the chart shows, for those who cannot see it. */
+  alt: string;
+  columns: readonly string[];
+  rows: readonly Row[];
+  sql?: string;
+  command?: string;
+  /** What a click on a point, which is given, does. */
+  onPick?: (value: unknown) => void;
+  onOpen?: (row: Row) => void;
+  openLabel?: (row: Row) => string;
+  children?: ComponentChildren;
+}
+
+export function Card(props: Props) {
+  const { id, title, about, legend, draw, empty, alt, columns, rows, sql, command, onPick, onOpen, openLabel } = props;
+  const holder = useRef<HTMLDivElement>(null);
+  const picture = () => holder.current?.querySelector<SVGSVGElement>("svg") ?? null;
+  return (
+    <section class="card" aria-labelledby={`${id}-title`} id={id}>
+      <header>
+        <h2 id={`${id}-title`}>{title}</h2>
+        {about && <p class="about">{about}</p>}
+        {legend}
+      </header>
+      {draw ? <Chart draw={draw} alt={alt} onPick={onPick} holder={holder} /> : <p class="empty">{empty}</p>}
+      {props.children}
+      <div class="actions" role="group" aria-label={`Take away: ${title}`}>
+        <Action label="CSV" hint={`Download ${title} as CSV`} act={() => save(`${id}.csv`, csvOf(columns, rows))} />
+        {draw && (
+          <>
+            <Action
+              label="PNG"
+              hint={`Download ${title} as PNG`}
+              act={async () => {
+                const chart = picture();
+                if (chart) save(`${id}.png`, await pngBlob(chart, title));
+              }}
+            />
+            <Action
+              label="SVG"
+              hint={`Download ${title} as SVG`}
+              act={() => {
+                const chart = picture();
+                if (chart) save(`${id}.svg`, svgText(chart, title), "image/svg+xml");
+              }}
+            />
+          </>
+        )}
+        {sql && <Action label="Copy SQL" hint={`Copy ${title} as SQL`} act={() => copied(sql, "SQL")} />}
+        {command && <Action label="Copy command" hint={`Copy ${title} as a command`} act={() => copied(command, "command")} />}
+      </div>
+      <details class="table">
+        <summary>
+          Table <span class="count">{rows.length.toLocaleString("en-US")} rows</span>
+        </summary>
+        <Table label={`Table: ${title}`} columns={columns} rows={rows} onOpen={onOpen} openLabel={openLabel} />
+      </details>
+    </section>
+  );
+}
+
+export async function copied(text: string, what: string): Promise<void> {
+  await copy(text);
+  say(`Copied the ${what}.`);
+}
+
+export function Action({ label, hint, act }: { label: string; hint: string; act: () => void | Promise<void> }) {
+  const run = async () => {
+    try {
+      await act();
+    } catch (error) {
+      say((error as Error).message);
+    }
+  };
+  return (
+    <button type="button" aria-label={hint} title={hint} onClick={run}>
+      {label}
+    </button>
+  );
+}
+
+interface ChartProps {
+  draw: (width: number) => Drawing;
+  alt: string;
+  onPick?: ((value: unknown) => void) | undefined;
+  holder: { current: HTMLDivElement | null };
+}
+
+export function Chart({ draw, alt, onPick, holder }: ChartProps) {
+  const [width, setWidth] = useState(0);
+  const pick = useRef(onPick);
+  pick.current = onPick;
+  useEffect(() => {
+    const element = holder.current;
+    if (!element) return;
+    const observer = new ResizeObserver(() => setWidth(Math.floor(element.clientWidth)));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  useLayoutEffect(() => {
+    const element = holder.current;
+    if (!element || width < 50) return;
+    const chart = draw(width);
+    // The page's policy runs its own style alone; page.css has what these say.
+    for (const style of chart.querySelectorAll("style")) style.remove();
+    chart.setAttribute("role", "img");
+    chart.setAttribute("aria-label", alt);
+    chart.addEventListener("click", () => {
+      if (chart.value) pick.current?.(chart.value);
+    });
+    element.replaceChildren(chart);
+  });
+  return <div class={onPick ? "chart picks" : "chart"} ref={holder} />;
+}

@@ -1,0 +1,89 @@
+/** The figures that `dbtool plot` draws: each with its points drawn here, its query and its rows. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { figureChart } from "../charts/figure";
+import { type Figure, type Figures as All, readFigures } from "../figures";
+import { save } from "../save";
+import { Action, Chart, copied } from "./Card";
+import { say } from "./status";
+import { Table } from "./Table";
+
+interface Props {
+  name: string | null;
+  choose: (name: string) => void;
+}
+
+export function Figures({ name, choose }: Props) {
+  const [all, setAll] = useState<All | null>(null);
+  useEffect(() => {
+    readFigures().then(setAll, (error: Error) => say(`The figures cannot be read: ${error.message}`));
+  }, []);
+  if (!all) return <p class="empty">Reading the figures …</p>;
+  const shown = all.figures.find((each) => each.name === name) ?? all.figures[0];
+  const groups = Map.groupBy(all.figures, (each) => each.heading);
+  return (
+    <div class="figures">
+      <nav aria-label="Figures">
+        {[...groups].map(([heading, figures]) => (
+          <section key={heading}>
+            <h3>{heading}</h3>
+            <ul>
+              {figures.map((each) => (
+                <li key={each.name}>
+                  <button type="button" class="link" aria-current={each === shown ? "page" : undefined} onClick={() => choose(each.name)}>
+                    {each.full_name}
+                  </button>
+                </li>
+              ))}
+            </ul>
+          </section>
+        ))}
+        {all.missing.length > 0 && (
+          <details>
+            <summary>Without data here ({all.missing.length})</summary>
+            <dl>
+              {all.missing.map((each) => (
+                <div key={each.full_name}>
+                  <dt>{each.full_name}</dt>
+                  <dd>{each.reason}</dd>
+                </div>
+              ))}
+            </dl>
+          </details>
+        )}
+      </nav>
+      {shown ? <One key={shown.name} figure={shown} /> : <p class="empty">No figure has data here.</p>}
+    </div>
+  );
+}
+
+function One({ figure }: { figure: Figure }) {
+  const holder = useRef<HTMLDivElement>(null);
+  return (
+    <article class="card figure" aria-labelledby="figure-title">
+      <h2 id="figure-title">{figure.full_name}</h2>
+      <p class="about">{figure.caption.join(" ")}</p>
+      <Chart draw={(width) => figureChart(figure, width)} alt={`${figure.full_name}: ${figure.title}`} holder={holder} />
+      <div class="actions">
+        <Action label="CSV" hint={`Download the points of ${figure.label} as CSV`} act={() => save(`${figure.name}.csv`, figure.csv)} />
+        <Action label="Copy SQL" hint={`Copy the SQL of ${figure.label}`} act={() => copied(figure.sql, "SQL")} />
+        <Action label="Copy command" hint={`Copy the command of ${figure.label}`} act={() => copied(figure.command, "command")} />
+      </div>
+      <p class="about">
+        <code>{figure.command}</code> draws it in print quality.
+      </p>
+      <details>
+        <summary>SQL</summary>
+        <pre tabIndex={0} aria-label={`SQL of ${figure.label}`}>
+          <code>{figure.sql}</code>
+        </pre>
+      </details>
+      <details class="table">
+        <summary>
+          Points <span class="count">{figure.rows.length.toLocaleString("en-US")} rows</span>
+        </summary>
+        <Table label={`Points of ${figure.label}`} columns={figure.columns} rows={figure.rows} />
+      </details>
+    </article>
+  );
+}

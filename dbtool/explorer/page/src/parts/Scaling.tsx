@@ -1,0 +1,178 @@
+/** Steps to result, critical batch sizes and learning rates of the workloads that are drawn. */
+
+import { symbol, symbolCircle, symbolCross, symbolDiamond, symbolSquare, symbolStar, symbolTriangle, symbolWye } from "d3-shape";
+import { SYMBOLS, colourOf } from "../charts/common";
+import { ratesChart } from "../charts/rates";
+import { type Critical, type Point, criticalChart, stepsChart } from "../charts/steps";
+import type { Row } from "../csv";
+import type { Curve } from "../curves";
+import { type Facts, keyOf, type Workload } from "../facts";
+import { counted, shortNumber } from "../numbers";
+import type { State } from "../state";
+import { filledQuery, scalingCommand } from "../words";
+import { Card } from "./Card";
+
+interface Props {
+  facts: Facts;
+  state: State;
+  curves: readonly Curve[];
+  change: (part: Partial<State>) => void;
+}
+
+const STEPS = ["batch_size", "release", "workload", "metric", "goal", "trials", "after", "steps", "low", "high", "fitted", "fewest_steps", "trial_id", "learning_rate", "momentum"];
+const CRITICAL = ["release", "workload", "metric", "goal", "definition", "critical_batch_size", "low", "high", "verdict", "learning_rate", "fewest_steps", "trials", "batch_sizes", "reached", "level"];
+const RATES = ["batch_size", "release", "workload", "metric", "goal", "best", "low", "high", "trials", "law", "fitted"];
+
+export function Scaling({ facts, state, curves, change }: Props) {
+  const workloads = curves.flatMap((each) => (each.workload ? [each.workload] : []));
+  const drawn = curves.filter((each) => each.steps.length > 0);
+  const values = {
+    keys: workloads.map(keyOf),
+    metric: state.metric,
+    goal: state.goal,
+    trials: state.trials,
+  };
+  const open = (key: string, batchSize: number) => change({ study: { key, batchSize }, trial: null });
+  const openRow = (row: Row) => open(`${row["release"]}:${row["workload"]}`, row["batch_size"] as number);
+  const openPoint = (value: unknown) => {
+    const { curve, batchSize } = value as Point;
+    if (curve.workload) open(curve.key, batchSize);
+  };
+  const steps = drawn.flatMap((curve) => curve.steps.map((row) => ({ ...row, ...fewest(curve, row.batch_size) })));
+  return (
+    <>
+      <Card
+        id="steps"
+        title={state.relative ? "Relative steps to result" : "Steps to result"}
+        about={aboutSteps(curves, state)}
+        legend={<Legend curves={curves} />}
+        draw={drawn.length ? (width) => stepsChart(drawn, width, state.relative) : null}
+        empty={curves.length ? "No value of this metric and goal is drawn: choose another." : "Pick a workload, or drop a CSV of your own."}
+        alt={altOf(drawn)}
+        columns={STEPS}
+        rows={steps}
+        {...(workloads.length && { sql: filledQuery(facts, "steps", values), command: scalingCommand(facts, state, workloads, "steps") })}
+        onPick={openPoint}
+        onOpen={openRow}
+        openLabel={(row) => `Open ${row["workload"]} at batch size ${row["batch_size"]}`}
+      />
+      {drawn.length > 0 && <CriticalCard facts={facts} state={state} curves={drawn} workloads={workloads} />}
+      {drawn.some((each) => each.rates.length > 0) && (
+        <Card
+          id="learning-rates"
+          title="Best learning rates"
+          about="Bars: the trials that came nearly as far as the fastest; they run to the edge where better ones may lie beyond the search. Lines: the fitted law."
+          draw={(width) => ratesChart(drawn, width)}
+          alt={`Best learning rates of ${counted(drawn.length, "workload")} against batch size`}
+          columns={RATES}
+          rows={drawn.flatMap((each) => each.rates.map((row) => ({ ...row })))}
+          sql={filledQuery(facts, "learning_rates", values)}
+          command={scalingCommand(facts, state, workloads, "learning_rates")}
+          onOpen={openRow}
+          openLabel={(row) => `Open ${row["workload"]} at batch size ${row["batch_size"]}`}
+        />
+      )}
+    </>
+  );
+}
+
+function CriticalCard({ facts, state, curves, workloads }: { facts: Facts; state: State; curves: readonly Curve[]; workloads: Workload[] }) {
+  const found: Critical[] = curves.map((curve) => {
+    const row = curve.criticals.find((each) => each.definition === "tradeoff");
+    return { curve, value: row?.critical_batch_size ?? null, low: row?.low ?? null, high: row?.high ?? null, text: criticalText(curve) };
+  });
+  const sizes = curves.flatMap((each) => each.steps.map((row) => row.batch_size));
+  return (
+    <Card
+      id="critical"
+      title="Critical batch size"
+      about="Where a run takes twice the fewest steps and twice the fewest examples, with 95% intervals."
+      draw={(width) => criticalChart(found, sizes, width)}
+      alt={found.map((each) => each.text).join("; ")}
+      columns={CRITICAL}
+      rows={curves.flatMap((each) => each.criticals.map((row) => ({ ...row })))}
+      {...(workloads.length && { command: scalingCommand(facts, state, workloads, "critical") })}
+    >
+      <ul class="answers">
+        {found.map((each) => (
+          <li key={each.curve.key}>
+            <Swatch index={each.curve.index} />
+            <span>
+              {each.curve.label}: <strong>{each.text}</strong>
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+export function criticalText(curve: Curve): string {
+  const row = curve.criticals.find((each) => each.definition === "tradeoff");
+  if (!row || row.verdict === "not_identified") return "cannot be told";
+  if (row.verdict === "lower_bound") return `at least ${shortNumber(row.low ?? 0)}`;
+  if (row.verdict === "upper_bound") return `at most ${shortNumber(row.high ?? 0)}`;
+  return `${shortNumber(row.critical_batch_size ?? 0)} (${shortNumber(row.low ?? 0)} to ${shortNumber(row.high ?? 0)})`;
+}
+
+function fewest(curve: Curve, batchSize: number): Row {
+  const winner = curve.winners.get(batchSize);
+  return {
+    fewest_steps: winner?.steps ?? null,
+    trial_id: winner?.trial_id ?? null,
+    learning_rate: winner?.learning_rate ?? null,
+    momentum: winner?.momentum ?? null,
+  };
+}
+
+function aboutSteps(curves: readonly Curve[], state: State): string {
+  const of = [...new Set(curves.flatMap((each) => (each.trials === null ? [] : [each.trials])))];
+  const trials = of.length ? `Best of ${of.map((each) => each.toLocaleString("en-US")).join(" or ")} trials` : "";
+  const divided = state.relative && curves.length ? `, divided by the steps at batch size ${curves.find((each) => each.dividedAt !== null)?.dividedAt ?? "—"}` : "";
+  const left = curves.flatMap((each) => each.leftOut).length;
+  const out = left ? `; ${counted(left, "study", "studies")} with fewer trials left out` : "";
+  return trials && `${trials}${divided}${out}. Bands: 95%; open upwards where trials are too few. Crosses: not reached. Click a point for its trials.`;
+}
+
+function altOf(curves: readonly Curve[]): string {
+  return curves
+    .map((curve) => {
+      const reached = curve.steps.filter((row) => row.steps !== null);
+      const [first, last] = [reached[0], reached.at(-1)];
+      if (!first || !last) return `${curve.label}: the goal was not reached`;
+      return `${curve.label}: ${first.steps} steps at batch size ${first.batch_size}, ${last.steps} at ${last.batch_size}`;
+    })
+    .join("; ");
+}
+
+const SHAPES: Record<string, typeof symbolCircle> = {
+  circle: symbolCircle,
+  triangle: symbolTriangle,
+  square: symbolSquare,
+  diamond: symbolDiamond,
+  star: symbolStar,
+  wye: symbolWye,
+  cross: symbolCross,
+};
+
+export function Swatch({ index }: { index: number }) {
+  const shape = SHAPES[SYMBOLS[index % SYMBOLS.length] as string] ?? symbolCircle;
+  return (
+    <svg viewBox="-8 -8 16 16" width="14" height="14" aria-hidden="true">
+      <path d={symbol(shape, 90)() ?? ""} style={{ fill: colourOf(index) }} />
+    </svg>
+  );
+}
+
+function Legend({ curves }: { curves: readonly Curve[] }) {
+  return (
+    <ul class="legend">
+      {curves.map((each) => (
+        <li key={each.key}>
+          <Swatch index={each.index} />
+          {each.label}
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,171 @@
+/** The study of a point: its trials' curves, its search space, and what its best trial was. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { type Axis, curvesChart, spaceChart } from "../charts/study";
+import type { Row } from "../csv";
+import type { Curves, Held } from "../data/held";
+import type { Facts } from "../facts";
+import { counted, shortNumber } from "../numbers";
+import type { State } from "../state";
+import { type OpenStudy, type StudyTrial, axesOf } from "../study";
+import { filledQuery, trialsCommand } from "../words";
+import { Card } from "./Card";
+import { say } from "./status";
+
+interface Props {
+  facts: Facts;
+  held: Held;
+  study: OpenStudy;
+  pinned: number | null;
+  change: (part: Partial<State>) => void;
+}
+
+export function Study({ facts, held, study, pinned, change }: Props) {
+  const { workload, study: at } = study;
+  const curves = useCurves(held, study);
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => heading.current?.focus(), [workload, at.batch_size]);
+  const pin = (trial: number | null) => change({ trial: trial === pinned ? null : trial });
+  const shown = study.trials.find((each) => each.trial === (pinned ?? study.winner?.trial_id));
+  const values = { release: workload.release, workload: workload.workload, batch_size: at.batch_size, metric: study.metric, goal: study.goal };
+  return (
+    <section class="study" aria-labelledby="study-title">
+      <header>
+        <h2 id="study-title" tabIndex={-1} ref={heading}>
+          {workload.workload} at batch size {at.batch_size.toLocaleString("en-US")}
+        </h2>
+        <button type="button" onClick={() => change({ study: null, trial: null })}>
+          Close
+        </button>
+        <p class="about">{summary(study)}</p>
+      </header>
+      <div class="pair">
+        <Card
+          id="curves"
+          title={`Curves: ${study.metricName}`}
+          about={curves && !curves.whole ? "Of each curve those values alone that better all before: this page holds no others." : undefined}
+          draw={curves ? (width) => curvesChart(study, curves, pinned, width) : null}
+          empty="Reading the curves …"
+          alt={`Curves of ${counted(study.trials.length, "trial")} over steps; the fastest ${study.winner ? `is trial ${study.winner.trial_id}` : "did not reach the goal"}`}
+          columns={["trial_id", "step", "value"]}
+          rows={curves ? rowsOf(curves) : []}
+          sql={filledQuery(facts, "curves", values)}
+          onPick={(value) => pin((value as { trial: StudyTrial }).trial.trial)}
+        />
+        <Space facts={facts} study={study} pinned={pinned} pin={pin} values={values} />
+      </div>
+      {shown && <Trial trial={shown} isPinned={shown.trial === pinned} />}
+    </section>
+  );
+}
+
+function summary({ study, trials, winner, goal }: OpenStudy): string {
+  const diverged = trials.filter((each) => each.status === "INFEASIBLE").length;
+  const reached = trials.filter((each) => each.reached !== null).length;
+  const words = [`${counted(trials.length, "trial")}: ${reached} reached the goal${goal === null ? "" : ` ${goal}`}, ${diverged} diverged`];
+  if (winner) words.push(`trial ${winner.trial_id} was first, after ${winner.steps.toLocaleString("en-US")} steps`);
+  if (study.windowed) words.push("searched near the best of another batch size");
+  if (study.stopped) words.push("ended at the workload’s own goal, so that of harder goals nothing is known");
+  return `${words.join("; ")}.`;
+}
+
+function useCurves(held: Held, study: OpenStudy): Curves | null {
+  const [found, setFound] = useState<{ of: string; curves: Curves } | null>(null);
+  const of = `${study.workload.release} ${study.workload.workload} ${study.study.batch_size} ${study.metric}`;
+  useEffect(() => {
+    let wanted = true;
+    held.curves(study.workload, study.study, study.metric).then(
+      (curves) => wanted && setFound({ of, curves }),
+      (error: Error) => say(`The curves cannot be read: ${error.message}`),
+    );
+    return () => {
+      wanted = false;
+    };
+  }, [of]);
+  return found?.of === of ? found.curves : null;
+}
+
+function rowsOf(curves: Curves): Row[] {
+  return Array.from(curves.step, (step, row) => ({ trial_id: curves.trial[row], step, value: curves.value[row] }));
+}
+
+interface SpaceProps {
+  facts: Facts;
+  study: OpenStudy;
+  pinned: number | null;
+  pin: (trial: number | null) => void;
+  values: Parameters<typeof filledQuery>[2];
+}
+
+function Space({ facts, study, pinned, pin, values }: SpaceProps) {
+  const axes = axesOf(study);
+  const [names, setNames] = useState<{ x: string | null; y: string | null }>({ x: null, y: null });
+  const x = axes.find((each) => each.name === names.x) ?? axes[0];
+  const y = axes.find((each) => each.name === names.y && each !== x) ?? axes.find((each) => each !== x);
+  const settings = [...new Set(study.trials.flatMap((each) => Object.keys(each.settings)))];
+  const columns = ["trial_id", "status", "steps", ...settings];
+  const rows = study.trials.map((each) => ({ trial_id: each.trial, status: each.status, steps: each.reached, ...each.settings }));
+  return (
+    <Card
+      id="search-space"
+      title="Search space"
+      about="Filled: reached the goal. Hollow: did not. Crosses: diverged. The star was first; dotted lines are the borders of the search."
+      draw={x && y ? (width) => spaceChart(study, x, y, pinned, width) : null}
+      empty="These trials have no metaparameters."
+      alt={`Where ${counted(study.trials.length, "trial")} lie in the search space, and which reached the goal`}
+      columns={columns}
+      rows={rows}
+      sql={filledQuery(facts, "trials", values)}
+      command={trialsCommand(facts, study.workload, study.study.batch_size)}
+      onPick={(value) => pin((value as StudyTrial).trial)}
+      onOpen={(row) => pin(row["trial_id"] as number)}
+      openLabel={(row) => `Pin trial ${row["trial_id"]}`}
+    >
+      {x && y && axes.length > 2 && (
+        <div class="axes">
+          <AxisChoice label="Across" axes={axes} axis={x} choose={(name) => setNames({ ...names, x: name })} />
+          <AxisChoice label="Up" axes={axes.filter((each) => each !== x)} axis={y} choose={(name) => setNames({ ...names, y: name })} />
+        </div>
+      )}
+    </Card>
+  );
+}
+
+function AxisChoice({ label, axes, axis, choose }: { label: string; axes: Axis[]; axis: Axis; choose: (name: string) => void }) {
+  return (
+    <label>
+      {label}
+      <select value={axis.name} onChange={(event) => choose(event.currentTarget.value)}>
+        {axes.map((each) => (
+          <option key={each.name} value={each.name}>
+            {each.label}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function Trial({ trial, isPinned }: { trial: StudyTrial; isPinned: boolean }) {
+  const facts = [
+    ["status", trial.status],
+    ["steps to the goal", trial.reached ?? "—"],
+    ["steps trained", trial.steps],
+    ...Object.entries(trial.settings).map(([name, value]) => [name.replaceAll("_", " "), value] as const),
+  ] as const;
+  return (
+    <section class="card trial" aria-labelledby="trial-title">
+      <h3 id="trial-title">
+        Trial {trial.trial} <small>{isPinned ? "pinned" : "first to the goal"}</small>
+      </h3>
+      <dl>
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{typeof value === "number" ? (Number.isInteger(value) ? value.toLocaleString("en-US") : shortNumber(value)) : String(value)}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}

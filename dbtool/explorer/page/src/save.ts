@@ -1,0 +1,71 @@
+/** What is seen as files: CSV, SVG and PNG; and text on the clipboard. */
+
+const PNG_SCALE = 2;
+
+export function save(name: string, content: string | Blob, type = "text/csv"): void {
+  const blob = typeof content === "string" ? new Blob([content], { type: `${type};charset=utf-8` }) : content;
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/** A chart as an SVG file of its own: colours as they are now, and the title above it. */
+export function svgText(chart: SVGSVGElement, title: string): string {
+  const copy = chart.cloneNode(true) as SVGSVGElement;
+  const [width, height] = [chart.width.baseVal.value, chart.height.baseVal.value];
+  const style = getComputedStyle(document.documentElement);
+  const namespace = "http://www.w3.org/2000/svg";
+  copy.setAttribute("xmlns", namespace);
+  copy.setAttribute("viewBox", `0 -26 ${width} ${height + 26}`);
+  copy.setAttribute("height", String(height + 26));
+  copy.style.fontFamily = getComputedStyle(document.body).fontFamily;
+  copy.style.color = style.getPropertyValue("--ink");
+  const ground = document.createElementNS(namespace, "rect");
+  ground.setAttribute("y", "-26");
+  ground.setAttribute("width", String(width));
+  ground.setAttribute("height", String(height + 26));
+  ground.setAttribute("fill", "var(--raised)");
+  const heading = document.createElementNS(namespace, "text");
+  heading.setAttribute("x", "8");
+  heading.setAttribute("y", "-8");
+  heading.setAttribute("font-size", "13");
+  heading.setAttribute("fill", "currentColor");
+  heading.textContent = title;
+  copy.prepend(ground, heading);
+  for (const tip of copy.querySelectorAll('[aria-label="tip"]')) tip.remove();
+  const text = new XMLSerializer().serializeToString(copy);
+  return text.replace(/var\((--[\w-]+)\)/g, (_, name: string) => style.getPropertyValue(name).trim());
+}
+
+export async function pngBlob(chart: SVGSVGElement, title: string): Promise<Blob> {
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svgText(chart, title))}`;
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  canvas.width = image.width * PNG_SCALE;
+  canvas.height = image.height * PNG_SCALE;
+  const context = canvas.getContext("2d");
+  if (!context) throw new Error("this browser draws no PNG; take the SVG");
+  context.drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((resolve, reject) => {
+    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("this browser draws no PNG; take the SVG"))), "image/png");
+  });
+}
+
+/** Puts text on the clipboard. */
+export async function copy(text: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    // Some browsers let a page from a disk copy only what is selected in it.
+    const area = document.createElement("textarea");
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    if (!done) throw new Error("this browser lets no page copy; select the text instead");
+  }
+}

@@ -1,0 +1,105 @@
+/** What is seen, as a value; the page's address holds it. */
+
+import { type Facts, keyOf, type Workload } from "./facts";
+
+export type Line = "none" | "fit" | "first";
+export type View = "scaling" | "figures";
+
+export interface State {
+  view: View;
+  /** Keys of the workloads that are drawn. */
+  workloads: string[];
+  /** null: each workload's own. */
+  metric: string | null;
+  /** null: each workload's own. */
+  goal: number | null;
+  /** At how many trials searches are compared; null: as many as all have. */
+  trials: number | null;
+  /** Divide steps by the curve's own at one batch size. */
+  relative: boolean;
+  line: Line;
+  /** The study that is open: a workload's key and a batch size. */
+  study: { key: string; batchSize: number } | null;
+  /** The trial of it that is pinned. */
+  trial: number | null;
+  figure: string | null;
+}
+
+/** What is seen first: of the workloads with a goal the one with most studies, of these with most trials. */
+export function firstState(facts: Facts): State {
+  const trials = (each: Workload) => each.studies.reduce((sum, study) => sum + study.trials, 0);
+  const [most] = facts.workloads
+    .filter((each) => each.goal !== null)
+    .sort((a, b) => b.studies.length - a.studies.length || trials(b) - trials(a));
+  const first = most ?? facts.workloads[0];
+  return {
+    view: "scaling",
+    workloads: first ? [keyOf(first)] : [],
+    metric: null,
+    goal: null,
+    trials: null,
+    relative: false,
+    line: "fit",
+    study: null,
+    trial: null,
+    figure: null,
+  };
+}
+
+/** The state as the part of an address after #; what is as at first is left out. */
+export function addressOf(state: State, facts: Facts): string {
+  const first = firstState(facts);
+  const words = new URLSearchParams();
+  if (state.view !== first.view) words.set("view", state.view);
+  if (state.workloads.join("\n") !== first.workloads.join("\n")) {
+    for (const key of state.workloads) words.append("workload", key);
+    if (state.workloads.length === 0) words.append("workload", "");
+  }
+  if (state.metric !== null) words.set("metric", state.metric);
+  if (state.goal !== null) words.set("goal", String(state.goal));
+  if (state.trials !== null) words.set("trials", String(state.trials));
+  if (state.relative) words.set("relative", "1");
+  if (state.line !== first.line) words.set("line", state.line);
+  if (state.study) {
+    words.set("study", state.study.key);
+    words.set("batch-size", String(state.study.batchSize));
+  }
+  if (state.trial !== null) words.set("trial", String(state.trial));
+  if (state.figure !== null) words.set("figure", state.figure);
+  return words.toString();
+}
+
+/** The state of an address; what it says wrongly is as at first. */
+export function stateOf(address: string, facts: Facts): State {
+  const words = new URLSearchParams(address.replace(/^#/, ""));
+  const state = firstState(facts);
+  const known = new Map(facts.workloads.map((each) => [keyOf(each), each]));
+  if (words.has("workload")) {
+    state.workloads = [...new Set(words.getAll("workload"))].filter((key) => known.has(key));
+  }
+  if (words.get("view") === "figures") state.view = "figures";
+  const metrics = facts.workloads.flatMap((each) => each.metrics.map((one) => one.metric));
+  const metric = words.get("metric");
+  if (metric !== null && metrics.includes(metric)) state.metric = metric;
+  const goal = numberIn(words, "goal");
+  if (goal !== null) state.goal = goal;
+  const trials = numberIn(words, "trials");
+  if (trials !== null && Number.isInteger(trials) && trials > 0) state.trials = trials;
+  state.relative = words.get("relative") === "1";
+  const line = words.get("line");
+  if (line === "none" || line === "fit" || line === "first") state.line = line;
+  const [key, batchSize] = [words.get("study"), numberIn(words, "batch-size")];
+  const studies = known.get(key ?? "")?.studies ?? [];
+  if (key !== null && studies.some((each) => each.batch_size === batchSize)) {
+    state.study = { key, batchSize: batchSize as number };
+    state.trial = numberIn(words, "trial");
+  }
+  state.figure = words.get("figure");
+  return state;
+}
+
+function numberIn(words: URLSearchParams, name: string): number | null {
+  const text = words.get(name);
+  const value = text === null || text.trim() === "" ? Number.NaN : Number(text);
+  return Number.isFinite(value) ? value : null;
+}
