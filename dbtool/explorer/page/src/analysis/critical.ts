@@ -140,6 +140,7 @@ export function fitCurve(steps: readonly StepsAt[], level: number): Curve | null
     likely.find(({ bend }) => bend === 1) ?? likely.reduce((a, b) => (b.profile.most > a.profile.most ? b : a));
   const logCritical = peak(grid, chosen.profile);
   fit(logCritical, chosen.bend);
+  const [fewest, scale] = [Math.exp(fits.coefficient), fits.scale];
   const allowed = Number.isFinite(bound)
     ? likely.map(({ bend, profile }): Allowed => {
         const [low, high] = closedInterval(grid, profile, floor);
@@ -147,11 +148,11 @@ export function fitCurve(steps: readonly StepsAt[], level: number): Curve | null
       })
     : BENDS.map((bend): Allowed => ({ bend, low: 0, high: Infinity }));
   return new Curve(
-    Math.exp(fits.coefficient),
+    fewest,
     Math.exp(logCritical),
     chosen.bend,
     allowed,
-    fits.scale,
+    scale,
     [Math.min(...reached), Math.max(...reached)],
   );
 }
