@@ -1,0 +1,135 @@
+/** When trials pass a goal: the macros of schema/macros.sql and queries/browse/crossings.sql. */
+
+import type { Crossing, SearchSpace, StudyTrials } from "./searches";
+
+/** The macro `is_maximized`: whether higher values of a metric are better. */
+export function isMaximized(metric: string): boolean {
+  return metric.endsWith("average_precision");
+}
+
+/** The macro `reached`: whether a value is past a goal. */
+export function reached(value: number, goal: number, maximize: boolean, inclusive: boolean): boolean {
+  // NaN compares as false, and is past no goal.
+  return (maximize ? value > goal && value < Infinity : value < goal) || (inclusive && value === goal);
+}
+
+type Numbers = ArrayLike<number>;
+type Nullable = ArrayLike<number | null | undefined>;
+
+/** Columns of a row group of trials.parquet, sorted by batch size and trial. */
+export interface TrialColumns {
+  readonly batch_size: Numbers;
+  readonly trial_id: Numbers;
+  readonly status: ArrayLike<string>;
+  readonly ordinal: Nullable;
+  readonly learning_rate: Nullable;
+  readonly momentum: Nullable;
+}
+
+/** Columns of a row group of improvements.parquet, sorted by batch size, trial and step, the closing row last. */
+export interface ImprovementColumns {
+  readonly batch_size: Numbers;
+  readonly trial_id: Numbers;
+  readonly after: Numbers;
+  readonly step: Nullable;
+  readonly value: Nullable;
+}
+
+/** What is said of a study outside the tables. */
+export interface StudyFacts {
+  readonly batch_size: number;
+  readonly windowed: boolean;
+  readonly search_space: SearchSpace;
+}
+
+/** The trials that count of each study of a workload; studies without any are left out. */
+export function studiesOf(facts: readonly StudyFacts[], columns: TrialColumns): StudyTrials[] {
+  const rows = new Map<number, number[]>(facts.map((each) => [each.batch_size, []]));
+  for (let row = 0; row < columns.batch_size.length; row++) {
+    const counts = isNumber(columns.ordinal[row]) || columns.status[row] === "INFEASIBLE";
+    if (counts) rows.get(columns.batch_size[row]!)?.push(row);
+  }
+  return [...facts]
+    .sort((a, b) => a.batch_size - b.batch_size)
+    .map((each): StudyTrials => {
+      const own = rows.get(each.batch_size)!;
+      return {
+        batchSize: each.batch_size,
+        searchSpace: each.search_space,
+        windowed: each.windowed,
+        trialId: Int32Array.from(own, (row) => columns.trial_id[row]!),
+        status: own.map((row) => columns.status[row]!),
+        learningRate: Float64Array.from(own, (row) => columns.learning_rate[row] ?? NaN),
+        momentum: Float64Array.from(own, (row) => columns.momentum[row] ?? NaN),
+      };
+    })
+    .filter((study) => study.trialId.length > 0);
+}
+
+/** Where the rows of each trial of a study begin and end; those of none are empty. */
+interface Ranges {
+  readonly from: Int32Array;
+  readonly to: Int32Array;
+}
+
+/** The question `crossings` of one metric, made ready for any goal. */
+export class Crossings {
+  private readonly ranges: Ranges[];
+  private readonly after: Float64Array;
+  private readonly step: Float64Array;
+  private readonly value: Float64Array;
+
+  constructor(
+    private readonly studies: readonly StudyTrials[],
+    columns: ImprovementColumns,
+    private readonly maximize: boolean,
+  ) {
+    const { batch_size: sizes, trial_id: trials, step, value } = columns;
+    this.after = Float64Array.from(columns.after);
+    this.step = Float64Array.from(step, (each) => each ?? Infinity);
+    this.value = Float64Array.from(value, (each) => each ?? NaN);
+    const rows = sizes.length;
+    let row = 0;
+    this.ranges = studies.map(({ batchSize, trialId }) => {
+      const from = new Int32Array(trialId.length);
+      const to = new Int32Array(trialId.length);
+      for (let trial = 0; trial < trialId.length; trial++) {
+        const id = trialId[trial]!;
+        while (row < rows && (sizes[row]! < batchSize || (sizes[row] === batchSize && trials[row]! < id))) row++;
+        from[trial] = row;
+        while (row < rows && sizes[row] === batchSize && trials[row] === id) row++;
+        to[trial] = row;
+      }
+      return { from, to };
+    });
+  }
+
+  /** When each trial of each study passed a goal, in the order of the studies. */
+  at(goal: number, inclusive: boolean): Crossing[] {
+    return this.studies.map(({ status }, study) => {
+      const { from, to } = this.ranges[study]!;
+      const after = new Float64Array(from.length);
+      const steps = new Float64Array(from.length).fill(Infinity);
+      for (let trial = 0; trial < from.length; trial++) {
+        const closing = to[trial]! - 1;
+        // A trial that was never evaluated has no rows, and after is 0.
+        if (closing < from[trial]!) continue;
+        // Its values get better from row to row, so that all from the first past the goal on are past it.
+        let first = status[trial] === "INFEASIBLE" ? closing : from[trial]!;
+        let end = closing;
+        while (first < end) {
+          const middle = (first + end) >> 1;
+          if (reached(this.value[middle]!, goal, this.maximize, inclusive)) end = middle;
+          else first = middle + 1;
+        }
+        after[trial] = this.after[first]!;
+        steps[trial] = this.step[first]!;
+      }
+      return { after, steps };
+    });
+  }
+}
+
+function isNumber(value: number | null | undefined): value is number {
+  return value !== null && value !== undefined;
+}

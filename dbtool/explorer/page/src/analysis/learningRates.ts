@@ -1,0 +1,149 @@
+/** Which learning rate belongs to which batch size: `dbtool.analysis.learning_rates`. */
+
+import { IntervalFits } from "./censored";
+import { profileBound } from "./critical";
+import { closedInterval, every, peak, Profile } from "./profile";
+import { indexOfLeast } from "./searches";
+import type { Search } from "./searches";
+
+export type Law = "power" | "saturating" | "surge";
+export type Rate = "learning_rate" | "effective_learning_rate";
+
+/** Trials that took up to so many times the fewest steps count among the best. */
+const NEARLY = 1.25;
+export const FEWEST_BATCH_SIZES = 4;
+const OUTER = 0.1; // of the searched range, on each side: what is best there may lie beyond it
+const LEAST_SCALE = 0.05;
+const GRID = 181;
+const COARSE = 6; // points of the grid from one to the next that is fitted in any case
+const LAWS: readonly Law[] = ["power", "saturating", "surge"];
+
+/** What a search tells of the best learning rate. */
+export interface BestRate {
+  readonly batchSize: number;
+  /** The least of the trials that came nearly as far as the best; 0 where it lies in the outer tenth of the range. */
+  readonly low: number;
+  /** The largest of them; Infinity likewise. */
+  readonly high: number;
+  /** Of the trial that took the fewest steps. */
+  readonly best: number;
+  /** How many came nearly as far. */
+  readonly trials: number;
+}
+
+/** How the best learning rate moves with the batch size. */
+export class RateLaw {
+  constructor(
+    /** Of the laws, adding up to 1, from their likelihoods: all have as many parameters. */
+    readonly weights: Readonly<Record<Law, number>>,
+    /** The one of most weight. */
+    readonly law: Law,
+    /** Its exponent p or its batch size Bn. */
+    readonly parameter: number,
+    /** Lower end of the interval of that; -Infinity or 0 where there is none. */
+    readonly low: number,
+    /** Upper end; Infinity where there is none. */
+    readonly high: number,
+    /** The learning rate at a batch size is this times the law's shape. */
+    readonly factor: number,
+  ) {}
+
+  /** The learning rate that the law gives for a batch size. */
+  at(batchSize: number): number {
+    return this.factor * Math.exp(logShape(this.law, this.parameter, batchSize));
+  }
+}
+
+/** `best_rate`: the range of the best learning rates of a search; null where no trial reached the goal. */
+export function bestRate(search: Search, rate: Rate): BestRate | null {
+  const { after, steps, learningRate, momentum } = search;
+  const rates =
+    rate === "learning_rate"
+      ? learningRate
+      : learningRate.map((each, trial) => each / (1 - (Number.isNaN(momentum[trial]!) ? 0 : momentum[trial]!)));
+  const enough = NEARLY * steps.reduce((a, b) => Math.min(a, b), Infinity);
+  let [low, high, least, most, trials] = [Infinity, -Infinity, Infinity, -Infinity, 0];
+  for (let trial = 0; trial < steps.length; trial++) {
+    const own = rates[trial]!;
+    const plain = learningRate[trial]!;
+    if (!(after[trial]! <= enough) || !Number.isFinite(steps[trial]!) || !Number.isFinite(own)) continue;
+    low = Math.min(low, own);
+    high = Math.max(high, own);
+    least = Math.min(least, plain);
+    most = Math.max(most, plain);
+    trials++;
+  }
+  if (trials === 0) return null;
+  const [start, end] = searched(search);
+  const outer = end > start && start > 0 ? Math.log(end / start) * OUTER : 0;
+  return {
+    batchSize: search.batchSize,
+    low: outer && least <= start * Math.exp(outer) ? 0 : low,
+    high: outer && most >= end / Math.exp(outer) ? Infinity : high,
+    best: rates[indexOfLeast(steps.map((each, trial) => (Number.isFinite(rates[trial]!) ? each : Infinity)))]!,
+    trials,
+  };
+}
+
+/** `fit_laws`: fits the laws by interval likelihood; null where too few batch sizes bound the rate. */
+export function fitLaws(rates: readonly BestRate[], level: number): RateLaw | null {
+  const bounded = rates.filter((each) => each.low > 0 || Number.isFinite(each.high));
+  const closed = bounded.filter((each) => each.low > 0 && Number.isFinite(each.high)).length;
+  if (closed < FEWEST_BATCH_SIZES) return null;
+  const sizes = bounded.map((each) => each.batchSize);
+  const fits = new IntervalFits(
+    Float64Array.from(bounded, (each) => Math.log(each.low)),
+    Float64Array.from(bounded, (each) => Math.log(each.high)),
+    LEAST_SCALE,
+  );
+  const bound = profileBound(closed, 2, level);
+  const found = LAWS.map((law) => {
+    const scale = gridOf(law, sizes);
+    const offsets = new Float64Array(sizes.length);
+    const fit = (index: number): number => {
+      const parameter = law === "power" ? scale[index]! : Math.exp(scale[index]!);
+      for (let at = 0; at < offsets.length; at++) offsets[at] = logShape(law, parameter, sizes[at]!);
+      fits.fit(offsets);
+      return fits.logLikelihood;
+    };
+    const profile = new Profile(scale.length, every(COARSE, scale.length), fit);
+    const best = profile.first;
+    const likelihood = fit(best);
+    const { coefficient } = fits;
+    const interval = closedInterval(scale, profile, likelihood - bound);
+    return { law, likelihood, coefficient, parameter: peak(scale, profile), interval };
+  });
+  const most = Math.max(...found.map((each) => each.likelihood));
+  const raw = found.map((each) => Math.exp(each.likelihood - most));
+  const sum = raw.reduce((a, b) => a + b);
+  const weights = Object.fromEntries(LAWS.map((law, index) => [law, raw[index]! / sum])) as Record<Law, number>;
+  const { law, parameter, interval, coefficient } = found[raw.indexOf(Math.max(...raw))]!;
+  const [value, low, high] = [parameter, ...interval].map((each) => (law === "power" ? each : Math.exp(each)));
+  return new RateLaw(weights, law, value!, low!, high!, Math.exp(coefficient));
+}
+
+/** `_searched`: the least and the largest learning rate that were searched; 0 where that is not known. */
+function searched(search: Search): [start: number, end: number] {
+  const { min_value: start, max_value: end } = search.searchSpace["learning_rate"] ?? {};
+  return typeof start === "number" && typeof end === "number" ? [start, end] : [0, 0];
+}
+
+/** `_grid`, of the laws with a batch size its logarithms. */
+function gridOf(law: Law, sizes: readonly number[]): Float64Array {
+  // A turn beyond what was measured cannot be told from a power: 1, or 1/2 of the surge.
+  const [from, to] =
+    law === "power" ? [-2, 3] : [Math.log(Math.min(...sizes)), Math.log(Math.max(...sizes))];
+  return Float64Array.from({ length: GRID }, (_, index) => from + (index * (to - from)) / (GRID - 1));
+}
+
+/**
+ * `_log_shape`: the logarithm of a law without its factor: B^p, 1 / (1 + Bn / B) (McCandlish et al. 2018, equation
+ * 2.10) or 1 / (sqrt(Bn / B) + sqrt(B / Bn)) (Li et al. 2024, arXiv 2405.14578, theorem 2).
+ */
+function logShape(law: Law, parameter: number, size: number): number {
+  if (law === "power") return parameter * Math.log(size);
+  const ratio = parameter / size;
+  if (law === "saturating") return -Math.log1p(ratio);
+  const half = Math.abs(0.5 * Math.log(ratio));
+  return -(half + Math.log1p(Math.exp(-2 * half)));
+}

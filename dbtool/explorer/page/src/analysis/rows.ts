@@ -1,0 +1,126 @@
+/** What was found, as the rows of `Found.rows` in `dbtool.analysis.tables`: the same columns, the same nulls. */
+
+import type { Estimate, Verdict } from "./critical";
+import type { Law } from "./learningRates";
+import { reachedSizes } from "./scaling";
+import type { Scaling, Settings } from "./scaling";
+import type { Search } from "./searches";
+
+/** `dbtool.analysis.answers.Answer`: the scaling of one workload; names are null for a table of steps. */
+export interface Answer {
+  readonly release: string | null;
+  readonly workload: string | null;
+  readonly metric: string | null;
+  readonly goal: number | null;
+  readonly scaling: Scaling;
+  /** One a batch size, rising; none for a table. */
+  readonly searches: readonly Search[];
+}
+
+export interface WorkloadColumns {
+  release: string | null;
+  workload: string | null;
+  metric: string | null;
+  goal: number | null;
+}
+
+export interface CriticalRow extends WorkloadColumns {
+  definition: "tradeoff" | "overhead";
+  critical_batch_size: number | null;
+  low: number | null;
+  high: number | null;
+  verdict: Verdict;
+  learning_rate: number | null;
+  fewest_steps: number | null;
+  trials: number | null;
+  batch_sizes: number;
+  reached: number;
+  level: number;
+}
+
+export interface StepsRow extends WorkloadColumns {
+  batch_size: number;
+  trials: number | null;
+  after: number;
+  steps: number | null;
+  low: number | null;
+  high: number | null;
+  fitted: number | null;
+  level: number;
+}
+
+export interface LearningRateRow extends WorkloadColumns {
+  batch_size: number;
+  best: number;
+  low: number | null;
+  high: number | null;
+  trials: number;
+  law: Law | null;
+  fitted: number | null;
+}
+
+/** `Found.rows("critical")` of one workload. */
+export function criticalRows(answer: Answer, settings: Settings): CriticalRow[] {
+  const { scaling } = answer;
+  const row = (definition: CriticalRow["definition"], estimate: Estimate | null): CriticalRow => ({
+    ...named(answer),
+    definition,
+    critical_batch_size: estimate?.value ?? null,
+    low: estimate?.low || null,
+    high: finite(estimate?.high ?? Infinity),
+    verdict: estimate?.verdict ?? "not_identified",
+    learning_rate: scaling.rateLaw && estimate?.value ? scaling.rateLaw.at(estimate.value) : null,
+    fewest_steps: scaling.curve?.steps ?? null,
+    trials: scaling.trials,
+    batch_sizes: scaling.steps.length,
+    reached: reachedSizes(scaling).length,
+    level: settings.level,
+  });
+  return [row("tradeoff", scaling.tradeoff), row("overhead", scaling.overhead)];
+}
+
+/** `Found.rows("steps")` of one workload. */
+export function stepsRows(answer: Answer, settings: Settings): StepsRow[] {
+  const { scaling } = answer;
+  const ofSize = new Map(answer.searches.map((search) => [search.batchSize, search]));
+  return scaling.steps.map((at) => {
+    const search = ofSize.get(at.batchSize);
+    const [low, high] =
+      search && scaling.trials !== null ? search.medianBetween(scaling.trials, settings.level) : [0, Infinity];
+    return {
+      ...named(answer),
+      batch_size: at.batchSize,
+      trials: scaling.trials,
+      after: at.lower,
+      steps: finite(at.upper),
+      low: low || null,
+      high: finite(high),
+      fitted: scaling.curve?.at(at.batchSize) ?? null,
+      level: settings.level,
+    };
+  });
+}
+
+/** `Found.rows("learning_rates")` of one workload. */
+export function learningRateRows(answer: Answer): LearningRateRow[] {
+  const { rates, rateLaw: law } = answer.scaling;
+  return rates.map((rate) => ({
+    ...named(answer),
+    batch_size: rate.batchSize,
+    best: rate.best,
+    low: rate.low || null,
+    high: finite(rate.high),
+    trials: rate.trials,
+    law: law?.law ?? null,
+    fitted: law?.at(rate.batchSize) ?? null,
+  }));
+}
+
+function named({ release, workload, metric, goal }: Answer): WorkloadColumns {
+  return { release, workload, metric, goal };
+}
+
+/** `dbtool.analysis.interval.finite`. */
+function finite(value: number): number | null {
+  return Number.isFinite(value) ? value : null;
+}
