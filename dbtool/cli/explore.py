@@ -60,7 +60,7 @@ def command(
     named = [("--db", db), ("--release", release)]
     with reading(db, release) as database:
         chosen = choose(database, workload or None, release)
-        figures = packed(database, chosen, workload, release)
+        figures = _packed(database, chosen, workload, release)
         with bar("reading workloads", "workloads") as on_progress, writing(out):
             write_alone(
                 database,
@@ -76,7 +76,35 @@ def command(
         tell(f"no browser was found: open {out} in one")
 
 
-def packed(
+def write_into(folder: Path) -> list[str]:
+    """Writes a page into a release folder, from which a server is to give both.
+
+    Returns:
+        The page and its tables, below the folder.
+
+    Raises:
+        OSError: they cannot be written.
+        DbtoolError: the application was not built, or a shard is damaged.
+    """
+    from dbtool.cli.cite import bibtex
+    from dbtool.explorer.contents import choose
+    from dbtool.explorer.writing import write_beside
+
+    with reading(str(folder)) as database:
+        chosen = choose(database, None, None)
+        figures = _packed(database, chosen, None, None)
+        with bar("reading workloads", "workloads") as on_progress:
+            return write_beside(
+                database,
+                chosen,
+                folder,
+                figures=figures,
+                bibtex=bibtex(database, None),
+                on_progress=on_progress,
+            )
+
+
+def _packed(
     database: "Opened", chosen: "Chosen", workload: list[str] | None, release: str | None
 ) -> bytes:
     """The figures of the page; tells where it has not all that there is."""
