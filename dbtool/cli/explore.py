@@ -56,10 +56,10 @@ def command(
 
     if out.suffix != ".html":
         raise UsageError(f"--out is {str(out)!r}: name a file that ends with .html")
-    require_built()
     named = [("--db", db), ("--release", release)]
     with reading(db, release) as database:
         chosen = choose(database, workload or None, release)
+        require_built()
         figures = _packed(database, chosen, workload, release)
         with bar("reading workloads", "workloads") as on_progress, writing(out):
             write_alone(
