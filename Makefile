@@ -1,11 +1,15 @@
-# Each target needs Python 3.11 or newer and make, nothing else; the first run makes .venv.
+# Each target but `explorer` needs Python 3.11 or newer and make, nothing else; the first run makes .venv.
 
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?=
 RELEASE := data/measured
 # A file's tests share what they set up, so one process runs them all.
+PAGE := dbtool/explorer/page
+PACKAGES := $(PAGE)/node_modules/.package-lock.json
 EXPLORER := dbtool/explorer/built/explorer.js
+# What needs npm is left out where there is none.
+NPM := $(shell command -v npm)
 PARALLEL := --numprocesses logical --maxprocesses 8 --dist loadfile
 SPHINX := $(BIN)/sphinx-build --quiet --fail-on-warning --conf-dir docs/website --doctree-dir build/doctrees
 
@@ -15,11 +19,14 @@ SPHINX := $(BIN)/sphinx-build --quiet --fail-on-warning --conf-dir docs/website 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-explorer: $(EXPLORER) ## build the application of `dbtool explore`, which needs Node.js with npm
+explorer: $(EXPLORER) ## build the application of `dbtool explore`; needs Node.js with npm
 
-$(EXPLORER): $(shell find dbtool/explorer/page -name node_modules -prune -o -type f -print)
+$(EXPLORER): $(PAGE)/build.mjs $(PACKAGES) $(wildcard $(PAGE)/src/*.ts $(PAGE)/src/*/*.ts $(PAGE)/src/*.css)
+	cd $(PAGE) && npm run --silent build
+
+$(PACKAGES): $(PAGE)/package.json $(PAGE)/package-lock.json $(PAGE)/.npmrc
 	@command -v npm >/dev/null || { echo "the explorer needs Node.js with npm: install it (on Debian: apt-get install npm), then run make again" >&2; exit 1; }
-	cd dbtool/explorer/page && npm ci --silent --no-audit --no-fund && node build.mjs
+	cd $(PAGE) && npm ci --silent --no-audit --no-fund
 	@touch $@
 
 figures: $(VENV)/installed ## draw every figure from the data in this repository into figures/
@@ -54,17 +61,18 @@ test: $(VENV)/installed-dev ## run the quick tests
 test-slow: $(VENV)/installed-dev ## run every test, the slow ones too
 	$(BIN)/python -m pytest $(PARALLEL) -m "slow or not slow" --hypothesis-profile=thorough
 
-lint: $(VENV)/installed-dev ## check style, format and types
+lint: $(VENV)/installed-dev $(if $(NPM),$(PACKAGES)) ## check style, format and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(if $(NPM),cd $(PAGE) && npm run --silent check,@echo "without npm the explorer's types are not checked" >&2)
 
-wheel: $(VENV)/installed ## build the wheel into dist/
+wheel: $(VENV)/installed $(if $(NPM),explorer) ## build the wheel into dist/, with the explorer where npm is there
 	rm -rf dist
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) build dist figures .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PAGE)/node_modules dbtool/explorer/built build dist figures .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(VENV)/installed: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .

@@ -75,7 +75,6 @@ def report_processes(release: Path, folder: Path) -> float:
     """Times the commands that draw and list; returns the seconds of `plot all`."""
     plot = ["plot", "--db", str(release)]
     whole = _report("plot all (PNG)", [*plot, "all", "--out", str(folder / "figures")])
-    _report("plot all --html", [*plot, "all", "--html", str(folder / "page")])
     _report("plot --list", [*plot, "--list"])
     return whole
 

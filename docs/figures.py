@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from commands import document_and_database
 from small_pictures import LARGE_PICTURE, as_webp
 
+from dbtool.figures.caption import alternative_text
 from dbtool.figures.files import saved
-from dbtool.figures.gallery.page import alternative_text
 from dbtool.figures.points import NoDataError, Request, read_points
 from dbtool.figures.render import draw
 from dbtool.figures.specs import FIGURES

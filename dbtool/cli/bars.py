@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     OnProgress = Callable[[int, int], None]
     OnDownload = Callable[[str, int, int | None], None]
     OnRetry = Callable[[str, float], None]
-    Unit = Literal["bytes", "shards", "files", "measurements", "workloads", "percent"]
+    Unit = Literal["bytes", "shards", "files", "measurements", "workloads", "figures", "percent"]
 
 _SECONDS_BEFORE_IT_SHOWS = 0.5
 _SECONDS_BETWEEN_LOOKS = 0.2

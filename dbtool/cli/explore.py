@@ -1,9 +1,8 @@
 """The command that writes the explorer, a page for the browser."""
 
 import webbrowser
-from io import BytesIO
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,8 +11,13 @@ from dbtool.cli.completion import held_workloads
 from dbtool.cli.database import reading
 from dbtool.cli.messages import tell
 from dbtool.cli.options import Database, Release
+from dbtool.core.errors import UsageError
 
-DEFAULT_FILE = Path("explorer.html")
+if TYPE_CHECKING:
+    from dbtool.explorer.contents import Chosen
+    from dbtool.store.database import Database as Opened
+
+_DEFAULT_FILE = Path("explorer.html")
 
 
 def command(
@@ -28,9 +32,9 @@ def command(
         ),
     ] = None,
     out: Annotated[
-        Path, typer.Option(metavar="FILE.html", help="The file to write.", show_default=True)
-    ] = DEFAULT_FILE,
-    open_: Annotated[
+        Path, typer.Option(metavar="FILE.html", help="The file to write.")
+    ] = _DEFAULT_FILE,
+    show: Annotated[
         bool, typer.Option("--open", help="Show the page in the browser, too.")
     ] = False,
     db: Database = None,
@@ -39,42 +43,78 @@ def command(
     """Write a page for the browser on which goals are sliders and points lead to their trials.
 
     The page is one file, which holds all that it shows: it needs no network and no server, and
-    sends nothing anywhere. Prints the file's name. Of releases with more than ten million
-    evaluations it has no curves, and of each workload only the metric of its goal.
+    sends nothing anywhere. Prints the file's name. Where there are more than ten million values,
+    the page has no curves, and of each workload only the metric of its goal.
 
     Example: dbtool explore --workload 'mnist/*' --open
     """
     from dbtool.cli.cite import bibtex
-    from dbtool.core.errors import UsageError
-    from dbtool.core.files import write_whole
-    from dbtool.explorer.contents import Tables, choose, facts_of, write_tables
-    from dbtool.explorer.page import page, require_built
+    from dbtool.cli.plotting import writing
+    from dbtool.explorer.contents import choose
+    from dbtool.explorer.page import require_built
+    from dbtool.explorer.writing import write_alone
 
     if out.suffix != ".html":
         raise UsageError(f"--out is {str(out)!r}: name a file that ends with .html")
-    require_built()
-    options = [("--db", db), ("--release", release)]
+    named = [("--db", db), ("--release", release)]
     with reading(db, release) as database:
         chosen = choose(database, workload or None, release)
-        if chosen.is_large:
-            tell("left out: the curves, and metrics without a goal; --workload takes fewer")
-        trials, improvements, curves = BytesIO(), BytesIO(), BytesIO()
-        tables = Tables(trials, improvements, None if chosen.is_large else curves)
-        with bar("reading workloads", "workloads") as on_progress:
-            workloads = write_tables(database, chosen, tables, on_progress)
-        facts = facts_of(
-            database,
-            workloads,
-            bibtex=bibtex(database, release),
-            options=[word for name, value in options if value for word in (name, value)],
-        )
-    text = page(
-        facts,
-        trials=trials.getvalue(),
-        improvements=improvements.getvalue(),
-        curves=curves.getvalue(),
-    )
-    write_whole(out, text.encode())
+        require_built()
+        figures = _packed(database, chosen, workload, release)
+        with bar("reading workloads", "workloads") as on_progress, writing(out):
+            write_alone(
+                database,
+                chosen,
+                out,
+                figures=figures,
+                bibtex=bibtex(database, release),
+                options=[word for name, value in named if value for word in (name, value)],
+                on_progress=on_progress,
+            )
     typer.echo(out)
-    if open_ and not webbrowser.open(out.resolve().as_uri()):
+    if show and not webbrowser.open(out.resolve().as_uri()):
         tell(f"no browser was found: open {out} in one")
+
+
+def write_into(folder: Path) -> list[str]:
+    """Writes a page into a release folder, from which a server is to give both.
+
+    Returns:
+        The page and its tables, below the folder.
+
+    Raises:
+        OSError: they cannot be written.
+        DbtoolError: the application was not built, or a shard is damaged.
+    """
+    from dbtool.cli.cite import bibtex
+    from dbtool.explorer.contents import choose
+    from dbtool.explorer.writing import write_beside
+
+    with reading(str(folder)) as database:
+        chosen = choose(database, None, None)
+        figures = _packed(database, chosen, None, None)
+        with bar("reading workloads", "workloads") as on_progress:
+            return write_beside(
+                database,
+                chosen,
+                folder,
+                figures=figures,
+                bibtex=bibtex(database, None),
+                on_progress=on_progress,
+            )
+
+
+def _packed(
+    database: "Opened", chosen: "Chosen", workload: list[str] | None, release: str | None
+) -> bytes:
+    """The figures of the page; tells where it has not all that there is."""
+    from dbtool.cli import plotting
+    from dbtool.explorer.figures import packed_figures
+    from dbtool.figures.points import Request
+
+    if chosen.is_large:
+        tell("left out for want of room: all curves, and metrics that are not of a workload's goal")
+    request = Request(release, workloads=tuple(workload) if workload else None)
+    specs = plotting.chosen_specs([plotting.ALL], any_workloads=workload is not None)
+    with bar("asking for figures", "figures") as on_progress:
+        return packed_figures(database, specs, plotting.checked(database, request), on_progress)

@@ -93,14 +93,6 @@ def command(
             "as suits its panels.",
         ),
     ] = None,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Write DIR/index.html instead: every figure with its query and its points, on "
-            "one page that needs no network and no server.",
-        ),
-    ] = None,
     data: Annotated[
         str | None,
         typer.Option(
@@ -142,7 +134,7 @@ def command(
 
     require_goal(goal)
     _check_together(
-        {"--list": list_figures, "--sql": sql, "--data": data, "--html": html},
+        {"--list": list_figures, "--sql": sql, "--data": data},
         {"--format": output_format, "--out": out, "--width": width},
     )
     if through is not None:
@@ -175,10 +167,7 @@ def command(
         job = plotting.Job(
             database, specs, request, plotting.ALL in (figure or []), verbose=verbose
         )
-        if html is not None:
-            plotting.write_gallery(job, html)
-        else:
-            plotting.write_files(job, out or DEFAULT_FOLDER, formats, width)
+        plotting.write_files(job, out or DEFAULT_FOLDER, formats, width)
 
 
 def _check_together(outputs: "Mapping[str, object]", details: "Mapping[str, object]") -> None:

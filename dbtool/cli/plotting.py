@@ -172,31 +172,6 @@ def write_files(job: Job, folder: Path, formats: Sequence[str], width: float | N
         raise empty[-1]
 
 
-def write_gallery(job: Job, folder: Path) -> None:
-    """Writes the figures as one page, and prints its name.
-
-    Raises:
-        NoDataError: no figure has data.
-        DbtoolError: the folder cannot be written to.
-    """
-    from dbtool.figures.gallery.page import Missing, drawn_of, release_facts, write_page
-
-    drawn, missing = [], []
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        for spec, made in _made(job, drawn_of):
-            if isinstance(made, NoDataError):
-                missing.append(Missing(spec, str(made)))
-            else:
-                drawn.append(made)
-        if not drawn:
-            raise NoDataError(missing[-1].reason)
-        facts = release_facts(job.db, drawn)
-        typer.echo(write_page(folder, drawn, missing, facts))
-    for each in missing:
-        tell(f"left out: {each.reason}")
-
-
 def _files_and_gaps(points: Points, spec: FigureSpec, **options: Any) -> tuple[list[Path], str]:
     """The files of a figure, and what it lacks, a line a release."""
     from dbtool.figures.files import write_figure

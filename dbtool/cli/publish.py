@@ -73,6 +73,14 @@ def command(
             "--evaluations-only", help="After that, keep losses only where there is an evaluation."
         ),
     ] = False,
+    explorer: Annotated[
+        bool,
+        typer.Option(
+            "--explorer",
+            help="Write a page beside it that draws the release where a web server has both; see "
+            "`dbtool explore`.",
+        ),
+    ] = False,
 ) -> None:
     """Make a release a folder for any static host or object store.
 
@@ -86,10 +94,14 @@ def command(
     """
     if evaluations_only and then_one_in != 1:
         raise UsageError("--evaluations-only and --then-one-in contradict each other; give one")
+    from dbtool.cli.explore import write_into
+    from dbtool.explorer.page import require_built
     from dbtool.release.publish import publish
     from dbtool.release.publish.citation import read_bibtex
     from dbtool.release.reduction import Reduction
 
+    if explorer:
+        require_built()
     reduction = Reduction(
         every_loss_up_to=every_loss_up_to,
         then_one_in=None if evaluations_only else then_one_in,
@@ -104,6 +116,7 @@ def command(
             licence=licence,
             citation=read_bibtex(citation) if citation else None,
             reduction=reduction,
+            explorer=write_into if explorer else None,
             on_progress=on_progress,
         )
     size = sum(file.bytes for file in manifest.files)

@@ -1,4 +1,4 @@
-"""The caption of a figure: what a point is, where it comes from, what is marked and missing."""
+"""The caption of a figure: what a point is, where it comes from, and what is missing."""
 
 from __future__ import annotations
 
@@ -9,42 +9,44 @@ import polars as pl
 from dbtool import __version__
 from dbtool.figures import gaps
 from dbtool.figures.kinds import RENDERERS
-from dbtool.figures.legend import key_of
-from dbtool.figures.names import readable, sentence
+from dbtool.figures.names import readable
 from dbtool.figures.panels import goal_of, panels_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from matplotlib.figure import Figure
 
     from dbtool.figures.panel import Panel
     from dbtool.figures.points import Points
     from dbtool.figures.specs import FigureSpec
 
 
-def caption_of(points: Points, spec: FigureSpec, figure: Figure) -> list[str]:
+def caption_of(points: Points, spec: FigureSpec) -> list[str]:
     """The caption's paragraphs, which can be read without the picture.
 
-    They say what a point is; the release, goal, trials and version; what is marked and how; what
-    could not be drawn, what is missing, and the commands that would fill it.
+    They say what a point is; the release, goal, trials and version; what could not be drawn, what
+    is missing, and the commands that would fill it.
 
     Args:
         points: what the figure's query returned.
         spec: the figure.
-        figure: that `render.draw` made of them.
     """
-    panels = panels_of(points, spec)
-    marks = "; ".join(f"{mark.shape}: {mark.text}" for mark in key_of(figure, panels))
-    point, facts, *rest = facts_and_gaps(points, panels, spec, commands=True)
-    marked = f"{sentence(marks)}." if marks else ""
-    return [part for part in (f"{spec.question} {point}", marked, facts, *rest) if part]
+    point, *rest = facts_and_gaps(points, panels_of(points, spec), spec, commands=True)
+    return [f"{spec.question} {point}", *rest]
 
 
 def title_of(points: Points, spec: FigureSpec) -> str:
     """The figure's heading, and what all of it is about where the rows say that."""
     subject = points.first("subject")
     return f"{spec.title}: {readable(subject)}" if subject else spec.title
+
+
+def alternative_text(points: Points, spec: FigureSpec) -> str:
+    """What the picture shows, for those who cannot see it; the numbers are its points."""
+    panels = [readable(name) for name in points.rows["panel"].unique(maintain_order=True)]
+    series = points.rows["series"].unique(maintain_order=True).to_list()
+    count = "one panel" if len(panels) == 1 else f"{len(panels)} panels"
+    curves = f"; series: {', '.join(map(readable, series))}" if 1 < len(series) <= 12 else ""
+    return f"{title_of(points, spec)}, {count}: {'; '.join(panels)}{curves}."
 
 
 def facts_and_gaps(

@@ -55,6 +55,8 @@ def _panel(
         label.format(readable(first_of(frame, "metric") or "")) for label in renderer.labels
     )
     x_scale, y_scale = renderer.scales
+    if first_of(frame, "scale") == "linear":
+        y_scale = "linear"
     return Panel(
         kind=frame.item(0, "kind"),
         title=sentence(readable(frame.item(0, "panel"))),

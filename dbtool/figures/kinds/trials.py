@@ -220,11 +220,10 @@ class GridRenderer(_OutcomeRenderer):
 
     def draw(self, axes: Axes, panel: Panel, size: Size) -> None:
         """Draws the searched range of each batch size as a band, and the trials over it."""
-        scale: Scale = "linear" if panel.first("scale") == "linear" else "log10"
         x = span_of(panel.values("x"), "log2", 0.0).widened(0.75, 0.75)
-        least = 1e-6 if scale == "linear" else 1.7
-        y = span_of(panel.values("y", "low", "high"), scale, least, 0.07)
-        set_scales(axes, ("log2", scale), x, y, size)
+        least = 1e-6 if panel.scales[1] == "linear" else 1.7
+        y = span_of(panel.values("y", "low", "high"), panel.scales[1], least, 0.07)
+        set_scales(axes, panel.scales, x, y, size)
         axes.grid(visible=False, axis="x")
         _draw_bands(axes, panel)
         for curve in panel.curves:

@@ -34,16 +34,24 @@ _TEMPLATE = Path(__file__).parent / "assets" / "card.md"
 _TAGS = ("deep-learning", "batch-size", "data-parallelism", "learning-curves", "parquet")
 # Hugging Face names the number of rows by these.
 _SIZES = ("1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B", "100B", "1T")
+_EXPLORER = "On a web server the page [{0}]({0}) of this folder draws what it holds.\n\n"
 _ARCHIVE = "the import of an archive in the form that Shallue et al. (2019) published theirs in"
 
 
-def card(manifest: Manifest, index: Mapping[str, pa.Table], shards: Sequence[Shard]) -> str:
+def card(
+    manifest: Manifest,
+    index: Mapping[str, pa.Table],
+    shards: Sequence[Shard],
+    *,
+    page: str | None = None,
+) -> str:
     """The text of README.md.
 
     Args:
         manifest: of the release.
         index: its tables by the names of their files.
         shards: its shards.
+        page: the file of the page to explore it on; None where there is none.
     """
     measurements = sum(file.rows or 0 for file in manifest.shards)
     parts = {
@@ -52,6 +60,7 @@ def card(manifest: Manifest, index: Mapping[str, pa.Table], shards: Sequence[Sha
         "listing": "\n".join(_workloads(index)),
         "sources": "\n".join(_sources(shards)),
         "reduced": _reduced(shards),
+        "explorer": _EXPLORER.format(page) if page else "",
         "script": SCRIPT,
         "tables": "\n".join(_columns()),
         "cite": _cite(manifest),

@@ -6,9 +6,10 @@ import hashlib
 from typing import TYPE_CHECKING
 
 import msgspec
+import pyarrow.parquet as pq
 
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.files import write_whole
+from dbtool.core.files import sha256_of, write_whole
 from dbtool.core.index import Index
 from dbtool.core.manifest import (
     MANIFEST,
@@ -33,7 +34,7 @@ from dbtool.release.reduction import WHOLE, write_reduced
 from dbtool.store.soundness import in_threads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from dbtool.core.shards import Shard
@@ -49,6 +50,7 @@ def publish(
     licence: str | None = None,
     citation: str | None = None,
     reduction: Reduction = WHOLE,
+    explorer: Callable[[Path], Sequence[str]] | None = None,
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Manifest:
     """Makes a release a folder for any static host; the same release gives the same bytes.
@@ -62,6 +64,8 @@ def publish(
         licence: SPDX identifier of the measurements' licence.
         citation: BibTeX.
         reduction: which batch losses to leave out of the new folder.
+        explorer: writes a page into the folder, once that is a release, and returns what it wrote,
+            the page first; None: there is to be none.
         on_progress: called after each shard with the bytes of those that are done and of all.
 
     Raises:
@@ -85,14 +89,17 @@ def publish(
         with building(out) as folder:
             folder.mkdir()
             shards = _shards(source, manifest, folder, reduction, on_progress)
-            return _describe(folder, about, shards)
+            return _describe(folder, about, shards, explorer)
     if reduction != WHOLE:
         raise UsageError("losses are left out of a copy alone: name its folder with --out")
     shards = _shards(source, manifest, None, WHOLE, on_progress)
     with locked(source):
         if read_manifest(source) != manifest:
             raise DbtoolError(f"{source} was added to meanwhile: run the same command again")
-        return _describe(source, about, shards)
+        made = _describe(source, about, shards, explorer)
+        for path in {file.path for file in manifest.files} - {file.path for file in made.files}:
+            (source / path).unlink(missing_ok=True)
+        return made
 
 
 def _shards(
@@ -122,7 +129,12 @@ def _shards(
     return sorted(shards, key=lambda shard: shard.path)
 
 
-def _describe(folder: Path, about: About, shards: list[Shard]) -> Manifest:
+def _describe(
+    folder: Path,
+    about: About,
+    shards: list[Shard],
+    explorer: Callable[[Path], Sequence[str]] | None,
+) -> Manifest:
     """Writes the index of shards, what describes them, and last the manifest and the hashes.
 
     Raises:
@@ -131,9 +143,15 @@ def _describe(folder: Path, about: About, shards: list[Shard]) -> Manifest:
     tables = Index.of(shards).tables()
     files = [shard.listed for shard in shards] + write_index(folder, tables)
     manifest = new_manifest(about, files)
+    pages: Sequence[str] = ()
+    if explorer is not None:
+        # It reads the release, which is whole but for what is written below.
+        write_whole(folder / MANIFEST, encode_manifest(manifest))
+        pages = explorer(folder)
+        files += [_listed(folder, path) for path in pages]
     citation = citation_of(manifest, shards)
     texts = {
-        CARD: card(manifest, tables, shards),
+        CARD: card(manifest, tables, shards, page=pages[0] if pages else None),
         CITATION: citation_cff(citation, manifest.licence),
         CROISSANT: croissant(manifest, citation, shards),
         SCRIPT: script(manifest),
@@ -149,3 +167,10 @@ def _describe(folder: Path, about: About, shards: list[Shard]) -> Manifest:
     write_whole(folder / MANIFEST, encode_manifest(manifest))
     write_whole(folder / SUMS, sums(manifest).encode())
     return manifest
+
+
+def _listed(folder: Path, path: str) -> ReleaseFile:
+    """A file as the manifest lists it."""
+    file = folder / path
+    rows = pq.read_metadata(file).num_rows if file.suffix == ".parquet" else None
+    return ReleaseFile(path=path, sha256=sha256_of(file), bytes=file.stat().st_size, rows=rows)

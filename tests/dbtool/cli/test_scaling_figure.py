@@ -162,9 +162,8 @@ def test_the_metric_and_the_trials_are_those_of_the_answer(tmp_path: Path) -> No
 def test_the_caption_tells_the_level(planted: Path) -> None:
     with open_database(planted) as db:
         points = points_of(found_in_database(db, HYPERBOLA, Settings(level=0.9)))
-    spec = find_figure("steps")
-    figure = draw(points, spec)
-    assert any("with 90 % intervals" in part for part in caption_of(points, spec, figure))
+    told = caption_of(points, find_figure("steps"))
+    assert any("with 90 % intervals" in part for part in told)
 
 
 def test_the_command_writes_a_picture_and_its_points(

@@ -22,20 +22,16 @@ TRAINABLE = frozenset(WORKLOADS)
 
 
 def caption(points, figure):
-    spec = find_figure(figure)
-    return caption_of(points, spec, draw(points, spec))
+    return caption_of(points, find_figure(figure))
 
 
 def test_the_caption_stands_without_the_picture(db):
     spec = find_figure("1")
     points = read_points(db, spec, Request(trainable=TRAINABLE))
-    asks, marked, facts, unreached, missing = caption(points, "1")
+    asks, facts, unreached, missing = caption(points, "1")
     assert asks == (
         f"{spec.question} A point is the fewest steps to the goal of any trial of a study, "
         "which is the search at one batch size."
-    )
-    assert marked == (
-        "Dashed line: perfect scaling; cross above the axes: no trial reached the goal."
     )
     assert facts.replace("\N{NO-BREAK SPACE}", " ") == (
         "Release: made-up · workload: mnist/simple_cnn_base/nesterov_momentum · "

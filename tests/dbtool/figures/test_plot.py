@@ -1,8 +1,6 @@
 """`dbtool plot`, by real runs of the command."""
 
-import base64
 import csv
-import gzip
 import json
 import os
 import re
@@ -136,21 +134,6 @@ def test_data_writes_the_rows_alone_in_every_kind_of_file(dbtool, tmp_path):
     assert (tmp_path / "drawn" / "figure_03.csv").read_bytes() == (tmp_path / names[0]).read_bytes()
 
 
-def test_html_writes_one_page_with_the_points_of_all_that_has_data(dbtool, tmp_path):
-    named = ["steps", "1", "9a"]
-    assert dbtool(*named, "--html", "page").stdout == "page/index.html\n"
-    assert [path.name for path in (tmp_path / "page").iterdir()] == ["index.html"]
-    page = (tmp_path / "page" / "index.html").read_text()
-    assert re.findall(r'<section class="figure" id="(\w+)"', page) == ["figure_01", "steps"]
-    assert "Figures without data" in page
-    packed = re.findall(
-        r'data-name="([\w-]+)".*?<script type="text/plain">([^<]*)', page, re.DOTALL
-    )
-    held = {f"{name}.csv": gzip.decompress(base64.b64decode(points)) for name, points in packed}
-    dbtool("steps", "1", "--data", "csv", "--out", "rows")
-    assert {path.name: path.read_bytes() for path in (tmp_path / "rows").iterdir()} == held
-
-
 def test_a_picture_is_as_wide_as_asked(dbtool, tmp_path):
     dbtool("steps", "--format", "svg", "--out", ".", "--width", "3.5")
     width = re.findall(r'viewBox="0 0 ([\d.]+) ', (tmp_path / "steps.svg").read_text())[0]
@@ -187,20 +170,17 @@ def test_several_releases_are_named_with_commas(dbtool, database, tmp_path):
         (["1", "--trials", "0"], 2, "--trials"),
         (["1", "--out", "/dev/null/x"], 1, "cannot write to '/dev/null/x'"),
         (["1", "--data", "xlsx"], 2, "unknown kind of data 'xlsx'; there are csv"),
-        (["1", "--data", "csv", "--html", "x"], 2, "--data and --html ask for different things"),
+        (["1", "--data", "csv", "--sql"], 2, "--sql and --data ask for different things"),
+        (["all", "--sql", "--width", "5"], 2, "--width plays no part with --sql"),
         (["--list", "--sql"], 2, "--list and --sql ask for different things"),
-        (["all", "--html", "x", "--format", "svg"], 2, "--format plays no part with --html"),
-        (["all", "--html", "x", "--out", "y"], 2, "--out plays no part with --html"),
         (["1", "--data", "csv", "--format", "svg"], 2, "--format plays no part with --data"),
         (["--list", "--format", "png"], 2, "unknown format 'png'"),
         (["1", "--release", "made-up,made-down"], 2, "unknown release 'made-down'"),
-        (["all", "--html", "/dev/null/x"], 1, "cannot write to '/dev/null/x'"),
         (["1", "--data", "csv", "--out", "/dev/null/x"], 1, "cannot write to '/dev/null/x'"),
         (["1", "--width", "0"], 2, "--width is 0, and should be"),
         (["1", "--width", "nan"], 2, "--width is nan, and should be"),
-        (["all", "--html", "x", "--width", "5"], 2, "--width plays no part with --html"),
         (["9a"], 1, "release made-up has no rows of figure_09a; the published release"),
-        (["9a", "--html", "x"], 1, "`dbtool import batch_science_data.tar.bz2`"),
+        (["9a"], 1, "`dbtool import batch_science_data.tar.bz2`"),
     ],
 )
 def test_mistakes_are_one_sentence(dbtool, words, code, sentence):

@@ -1,1 +1,0 @@
-"""All figures on one page that needs no network, no server and no other file."""
