@@ -57,8 +57,9 @@ export function App({ facts, held }: { facts: Facts; held: Held }) {
           </div>
           <main id="app" tabIndex={-1}>
             <Controls state={state} choices={choices} change={change} />
-            <Scaling facts={facts} state={state} curves={curves} change={change} />
-            {open && <Study facts={facts} held={held} study={open} pinned={state.trial} change={change} />}
+            <Scaling facts={facts} state={state} curves={curves} change={change}>
+              {open && <Study facts={facts} held={held} study={open} pinned={state.trial} change={change} />}
+            </Scaling>
             <About facts={facts} />
           </main>
         </div>

@@ -8,6 +8,16 @@ export interface FigureAxis {
   scale: "log2" | "log10" | "linear";
 }
 
+/** How a panel is drawn; its rows are those whose panel_order is its number. */
+export interface Panel {
+  number: number;
+  kind: string;
+  title: string;
+  goal: string;
+  x: FigureAxis;
+  y: FigureAxis;
+}
+
 export interface Figure {
   name: string;
   label: string;
@@ -16,12 +26,12 @@ export interface Figure {
   title: string;
   command: string;
   caption: string[];
-  kind: string;
+  /** What the figure shows, for those who cannot see it. */
+  alternative: string;
   sql: string;
   types: ("number" | "boolean" | "string")[];
   csv: string;
-  x: FigureAxis;
-  y: FigureAxis;
+  panels: Panel[];
   columns: string[];
   rows: Row[];
 }

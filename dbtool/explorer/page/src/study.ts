@@ -4,7 +4,7 @@ import type { Axis } from "./charts/study";
 import type { Curve, Fewest } from "./curves";
 import type { Trials } from "./data/held";
 import type { Range, Study, Workload } from "./facts";
-import { metricName, shortNumber } from "./numbers";
+import { metricName } from "./numbers";
 
 export interface StudyTrial {
   trial: number;
@@ -54,7 +54,7 @@ function trialAt(trials: Trials, row: number, reached: ReadonlyMap<number, numbe
   const settings = JSON.parse(trials.settings[row] || "{}") as Record<string, unknown>;
   const at = reached.get(trial) ?? null;
   const ending = status === "INFEASIBLE" ? "diverged" : at === null ? "goal not reached" : `${at.toLocaleString("en-US")} steps to the goal`;
-  const numbers = Object.entries(settings).map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "number" ? shortNumber(value) : value}`);
+  const numbers = Object.entries(settings).map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "number" ? Number(value.toPrecision(5)) : value}`);
   return { trial, status, reached: at, steps: trials.steps[row] as number, settings, text: [`trial ${trial}: ${ending}`, ...numbers].join("\n") };
 }
 

@@ -16,18 +16,78 @@ export function tick(value: number): string {
   if (value >= 1e6) return `${Number((value / 1e6).toPrecision(4))}M`;
   if (value >= 1e4) return `${Number((value / 1e3).toPrecision(4))}k`;
   if (value >= 1e-3) return value.toLocaleString("en-US", { maximumSignificantDigits: 4 });
-  return value.toExponential().replace("e", "·10^").replace("^-", "⁻").replace(/\d+$/, superscript);
+  const [digits = "", power = ""] = value.toExponential(2).split("e");
+  const factor = Number(digits) === 1 ? "" : `${Number(digits)}·`;
+  return value === 0 ? "0" : `${factor}10${power.replace("-", "⁻").replace(/\d/g, superscript)}`;
 }
 
-function superscript(digits: string): string {
-  return [...digits].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(digit)]).join("");
-}
+const superscript = (digit: string) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(digit)] as string;
 
 /** Powers of two along an axis of so many pixels. */
 export function powersOfTwo(low: number, high: number, width: number): number[] {
   const [first, last] = [Math.ceil(Math.log2(low) - 1e-9), Math.floor(Math.log2(high) + 1e-9)];
   const step = Math.max(1, Math.ceil(((last - first + 1) * 52) / Math.max(width, 1)));
   return Array.from({ length: Math.floor((last - first) / step) + 1 }, (_, index) => 2 ** (first + index * step));
+}
+
+/** Ticks of a logarithmic axis of so many pixels: powers of ten, with 2 and 5 between them where there is room. */
+export function logTicks([low, high]: readonly [number, number], pixels: number, room = 34): number[] {
+  const decades = Math.log10(high / low);
+  const most = Math.max(2, pixels / room);
+  const digits = [[1, 2, 5], [1, 3], [1]].find((each) => each.length * decades <= most) ?? [1];
+  const step = Math.max(1, Math.ceil(decades / most));
+  const ticks: number[] = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
+    if (power % step === 0) ticks.push(...digits.map((digit) => Number(`${digit}e${power}`)));
+  }
+  const inside = ticks.filter((each) => each >= low && each <= high);
+  // Of less than a decade two numbers at least.
+  return inside.length > 1 ? inside : fineTicks(low, high);
+}
+
+function fineTicks(low: number, high: number): number[] {
+  const step = 10 ** Math.floor(Math.log10((high - low) / 2));
+  const factor = [5, 2, 1].find((each) => (high - low) / (each * step) >= 2) ?? 1;
+  const first = Math.ceil(low / (factor * step));
+  const last = Math.floor(high / (factor * step));
+  return Array.from({ length: last - first + 1 }, (_, index) => Number(((first + index) * factor * step).toPrecision(12)));
+}
+
+/** A scale, with the marks of its axis and its grid. */
+export interface Axis {
+  scale: Plot.ScaleOptions;
+  marks: Plot.Markish[];
+}
+
+export function logAxis(domain: [number, number], pixels: number, label: string, which: "x" | "y"): Axis {
+  return axisOf({ type: "log", domain }, logTicks(domain, pixels, which === "x" ? 64 : 34), label, which);
+}
+
+/** An axis of batch sizes, which are mostly powers of two. */
+export function sizeAxis(domain: [number, number], pixels: number, label = "Batch size"): Axis {
+  return axisOf({ type: "log", base: 2, domain }, powersOfTwo(...domain, pixels), label, "x");
+}
+
+export function linearAxis(domain: [number, number] | null, pixels: number, label: string, which: "x" | "y"): Axis {
+  const options = { label: named(label, which), labelAnchor: which === "x" ? "right" : "top", tickFormat: tick } as const;
+  const scale = { ticks: Math.max(2, Math.round(pixels / 80)), ...options, ...(domain && { domain }) };
+  return { scale, marks: [which === "x" ? Plot.gridX(GRID) : Plot.gridY(GRID)] };
+}
+
+const GRID = { stroke: "var(--line)", strokeOpacity: 0.8 };
+
+/** Of logarithmic scales Plot leaves out some labels of its own accord, unless they are given as text. */
+function axisOf(scale: Plot.ScaleOptions, ticks: number[], label: string, which: "x" | "y"): Axis {
+  const options = { text: tick, label: named(label, which) };
+  const marks =
+    which === "x"
+      ? [Plot.gridX(ticks, GRID), Plot.axisX(ticks, { ...options, labelAnchor: "right" })]
+      : [Plot.gridY(ticks, GRID), Plot.axisY(ticks, { ...options, labelAnchor: "top" })];
+  return { scale: { ...scale, axis: null }, marks };
+}
+
+function named(label: string, which: "x" | "y"): string {
+  return which === "x" ? `${label} →` : `↑ ${label}`;
 }
 
 /** Ends of a logarithmic axis, a little beyond what is drawn. */
@@ -54,8 +114,3 @@ export const BASE: Partial<Plot.PlotOptions> = {
   marginBottom: 40,
   style: { background: "none", fontSize: "12px", fontFamily: "inherit", overflow: "visible" },
 };
-
-export const grid = (): Plot.Markish[] => [
-  Plot.gridX({ stroke: "var(--line)", strokeOpacity: 0.7 }),
-  Plot.gridY({ stroke: "var(--line)", strokeOpacity: 0.7 }),
-];

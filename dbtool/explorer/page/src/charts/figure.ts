@@ -2,28 +2,32 @@
 
 import * as Plot from "@observablehq/plot";
 import type { Row } from "../csv";
-import type { Figure, FigureAxis } from "../figures";
+import type { Figure, FigureAxis, Panel } from "../figures";
 import { shortNumber } from "../numbers";
-import { BASE, type Drawing, TIP, colourOf, grid, logDomain, powersOfTwo, symbolOf, tick } from "./common";
+import { type Axis, BASE, type Drawing, TIP, colourOf, linearAxis, logAxis, logDomain, sizeAxis, symbolOf } from "./common";
 
 const NARROWEST = 300;
 const DOTS = new Set(["scatter", "grid"]);
 
 /** All panels as one element; the largest is as wide as there is room. */
 export function figureChart(figure: Figure, width: number): Drawing {
-  const panels = [...Map.groupBy(figure.rows, (row) => String(row["panel"] ?? ""))];
+  const { panels } = figure;
   const series = [...new Set(figure.rows.map(seriesOf))];
   const columns = Math.max(1, Math.min(3, panels.length, Math.floor(width / NARROWEST)));
   const each = Math.floor((width - (columns - 1) * 16) / columns);
   const all = document.createElement("div") as unknown as Drawing & HTMLElement;
   all.className = "panels";
   all.append(legend(series));
-  for (const [panel, rows] of panels) {
+  for (const panel of panels) {
+    const rows = figure.rows.filter((row) => (row["panel_order"] ?? null) === panel.number);
+    if (!rows.some(isPlaced)) continue;
     const holder = document.createElement("figure");
     const caption = document.createElement("figcaption");
-    caption.textContent = panel;
+    caption.textContent = panel.title;
+    const goal = document.createElement("small");
+    goal.textContent = panel.goal;
     holder.style.width = `${each}px`;
-    holder.append(caption, panelChart(figure, rows, series, each));
+    holder.append(caption, goal, panelChart(panel, rows, series, each));
     all.append(holder);
   }
   return all;
@@ -31,6 +35,8 @@ export function figureChart(figure: Figure, width: number): Drawing {
 
 const seriesOf = (row: Row) => String(row["series"] ?? "");
 const numberOf = (row: Row, name: string) => (typeof row[name] === "number" ? (row[name] as number) : null);
+
+const isPlaced = (row: Row) => numberOf(row, "x") !== null && numberOf(row, "y") !== null;
 
 function legend(series: readonly string[]): HTMLElement {
   const list = document.createElement("ul");
@@ -47,27 +53,28 @@ function legend(series: readonly string[]): HTMLElement {
   return list;
 }
 
-function panelChart(figure: Figure, rows: readonly Row[], series: readonly string[], width: number): Element {
-  const placed = rows.filter((row) => numberOf(row, "x") !== null && numberOf(row, "y") !== null);
+function panelChart(panel: Panel, rows: readonly Row[], series: readonly string[], width: number): Element {
+  const placed = rows.filter(isPlaced);
   const bands = placed.filter((row) => numberOf(row, "band_low") !== null || numberOf(row, "band_high") !== null);
   const lines = placed.filter((row) => (numberOf(row, "perfect") ?? 0) > 0);
   const colour = (row: Row) => colourOf(series.indexOf(seriesOf(row)));
   // A curve is a series of one release, or one trial of a study.
-  const curve = (row: Row) => [row["release"], row["series"], figure.kind === "curves" ? row["trial_id"] : ""].join("\n");
+  const curve = (row: Row) => [row["release"], row["series"], panel.kind === "curves" ? row["trial_id"] : ""].join("\n");
   const height = Math.round(width * 0.72);
-  const x = axis(figure.x, placed.map((row) => numberOf(row, "x") as number), width, "x");
-  const y = axis(figure.y, placed.map((row) => numberOf(row, "y") as number), height, "y");
-  const dots = DOTS.has(figure.kind);
+  const x = axis(panel.x, placed.map((row) => numberOf(row, "x") as number), width, "x");
+  const y = axis(panel.y, placed.map((row) => numberOf(row, "y") as number), height, "y");
+  const dots = DOTS.has(panel.kind);
   return Plot.plot({
     ...BASE,
     width,
     height,
-    x,
-    y,
+    x: x.scale,
+    y: y.scale,
     color: { type: "identity" },
     symbol: { type: "identity" },
     marks: [
-      ...grid(),
+      ...x.marks,
+      ...y.marks,
       Plot.areaY(bands, {
         x: "x",
         y1: (row: Row) => numberOf(row, "band_low") ?? numberOf(row, "y"),
@@ -79,7 +86,7 @@ function panelChart(figure: Figure, rows: readonly Row[], series: readonly strin
       }),
       Plot.line(lines, { x: "x", y: "perfect", z: curve, stroke: colour, strokeOpacity: 0.6, strokeDasharray: "5 4", clip: true }),
       ...(dots ? [] : [Plot.line(placed, { x: "x", y: "y", z: curve, stroke: colour, strokeWidth: 1.6, clip: true })]),
-      ...(figure.kind === "curves"
+      ...(panel.kind === "curves"
         ? []
         : [
             Plot.dot(placed, {
@@ -93,25 +100,22 @@ function panelChart(figure: Figure, rows: readonly Row[], series: readonly strin
               clip: true,
             }),
           ]),
-      Plot.tip(placed, Plot.pointer({ x: "x", y: "y", title: told(figure), ...TIP })),
+      Plot.tip(placed, Plot.pointer({ x: "x", y: "y", title: told(panel), ...TIP })),
     ],
   });
 }
 
-function told(figure: Figure) {
+function told(panel: Panel) {
   return (row: Row) =>
     [
       seriesOf(row),
-      `${figure.x.label || "x"} ${shortNumber(row["x"] as number)}`,
-      `${figure.y.label || "y"} ${shortNumber(row["y"] as number)}`,
+      `${panel.x.label || "x"} ${shortNumber(row["x"] as number)}`,
+      `${panel.y.label || "y"} ${shortNumber(row["y"] as number)}`,
     ].join("\n");
 }
 
-function axis(of: FigureAxis, values: readonly number[], pixels: number, which: "x" | "y"): Plot.ScaleOptions {
-  const label = which === "x" ? `${of.label} →` : `↑ ${of.label}`;
-  const common = { label, labelAnchor: (which === "x" ? "right" : "top") as "right", tickFormat: tick };
-  if (of.scale === "linear") return { ...common, ticks: Math.max(2, Math.round(pixels / 80)) };
+function axis(of: FigureAxis, values: readonly number[], pixels: number, which: "x" | "y"): Axis {
+  if (of.scale === "linear") return linearAxis(null, pixels, of.label, which);
   const domain = logDomain(values, 0.05);
-  if (of.scale === "log2" && which === "x") return { ...common, type: "log", base: 2, domain, ticks: powersOfTwo(...domain, pixels) };
-  return { ...common, type: "log", domain, ticks: Math.max(3, Math.round(pixels / 70)) };
+  return of.scale === "log2" && which === "x" ? sizeAxis(domain, pixels, of.label) : logAxis(domain, pixels, of.label, which);
 }

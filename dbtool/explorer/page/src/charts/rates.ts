@@ -3,7 +3,7 @@
 import * as Plot from "@observablehq/plot";
 import type { Curve, RateRow } from "../curves";
 import { shortNumber } from "../numbers";
-import { BASE, type Drawing, TIP, colourOf, grid, logDomain, powersOfTwo, symbolOf, tick } from "./common";
+import { BASE, type Drawing, TIP, colourOf, logAxis, logDomain, sizeAxis, symbolOf } from "./common";
 
 interface Rate extends RateRow {
   curve: Curve;
@@ -15,17 +15,19 @@ export function ratesChart(curves: readonly Curve[], width: number): Drawing {
   const x = logDomain(curves.flatMap((curve) => curve.steps.map((row) => row.batch_size)), 0.04);
   const y = logDomain(rates.flatMap((each) => [each.best, each.low ?? each.best, each.high ?? each.best]), 0.06);
   const height = Math.max(220, Math.min(380, width * 0.5));
+  const axes = { x: sizeAxis(x, width), y: logAxis(y, height, "Learning rate", "y") };
   const colour = (each: Rate) => colourOf(each.curve.index);
   return Plot.plot({
     ...BASE,
     width,
     height,
-    x: { type: "log", base: 2, domain: x, label: "Batch size →", labelAnchor: "right", ticks: powersOfTwo(...x, width), tickFormat: tick },
-    y: { type: "log", domain: y, label: "↑ Learning rate", ticks: Math.max(3, Math.round(height / 70)), tickFormat: tick },
+    x: axes.x.scale,
+    y: axes.y.scale,
     color: { type: "identity" },
     symbol: { type: "identity" },
     marks: [
-      ...grid(),
+      ...axes.x.marks,
+      ...axes.y.marks,
       Plot.ruleX(rates, {
         x: "batch_size",
         y1: (each: Rate) => each.low ?? y[0],

@@ -3,7 +3,7 @@
 import * as Plot from "@observablehq/plot";
 import type { Curve } from "../curves";
 import { shortNumber } from "../numbers";
-import { BASE, type Drawing, TIP, colourOf, grid, logDomain, powersOfTwo, symbolOf, tick } from "./common";
+import { BASE, type Drawing, TIP, colourOf, logAxis, logDomain, sizeAxis, symbolOf } from "./common";
 
 /** A point of a curve as it is drawn; y is divided where steps are relative. */
 export interface Point {
@@ -68,27 +68,24 @@ export function stepsChart(curves: readonly Curve[], width: number, relative: bo
   const lines = curves.flatMap((curve) => perfectLine(curve, y));
   const fitted = curves.flatMap((curve) => fittedCurve(curve, y));
   const height = Math.max(260, Math.min(460, width * 0.62));
+  const axes = { x: sizeAxis(x, width), y: logAxis(y, height, relative ? "Steps, relative" : "Steps to result", "y") };
   return Plot.plot({
     ...BASE,
     width,
     height,
-    x: { type: "log", base: 2, domain: x, label: "Batch size →", labelAnchor: "right", ticks: powersOfTwo(...x, width), tickFormat: tick },
-    y: {
-      type: "log",
-      domain: y,
-      label: relative ? "↑ Steps, relative" : "↑ Steps to result",
-      ticks: Math.max(3, Math.round(height / 70)),
-      tickFormat: tick,
-    },
+    x: axes.x.scale,
+    y: axes.y.scale,
     marks: [
-      ...grid(),
+      ...axes.x.marks,
+      ...axes.y.marks,
       ...curves.map((curve) =>
         Plot.areaY(
-          reached.filter((each) => each.curve === curve),
+          // Where trials are too few to bound the steps from above, an open line says so.
+          reached.filter((each) => each.curve === curve && Number.isFinite(each.high)),
           {
             x: "batchSize",
             y1: "low",
-            y2: (each: Point) => Math.min(each.high, y[1]),
+            y2: "high",
             fill: colourOf(curve.index),
             fillOpacity: 0.13,
             clip: true,
@@ -103,6 +100,7 @@ export function stepsChart(curves: readonly Curve[], width: number, relative: bo
         y2: (each: Point) => Math.min(each.high, y[1]),
         stroke: (each: Point) => colourOf(each.curve.index),
         strokeOpacity: 0.55,
+        strokeDasharray: "4 2",
       }),
       Plot.line(reached, {
         x: "batchSize",
@@ -173,18 +171,19 @@ export function criticalChart(criticals: readonly Critical[], sizes: readonly nu
   const x = logDomain(sizes, ABOVE);
   const inside = (value: number | null, open: number) => Math.min(Math.max(value ?? open, x[0]), x[1]);
   const label = (each: Critical) => each.curve.key;
+  const axis = sizeAxis(x, width, "Critical batch size");
   return Plot.plot({
     ...BASE,
     width,
-    height: 40 + 22 * criticals.length,
+    height: 52 + 22 * criticals.length,
     marginTop: 8,
-    marginBottom: 32,
-    x: { type: "log", base: 2, domain: x, label: "Critical batch size →", labelAnchor: "right", ticks: powersOfTwo(...x, width), tickFormat: tick },
+    marginBottom: 44,
+    x: axis.scale,
     y: { type: "band", axis: null, domain: criticals.map(label) },
     color: { type: "identity" },
     symbol: { type: "identity" },
     marks: [
-      Plot.gridX({ stroke: "var(--line)", strokeOpacity: 0.7 }),
+      ...axis.marks,
       Plot.ruleY(
         criticals.filter((each) => each.low !== null || each.high !== null),
         {

@@ -4,7 +4,7 @@ import * as Plot from "@observablehq/plot";
 import type { Curves } from "../data/held";
 import { shortNumber } from "../numbers";
 import type { OpenStudy, StudyTrial } from "../study";
-import { BASE, type Drawing, TIP, grid, logDomain, tick } from "./common";
+import { BASE, type Drawing, TIP, linearAxis, logAxis, logDomain } from "./common";
 
 interface Vertex {
   trial: StudyTrial;
@@ -31,15 +31,17 @@ export function curvesChart(study: OpenStudy, curves: Curves, pinned: number | n
   const reached = study.trials.filter((each) => each.reached !== null);
   const goal = study.goal === null ? [] : [study.goal];
   const height = Math.max(230, Math.min(360, width * 0.6));
+  const axes = { x: logAxis(x, width, "Step", "x"), y: logAxis(y, height, study.metricName, "y") };
   return Plot.plot({
     ...BASE,
     width,
     height,
-    x: { type: "log", domain: x, label: "Step →", labelAnchor: "right", ticks: Math.max(3, Math.round(width / 90)), tickFormat: tick },
-    y: { type: "log", domain: y, label: `↑ ${study.metricName}`, ticks: Math.max(3, Math.round(height / 60)), tickFormat: tick },
+    x: axes.x.scale,
+    y: axes.y.scale,
     symbol: { type: "identity" },
     marks: [
-      ...grid(),
+      ...axes.x.marks,
+      ...axes.y.marks,
       line(others.filter((each) => each.trial.status !== "INFEASIBLE"), "var(--quiet)", 1, 0.35),
       line(others.filter((each) => each.trial.status === "INFEASIBLE"), DIVERGED, 1, 0.45),
       Plot.ruleY(goal, { stroke: "var(--ink)", strokeDasharray: "5 4" }),
@@ -110,6 +112,7 @@ export function spaceChart(study: OpenStudy, x: Axis, y: Axis, pinned: number | 
     return [low - margin, high + margin] as [number, number];
   };
   const height = Math.max(230, Math.min(360, width * 0.6));
+  const axes = { x: scaleOf(x, domain(x), width, "x"), y: scaleOf(y, domain(y), height, "y") };
   const options = {
     x: at(x),
     symbol: (each: StudyTrial) => (each.status === "INFEASIBLE" ? "times" : "circle") as Plot.SymbolType,
@@ -122,13 +125,14 @@ export function spaceChart(study: OpenStudy, x: Axis, y: Axis, pinned: number | 
     ...BASE,
     width,
     height,
-    x: { type: x.scale, domain: domain(x), label: `${x.label} →`, labelAnchor: "right", ticks: Math.max(3, Math.round(width / 90)), tickFormat: tick },
-    y: { type: y.scale, domain: domain(y), label: `↑ ${y.label}`, ticks: Math.max(3, Math.round(height / 60)), tickFormat: tick },
+    x: axes.x.scale,
+    y: axes.y.scale,
     color: { type: "identity" },
     symbol: { type: "identity" },
     r: { type: "identity" },
     marks: [
-      ...grid(),
+      ...axes.x.marks,
+      ...axes.y.marks,
       Plot.ruleX(x.borders, { stroke: "var(--ink)", strokeOpacity: 0.5, strokeDasharray: "2 3" }),
       Plot.ruleY(y.borders, { stroke: "var(--ink)", strokeOpacity: 0.5, strokeDasharray: "2 3" }),
       Plot.dot(placed, { ...options, y: at(y) }),
@@ -140,6 +144,10 @@ export function spaceChart(study: OpenStudy, x: Axis, y: Axis, pinned: number | 
       Plot.tip(rows, Plot.pointer({ x: at(x), y: (each: StudyTrial) => y.of(each) ?? domain(y)[1], title: "text", ...TIP })),
     ],
   }) as Drawing;
+}
+
+function scaleOf(axis: Axis, domain: [number, number], pixels: number, which: "x" | "y") {
+  return axis.scale === "log" ? logAxis(domain, pixels, axis.label, which) : linearAxis(domain, pixels, axis.label, which);
 }
 
 function strokeOf(pinned: number | null) {

@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Drawing } from "../charts/common";
 import { csvOf, type Row } from "../csv";
+import { counted } from "../numbers";
 import { copy, pngBlob, save, svgText } from "../save";
 import { say } from "./status";
 import { Table } from "./Table";
@@ -67,13 +68,23 @@ export function Card(props: Props) {
         {sql && <Action label="Copy SQL" hint={`Copy ${title} as SQL`} act={() => copied(sql, "SQL")} />}
         {command && <Action label="Copy command" hint={`Copy ${title} as a command`} act={() => copied(command, "command")} />}
       </div>
-      <details class="table">
-        <summary>
-          Table <span class="count">{rows.length.toLocaleString("en-US")} rows</span>
-        </summary>
-        <Table label={`Table: ${title}`} columns={columns} rows={rows} onOpen={onOpen} openLabel={openLabel} />
-      </details>
+      <Folded title="Table" count={rows.length}>
+        {() => <Table label={`Table: ${title}`} columns={columns} rows={rows} onOpen={onOpen} openLabel={openLabel} />}
+      </Folded>
     </section>
+  );
+}
+
+/** Rows that are made only once they are asked for: a slider would make them anew at every move. */
+export function Folded({ title, count, children }: { title: string; count: number; children: () => ComponentChildren }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <details class="table" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        {title} <span class="count">{counted(count, "row")}</span>
+      </summary>
+      {open && children()}
+    </details>
   );
 }
 

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { figureChart } from "../charts/figure";
 import { type Figure, type Figures as All, readFigures } from "../figures";
 import { save } from "../save";
-import { Action, Chart, copied } from "./Card";
+import { Action, Chart, Folded, copied } from "./Card";
 import { say } from "./status";
 import { Table } from "./Table";
 
@@ -62,8 +62,12 @@ function One({ figure }: { figure: Figure }) {
   return (
     <article class="card figure" aria-labelledby="figure-title">
       <h2 id="figure-title">{figure.full_name}</h2>
-      <p class="about">{figure.caption.join(" ")}</p>
-      <Chart draw={(width) => figureChart(figure, width)} alt={`${figure.full_name}: ${figure.title}`} holder={holder} />
+      {figure.caption.map((paragraph) => (
+        <p key={paragraph} class="about">
+          {paragraph}
+        </p>
+      ))}
+      <Chart draw={(width) => figureChart(figure, width)} alt={figure.alternative} holder={holder} />
       <div class="actions">
         <Action label="CSV" hint={`Download the points of ${figure.label} as CSV`} act={() => save(`${figure.name}.csv`, figure.csv)} />
         <Action label="Copy SQL" hint={`Copy the SQL of ${figure.label}`} act={() => copied(figure.sql, "SQL")} />
@@ -78,12 +82,9 @@ function One({ figure }: { figure: Figure }) {
           <code>{figure.sql}</code>
         </pre>
       </details>
-      <details class="table">
-        <summary>
-          Points <span class="count">{figure.rows.length.toLocaleString("en-US")} rows</span>
-        </summary>
-        <Table label={`Points of ${figure.label}`} columns={figure.columns} rows={figure.rows} />
-      </details>
+      <Folded title="Points" count={figure.rows.length}>
+        {() => <Table label={`Points of ${figure.label}`} columns={figure.columns} rows={figure.rows} />}
+      </Folded>
     </article>
   );
 }

@@ -67,7 +67,7 @@ function Choice({ facts, workload, place, onToggle }: ChoiceProps) {
       <input type="checkbox" checked={place >= 0} onChange={() => onToggle(key)} />
       <span class="swatch" style={place >= 0 ? { background: colourOf(place) } : {}} aria-hidden="true" />
       <span class="name">
-        {workload.workload}
+        {workload.workload.split(/(?<=[/_])/).flatMap((part) => [part, <wbr />])}
         <small>
           {facts.releases.length > 1 && `${workload.release} · `}
           {counted(workload.studies.length, "batch size")}

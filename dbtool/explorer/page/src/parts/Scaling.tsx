@@ -1,5 +1,6 @@
 /** Steps to result, critical batch sizes and learning rates of the workloads that are drawn. */
 
+import type { ComponentChildren } from "preact";
 import { symbol, symbolCircle, symbolCross, symbolDiamond, symbolSquare, symbolStar, symbolTriangle, symbolWye } from "d3-shape";
 import { SYMBOLS, colourOf } from "../charts/common";
 import { ratesChart } from "../charts/rates";
@@ -17,13 +18,15 @@ interface Props {
   state: State;
   curves: readonly Curve[];
   change: (part: Partial<State>) => void;
+  /** The study that is open, below the points that lead to it. */
+  children: ComponentChildren;
 }
 
 const STEPS = ["batch_size", "release", "workload", "metric", "goal", "trials", "after", "steps", "low", "high", "fitted", "fewest_steps", "trial_id", "learning_rate", "momentum"];
 const CRITICAL = ["release", "workload", "metric", "goal", "definition", "critical_batch_size", "low", "high", "verdict", "learning_rate", "fewest_steps", "trials", "batch_sizes", "reached", "level"];
 const RATES = ["batch_size", "release", "workload", "metric", "goal", "best", "low", "high", "trials", "law", "fitted"];
 
-export function Scaling({ facts, state, curves, change }: Props) {
+export function Scaling({ facts, state, curves, change, children }: Props) {
   const workloads = curves.flatMap((each) => (each.workload ? [each.workload] : []));
   const drawn = curves.filter((each) => each.steps.length > 0);
   const values = {
@@ -56,6 +59,7 @@ export function Scaling({ facts, state, curves, change }: Props) {
         onOpen={openRow}
         openLabel={(row) => `Open ${row["workload"]} at batch size ${row["batch_size"]}`}
       />
+      {children}
       {drawn.length > 0 && <CriticalCard facts={facts} state={state} curves={drawn} workloads={workloads} />}
       {drawn.some((each) => each.rates.length > 0) && (
         <Card

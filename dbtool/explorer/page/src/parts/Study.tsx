@@ -5,7 +5,7 @@ import { type Axis, curvesChart, spaceChart } from "../charts/study";
 import type { Row } from "../csv";
 import type { Curves, Held } from "../data/held";
 import type { Facts } from "../facts";
-import { counted, shortNumber } from "../numbers";
+import { counted } from "../numbers";
 import type { State } from "../state";
 import { type OpenStudy, type StudyTrial, axesOf } from "../study";
 import { filledQuery, trialsCommand } from "../words";
@@ -41,7 +41,7 @@ export function Study({ facts, held, study, pinned, change }: Props) {
       </header>
       <div class="pair">
         <Card
-          id="curves"
+          id="study-curves"
           title={`Curves: ${study.metricName}`}
           about={curves && !curves.whole ? "Of each curve those values alone that better all before: this page holds no others." : undefined}
           draw={curves ? (width) => curvesChart(study, curves, pinned, width) : null}
@@ -162,7 +162,7 @@ function Trial({ trial, isPinned }: { trial: StudyTrial; isPinned: boolean }) {
         {facts.map(([name, value]) => (
           <div key={name}>
             <dt>{name}</dt>
-            <dd>{typeof value === "number" ? (Number.isInteger(value) ? value.toLocaleString("en-US") : shortNumber(value)) : String(value)}</dd>
+            <dd>{typeof value === "number" ? (Number.isInteger(value) ? value.toLocaleString("en-US") : String(Number(value.toPrecision(5)))) : String(value)}</dd>
           </div>
         ))}
       </dl>
