@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from dbtool.analysis.censored import fit_intervals
-from dbtool.analysis.critical import closed_interval, peak, profile_bound
+from dbtool.analysis.critical import closed_interval, peak, profile_bound, top
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -138,9 +138,9 @@ def fit_laws(rates: Sequence[BestRate], *, level: float) -> RateLaw | None:
         bound = profile_bound(closed, 2, level)
         floor = fits.log_likelihood.max() - bound
         low, high = closed_interval(scale, fits.log_likelihood, floor)
-        best = int(fits.log_likelihood.argmax())
+        best = sum(top(fits.log_likelihood)) // 2
         found[law] = (
-            float(fits.log_likelihood[best]),
+            float(fits.log_likelihood.max()),
             peak(scale, fits.log_likelihood),
             low,
             high,
