@@ -44,7 +44,7 @@ FEWEST_REACHED = 3
 _POINTS_A_FACTOR = 16  # of the grid, for each factor of e
 # Bends from a slow one to a sharp one, evenly in their logarithm; the hyperbola's is among them.
 _BENDS = tuple(2.0 ** (quarter / 4) for quarter in range(-3, 7))
-_MISSED = (
+MISSED = (
     1e-6  # log likelihoods as near to each other are the same: fits end a little earlier or later
 )
 _BEYOND = 1000.0  # how far the grid goes beyond the batch sizes that were measured
@@ -199,9 +199,11 @@ def fit_curve(steps: Sequence[StepsAt], *, level: float) -> Curve | None:
     grid = _grid(sizes)
     profiles = {bend: fitted(grid, bend).log_likelihood for bend in _BENDS}
     bound = profile_bound(int(reached.sum()), 3, level)
-    floor = max(profile.max() for profile in profiles.values()) - bound
+    most = max(profile.max() for profile in profiles.values())
+    floor = most - bound
     allowed = {bend: profile for bend, profile in profiles.items() if profile.max() >= floor}
-    bend = 1.0 if 1.0 in allowed else max(allowed, key=lambda each: allowed[each].max())
+    likeliest = (each for each, profile in allowed.items() if profile.max() >= most - MISSED)
+    bend = 1.0 if 1.0 in allowed else next(likeliest)
     critical = math.exp(peak(np.log(grid), profiles[bend]))
     best = fitted(np.array([critical]), bend)
     return Curve(
@@ -295,7 +297,7 @@ def peak(grid: Floats, values: Floats) -> float:
 
 def top(values: Floats) -> tuple[int, int]:
     """The first and the last of the points whose values are highest, but for what fits may miss."""
-    highest = np.flatnonzero(values >= values.max() - _MISSED)
+    highest = np.flatnonzero(values >= values.max() - MISSED)
     return int(highest[0]), int(highest[-1])
 
 
