@@ -1,6 +1,6 @@
 /** The whole page from its state. */
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { choicesOf } from "./choices";
 import { type Curve, curveOfOwn, curveOfWorkload, relative } from "./curves";
 import { Held, type Improvements, type Trials } from "./data/held";
@@ -38,7 +38,7 @@ export function App({ facts, held }: { facts: Facts; held: Held }) {
       say((error as Error).message);
     }
   });
-  const drawn = useDrawn(facts, held, state);
+  const { drawn, isReading } = useDrawn(facts, held, state);
   const choices = useMemo(() => choicesOf(state, drawn), [state.metric, drawn]);
   const curves = useMemo(() => curvesOf(state, drawn, own), [state, drawn, own]);
   const open = openOf(state, curves, drawn);
@@ -55,7 +55,7 @@ export function App({ facts, held }: { facts: Facts; held: Held }) {
             <Picker facts={facts} picked={state.workloads} onPick={(workloads) => change({ workloads, goal: null })} />
             <Own own={own} remove={(gone) => setOwn(own.filter((each) => each !== gone))} add={(more) => setOwn([...own, ...more])} />
           </div>
-          <main id="app" tabIndex={-1}>
+          <main id="app" tabIndex={-1} aria-busy={isReading}>
             <Controls state={state} choices={choices} change={change} />
             <Scaling facts={facts} state={state} curves={curves} change={change}>
               {open && <Study facts={facts} held={held} study={open} pinned={state.trial} change={change} />}
@@ -80,8 +80,12 @@ function About({ facts }: { facts: Facts }) {
 
 /** Keeps the page's address and its state the same. */
 function useAddress(state: State, facts: Facts, setState: (state: State) => void): void {
+  const known = useRef(location.hash);
   useEffect(() => {
-    const changed = () => setState(stateOf(location.hash, facts));
+    const changed = () => {
+      known.current = location.hash;
+      setState(stateOf(location.hash, facts));
+    };
     window.addEventListener("hashchange", changed);
     return () => window.removeEventListener("hashchange", changed);
   }, []);
@@ -89,7 +93,10 @@ function useAddress(state: State, facts: Facts, setState: (state: State) => void
     const address = addressOf(state, facts);
     // A slider would fill the history, and browsers refuse more than so many changes a second.
     const timer = setTimeout(() => {
-      if (location.hash.replace(/^#/, "") !== address) history.replaceState(null, "", `#${address}`);
+      // One that was put there since is newer than the state.
+      if (location.hash !== known.current || location.hash.replace(/^#/, "") === address) return;
+      history.replaceState(null, "", `#${address}`);
+      known.current = location.hash;
     }, 150);
     return () => clearTimeout(timer);
   }, [state]);
@@ -119,8 +126,8 @@ function useDrop(take: (file: string, text: string) => void): void {
   }, []);
 }
 
-/** What was read of the workloads that are picked, in the order in which they were; those still on their way are left out. */
-function useDrawn(facts: Facts, held: Held, state: State): Drawn[] {
+/** What was read of the workloads that are picked, in the order in which they were; what was drawn before stays until it is. */
+function useDrawn(facts: Facts, held: Held, state: State): { drawn: Drawn[]; isReading: boolean } {
   const [read, setRead] = useState<{ of: string; drawn: Drawn[] }>({ of: "", drawn: [] });
   const picked = state.workloads.flatMap((key) => facts.workloads.filter((each) => keyOf(each) === key));
   const of = [state.metric, ...picked.map(keyOf)].join("\n");
@@ -139,7 +146,7 @@ function useDrawn(facts: Facts, held: Held, state: State): Drawn[] {
       wanted = false;
     };
   }, [of]);
-  return read.drawn;
+  return { drawn: read.drawn, isReading: read.of !== of };
 }
 
 function curvesOf(state: State, drawn: readonly Drawn[], own: readonly OwnCurve[]): Curve[] {
