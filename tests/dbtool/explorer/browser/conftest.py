@@ -1,0 +1,50 @@
+"""The explorer of the measured release, in tabs that have no network."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dbtool
+from dbtool.api import Database
+from tests.support.browser import open_browser
+from tests.support.explorer_browser import MEASURED, Explorer, Opener, write_page
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with open_browser() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def measured_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_page(MEASURED, tmp_path_factory.mktemp("measured") / "explorer.html")
+
+
+@pytest.fixture(scope="session")
+def measured() -> Iterator[Database]:
+    with dbtool.open(MEASURED) as opened:
+        yield opened
+
+
+@pytest.fixture
+def tab(browser: Any) -> Iterator[Opener]:
+    """Opens a page in a tab of its own, of which all is checked at the end."""
+    tabs: list[Explorer] = []
+
+    def open_tab(file: Path, *, at: dict[str, Any] | None = None, **context: Any) -> Explorer:
+        tabs.append(Explorer(browser, file, **context))
+        return tabs[-1].open(**(at or {}))
+
+    yield open_tab
+    for each in tabs:
+        each.check()
+        each.context.close()
+
+
+@pytest.fixture
+def explorer(tab: Opener, measured_page: Path) -> Explorer:
+    """The page of the measured release, as it is seen first."""
+    return tab(measured_page)

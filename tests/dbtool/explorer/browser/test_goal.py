@@ -1,0 +1,121 @@
+"""The goal and the number of trials: what they change, and what the address says of them."""
+
+import re
+
+from tests.support.explorer_browser import expect, needs_explorer_browser, same
+
+pytestmark = needs_explorer_browser
+SGD = "mnist/fc_128_128_128/sgd"
+
+
+def tables(explorer):
+    steps, critical = explorer.csv("Steps to result"), explorer.csv("Critical batch size")
+    return [row["steps"] for row in steps], critical[0]["critical_batch_size"], steps
+
+
+def expected(db, **asked):
+    steps = db.scaling(SGD, rows="steps", **asked)
+    critical = db.scaling(SGD, **asked).row(0, named=True)
+    texts = ["" if each is None else f"{each:g}" for each in steps["steps"]]
+    return texts, critical["critical_batch_size"]
+
+
+def test_the_goal_slider_moves_steps_critical_batch_size_and_address(explorer, measured):
+    first = tables(explorer)
+    explorer.slide("Goal", 0.5)
+    goal = float(explorer.field("Goal as a number").input_value())
+    explorer.expect_state(goal=goal)
+    assert goal != 0.03
+    steps, critical, rows = tables(explorer)
+    assert {row["goal"] for row in rows} == {f"{goal:g}"}
+    own_steps, own_critical = expected(measured, goal=goal)
+    assert steps == own_steps != first[0]
+    assert same(critical, own_critical)
+    expect(explorer.page.locator(".goal .hint")).to_have_text(
+        f"validation classification error below {goal:g}"
+    )
+    explorer.button("Own goal").click()
+    explorer.expect_state()
+    assert tables(explorer) == first
+
+
+def test_a_goal_is_typed_and_taken_back(explorer, measured):
+    field = explorer.field("Goal as a number")
+    expect(field).to_have_value("0.03")
+    field.fill("0.05")
+    field.press("Enter")
+    explorer.expect_state(goal=0.05)
+    steps, critical, _ = tables(explorer)
+    own_steps, own_critical = expected(measured, goal=0.05)
+    assert steps == own_steps
+    assert same(critical, own_critical)
+    field.fill("")
+    field.press("Enter")
+    explorer.expect_state()
+    expect(field).to_have_value("0.03")
+
+
+def test_of_a_goal_that_no_trial_reached_nothing_is_made_up(explorer):
+    explorer.go(goal="1e-9")
+    steps = explorer.csv("Steps to result")
+    assert steps
+    assert {row["steps"] for row in steps} == {""}
+    assert {row["verdict"] for row in explorer.csv("Critical batch size")} == {"not_identified"}
+    expect(explorer.page.locator(".answers")).to_contain_text("cannot be told")
+
+
+def test_the_number_of_trials_is_a_slider_and_a_number(explorer, measured):
+    explorer.slide("Trials a search", 0.01)
+    trials = int(explorer.field("Trials a search as a number").input_value())
+    explorer.expect_state(trials=trials)
+    assert trials < 10
+    steps, critical, rows = tables(explorer)
+    assert {row["trials"] for row in rows} == {str(trials)}
+    own_steps, own_critical = expected(measured, trials=trials)
+    assert steps == own_steps
+    assert same(critical, own_critical)
+    field = explorer.field("Trials a search as a number")
+    field.fill("60")
+    field.press("Enter")
+    explorer.expect_state(trials=60)
+    assert tables(explorer)[0] == expected(measured, trials=60)[0]
+    expect(explorer.page.locator("#steps > header .about")).to_have_text(
+        re.compile("^Best of 60 trials; .* with fewer trials left out")
+    )
+    explorer.button("All").click()
+    explorer.expect_state()
+
+
+def test_another_metric_is_asked_for_with_a_goal_of_its_own(explorer, measured):
+    explorer.choice("Metric").select_option("train_cross_entropy_error")
+    explorer.expect_state(metric="train_cross_entropy_error")
+    expect(explorer.page.locator("#steps .empty")).to_be_visible()
+    explorer.field("Goal as a number").fill("0.1")
+    explorer.field("Goal as a number").press("Enter")
+    explorer.expect_state(metric="train_cross_entropy_error", goal=0.1)
+    steps, critical, _ = tables(explorer)
+    own_steps, own_critical = expected(measured, metric="train_cross_entropy_error", goal=0.1)
+    assert steps == own_steps
+    assert same(critical, own_critical)
+
+
+def test_relative_steps_are_those_of_the_first_batch_size_divided(explorer):
+    labels = explorer.page.locator("#steps svg [aria-label='y-axis tick label'] text")
+    before = labels.all_text_contents()
+    explorer.field("Relative steps").check()
+    explorer.expect_state(relative=1)
+    expect(explorer.page.locator("#steps h2")).to_have_text("Relative steps to result")
+    expect(explorer.page.locator("#steps > header .about")).to_contain_text("batch size 1.")
+    assert labels.all_text_contents() != before
+    assert "1" in labels.all_text_contents()
+
+
+def test_lines_of_perfect_scaling_are_fitted_drawn_through_the_first_point_or_left_out(explorer):
+    dashed = explorer.page.locator("#steps svg [stroke-dasharray='5 4'] path")
+    fitted = dashed.get_attribute("d")
+    explorer.choice("Perfect scaling").select_option("first")
+    explorer.expect_state(line="first")
+    assert dashed.get_attribute("d") != fitted
+    explorer.choice("Perfect scaling").select_option("none")
+    explorer.expect_state(line="none")
+    expect(dashed).to_have_count(0)
