@@ -84,7 +84,7 @@ export function stateOf(address: string, facts: Facts): State {
   const goal = numberIn(words, "goal");
   if (goal !== null) state.goal = goal;
   const trials = numberIn(words, "trials");
-  if (trials !== null && Number.isInteger(trials) && trials > 0) state.trials = trials;
+  if (trials !== null && Number.isSafeInteger(trials) && trials > 0) state.trials = trials;
   state.relative = words.get("relative") === "1";
   const line = words.get("line");
   if (line === "none" || line === "fit" || line === "first") state.line = line;

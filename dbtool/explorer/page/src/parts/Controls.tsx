@@ -122,7 +122,7 @@ function TrialsControl({ state, choices, change }: Props) {
           aria-label="Trials a search as a number"
           onChange={(event) => {
             const value = event.currentTarget.valueAsNumber;
-            change({ trials: Number.isInteger(value) && value > 0 ? value : null });
+            change({ trials: Number.isSafeInteger(value) && value > 0 ? value : null });
           }}
         />
         <button type="button" disabled={state.trials === null} onClick={() => change({ trials: null })}>
