@@ -1,0 +1,130 @@
+"""A study behind a point: its curves, its search space, the trial that won and one that is pinned."""
+
+import json
+import re
+
+import pytest
+
+from tests.support.explorer_browser import expect, needs_explorer_browser, same
+
+pytestmark = needs_explorer_browser
+SGD = "mnist/fc_128_128_128/sgd"
+BATCH_SIZE = 16
+STUDY = {"study": f"measured:{SGD}", "batch_size": BATCH_SIZE}
+CURVES = "Curves: validation classification error"
+
+
+@pytest.fixture
+def study(explorer):
+    explorer.go(**STUDY)
+    expect(explorer.page.locator("#study-curves svg[role=img]")).to_be_visible()
+    return explorer
+
+
+def winner(db):
+    [row] = db.steps_to_result(SGD, batch_size=BATCH_SIZE, trials=10**6).rows(named=True)
+    return row["trial_id"], row["steps"]
+
+
+def test_a_point_opens_its_study_and_close_closes_it(explorer, measured):
+    place = measured.studies(SGD).sort("batch_size")["batch_size"].to_list().index(BATCH_SIZE)
+    explorer.press_point("steps", place)
+    explorer.expect_state(**STUDY)
+    heading = explorer.page.get_by_role("heading", name=f"{SGD} at batch size {BATCH_SIZE}")
+    expect(heading).to_be_focused()
+    trial, steps = winner(measured)
+    expect(explorer.page.locator(".study > header .about")).to_contain_text(
+        f"trial {trial} was first, after {steps:,} steps"
+    )
+    expect(explorer.page.locator("#trial-title")).to_have_text(f"Trial {trial} first to the goal")
+    explorer.button("Close").click()
+    explorer.expect_state()
+    expect(heading).to_have_count(0)
+
+
+def test_a_point_tells_what_is_known_of_it(explorer):
+    point = explorer.points("steps").nth(4)
+    point.hover(force=True)
+    tip = explorer.page.locator("#steps [aria-label=tip]")
+    expect(tip).to_contain_text("batch size 16")
+    expect(tip).to_contain_text("6,566 steps, more than 5,628")
+    expect(tip).to_contain_text("best of 36 trials")
+
+
+def test_its_curves_are_all_evaluations_of_its_trials(study, measured):
+    rows = study.csv(CURVES)
+    expected = measured.sql(
+        "SELECT trial_id, step, value FROM evaluations WHERE workload = $workload AND "
+        "batch_size = $size AND metric = 'val_classification_error' ORDER BY trial_id, step",
+        workload=SGD,
+        size=BATCH_SIZE,
+    ).rows()
+    assert len(rows) == len(expected) > 1000
+    assert [(int(r["trial_id"]), int(r["step"]), float(r["value"])) for r in rows] == expected
+
+
+def test_its_search_space_is_its_trials(study, measured):
+    rows = study.csv("Search space")
+    crossings = measured.sql(
+        "SELECT trial_id, status, settings FROM trials WHERE workload = $workload AND "
+        "batch_size = $size ORDER BY trial_id",
+        workload=SGD,
+        size=BATCH_SIZE,
+    ).rows()
+    assert [(int(row["trial_id"]), row["status"]) for row in rows] == [r[:2] for r in crossings]
+    for row, (*_, settings) in zip(rows, crossings, strict=True):
+        assert all(same(row[name], value) for name, value in json.loads(settings).items())
+    trial, steps = winner(measured)
+    reached = {int(row["trial_id"]): int(row["steps"]) for row in rows if row["steps"]}
+    assert min(reached.values()) == steps
+    assert min(trial for trial in reached if reached[trial] == steps) == trial
+    expect(study.page.locator(".study > header .about")).to_contain_text(
+        f"{len(rows)} trials: {len(reached)} reached the goal 0.03"
+    )
+
+
+def test_a_point_of_the_search_space_pins_its_trial_and_lets_it_go(study, measured):
+    first, _ = winner(measured)
+    study.press_point("search-space", 3)
+    expect(study.page.locator("#trial-title")).to_have_text(re.compile(r"^Trial \d+ pinned$"))
+    trial = int(study.page.locator("#trial-title").inner_text().split()[1])
+    study.expect_state(**STUDY, trial=trial)
+    [[row]] = [[r for r in study.csv("Search space") if r["trial_id"] == str(trial)]]
+    facts = study.page.locator(".trial dl > div").evaluate_all(
+        "(all) => all.map((each) => [...each.children].map((one) => one.textContent))"
+    )
+    told = dict(facts)
+    assert told["status"] == row["status"]
+    assert told["learning rate"] == f"{float(row['learning_rate']):.5g}"
+    # The mouse rests where it was.
+    study.page.mouse.down()
+    study.page.mouse.up()
+    study.expect_state(**STUDY)
+    expect(study.page.locator("#trial-title")).to_have_text(f"Trial {first} first to the goal")
+
+
+def test_a_curve_pins_its_trial(study):
+    chart = study.page.locator("#study-curves svg[role=img]")
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    study.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=2)
+    told = study.page.locator("#study-curves [aria-label=tip]").text_content()
+    trial = int(re.match(r"\D*(\d+)", told)[1])
+    study.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    study.expect_state(**STUDY, trial=trial)
+    expect(study.page.locator("#trial-title")).to_have_text(f"Trial {trial} pinned")
+
+
+def test_the_axes_of_the_search_space_are_chosen(study):
+    labels = study.page.locator("#search-space svg [aria-label$='axis label']")
+    expect(labels).to_have_text(["learning rate →", "↑ steps to the goal"])
+
+
+def test_a_goal_that_moves_moves_its_winner(study, measured):
+    study.field("Goal as a number").fill("0.08")
+    study.field("Goal as a number").press("Enter")
+    asked = {"goal": 0.08, "batch_size": BATCH_SIZE, "trials": 10**6}
+    [row] = measured.steps_to_result(SGD, **asked).rows(named=True)
+    expect(study.page.locator(".study > header .about")).to_contain_text(
+        f"trial {row['trial_id']} was first, after {row['steps']:,} steps"
+    )
