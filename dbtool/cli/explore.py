@@ -56,7 +56,6 @@ def command(
 
     if out.suffix != ".html":
         raise UsageError(f"--out is {str(out)!r}: name a file that ends with .html")
-    named = [("--db", db), ("--release", release)]
     with reading(db, release) as database:
         chosen = choose(database, workload or None, release)
         require_built()
@@ -68,7 +67,7 @@ def command(
                 out,
                 figures=figures,
                 bibtex=bibtex(database, release),
-                options=[word for name, value in named if value for word in (name, value)],
+                options=["--db", db] if db else [],
                 on_progress=on_progress,
             )
     typer.echo(out)

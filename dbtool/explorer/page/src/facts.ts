@@ -6,11 +6,10 @@ export interface Release {
   licence: string | null;
 }
 
-/** A metric of a workload, and the row group of its improvements. */
+/** A metric of a workload, and the row group of its improvements; null: they follow from the curves. */
 export interface Metric {
   metric: string;
-  group: number;
-  rows: number;
+  group: number | null;
 }
 
 export type Range = {
@@ -57,7 +56,7 @@ interface File {
 export interface Facts {
   version: string;
   /** The files beside the page that it reads from; null where it holds all itself. */
-  files: { trials: File; improvements: File } | null;
+  files: { trials: File; improvements: File; curves?: File } | null;
   /** What commands that are copied say of the database, such as --db runs. */
   options: string[];
   releases: Release[];
