@@ -17,6 +17,7 @@ _ITERATIONS = 60
 _HALVINGS = 12
 _CONVERGED = 1e-9
 _LOG_ROOT_2_PI = 0.5 * np.log(2 * np.pi)
+_ROUNDING = 1e-12
 # Keeps the Newton steps of a flat likelihood, as of one observation, finite.
 _RIDGE = 1e-9
 
@@ -59,6 +60,12 @@ def fit_intervals(
     return problem.solve(start, 1 / least_scale)
 
 
+def _newton(curvature: Floats, slope: Floats) -> Floats:
+    diagonal = np.einsum("fpp->fp", curvature)
+    diagonal += _RIDGE * (1 + diagonal)
+    return np.asarray(np.linalg.solve(curvature, slope[..., None])[..., 0], float)
+
+
 class _Problem:
     def __init__(
         self, lower: Floats, upper: Floats, terms: Floats, is_point: NDArray[np.bool_]
@@ -93,12 +100,13 @@ class _Problem:
         active = np.ones(len(parameters), bool)
         for _ in range(_ITERATIONS):
             step = self._step(parameters, gradient, hessian, most)
+            was_below = parameters[:, 0] < most
             moved: Floats = parameters.copy()
             todo = active.copy()
             length = np.ones(len(parameters))
             for _ in range(_HALVINGS):
                 trial = parameters + length[:, None] * step
-                trial[:, 0] = np.clip(trial[:, 0], parameters[:, 0] / 10, most)
+                trial[trial[:, 0] > most * (1 - _ROUNDING), 0] = most
                 better = todo & (self._value(trial) >= value)
                 moved[better] = trial[better]
                 todo &= ~better
@@ -107,22 +115,29 @@ class _Problem:
                 length[todo] /= 2
             before, parameters = value, moved
             value, gradient, hessian = self._derivatives(parameters)
-            active = value - before > _CONVERGED
+            # A step that came to the most was cut, so that little gained says nothing.
+            active &= (value - before > _CONVERGED) | (was_below & (parameters[:, 0] == most))
             if not active.any():
                 break
         scale = 1 / parameters[:, 0]
         return Fits(value, parameters[:, 1:] * scale[:, None], scale)
 
     def _step(self, parameters: Floats, gradient: Floats, hessian: Floats, most: float) -> Floats:
-        """Newton's step; where 1/scale is at its most and would grow, of the others alone."""
-        held = (parameters[:, 0] >= most) & (gradient[:, 0] > 0)
-        curvature, slope = -hessian, gradient.copy()
-        curvature[held, 0, :] = curvature[held, :, 0] = 0
-        curvature[held, 0, 0] = 1
-        slope[held, 0] = 0
-        diagonal = np.einsum("fpp->fp", curvature)
-        diagonal += _RIDGE * (1 + diagonal)
-        return np.asarray(np.linalg.solve(curvature, slope[..., None])[..., 0], float)
+        """Newton's step, along which the likelihood rises; cut where 1/scale would leave its range.
+
+        Where 1/scale is at its most and the step would raise it, that of the others alone. Were
+        1/scale clipped and the others not, the step might not lead upwards, however short.
+        """
+        step = _newton(-hessian, gradient)
+        held = (parameters[:, 0] == most) & (step[:, 0] > 0)
+        curvature, slope = -hessian[held], gradient[held]
+        curvature[:, 0, :] = curvature[:, :, 0] = slope[:, 0] = 0
+        curvature[:, 0, 0] = 1
+        step[held] = _newton(curvature, slope)
+        inverse, along = parameters[:, 0], step[:, 0]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = np.where(along > 0, (most - inverse) / along, 0.9 * inverse / -along)
+        return np.asarray(step * np.where(along == 0, 1, np.minimum(room, 1))[:, None], float)
 
     def _scores(self, parameters: Floats) -> tuple[Floats, Floats, Floats]:
         """The standardised bounds, and the logarithm of the probability between them."""

@@ -44,6 +44,9 @@ FEWEST_REACHED = 3
 _POINTS_A_FACTOR = 16  # of the grid, for each factor of e
 # Bends from a slow one to a sharp one, evenly in their logarithm; the hyperbola's is among them.
 _BENDS = tuple(2.0 ** (quarter / 4) for quarter in range(-3, 7))
+MISSED = (
+    1e-6  # log likelihoods as near to each other are the same: fits end a little earlier or later
+)
 _BEYOND = 1000.0  # how far the grid goes beyond the batch sizes that were measured
 
 
@@ -196,9 +199,11 @@ def fit_curve(steps: Sequence[StepsAt], *, level: float) -> Curve | None:
     grid = _grid(sizes)
     profiles = {bend: fitted(grid, bend).log_likelihood for bend in _BENDS}
     bound = profile_bound(int(reached.sum()), 3, level)
-    floor = max(profile.max() for profile in profiles.values()) - bound
+    most = max(profile.max() for profile in profiles.values())
+    floor = most - bound
     allowed = {bend: profile for bend, profile in profiles.items() if profile.max() >= floor}
-    bend = 1.0 if 1.0 in allowed else max(allowed, key=lambda each: allowed[each].max())
+    likeliest = (each for each, profile in allowed.items() if profile.max() >= most - MISSED)
+    bend = 1.0 if 1.0 in allowed else next(likeliest)
     critical = math.exp(peak(np.log(grid), profiles[bend]))
     best = fitted(np.array([critical]), bend)
     return Curve(
@@ -277,19 +282,27 @@ def closed_interval(grid: Floats, log_likelihood: Floats, floor: float) -> tuple
 
 
 def peak(grid: Floats, values: Floats) -> float:
-    """Where the parabola through the highest of some values and its neighbours is highest.
+    """Where some values are highest: of a flat top its middle.
+
+    Of any other top it is where the parabola through its point and the neighbours is highest.
 
     Args:
         grid: [points], evenly spaced.
         values: [points].
     """
-    middle = int(values.argmax())
-    if not 0 < middle < len(grid) - 1:
-        return float(grid[middle])
-    left, top, right = values[middle - 1 : middle + 2]
-    bend = left - 2 * top + right
+    first, last = top(values)
+    if first < last or not 0 < first < len(grid) - 1:
+        return float(grid[first] + grid[last]) / 2
+    left, middle, right = values[first - 1 : first + 2]
+    bend = left - 2 * middle + right
     shift = (left - right) / (2 * bend) if bend < 0 else 0.0
-    return float(grid[middle] + shift * (grid[1] - grid[0]))
+    return float(grid[first] + shift * (grid[1] - grid[0]))
+
+
+def top(values: Floats) -> tuple[int, int]:
+    """The first and the last of the points whose values are highest, but for what fits may miss."""
+    highest = np.flatnonzero(values >= values.max() - MISSED)
+    return int(highest[0]), int(highest[-1])
 
 
 def _grid(sizes: Floats) -> Floats:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from dbtool.analysis.censored import fit_intervals
-from dbtool.analysis.critical import closed_interval, peak, profile_bound
+from dbtool.analysis.critical import MISSED, closed_interval, peak, profile_bound, top
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -68,7 +68,7 @@ class RateLaw:
 
     Attributes:
         weights: of the laws, adding up to 1, from their likelihoods: all have as many parameters.
-        law: the one of most weight.
+        law: the one of most weight; of equal ones the first.
         parameter: its exponent p or its batch size Bn.
         low: lower end of the interval of that; -inf or 0 where there is none.
         high: upper end; inf where there is none.
@@ -138,9 +138,9 @@ def fit_laws(rates: Sequence[BestRate], *, level: float) -> RateLaw | None:
         bound = profile_bound(closed, 2, level)
         floor = fits.log_likelihood.max() - bound
         low, high = closed_interval(scale, fits.log_likelihood, floor)
-        best = int(fits.log_likelihood.argmax())
+        best = sum(top(fits.log_likelihood)) // 2
         found[law] = (
-            float(fits.log_likelihood[best]),
+            float(fits.log_likelihood.max()),
             peak(scale, fits.log_likelihood),
             low,
             high,
@@ -148,7 +148,7 @@ def fit_laws(rates: Sequence[BestRate], *, level: float) -> RateLaw | None:
         )
     most = max(each[0] for each in found.values())
     raw = {law: math.exp(each[0] - most) for law, each in found.items()}
-    law = max(raw, key=lambda name: raw[name])
+    law = next(name for name, each in found.items() if each[0] >= most - MISSED)
     _, parameter, low, high, factor = found[law]
     if law != "power":
         parameter, low, high = math.exp(parameter), math.exp(low), math.exp(high)

@@ -94,3 +94,19 @@ def test_values_on_a_line_keep_the_least_scale() -> None:
     assert found.scale[0] == pytest.approx(0.02, rel=1e-4)
     assert found.log_likelihood[0] == pytest.approx(4 * norm.logpdf(0, scale=0.02), rel=1e-4)
     assert found.coefficients[0] == pytest.approx([0, 1], abs=1e-6)
+
+
+def test_the_fit_is_the_likeliest_where_its_scale_is_the_least() -> None:
+    # On its way to the least scale Newton's method would step beyond it.
+    sizes = np.array([2, 256, 512, 1024, 2048, 4096])
+    lower = np.array([math.log(6000), *[-math.inf] * 5])
+    upper = np.log([7000, *[1000] * 5])
+    offset = np.log1p(11 / sizes)
+    terms = np.ones((6, 1))
+    found = fit_intervals(lower, upper, offset[None], terms[None], 0.03)
+    searched = max(
+        log_likelihood(np.array([math.log(0.03), at]), lower - offset, upper - offset, terms)
+        for at in np.linspace(6, 8, 2001)
+    )
+    assert found.scale[0] == pytest.approx(0.03)
+    assert found.log_likelihood[0] == pytest.approx(searched, abs=1e-3)

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import f as f_distribution
 
 from benchmarks.planted_truth import sweep
-from dbtool.analysis.critical import Curve, StepsAt, closed_interval, fit_curve, profile_bound
+from dbtool.analysis.critical import Curve, StepsAt, closed_interval, fit_curve, peak, profile_bound
 
 SIZES = [2.0**power for power in range(14)]
 
@@ -145,3 +145,13 @@ def test_planted_truth_lies_in_the_intervals(kind: str, sweeps: int, fewest: int
     outcomes = [each for seed in range(sweeps) for each in sweep(kind, seed)]
     assert sum(each.covers for each in outcomes) >= fewest
     assert sum(each.verdict == "identified" for each in outcomes) > len(outcomes) / 3
+
+
+def test_the_peak_of_a_flat_top_is_its_middle() -> None:
+    grid = np.linspace(0, 8, 9)
+    summit = -((grid - 3.2) ** 2)
+    assert peak(grid, summit) == pytest.approx(3.2)
+    # What is within rounding of the highest is as high.
+    flat = np.minimum(summit, -2) + 1e-9 * np.cos(grid)
+    assert peak(grid, flat) == 3
+    assert peak(grid, np.zeros(9)) == 4

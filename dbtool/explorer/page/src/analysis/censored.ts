@@ -5,12 +5,15 @@ import { scaledErfc } from "./distributions";
 const ITERATIONS = 60;
 const HALVINGS = 12;
 const CONVERGED = 1e-9;
+const ROUNDING = 1e-12;
 const LOG_ROOT_2_PI = 0.5 * Math.log(2 * Math.PI);
 const INVERSE_ROOT_2_PI = 1 / Math.sqrt(2 * Math.PI);
 // Keeps the Newton steps of a flat likelihood, as of one observation, finite.
 const RIDGE = 1e-9;
-/** A step that promises less than this share of the likelihood is taken without looking what it brought. */
+// Steps that promise less than this share of the likelihood, or so much where a fit goes on from another, are taken
+// without looking what they brought: what they bring differs from it by the square root of it, as a share.
 const NEGLIGIBLE = 1e-12;
+const NEGLIGIBLE_NEARBY = 1e-8;
 /** Stands for the logarithm of no chance at all. */
 const IMPOSSIBLE = -1e300;
 
@@ -19,7 +22,8 @@ const IMPOSSIBLE = -1e300;
  *
  * The likelihood is that of Tobin's regression, in the parameters 1/scale and coefficient/scale, in which it is concave
  * (Olsen 1978, Econometrica 46). Start, steps and end of Newton's method are the Python's, since some likelihoods have
- * no maximum or are flat about it: then the numbers are those at which it stops.
+ * no maximum or are flat about it: then the numbers are those at which it stops. Where there is one maximum that both
+ * come to, a fit may go on from the one before.
  */
 export class IntervalFits {
   /** Of the latest fit. */
@@ -29,6 +33,11 @@ export class IntervalFits {
 
   private readonly count: number;
   private readonly points: number;
+  /** Whether an interval has two ends, without which a coefficient may be likelier the larger it is. */
+  private readonly isBounded: boolean;
+  // Where the latest fit ended: 1/scale, and the coefficient beyond the mean of the middles.
+  private inverse = NaN;
+  private beyond = NaN;
   private readonly low: Float64Array;
   private readonly high: Float64Array;
   // At the parameters looked at last: the value, and what it has for first and second derivatives.
@@ -46,19 +55,29 @@ export class IntervalFits {
   ) {
     this.count = lower.length;
     this.points = lower.filter((each, index) => each === upper[index]).length;
+    this.isBounded = lower.some((each, index) => Number.isFinite(each) && Number.isFinite(upper[index]));
     this.low = new Float64Array(this.count);
     this.high = new Float64Array(this.count);
   }
 
-  /** Fits with an offset for each observation. */
-  fit(offsets: Float64Array): void {
+  /**
+   * Fits with an offset for each observation.
+   *
+   * @param goesOn whether it may start where the latest fit ended, if it must end at the same.
+   */
+  fit(offsets: Float64Array, goesOn = false): void {
     const { count, low, high, lower, upper, at } = this;
+    let sum = 0;
     for (let index = 0; index < count; index++) {
       low[index] = lower[index]! - offsets[index]!;
       high[index] = upper[index]! - offsets[index]!;
+      sum += middle(low[index]!, high[index]!);
     }
     const most = 1 / this.leastScale;
-    let [inverse, shift] = this.start();
+    const isNearby = goesOn && this.isBounded && Number.isFinite(this.inverse);
+    let [inverse, shift] = isNearby
+      ? [this.inverse, (sum / count + this.beyond) * this.inverse]
+      : this.start(sum / (count + RIDGE));
     if (!Number.isFinite(inverse) || !Number.isFinite(shift)) {
       // An observation that nothing is known of, or one of 0: the Python's numbers are none either.
       this.logLikelihood = IMPOSSIBLE * count;
@@ -68,28 +87,30 @@ export class IntervalFits {
     this.look(inverse, shift);
     let value = at[0]!;
     for (let iteration = 0; iteration < ITERATIONS; iteration++) {
-      const held = inverse >= most && at[1]! > 0;
-      const slope = held ? 0 : at[1]!;
-      const cross = held ? 0 : -at[4]!;
-      let first = held ? 1 : -at[3]!;
-      let second = -at[5]!;
-      first += RIDGE * (1 + first);
-      second += RIDGE * (1 + second);
-      const determinant = first * second - cross * cross;
-      const alongInverse = (slope * second - cross * at[2]!) / determinant;
-      const alongShift = (first * at[2]! - slope * cross) / determinant;
-      const promised = (slope * alongInverse + at[2]! * alongShift) / 2;
-      const goal = inverse + alongInverse;
-      if (promised <= NEGLIGIBLE * Math.abs(value) && goal <= most && goal >= inverse / 10) {
-        inverse = goal;
+      const second = -at[5]! + RIDGE * (1 - at[5]!);
+      const first = -at[3]! + RIDGE * (1 - at[3]!);
+      const determinant = first * second - at[4]! * at[4]!;
+      let alongInverse = (at[1]! * second + at[4]! * at[2]!) / determinant;
+      let alongShift = (first * at[2]! + at[1]! * at[4]!) / determinant;
+      if (inverse === most && alongInverse > 0) {
+        alongInverse = 0;
+        alongShift = at[2]! / second;
+      }
+      const promised = (at[1]! * alongInverse + at[2]! * alongShift) / 2;
+      const room = alongInverse > 0 ? (most - inverse) / alongInverse : (0.9 * inverse) / -alongInverse;
+      const isWhole = alongInverse === 0 || room >= 1;
+      if (promised <= (isNearby ? NEGLIGIBLE_NEARBY : NEGLIGIBLE * Math.abs(value)) && isWhole) {
+        inverse += alongInverse;
         shift += alongShift;
         value += promised;
         break;
       }
       const before = value;
-      let length = 1;
+      const wasBelow = inverse < most;
+      let length = isWhole ? 1 : room;
       for (let halving = 0; halving < HALVINGS; halving++) {
-        const tried = Math.min(Math.max(inverse + length * alongInverse, inverse / 10), most);
+        let tried = inverse + length * alongInverse;
+        if (tried > most * (1 - ROUNDING)) tried = most;
         this.look(tried, shift + length * alongShift);
         if (at[0]! >= value) {
           inverse = tried;
@@ -99,19 +120,19 @@ export class IntervalFits {
         }
         length /= 2;
       }
-      if (!(value - before > CONVERGED)) break;
+      // A step that came to the most was cut, so that little gained says nothing.
+      if (!(value - before > CONVERGED) && !(wasBelow && inverse === most)) break;
     }
     this.logLikelihood = value;
     this.scale = 1 / inverse;
     this.coefficient = shift / inverse;
+    this.inverse = inverse;
+    this.beyond = this.coefficient - sum / count;
   }
 
-  /** Least squares through the middles of the intervals. */
-  private start(): [inverse: number, shift: number] {
+  /** Least squares through the middles of the intervals, from a coefficient. */
+  private start(coefficient: number): [inverse: number, shift: number] {
     const { count, low, high } = this;
-    let sum = 0;
-    for (let index = 0; index < count; index++) sum += middle(low[index]!, high[index]!);
-    const coefficient = sum / (count + RIDGE);
     let squares = 0;
     for (let index = 0; index < count; index++) squares += (middle(low[index]!, high[index]!) - coefficient) ** 2;
     const scale = Math.max(Math.sqrt(squares / count), 2 * this.leastScale);

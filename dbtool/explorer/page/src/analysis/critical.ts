@@ -2,7 +2,7 @@
 
 import { IntervalFits } from "./censored";
 import { quantileOfF } from "./distributions";
-import { closedInterval, every, peak, Profile } from "./profile";
+import { every, MISSED, Profile } from "./profile";
 
 export type Verdict = "identified" | "lower_bound" | "upper_bound" | "not_identified";
 
@@ -116,12 +116,12 @@ export function fitCurve(steps: readonly StepsAt[], level: number): Curve | null
   const lower = Float64Array.from(steps, (each) => Math.log(each.lower));
   const fits = new IntervalFits(lower, upper, LEAST_SCALE);
   const offsets = new Float64Array(steps.length);
-  const fit = (logCritical: number, bend: number): number => {
+  const fit = (logCritical: number, bend: number, goesOn: boolean): number => {
     for (let index = 0; index < offsets.length; index++) {
       const power = bend * (logCritical - logSizes[index]!);
       offsets[index] = (Math.max(power, 0) + Math.log1p(Math.exp(-Math.abs(power)))) / bend;
     }
-    fits.fit(offsets);
+    fits.fit(offsets, goesOn);
     return fits.logLikelihood;
   };
 
@@ -132,18 +132,19 @@ export function fitCurve(steps: readonly StepsAt[], level: number): Curve | null
   const bends = Number.isFinite(bound) ? BENDS : [1];
   const profiles = bends.map((bend) => ({
     bend,
-    profile: new Profile(grid.length, coarse, (index) => fit(grid[index]!, bend)),
+    profile: new Profile(grid, coarse, (index) => fit(grid[index]!, bend, true)),
   }));
-  const floor = Math.max(...profiles.map(({ profile }) => profile.most)) - bound;
+  const most = Math.max(...profiles.map(({ profile }) => profile.most));
+  const floor = most - bound;
   const likely = profiles.filter(({ profile }) => profile.most >= floor);
   const chosen =
-    likely.find(({ bend }) => bend === 1) ?? likely.reduce((a, b) => (b.profile.most > a.profile.most ? b : a));
-  const logCritical = peak(grid, chosen.profile);
-  fit(logCritical, chosen.bend);
+    likely.find(({ bend }) => bend === 1) ?? likely.find(({ profile }) => profile.most >= most - MISSED)!;
+  const logCritical = chosen.profile.peak;
+  fit(logCritical, chosen.bend, false);
   const [fewest, scale] = [Math.exp(fits.coefficient), fits.scale];
   const allowed = Number.isFinite(bound)
     ? likely.map(({ bend, profile }): Allowed => {
-        const [low, high] = closedInterval(grid, profile, floor);
+        const [low, high] = profile.interval(floor);
         return { bend, low: Math.exp(low), high: Math.exp(high) };
       })
     : BENDS.map((bend): Allowed => ({ bend, low: 0, high: Infinity }));

@@ -2,7 +2,7 @@
 
 import { IntervalFits } from "./censored";
 import { profileBound } from "./critical";
-import { closedInterval, every, peak, Profile } from "./profile";
+import { every, MISSED, Profile } from "./profile";
 import { indexOfLeast } from "./searches";
 import type { Search } from "./searches";
 
@@ -36,7 +36,7 @@ export class RateLaw {
   constructor(
     /** Of the laws, adding up to 1, from their likelihoods: all have as many parameters. */
     readonly weights: Readonly<Record<Law, number>>,
-    /** The one of most weight. */
+    /** The one of most weight; of equal ones the first. */
     readonly law: Law,
     /** Its exponent p or its batch size Bn. */
     readonly parameter: number,
@@ -100,24 +100,25 @@ export function fitLaws(rates: readonly BestRate[], level: number): RateLaw | nu
   const found = LAWS.map((law) => {
     const scale = gridOf(law, sizes);
     const offsets = new Float64Array(sizes.length);
-    const fit = (index: number): number => {
+    const fit = (index: number, goesOn: boolean): number => {
       const parameter = law === "power" ? scale[index]! : Math.exp(scale[index]!);
       for (let at = 0; at < offsets.length; at++) offsets[at] = logShape(law, parameter, sizes[at]!);
-      fits.fit(offsets);
+      fits.fit(offsets, goesOn);
       return fits.logLikelihood;
     };
-    const profile = new Profile(scale.length, every(COARSE, scale.length), fit);
-    const best = profile.first;
-    const likelihood = fit(best);
-    const { coefficient } = fits;
-    const interval = closedInterval(scale, profile, likelihood - bound);
-    return { law, likelihood, coefficient, parameter: peak(scale, profile), interval };
+    const profile = new Profile(scale, every(COARSE, scale.length), (index) => fit(index, true));
+    const likelihood = profile.most;
+    const interval = profile.interval(likelihood - bound);
+    const parameter = profile.peak;
+    const [first, last] = profile.top;
+    fit((first + last) >> 1, false);
+    return { law, likelihood, coefficient: fits.coefficient, parameter, interval };
   });
   const most = Math.max(...found.map((each) => each.likelihood));
   const raw = found.map((each) => Math.exp(each.likelihood - most));
   const sum = raw.reduce((a, b) => a + b);
   const weights = Object.fromEntries(LAWS.map((law, index) => [law, raw[index]! / sum])) as Record<Law, number>;
-  const { law, parameter, interval, coefficient } = found[raw.indexOf(Math.max(...raw))]!;
+  const { law, parameter, interval, coefficient } = found.find((each) => each.likelihood >= most - MISSED)!;
   const [value, low, high] = [parameter, ...interval].map((each) => (law === "power" ? each : Math.exp(each)));
   return new RateLaw(weights, law, value!, low!, high!, Math.exp(coefficient));
 }
