@@ -1,5 +1,6 @@
 """What an installation carries: the wheel's files and size, and that every version is pinned."""
 
+import json
 import os
 import re
 import shutil
@@ -14,6 +15,7 @@ import pytest
 
 import dbtool
 from dbtool.core.resources import bundled_release, queries_folder, schema_folder
+from tests.support.explorer import BUILT, needs_explorer
 from tests.support.made_up import curve, write_shard
 
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -56,12 +58,36 @@ def test_everything_required_is_pinned_by_its_version_alone() -> None:
     assert required <= {name_of(pin) for pin in pins}
 
 
+def test_the_explorers_packages_are_pinned_and_their_lock_names_no_server() -> None:
+    folder = CHECKOUT / "dbtool" / "explorer" / "page"
+    package = json.loads((folder / "package.json").read_text())
+    wanted = package["dependencies"] | package["devDependencies"]
+    lock = (folder / "package-lock.json").read_text()
+    assert "://" not in lock
+    locked = json.loads(lock)["packages"]
+    held = {name: locked[f"node_modules/{name}"]["version"] for name in wanted}
+    assert held == wanted
+    assert all(each["integrity"] for path, each in locked.items() if path)
+
+
+@needs_explorer
+def test_the_explorers_application_carries_the_licences_of_what_it_uses() -> None:
+    folder = CHECKOUT / "dbtool" / "explorer" / "page"
+    locked = json.loads((folder / "package-lock.json").read_text())["packages"]
+    notices = (BUILT / "notices.txt").read_text(encoding="utf-8")
+    used = re.findall(r"^(@?[\w./-]+) ([\d.]+) \([A-Z]", notices, re.MULTILINE)
+    assert all(locked[f"node_modules/{name}"]["version"] == version for name, version in used)
+    assert notices.lower().count("permission") >= len(used)
+    # Within HTML a script ends at the first of these.
+    assert not re.search("<!--|</script", (BUILT / "explorer.js").read_text(encoding="utf-8"))
+
+
 def test_makefile_says_what_it_can_do() -> None:
     done = subprocess.run(
         ["make", "help"], cwd=CHECKOUT, capture_output=True, text=True, check=True
     )
     listed = {line.split()[1] for line in done.stdout.splitlines() if line.startswith("make ")}
-    assert {"figures", "test", "lint", "test-slow", "wheel", "clean", "help"} <= listed
+    assert {"explorer", "figures", "test", "lint", "test-slow", "wheel", "clean", "help"} <= listed
 
 
 def test_make_names_what_is_missing_without_a_python(tmp_path: Path) -> None:

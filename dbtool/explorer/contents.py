@@ -169,7 +169,7 @@ def facts_of(
 
 
 def _metrics(own: str | None, counts: Mapping[str, int], chosen: Chosen) -> list[str]:
-    """The metrics of a workload, its own first; one that is measured otherwise may be it, too."""
+    """The metrics of a workload, its own first, which may be the losses of batches."""
     first = [own] if own is not None else []
     if chosen.is_large and first:
         return first

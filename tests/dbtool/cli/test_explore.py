@@ -1,0 +1,100 @@
+"""`dbtool explore` and `dbtool publish --explorer` as commands."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dbtool
+from dbtool.release.verify import verify
+from tests.support.explorer import contents_of, needs_explorer
+
+from .conftest import DIGITS, LETTERS, Call
+
+
+@needs_explorer
+def test_it_prints_the_files_name_and_nothing_else(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = call("explore")
+    assert (done.code, done.output, done.errors) == (0, "explorer.html\n", "")
+    contents = contents_of(tmp_path / "explorer.html")
+    assert [each["workload"] for each in contents.facts["workloads"]] == [DIGITS, LETTERS]
+    assert contents.facts["options"] == []
+    assert contents.facts["bibtex"] + "\n" == call("cite").output
+    assert {each["name"] for each in contents.figures["figures"]} >= {"steps", "learning-rates"}
+
+
+@needs_explorer
+def test_workloads_are_chosen_by_patterns_and_options_said_again(
+    call: Call, database: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "new" / "digits.html"
+    words = ("--db", str(database), "--release", "made-up", "--workload", "digits/*")
+    done = call("explore", *words, "--out", str(out))
+    assert done.output == f"{out}\n"
+    contents = contents_of(out)
+    assert [each["workload"] for each in contents.facts["workloads"]] == [DIGITS]
+    assert contents.facts["options"] == ["--db", str(database), "--release", "made-up"]
+    # Those that name their workloads themselves are not of these.
+    assert not any("figure_" in each["name"] for each in contents.figures["figures"])
+    assert not contents.figures["missing"][0]["full_name"].startswith("Figure")
+
+
+@needs_explorer
+def test_it_is_shown_in_the_browser(database: Path, tmp_path: Path) -> None:
+    browser, shown = tmp_path / "browser", tmp_path / "shown"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {shown}\n')
+    browser.chmod(0o755)
+    words = [sys.executable, "-m", "dbtool", "explore", "--open", "--db", str(database)]
+    environment = os.environ | {"BROWSER": f"{browser} %s", "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run(words, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    assert shown.read_text() == f"{(tmp_path / 'explorer.html').as_uri()}\n"
+
+
+@needs_explorer
+def test_a_file_that_cannot_be_written_is_told(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").touch()
+    (tmp_path / "folder.html").mkdir()
+    below = call("explore", "--out", str(tmp_path / "notes.txt" / "a.html")).sentence(1)
+    assert "cannot write to" in below
+    assert "name another" in below
+    assert "folder.html" in call("explore", "--out", str(tmp_path / "folder.html")).sentence(1)
+
+
+@needs_explorer
+def test_publish_writes_it_beside_the_release(call: Call, database: Path, tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    done = call("publish", str(database), "--out", out, "--licence", "MIT", "--explorer")
+    assert done.code == 0, done.errors
+    assert verify(tmp_path / "out").problems == ()
+    assert contents_of(tmp_path / "out" / "explorer.html").facts["hosted"]
+
+
+@pytest.mark.parametrize("words", [["explore"], ["publish", "--licence", "MIT", "--explorer"]])
+def test_without_its_application_it_says_what_builds_it(
+    words: list[str], database: Path, tmp_path: Path
+) -> None:
+    checkout = Path(dbtool.__file__).parent.parent
+    left_out = shutil.ignore_patterns("built", "page", "__pycache__")
+    for name in ("dbtool", "producers", "schema", "queries"):
+        shutil.copytree(checkout / name, tmp_path / "copy" / name, ignore=left_out)
+    before = {path.name for path in database.iterdir()}
+    where = ["--db", str(database)] if words == ["explore"] else [str(database)]
+    done = subprocess.run(
+        [sys.executable, "-m", "dbtool", *words, *where],
+        cwd=tmp_path / "copy",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "dbtool: the explorer's application is not built: run `make explorer` in the checkout, "
+        "which needs Node.js with npm\n"
+    )
+    assert {path.name for path in database.iterdir()} == before

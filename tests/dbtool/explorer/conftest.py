@@ -1,0 +1,88 @@
+"""A release with everything that the explorer's tables have rules for."""
+
+import math
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dbtool.store.database import Database, open_database
+from tests.support.made_up import write_shard
+from tests.support.published import rewrite
+
+ERRORS = "digits/simple_cnn_base/sgd"
+PRECISION = "letters/fc_64/adam"
+OWN_METRIC = "letters/fc_64_64/momentum"
+HOSTILE = """</script><img src=x onerror=alert(1)>/<!--<script>/$x&amp;'"é"""
+RELEASE = "</title><script>made-up"
+BIBTEX = "@misc{it, title = {</script><!--<script>}}"
+_ODD = (math.nan, math.inf, -math.inf)
+
+
+def random_rows(chance: random.Random, names: list[str], size: int) -> list[dict[str, Any]]:
+    """Evaluations at some steps, of which each has some of the metrics, and odd values, too."""
+    steps = sorted(chance.sample(range(400), size))
+    rows = []
+    for step in steps:
+        row: dict[str, Any] = {"step": step, "batch_cross_entropy_error": 0.5}
+        for name in names:
+            if chance.random() < 0.7:
+                odd = chance.random() < 0.1
+                row[name] = chance.choice(_ODD) if odd else round(chance.random(), 2)
+        rows.append(row)
+    return rows
+
+
+@pytest.fixture(scope="session")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("explorer") / "made-up"
+    chance = random.Random(23)
+    errors = ["val_classification_error", "train_cross_entropy_error", "test_classification_error"]
+    statuses = ["COMPLETE", "INFEASIBLE", "INCOMPLETE", *["COMPLETE"] * 5]
+    for batch_size in (256, 8, 64):
+        trials = [
+            (
+                number,
+                status,
+                {"learning_rate": chance.random(), "momentum": 0.9, "epsilon": 1e-8},
+                random_rows(chance, errors, chance.randrange(0, 40)),
+            )
+            for number, status in enumerate(statuses)
+        ]
+        write_shard(folder, workload=ERRORS, batch_size=batch_size, trials=trials, goal=0.2)
+    for workload, metric in (
+        (PRECISION, "val_average_precision"),
+        (HOSTILE, "val_average_precision"),
+    ):
+        trials = [
+            (number, "COMPLETE", {"learning_rate": 0.1}, random_rows(chance, [metric], 20))
+            for number in range(7)
+        ]
+        write_shard(
+            folder,
+            workload=workload,
+            batch_size=32,
+            trials=trials,
+            metric=metric,
+            goal=0.75,
+            goal_inclusive=True,
+        )
+    rows = [{"step": step, "batch_cross_entropy_error": 0.9 - step / 10} for step in range(5)]
+    write_shard(
+        folder,
+        workload=OWN_METRIC,
+        batch_size=16,
+        trials=[(3, "COMPLETE", {}, rows)],
+        metric="batch_cross_entropy_error",
+        goal=None,
+    )
+    rewrite(folder, release=RELEASE, title=HOSTILE, licence="CC0-1.0", citation=BIBTEX)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def db(release: Path) -> Iterator[Database]:
+    with open_database(release) as opened:
+        yield opened

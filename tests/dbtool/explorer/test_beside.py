@@ -1,0 +1,98 @@
+"""The explorer beside a published release: listed, checked, pulled, renewed and taken away."""
+
+from pathlib import Path
+from urllib.parse import unquote
+
+import polars as pl
+import pytest
+
+from dbtool.cli.explore import write_into
+from dbtool.core.manifest import read_manifest
+from dbtool.release.pull import pull
+from dbtool.release.verify import verify
+from tests.dbtool.explorer.conftest import ERRORS
+from tests.support.explorer import contents_of, needs_explorer
+from tests.support.made_up import MadeTrial, curve, write_shard
+from tests.support.proxies import without_proxies
+from tests.support.published import bytes_of, published
+from tests.support.release_server import serving_release
+
+pytestmark = needs_explorer
+FILES = {"explorer.html", "explorer/improvements.parquet", "explorer/trials.parquet"}
+
+
+@pytest.fixture(scope="module")
+def folder(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return published(release, tmp_path_factory.mktemp("out") / "new", explorer=write_into)
+
+
+def listed(folder: Path) -> set[str]:
+    return {file.path for file in read_manifest(folder).files if "explorer" in file.path}
+
+
+def test_what_is_beside_a_release_belongs_to_it(folder: Path) -> None:
+    assert listed(folder) == FILES
+    assert verify(folder).problems == ()
+    for path in FILES - {"explorer.html"}:
+        held = read_manifest(folder).file(path)
+        assert held is not None
+        assert held.rows == pl.read_parquet(folder / path).height
+    assert "[explorer.html](explorer.html)" in (folder / "README.md").read_text()
+
+
+def test_the_same_release_gives_the_same_bytes(folder: Path, release: Path, tmp_path: Path) -> None:
+    again = published(release, tmp_path / "again", explorer=write_into)
+    assert bytes_of(again) == bytes_of(folder)
+    # Where it lies, too, and after it was published before.
+    published(again, again, explorer=write_into)
+    assert bytes_of(again) == bytes_of(folder)
+
+
+def test_the_page_asks_its_own_server_for_tables_and_shards(folder: Path) -> None:
+    page = folder / "explorer.html"
+    assert "connect-src 'self'; " in page.read_text(encoding="utf-8")
+    contents = contents_of(page)
+    assert contents.facts["hosted"] is True
+    assert contents.tables == {}
+    assert contents.figures["figures"]
+    for workload in contents.facts["workloads"]:
+        assert workload["curves_group"] is None
+        for study in workload["studies"]:
+            shards = [folder / unquote(shard["path"]) for shard in study["shards"]]
+            assert shards
+            assert [shard.stat().st_size for shard in shards] == [
+                shard["bytes"] for shard in study["shards"]
+            ]
+            rows = pl.concat(
+                [pl.read_parquet(s, hive_partitioning=False) for s in shards], how="diagonal"
+            )
+            assert set(rows["workload"]) == {workload["workload"]}
+            assert set(rows["batch_size"]) == {study["batch_size"]}
+
+
+def test_it_is_pulled_with_the_release(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_proxies(monkeypatch)
+    with serving_release(folder) as server:
+        pull(server.url, tmp_path / "came")
+    assert bytes_of(tmp_path / "came") == bytes_of(folder)
+
+
+def test_publishing_without_it_takes_it_away(release: Path, tmp_path: Path) -> None:
+    out = published(release, tmp_path / "out", explorer=write_into)
+    published(out, out)
+    assert listed(out) == set()
+    assert verify(out).problems == ()
+    assert "explorer" not in (out / "README.md").read_text()
+
+
+def test_what_is_added_to_the_release_takes_it_away(release: Path, tmp_path: Path) -> None:
+    out = published(release, tmp_path / "out", explorer=write_into)
+    name = read_manifest(out).release
+    trials: list[MadeTrial] = [(0, "COMPLETE", {}, curve([0.9, 0.1]))]
+    write_shard(out, release=name, workload=ERRORS, batch_size=2, goal=0.2, trials=trials)
+    assert listed(out) == set()
+    assert verify(out).problems == ()
+    assert not (out / "explorer.html").exists()
+    assert not any((out / "explorer").iterdir())

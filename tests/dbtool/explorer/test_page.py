@@ -1,0 +1,123 @@
+"""The page as a file: what it holds, what it escapes, and that it needs nothing else."""
+
+import base64
+import hashlib
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from dbtool.explorer.contents import choose
+from dbtool.explorer.figures import packed_figures
+from dbtool.explorer.writing import write_alone
+from dbtool.figures.points import Request, read_points
+from dbtool.figures.specs import FIGURES, find_figure
+from tests.dbtool.explorer.conftest import BIBTEX, ERRORS, HOSTILE, RELEASE
+from tests.support.explorer import contents_of, needs_explorer
+
+pytestmark = needs_explorer
+
+
+class Reader(HTMLParser):
+    """Elements with their attributes, as a browser would see them."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+
+def write(db, out: Path) -> Path:
+    figures = packed_figures(db, FIGURES, Request())
+    chosen = choose(db, None, None)
+    write_alone(db, chosen, out, figures=figures, bibtex=BIBTEX, options=["--db", HOSTILE])
+    return out
+
+
+@pytest.fixture(scope="module")
+def page(db, tmp_path_factory):
+    return write(db, tmp_path_factory.mktemp("page") / "new" / "explorer.html")
+
+
+def test_names_with_html_stay_text(page):
+    elements = Reader(page.read_text(encoding="utf-8")).elements
+    scripts = [attrs for tag, attrs in elements if tag == "script"]
+    names = ["facts", "trials", "improvements", "curves", "figures"]
+    assert [attrs.get("id") for attrs in scripts] == [*names, None]
+    assert not [tag for tag, _ in elements if tag == "img"]
+    assert not any(name.startswith("on") for _, attrs in elements for name in attrs)
+    facts = contents_of(page).facts
+    assert HOSTILE in {each["workload"] for each in facts["workloads"]}
+    assert facts["releases"] == [
+        {"release": RELEASE, "title": HOSTILE, "licence": "CC0-1.0", "citation": BIBTEX}
+    ]
+    assert (facts["bibtex"], facts["options"]) == (BIBTEX, ["--db", HOSTILE])
+
+
+def test_the_policy_lets_the_pages_own_script_and_style_run_and_asks_nothing_of_others(page):
+    text = page.read_text(encoding="utf-8")
+    policy = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)[0]
+    assert policy.startswith("default-src 'none'; ")
+    assert "connect-src 'none'; " in policy
+    for tag in ("style", "script"):
+        own = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)[0]
+        digest = base64.b64encode(hashlib.sha256(own.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+    assert not re.findall(r'<(?:script|img|link|iframe)[^>]* (?:src|href)="', text)
+
+
+def test_the_same_release_gives_the_same_bytes(db, page, tmp_path):
+    assert write(db, tmp_path / "again.html").read_bytes() == page.read_bytes()
+
+
+def test_the_facts_tell_of_every_study(page, db):
+    facts = contents_of(page).facts
+    names = [row[1] for row in db.sql("FROM workloads ORDER BY release, workload")]
+    assert [each["workload"] for each in facts["workloads"]] == names
+    for each in facts["workloads"]:
+        studies = db.studies(each["workload"]).sort("batch_size").rows(named=True)
+        for study, expected in zip(each["studies"], studies, strict=True):
+            for name in ("batch_size", "train_steps", "stopped"):
+                assert study[name] == expected[name]
+            held = [expected[name] for name in ("complete", "incomplete", "infeasible")]
+            assert (study["trials"], study["shards"]) == (sum(held), None)
+            assert set(study["search_space"]) == {"learning_rate", "momentum"}
+            assert study["windowed"] is False
+    assert (facts["hosted"], facts["version"]) == (False, contents_of(page).facts["version"])
+
+
+def test_the_queries_to_copy_run_with_their_values(page, db):
+    queries = contents_of(page).facts["queries"]
+    assert set(queries) == {"steps", "trials", "curves"}
+    named = {"release": RELEASE, "workload": ERRORS}
+    metric = {"metric": "val_classification_error"}
+    steps = db.sql(queries["steps"], **named, **metric, goal=0.2, trials=100).polars()
+    assert steps["steps"].to_list() == db.steps_to_result(ERRORS, goal=0.2)["steps"].to_list()
+    trials = db.sql(queries["trials"], **named, batch_size=8).polars()
+    assert trials["trial_id"].to_list() == list(range(8))
+    curves = db.sql(queries["curves"], **named, **metric, batch_size=8).polars()
+    expected = db.measurements(ERRORS, batch_size=8).collect()["val_classification_error"]
+    assert len(curves) == len(expected.drop_nulls())
+
+
+def test_figures_have_their_points_and_say_how_they_are_drawn(page, db):
+    figures = contents_of(page).figures
+    held = {each["name"]: each for each in figures["figures"]}
+    assert len(held) + len(figures["missing"]) == len(FIGURES)
+    spec = find_figure("learning-rates")
+    points = read_points(db, spec, Request())
+    each = held["learning-rates"]
+    assert (each["csv"], each["sql"]) == (points.csv(), points.sql)
+    assert len(each["types"]) == len(points.rows.columns)
+    assert [panel["number"] for panel in each["panels"]] == list(
+        points.rows["panel_order"].unique()
+    )
+    assert each["x"] == {"label": "Batch size", "scale": "log2"}
+    assert each["y"]["scale"] == "log10"
+    assert each["caption"][0].startswith(spec.question)
+    missing = {each["full_name"]: each["reason"] for each in figures["missing"]}
+    assert "has no rows of figure_01" in missing[find_figure("1").full_name]

@@ -1,0 +1,193 @@
+"""The tables of the explorer, held against what the shards say and what dbtool answers."""
+
+import dataclasses
+import json
+import math
+from io import BytesIO
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dbtool.explorer.contents import LARGE, Tables, choose, write_tables
+from dbtool.store import questions
+from tests.dbtool.explorer.conftest import ERRORS, HOSTILE, OWN_METRIC, PRECISION, RELEASE
+
+# Of the values, which have two decimals, some are equal to goals.
+GOALS = [index / 100 for index in range(-1, 103, 8)]
+
+
+def written(db, chosen):
+    """What the page says of each workload, and the files."""
+    trials, improvements = BytesIO(), BytesIO()
+    curves = None if chosen.is_large else BytesIO()
+    told = write_tables(db, chosen, Tables(trials, improvements, curves))
+    return {row["workload"]: row for row in told}, [
+        file and pq.ParquetFile(BytesIO(file.getvalue())) for file in (trials, improvements, curves)
+    ]
+
+
+@pytest.fixture(scope="module")
+def whole(db):
+    told, (trials, improvements, curves) = written(db, choose(db, None, None))
+    return told, trials, improvements, curves
+
+
+@pytest.fixture(scope="module")
+def shards(release):
+    """Every row of every shard; of the metrics of evaluations, those that occur."""
+    tables = [pq.ParquetFile(file).read() for file in release.rglob("measurements/*/*/*.parquet")]
+    return pl.concat([pl.DataFrame(table) for table in tables], how="diagonal")
+
+
+def group(file: Any, number: int) -> pl.DataFrame:
+    return pl.DataFrame(file.read_row_group(number))
+
+
+def improvements_by_hand(rows: pl.DataFrame, metric: str) -> list[tuple[Any, ...]]:
+    """The rules of the table, an evaluation after the other."""
+    found: list[tuple[Any, ...]] = []
+    sign = -1 if metric.endswith("average_precision") else 1
+    evaluated = rows.filter(pl.col("status") != "INFEASIBLE", pl.col(metric).is_not_null())
+    trials = evaluated.sort("batch_size", "trial_id", "step").group_by(
+        "batch_size", "trial_id", maintain_order=True
+    )
+    for (batch_size, trial_id), trial in trials:
+        best, after = None, 0
+        for step, value in trial.select("step", metric).iter_rows():
+            is_beyond = math.isnan(value) or (sign < 0 and value == math.inf)
+            if not is_beyond and (best is None or sign * value < best):
+                best = sign * value
+                found.append((batch_size, trial_id, after, step, value))
+            after = step
+        found.append((batch_size, trial_id, after, None, None))
+    return found
+
+
+def test_improvements_follow_from_the_shards(whole, shards):
+    told, _, file, _ = whole
+    for workload, row in told.items():
+        rows = shards.filter(pl.col("workload") == workload)
+        for each in row["metrics"]:
+            if workload != OWN_METRIC:
+                expected = improvements_by_hand(rows, each["metric"])
+                assert group(file, each["group"]).rows() == expected
+                assert each["rows"] == len(expected)
+
+
+def test_improvements_answer_for_every_goal_as_dbtool_does(whole, db):
+    told, _, file, _ = whole
+    for workload in (ERRORS, PRECISION, HOSTILE):
+        held = told[workload]
+        for each in held["metrics"]:
+            rows = group(file, each["group"])
+            for goal in GOALS:
+                question = questions.crossings(
+                    db, workload, goal=goal, metric=each["metric"], release=None
+                )
+                answer = db.result(question).polars().filter(pl.col("status") != "INFEASIBLE")
+                expected = answer.select("batch_size", "trial_id", "after", "steps").rows()
+                assert crossings(rows, expected, each["metric"], goal, held) == expected
+
+
+def crossings(rows, trials, metric, goal, workload):
+    """When each of some trials passed a goal, by the table of improvements."""
+    maximize = metric.endswith("average_precision")
+    past = pl.col("value") > goal if maximize else pl.col("value") < goal
+    if workload["goal_inclusive"]:
+        past |= pl.col("value") == goal
+    first = rows.filter(past | pl.col("step").is_null()).unique(
+        ["batch_size", "trial_id"], keep="first", maintain_order=True
+    )
+    found = {(row[0], row[1]): (row[2], row[3]) for row in first.iter_rows()}
+    # A trial without an evaluation has no row.
+    return [(*trial[:2], *found.get(trial[:2], (0, None))) for trial in trials]
+
+
+def test_losses_of_batches_are_there_where_they_are_the_workloads_own_metric(whole):
+    told, _, file, _ = whole
+    [only] = told[OWN_METRIC]["metrics"]
+    assert only["metric"] == "batch_cross_entropy_error"
+    # They are 32-bit numbers, and compare as the decimals that they were written as.
+    values = [0.9, 0.8, 0.7, 0.6, 0.5]
+    expected = [(16, 3, max(0, step - 1), step, value) for step, value in enumerate(values)]
+    assert group(file, only["group"]).rows() == [*expected, (16, 3, 4, None, None)]
+    assert told[OWN_METRIC]["curves_group"] is None
+
+
+def test_the_own_metric_comes_first(whole):
+    told = whole[0]
+    assert [each["metric"] for each in told[ERRORS]["metrics"]] == [
+        "val_classification_error",
+        "train_cross_entropy_error",
+        "test_classification_error",
+    ]
+
+
+def test_curves_are_the_evaluations_of_all_trials(whole, shards):
+    told, _, _, file = whole
+    metrics = file.schema_arrow.names[3:]
+    assert set(metrics) == {
+        *("train_cross_entropy_error", "val_classification_error"),
+        *("val_average_precision", "test_classification_error"),
+    }
+    for workload, row in told.items():
+        expected = shards.filter(
+            pl.col("workload") == workload, pl.any_horizontal(pl.col(metrics).is_not_null())
+        )
+        if row["curves_group"] is None:
+            assert expected.is_empty()
+        else:
+            expected = expected.sort("batch_size", "trial_id", "step")
+            held = group(file, row["curves_group"])
+            chosen = expected.select(pl.col(name).cast(held[name].dtype) for name in held.columns)
+            assert held.equals(chosen)
+
+
+def test_trials_are_those_of_dbtool(whole, db):
+    told, file, _, _ = whole
+    for workload, row in told.items():
+        held = group(file, row["trials_group"])
+        expected = db.sql(
+            "FROM trials WHERE workload = $w ORDER BY batch_size, trial_id", w=workload
+        )
+        frame = expected.polars()
+        for name in ("batch_size", "trial_id", "status", "ordinal", "steps", "momentum"):
+            assert held[name].to_list() == frame[name].to_list()
+        settings = [json.loads(text) for text in held["settings"]]
+        assert settings == [json.loads(text) for text in frame["settings"]]
+        assert held["learning_rate"].to_list() == [each.get("learning_rate") for each in settings]
+
+
+def test_the_files_hold_plain_types_that_the_page_reads(whole):
+    for file in whole[1:]:
+        assert set(map(str, file.schema_arrow.types)) <= {"int32", "double", "string"}
+        assert not any("large" in str(kind) for kind in file.schema_arrow.types)
+        chunk = file.metadata.row_group(0).column(0)
+        assert (chunk.compression, chunk.has_dictionary_page) == ("ZSTD", False)
+    told, trials, improvements, curves = whole
+    assert trials.num_row_groups == len(told)
+    assert improvements.num_row_groups == sum(len(row["metrics"]) for row in told.values())
+    assert curves.num_row_groups == len(told) - 1
+
+
+def test_of_too_many_values_curves_and_other_metrics_are_left_out(db):
+    chosen = choose(db, "*", RELEASE)
+    counts = chosen.values[RELEASE, ERRORS]
+    assert not chosen.is_large
+    many = {**chosen.values, (RELEASE, ERRORS): {**counts, next(iter(counts)): LARGE}}
+    large = dataclasses.replace(chosen, values=many)
+    assert large.is_large
+    told, (_, _, curves) = written(db, large)
+    assert curves is None
+    assert [each["metric"] for each in told[ERRORS]["metrics"]] == ["val_classification_error"]
+    assert {row["curves_group"] for row in told.values()} == {None}
+
+
+def test_a_workload_that_is_chosen_is_there_alone(db):
+    told, (trials, _, curves) = written(db, choose(db, "letters/fc_64/*", None))
+    assert list(told) == [PRECISION]
+    assert trials.read().schema.field("settings").type == pa.string()
+    assert curves.schema_arrow.names[3:] == ["val_average_precision"]
