@@ -105,10 +105,12 @@ export class Curve {
 /**
  * `fit_curve`: fits a curve by interval likelihood; null where too few batch sizes reached the goal.
  *
- * @param steps at least one.
+ * @param given at least one.
  * @param level of the intervals, for instance 0.95.
  */
-export function fitCurve(steps: readonly StepsAt[], level: number): Curve | null {
+export function fitCurve(given: readonly StepsAt[], level: number): Curve | null {
+  // Those of which neither bound is known tell nothing.
+  const steps = given.filter((each) => each.lower > 0 || Number.isFinite(each.upper));
   const upper = Float64Array.from(steps, (each) => Math.log(each.upper));
   const reached = steps.filter((_, index) => Number.isFinite(upper[index])).map((each) => each.batchSize);
   if (reached.length < FEWEST_REACHED) return null;
