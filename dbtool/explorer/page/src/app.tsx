@@ -55,7 +55,7 @@ export function App({ facts, held }: { facts: Facts; held: Held }) {
             <Picker facts={facts} picked={state.workloads} onPick={(workloads) => change({ workloads, goal: null })} />
             <Own own={own} remove={(gone) => setOwn(own.filter((each) => each !== gone))} add={(more) => setOwn([...own, ...more])} />
           </div>
-          <main id="app" tabIndex={-1}>
+          <main id="app" tabIndex={-1} class="scaling">
             <Controls state={state} choices={choices} change={change} />
             <Scaling facts={facts} state={state} curves={curves} change={change}>
               {open && <Study facts={facts} held={held} study={open} pinned={state.trial} change={change} />}
