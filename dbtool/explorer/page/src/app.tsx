@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { choicesOf } from "./choices";
 import { type Curve, curveOfOwn, curveOfWorkload, relative } from "./curves";
-import { Held, type Improvements, type Trials } from "./data/held";
+import { Held, type Passing, type Trials } from "./data/held";
 import { type OwnCurve, ownCurves } from "./data/own";
 import { type Facts, keyOf, metricOf, type Workload } from "./facts";
 import { labelsOf } from "./labels";
@@ -23,7 +23,7 @@ import { openStudy } from "./study";
 export interface Drawn {
   workload: Workload;
   trials: Trials;
-  improvements: Improvements | null;
+  passing: Passing | null;
 }
 
 export function App({ facts, held }: { facts: Facts; held: Held }) {
@@ -129,7 +129,7 @@ function useDrawn(facts: Facts, held: Held, state: State): Drawn[] {
     const one = async (workload: Workload): Promise<Drawn> => ({
       workload,
       trials: await held.trials(workload),
-      improvements: await held.improvements(workload, metricOf(workload, state.metric)),
+      passing: await held.passing(workload, metricOf(workload, state.metric)),
     });
     Promise.all(picked.map(one)).then(
       (drawn) => wanted && setRead({ of, drawn }),

@@ -66,7 +66,18 @@ export interface Facts {
 }
 
 export function textOf(id: string): string {
-  return document.getElementById(id)?.textContent?.trim() ?? "";
+  return document.getElementById(id)?.textContent ?? "";
+}
+
+// So long a text is most of the memory that a page needs.
+const LONG = 1 << 24;
+
+/** The text of an element, which is emptied where that is long. */
+export function takenOut(id: string): string {
+  const element = document.getElementById(id);
+  const text = element?.textContent ?? "";
+  if (element && text.length > LONG) element.textContent = "";
+  return text;
 }
 
 export function readFacts(): Facts {

@@ -1,7 +1,9 @@
 /** The trials, improvements and curves that a page holds, read when they are first needed. */
 
-import { type Facts, type Study, type Workload, isMaximized, textOf } from "../facts";
-import { improvementsOf } from "./improvements";
+import { Crossings, isMaximized, studiesOf } from "../analysis/goal";
+import type { StudyTrials } from "../analysis/searches";
+import { type Facts, type Metric, type Study, type Workload, takenOut } from "../facts";
+import { goalsOf, improvementsOf } from "./improvements";
 import { type ParquetFile, type Table, embeddedFile, remoteFile } from "./parquet";
 
 /** The trials of a workload, a row a trial. */
@@ -27,6 +29,14 @@ export interface Improvements {
   /** Infinity in the closing row of a trial, whose value is NaN. */
   step: Float64Array;
   value: Float64Array;
+}
+
+/** When the trials of a workload pass a goal of a metric, for any goal. */
+export interface Passing {
+  studies: StudyTrials[];
+  crossings: Crossings;
+  /** From the best value of any trial to the middle one of those that trials begin with, or the other way round. */
+  goals: { low: number; high: number } | null;
 }
 
 /** Curves of a study: rows of trial, step and value, in that order. */
@@ -63,7 +73,8 @@ export class Held {
     const file = (name: "trials" | "improvements" | "curves") => {
       const beside = facts.files?.[name];
       if (facts.files) return beside ? remoteFile(beside.path, beside.bytes) : null;
-      return textOf(name) ? embeddedFile(textOf(name)) : null;
+      const text = takenOut(name);
+      return text ? embeddedFile(text) : null;
     };
     this.files = { trials: file("trials"), improvements: file("improvements"), curves: file("curves") };
   }
@@ -86,25 +97,27 @@ export class Held {
   }
 
   /** null: the workload has no such values, or the page was made without them. */
-  async improvements(workload: Workload, metric: string | null): Promise<Improvements | null> {
+  async passing(workload: Workload, metric: string | null): Promise<Passing | null> {
     const found = workload.metrics.find((each) => each.metric === metric);
     if (!found) return null;
-    const { group } = found;
-    if (group === null) {
-      return this.once(`improvements ${workload.curves_group} ${found.metric}`, async () =>
-        improvementsOf(await this.evaluations(workload, found.metric), isMaximized(found.metric)),
-      );
-    }
-    return this.once(`improvements ${group}`, async () => {
-      const table = (await this.files.improvements?.read(IMPROVEMENTS, group)) ?? {};
-      return {
-        batch_size: numbers(table, "batch_size"),
-        trial_id: numbers(table, "trial_id"),
-        after: numbers(table, "after"),
-        step: numbers(table, "step").map((each) => (Number.isNaN(each) ? Number.POSITIVE_INFINITY : each)),
-        value: numbers(table, "value"),
-      };
+    return this.once(`passing ${workload.trials_group} ${found.metric}`, async () => {
+      const studies = studiesOf(workload.studies, await this.trials(workload));
+      const improvements = await this.improvements(workload, found);
+      const maximize = isMaximized(found.metric);
+      return { studies, crossings: new Crossings(studies, improvements, maximize), goals: goalsOf(improvements, maximize) };
     });
+  }
+
+  private async improvements(workload: Workload, { metric, group }: Metric): Promise<Improvements> {
+    if (group === null) return improvementsOf(await this.evaluations(workload, metric), isMaximized(metric));
+    const table = (await this.files.improvements?.read(IMPROVEMENTS, group)) ?? {};
+    return {
+      batch_size: numbers(table, "batch_size"),
+      trial_id: numbers(table, "trial_id"),
+      after: numbers(table, "after"),
+      step: numbers(table, "step").map((each) => (Number.isNaN(each) ? Number.POSITIVE_INFINITY : each)),
+      value: numbers(table, "value"),
+    };
   }
 
   /** The curves of a study's trials in a metric. */
@@ -127,8 +140,9 @@ export class Held {
       });
       return curvesOf(await Promise.all(tables), () => true);
     }
-    const found = await this.improvements(workload, metric);
-    return { ...curvesOf(found ? [found] : [], ofStudy(found?.batch_size ?? new Float64Array())), whole: false };
+    const held = workload.metrics.find((each) => each.metric === metric);
+    const found = held ? [await this.improvements(workload, held)] : [];
+    return { ...curvesOf(found, ofStudy(found[0]?.batch_size ?? new Float64Array())), whole: false };
   }
 
   /** The values of a metric at the evaluations of a workload's trials. */

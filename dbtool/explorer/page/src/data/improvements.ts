@@ -29,3 +29,20 @@ export function improvementsOf({ batch_size, trial_id, step, value }: Evaluation
   const column = (place: number) => Float64Array.from(rows, (row) => row[place] as number);
   return { batch_size: column(0), trial_id: column(1), after: column(2), step: column(3), value: column(4) };
 }
+
+/** Goals from the hardest that a trial passed to what is easy for the middle one; null without values above 0. */
+export function goalsOf({ batch_size, trial_id, value }: Improvements, maximize: boolean): { low: number; high: number } | null {
+  let best = maximize ? 0 : Number.POSITIVE_INFINITY;
+  const firsts: number[] = [];
+  for (let row = 0; row < value.length; row++) {
+    const at = value[row] as number;
+    // Of the closing rows the value is missing; a logarithmic slider has no room for 0.
+    if (Number.isNaN(at) || at <= 0) continue;
+    if (row === 0 || trial_id[row] !== trial_id[row - 1] || batch_size[row] !== batch_size[row - 1]) firsts.push(at);
+    best = maximize ? Math.max(best, at) : Math.min(best, at);
+  }
+  firsts.sort((a, b) => a - b);
+  const start = firsts[Math.floor(firsts.length / 2)];
+  if (start === undefined) return null;
+  return maximize ? { low: start, high: best } : { low: best, high: start };
+}
