@@ -137,7 +137,7 @@ export function fitCurve(given: readonly StepsAt[], level: number): Curve | null
   const bends = Number.isFinite(bound) ? BENDS : [1];
   const profiles = bends.map((bend) => ({
     bend,
-    profile: new Profile(grid, coarse, (index) => fit(grid[index]!, bend, true)),
+    profile: new Profile(grid, coarse, (index, goesOn) => fit(grid[index]!, bend, goesOn)),
   }));
   const most = Math.max(...profiles.map(({ profile }) => profile.most));
   const floor = most - bound;

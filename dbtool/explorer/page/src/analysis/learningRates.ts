@@ -108,7 +108,7 @@ export function fitLaws(rates: readonly BestRate[], level: number): RateLaw | nu
       fits.fit(goesOn);
       return fits;
     };
-    const profile = new Profile(scale, COARSE, (index) => fit(index, true));
+    const profile = new Profile(scale, COARSE, fit);
     const likelihood = profile.most;
     const interval = profile.interval(likelihood - bound);
     const parameter = profile.peak;

@@ -6,6 +6,10 @@
  * profiles that between two neighbours of the selection do not turn more than once.
  */
 
+import type { IntervalFits } from "./censored";
+
+type Three = [number, number, number];
+
 /** Log likelihoods as near to each other are the same: fits end a little earlier or later. */
 export const MISSED = 1e-6;
 
@@ -24,12 +28,12 @@ export class Profile {
   /**
    * @param grid evenly spaced.
    * @param coarse points that are fitted in any case, rising, with the first and the last one.
-   * @param fitted the log likelihood of a point and its slope.
+   * @param fitted the log likelihood of a point and its slope; whether its fit may go on from the latest.
    */
   constructor(
     readonly grid: Float64Array,
     coarse: readonly number[],
-    private readonly fitted: (index: number) => { readonly logLikelihood: number; readonly slope: number },
+    private readonly fitted: (index: number, goesOn: boolean) => Pick<IntervalFits, "logLikelihood" | "slope">,
   ) {
     this.values = new Float64Array(grid.length).fill(NaN);
     this.slopes = new Float64Array(grid.length);
@@ -44,7 +48,7 @@ export class Profile {
   at(index: number): number {
     const known = this.values[index]!;
     if (known === known) return known;
-    const { logLikelihood, slope } = this.fitted(index);
+    const { logLikelihood, slope } = this.fitted(index, true);
     this.slopes[index] = slope;
     return (this.values[index] = logLikelihood);
   }
@@ -69,7 +73,8 @@ export class Profile {
     const { grid } = this;
     const [first, last] = this.top;
     if (first < last || first === 0 || first === grid.length - 1) return (grid[first]! + grid[last]!) / 2;
-    const [left, middle, right] = [this.at(first - 1), this.at(first), this.at(first + 1)];
+    // Their differences are small, so that these fits have to end just where the Python's do.
+    const [left, middle, right] = [-1, 0, 1].map((past) => this.fitted(first + past, false).logLikelihood) as Three;
     const bend = left - 2 * middle + right;
     const shift = bend < 0 ? (left - right) / (2 * bend) : 0;
     return grid[first]! + shift * (grid[1]! - grid[0]!);
