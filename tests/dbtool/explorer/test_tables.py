@@ -57,14 +57,15 @@ def improvements_by_hand(rows: pl.DataFrame, metric: str) -> list[tuple[Any, ...
     """The rules of the table, an evaluation after the other."""
     found: list[tuple[Any, ...]] = []
     sign = -1 if metric.endswith("average_precision") else 1
-    evaluated = rows.filter(pl.col("status") != "INFEASIBLE", pl.col(metric).is_not_null())
+    evaluated = rows.filter(pl.col(metric).is_not_null())
     trials = evaluated.sort("batch_size", "trial_id", "step").group_by(
         "batch_size", "trial_id", maintain_order=True
     )
     for (batch_size, trial_id), trial in trials:
         best, after = None, 0
-        for step, value in trial.select("step", metric).iter_rows():
+        for step, value, status in trial.select("step", metric, "status").iter_rows():
             is_beyond = math.isnan(value) or (sign < 0 and value == math.inf)
+            is_beyond |= status == "INFEASIBLE"
             if not is_beyond and (best is None or sign * value < best):
                 best = sign * value
                 found.append((batch_size, trial_id, after, step, value))

@@ -111,8 +111,8 @@ export class Curve {
  * @param level of the intervals, for instance 0.95.
  */
 export function fitCurve(given: readonly StepsAt[], level: number): Curve | null {
-  // Those of which neither bound is known tell nothing.
-  const steps = given.filter((each) => each.lower > 0 || Number.isFinite(each.upper));
+  // Those of which neither bound is known, or for which the untrained network is enough, tell nothing.
+  const steps = given.filter((each) => each.lower > 0 || (each.upper > 0 && each.upper < Infinity));
   const upper = Float64Array.from(steps, (each) => Math.log(each.upper));
   const reached = steps.filter((_, index) => Number.isFinite(upper[index])).map((each) => each.batchSize);
   if (reached.length < FEWEST_REACHED) return null;
