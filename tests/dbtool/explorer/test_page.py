@@ -13,8 +13,8 @@ from dbtool import __version__
 from dbtool.analysis.scaling import Settings
 from dbtool.analysis.tables import found_in_database
 from dbtool.explorer.contents import choose
-from dbtool.explorer.figures import packed_figures
 from dbtool.explorer.writing import write_alone
+from dbtool.figures.packed import packed_figures
 from dbtool.figures.points import Request, read_points
 from dbtool.figures.specs import FIGURES, find_figure
 from tests.dbtool.explorer.conftest import BIBTEX, ERRORS, HOSTILE, RELEASE
