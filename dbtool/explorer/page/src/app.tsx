@@ -47,7 +47,7 @@ export function App({ facts, held }: { facts: Facts; held: Held }) {
       <Top facts={facts} state={state} change={change} />
       {state.view === "figures" ? (
         <main id="app" tabIndex={-1} class="layout" style={{ display: "block" }}>
-          <Figures name={state.figure} choose={(figure) => change({ figure })} />
+          <Figures facts={facts} name={state.figure} choose={(figure) => change({ figure })} />
         </main>
       ) : (
         <div class="layout">
