@@ -1,7 +1,8 @@
 """Takes the pictures of the explorer that README.md and docs/explorer.md show.
 
-Run `python docs/screenshots.py docs/pictures --db DATABASE` after `make explorer`; it needs Chromium
-and Playwright. Letters differ from one machine to the next, so `make docs` leaves these pictures be.
+Run `python docs/screenshots.py docs/pictures --db DATABASE` after `make explorer`; it needs
+Chromium and Playwright. Letters differ from one machine to the next, so `make docs` leaves these
+pictures be.
 """
 
 from __future__ import annotations
