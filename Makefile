@@ -4,12 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?=
 RELEASE := data/measured
-# A file's tests share what they set up, so one process runs them all.
 PAGE := dbtool/explorer/page
 PACKAGES := $(PAGE)/node_modules/.package-lock.json
 EXPLORER := dbtool/explorer/built/explorer.js
 # What needs npm is left out where there is none.
 NPM := $(shell command -v npm)
+# A file's tests share what they set up, so one process runs them all.
 PARALLEL := --numprocesses logical --maxprocesses 8 --dist loadfile
 SPHINX := $(BIN)/sphinx-build --quiet --fail-on-warning --conf-dir docs/website --doctree-dir build/doctrees
 
@@ -21,7 +21,7 @@ help: ## list the targets
 
 explorer: $(EXPLORER) ## build the application of `dbtool explore`; needs Node.js with npm
 
-$(EXPLORER): $(PAGE)/build.mjs $(PACKAGES) $(wildcard $(PAGE)/src/*.ts $(PAGE)/src/*/*.ts $(PAGE)/src/*.css)
+$(EXPLORER): $(PAGE)/build.mjs $(PACKAGES) $(wildcard $(PAGE)/src/*.* $(PAGE)/src/*/*.*)
 	cd $(PAGE) && npm run --silent build
 
 $(PACKAGES): $(PAGE)/package.json $(PAGE)/package-lock.json $(PAGE)/.npmrc

@@ -229,9 +229,10 @@ def _ratio(bend: float, share: float) -> float:
 def observations(steps: Sequence[StepsAt]) -> tuple[Floats, Floats, Floats]:
     """Batch sizes, and the logarithms of the bounds of their steps, each [observations].
 
-    Those of which neither bound is known tell nothing and are left out.
+    Those of which neither bound is known, or for which the untrained network is enough, tell
+    nothing and are left out.
     """
-    known = [each for each in steps if each.lower > 0 or math.isfinite(each.upper)]
+    known = [each for each in steps if each.lower > 0 or 0 < each.upper < math.inf]
     sizes = np.array([each.batch_size for each in known], float)
     with np.errstate(divide="ignore"):
         lower = np.log(np.array([each.lower for each in known], float))

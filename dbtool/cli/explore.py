@@ -46,7 +46,7 @@ def command(
     sends nothing anywhere. Prints the file's name. Where there are more than ten million values,
     the page has no curves, and of each workload only the metric of its goal.
 
-    Example: dbtool explore --workload 'mnist/*' --open
+    Example: dbtool explore --workload 'mnist/*' --out mnist.html
     """
     from dbtool.cli.cite import bibtex
     from dbtool.cli.plotting import writing
@@ -56,7 +56,6 @@ def command(
 
     if out.suffix != ".html":
         raise UsageError(f"--out is {str(out)!r}: name a file that ends with .html")
-    named = [("--db", db), ("--release", release)]
     with reading(db, release) as database:
         chosen = choose(database, workload or None, release)
         require_built()
@@ -68,7 +67,7 @@ def command(
                 out,
                 figures=figures,
                 bibtex=bibtex(database, release),
-                options=[word for name, value in named if value for word in (name, value)],
+                options=["--db", db] if db else [],
                 on_progress=on_progress,
             )
     typer.echo(out)
@@ -109,7 +108,7 @@ def _packed(
 ) -> bytes:
     """The figures of the page; tells where it has not all that there is."""
     from dbtool.cli import plotting
-    from dbtool.explorer.figures import packed_figures
+    from dbtool.figures.packed import packed_figures
     from dbtool.figures.points import Request
 
     if chosen.is_large:

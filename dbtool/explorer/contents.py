@@ -55,8 +55,8 @@ class Tables:
 
     Attributes:
         trials: a row group a workload.
-        improvements: a row group for each workload and metric.
-        curves: a row group a workload; None where the page has none.
+        improvements: a row group for each workload and metric that the curves do not have.
+        curves: a row group a workload; None where there are too many.
     """
 
     trials: BinaryIO
@@ -117,12 +117,15 @@ def write_tables(
             curves_group = None
             if curves is not None and any(counts.values()):
                 curves_group = curves.add(_asked(db, "curves", **key).arrow())
-            metrics = []
+            metrics: list[dict[str, Any]] = []
             for metric in _metrics(row["metric"], counts, chosen):
+                if curves_group is not None and counts.get(metric):
+                    # The page finds out of the curves what betters all before it.
+                    metrics.append({"metric": metric, "group": None})
+                    continue
                 found = _asked(db, "improvements", metric=metric, **key)
                 if len(found):
-                    group = improvements.add(found.arrow())
-                    metrics.append({"metric": metric, "group": group, "rows": len(found)})
+                    metrics.append({"metric": metric, "group": improvements.add(found.arrow())})
             trials_group = trials.add(_asked(db, "trials", **key).arrow())
             groups = {"trials_group": trials_group, "curves_group": curves_group}
             told.append({**row, **groups, "metrics": metrics})
@@ -136,6 +139,7 @@ def facts_of(
     *,
     bibtex: str,
     options: Sequence[str] = (),
+    files: Mapping[str, Mapping[str, Any]] | None = None,
     shard_bytes: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
     """What the page knows beside its tables, as values of JSON.
@@ -145,13 +149,14 @@ def facts_of(
         workloads: from `write_tables`.
         bibtex: how to cite the releases.
         options: words to say again in commands that ask for the same releases.
-        shard_bytes: sizes of the release's shards by path, of a page beside a release.
+        files: path and bytes of the tables by their names, of a page beside a release.
+        shard_bytes: sizes of the release's shards by path, likewise.
     """
     used = {row["release"] for row in workloads}
     releases = db.sql("SELECT release, title, licence, citation FROM releases").polars()
     return {
         "version": __version__,
-        "hosted": shard_bytes is not None,
+        "files": files,
         "options": list(options),
         "releases": [row for row in releases.rows(named=True) if row["release"] in used],
         "bibtex": bibtex,

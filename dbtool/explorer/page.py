@@ -48,7 +48,7 @@ def page(
         style_hash=_hash(style),
         script=script,
         script_hash=_hash(script),
-        connect="'self'" if facts["hosted"] else "'none'",
+        connect="'self'" if facts["files"] else "'none'",
         # Within a script HTML ends at the next closing tag, wherever it stands.
         facts=json.dumps(facts, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c"),
         trials=_base64(trials),

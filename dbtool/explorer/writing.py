@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from dbtool.store.database import Database
 
 PAGE = Path("explorer.html")
-# Names that the page knows.
-_TABLES = (Path("explorer/trials.parquet"), Path("explorer/improvements.parquet"))
+_FOLDER = Path("explorer")
 
 
 def write_alone(
@@ -39,7 +38,7 @@ def write_alone(
         db: the database.
         chosen: the workloads.
         out: the file.
-        figures: see `figures.packed_figures`.
+        figures: JSON, gzipped, from `dbtool.figures.packed`.
         bibtex: how to cite the releases.
         options: words to say again in commands that ask for the same releases.
         on_progress: called with how many workloads are done and how many there are.
@@ -76,7 +75,7 @@ def write_beside(
         db: the release.
         chosen: its workloads.
         folder: its folder.
-        figures: see `figures.packed_figures`.
+        figures: JSON, gzipped, from `dbtool.figures.packed`.
         bibtex: how to cite it.
         on_progress: called with how many workloads are done and how many there are.
 
@@ -87,17 +86,23 @@ def write_beside(
         OSError: a file cannot be written.
         DbtoolError: the application was not built, or a shard is damaged.
     """
+    names = ["trials", "improvements"] + ([] if chosen.is_large else ["curves"])
+    paths = {name: _FOLDER / f"{name}.parquet" for name in names}
     with contextlib.ExitStack() as stack:
-        trials, improvements = (
-            stack.enter_context(unfinished((folder / path).parent)) for path in _TABLES
-        )
-        tables = Tables(trials[0], improvements[0], None)
+        opened = {
+            name: stack.enter_context(unfinished((folder / path).parent))
+            for name, path in paths.items()
+        }
+        sinks = {name: file for name, (file, _) in opened.items()}
+        tables = Tables(sinks["trials"], sinks["improvements"], sinks.get("curves"))
         workloads = write_tables(db, chosen, tables, on_progress)
-        shard_bytes = {file.path: file.bytes for file in read_manifest(folder).shards}
-        text = page(
-            facts_of(db, workloads, bibtex=bibtex, shard_bytes=shard_bytes), figures=figures
-        )
-        for path, (file, temporary) in zip(_TABLES, (trials, improvements), strict=True):
-            finish(file, temporary, folder / path)
-    write_whole(folder / PAGE, text.encode())
-    return [path.as_posix() for path in (PAGE, *_TABLES)]
+        for name, (file, temporary) in opened.items():
+            finish(file, temporary, folder / paths[name])
+    files = {
+        name: {"path": path.as_posix(), "bytes": (folder / path).stat().st_size}
+        for name, path in paths.items()
+    }
+    shard_bytes = {file.path: file.bytes for file in read_manifest(folder).shards}
+    facts = facts_of(db, workloads, bibtex=bibtex, files=files, shard_bytes=shard_bytes)
+    write_whole(folder / PAGE, page(facts, figures=figures).encode())
+    return [path.as_posix() for path in (PAGE, *paths.values())]

@@ -1,6 +1,6 @@
--- Of each trial of a workload that did not diverge, the evaluations of a metric that better all before them in the trial, each
--- with the step of the evaluation just before (0 if none), and last a row without step whose after is the trial's last
--- evaluation. They are all that tells, for any goal, the first step past it and the last evaluation before that.
+-- Of each trial of a workload the evaluations of a metric that better all before them in the trial, each with the step of the
+-- evaluation just before (0 if none), and last a row without step whose after is the trial's last evaluation. They are all
+-- that tells, for any goal, the first step past it and the last evaluation before that. Trials that diverged pass no goal.
 WITH asked AS (
     SELECT release, workload, batch_size, $metric AS metric
     FROM studies
@@ -13,9 +13,9 @@ evaluated AS (
         step,
         value,
         -- What is past no goal betters nothing; see reached.
-        CASE WHEN NOT isnan(value) AND NOT (is_maximized($metric) AND value = 'infinity') THEN cost(value, is_maximized($metric)) END AS cost
+        CASE WHEN status <> 'INFEASIBLE' AND NOT isnan(value) AND NOT (is_maximized($metric) AND value = 'infinity') THEN cost(value, is_maximized($metric)) END AS cost
     FROM evaluations_of('asked')
-    WHERE value IS NOT NULL AND status <> 'INFEASIBLE'
+    WHERE value IS NOT NULL
 ),
 compared AS (
     SELECT

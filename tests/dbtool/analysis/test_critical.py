@@ -107,8 +107,9 @@ def test_goals_that_were_missed_count_as_bounds() -> None:
 
 def test_steps_of_which_nothing_is_known_change_nothing() -> None:
     steps = [StepsAt(size, each, each) for size, each in exact(64, SIZES).items()]
-    unknown = StepsAt(2.0**14, 0.0, math.inf)
-    assert fit_curve([*steps, unknown], level=0.95) == fit_curve(steps, level=0.95)
+    for upper in (math.inf, 0.0):
+        unknown = StepsAt(2.0**14, 0.0, upper)
+        assert fit_curve([*steps, unknown], level=0.95) == fit_curve(steps, level=0.95)
 
 
 def test_two_batch_sizes_are_too_few() -> None:

@@ -15,6 +15,7 @@ from dbtool import __version__
 from dbtool.cli.main import app
 from dbtool.cli.main import dbtool as entry_point
 from dbtool.cli.registry import COMMANDS, GROUPS
+from tests.support.explorer import needs_explorer
 
 from .conftest import Call
 
@@ -51,7 +52,10 @@ def test_help_holds_an_example_that_parses(name: str, call: Call) -> None:
     command.make_context(name, words[2:], parent=context)
 
 
-@pytest.mark.parametrize("name", ["", *GROUPS["Read"], *GROUPS["Draw"], "export", "cite"])
+@pytest.mark.parametrize(
+    "name",
+    ["", *GROUPS["Read"], "plot", pytest.param("explore", marks=needs_explorer), "export", "cite"],
+)
 def test_examples_run_on_the_release_that_ships(
     name: str, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

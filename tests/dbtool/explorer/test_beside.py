@@ -18,7 +18,8 @@ from tests.support.published import bytes_of, published
 from tests.support.release_server import serving_release
 
 pytestmark = needs_explorer
-FILES = {"explorer.html", "explorer/improvements.parquet", "explorer/trials.parquet"}
+TABLES = ("trials", "improvements", "curves")
+FILES = {"explorer.html", *(f"explorer/{name}.parquet" for name in TABLES)}
 
 
 @pytest.fixture(scope="module")
@@ -52,11 +53,14 @@ def test_the_page_asks_its_own_server_for_tables_and_shards(folder: Path) -> Non
     page = folder / "explorer.html"
     assert "connect-src 'self'; " in page.read_text(encoding="utf-8")
     contents = contents_of(page)
-    assert contents.facts["hosted"] is True
+    assert contents.facts["files"] == {
+        name: {"path": path, "bytes": (folder / path).stat().st_size}
+        for name in TABLES
+        for path in [f"explorer/{name}.parquet"]
+    }
     assert contents.tables == {}
     assert contents.figures["figures"]
     for workload in contents.facts["workloads"]:
-        assert workload["curves_group"] is None
         for study in workload["studies"]:
             shards = [folder / unquote(shard["path"]) for shard in study["shards"]]
             assert shards

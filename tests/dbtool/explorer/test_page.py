@@ -7,10 +7,14 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from polars.testing import assert_frame_equal
 
+from dbtool import __version__
+from dbtool.analysis.scaling import Settings
+from dbtool.analysis.tables import found_in_database
 from dbtool.explorer.contents import choose
-from dbtool.explorer.figures import packed_figures
 from dbtool.explorer.writing import write_alone
+from dbtool.figures.packed import packed_figures
 from dbtool.figures.points import Request, read_points
 from dbtool.figures.specs import FIGURES, find_figure
 from tests.dbtool.explorer.conftest import BIBTEX, ERRORS, HOSTILE, RELEASE
@@ -87,21 +91,29 @@ def test_the_facts_tell_of_every_study(page, db):
             assert (study["trials"], study["shards"]) == (sum(held), None)
             assert set(study["search_space"]) == {"learning_rate", "momentum"}
             assert study["windowed"] is False
-    assert (facts["hosted"], facts["version"]) == (False, contents_of(page).facts["version"])
+    assert (facts["files"], facts["version"]) == (None, __version__)
 
 
-def test_the_queries_to_copy_run_with_their_values(page, db):
+def test_the_queries_to_copy_give_what_dbtool_answers(page, db):
     queries = contents_of(page).facts["queries"]
-    assert set(queries) == {"steps", "trials", "curves"}
-    named = {"release": RELEASE, "workload": ERRORS}
+    assert set(queries) == {"steps", "learning_rates", "trials", "curves"}
+    named = {"release": RELEASE, "workload": ERRORS, "batch_size": 8}
     metric = {"metric": "val_classification_error"}
-    steps = db.sql(queries["steps"], **named, **metric, goal=0.2, trials=100).polars()
-    assert steps["steps"].to_list() == db.steps_to_result(ERRORS, goal=0.2)["steps"].to_list()
-    trials = db.sql(queries["trials"], **named, batch_size=8).polars()
-    assert trials["trial_id"].to_list() == list(range(8))
-    curves = db.sql(queries["curves"], **named, **metric, batch_size=8).polars()
-    expected = db.measurements(ERRORS, batch_size=8).collect()["val_classification_error"]
-    assert len(curves) == len(expected.drop_nulls())
+    for kind in ("steps", "learning_rates"):
+        for goal, trials in ((0.2, None), (0.5, 5), (0.01, None)):
+            asked = {"keys": [f"{RELEASE}:{ERRORS}"], "goal": goal, "trials": trials}
+            found = db.sql(queries[kind], **asked, **metric).polars()
+            answer = found_in_database(db, ERRORS, Settings(trials=trials), goal=goal)
+            expected = answer.rows(kind).select(found.columns)
+            assert_frame_equal(found, expected, check_dtypes=False)
+    trials = db.sql(queries["trials"], **named, **metric, goal=0.2).polars()
+    held = db.trials(ERRORS, batch_size=8)
+    assert trials.select("trial_id", "status").rows() == held.select("trial_id", "status").rows()
+    fewest = db.steps_to_result(ERRORS, goal=0.2, batch_size=8)["steps"][0]
+    assert trials["steps"].min() == fewest
+    curves = db.sql(queries["curves"], **named, **metric).polars()
+    rows = db.measurements(ERRORS, batch_size=8).collect()["val_classification_error"]
+    assert len(curves) == len(rows.drop_nulls())
 
 
 def test_figures_have_their_points_and_say_how_they_are_drawn(page, db):

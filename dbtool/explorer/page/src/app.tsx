@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { choicesOf } from "./choices";
 import { type Curve, curveOfOwn, curveOfWorkload, relative } from "./curves";
-import { Held, type Improvements, type Trials } from "./data/held";
+import { Held, type Passing, type Trials } from "./data/held";
 import { type OwnCurve, ownCurves } from "./data/own";
 import { type Facts, keyOf, metricOf, type Workload } from "./facts";
 import { labelsOf } from "./labels";
@@ -23,7 +23,7 @@ import { openStudy } from "./study";
 export interface Drawn {
   workload: Workload;
   trials: Trials;
-  improvements: Improvements | null;
+  passing: Passing | null;
 }
 
 export function App({ facts, held }: { facts: Facts; held: Held }) {
@@ -47,7 +47,7 @@ export function App({ facts, held }: { facts: Facts; held: Held }) {
       <Top facts={facts} state={state} change={change} />
       {state.view === "figures" ? (
         <main id="app" tabIndex={-1} class="layout" style={{ display: "block" }}>
-          <Figures name={state.figure} choose={(figure) => change({ figure })} />
+          <Figures facts={facts} name={state.figure} choose={(figure) => change({ figure })} />
         </main>
       ) : (
         <div class="layout">
@@ -55,7 +55,7 @@ export function App({ facts, held }: { facts: Facts; held: Held }) {
             <Picker facts={facts} picked={state.workloads} onPick={(workloads) => change({ workloads, goal: null })} />
             <Own own={own} remove={(gone) => setOwn(own.filter((each) => each !== gone))} add={(more) => setOwn([...own, ...more])} />
           </div>
-          <main id="app" tabIndex={-1} aria-busy={isReading}>
+          <main id="app" tabIndex={-1} class="scaling" aria-busy={isReading}>
             <Controls state={state} choices={choices} change={change} />
             <Scaling facts={facts} state={state} curves={curves} change={change}>
               {open && <Study facts={facts} held={held} study={open} pinned={state.trial} change={change} />}
@@ -136,7 +136,7 @@ function useDrawn(facts: Facts, held: Held, state: State): { drawn: Drawn[]; isR
     const one = async (workload: Workload): Promise<Drawn> => ({
       workload,
       trials: await held.trials(workload),
-      improvements: await held.improvements(workload, metricOf(workload, state.metric)),
+      passing: await held.passing(workload, metricOf(workload, state.metric)),
     });
     Promise.all(picked.map(one)).then(
       (drawn) => wanted && setRead({ of, drawn }),

@@ -1,7 +1,7 @@
 /** What the controls offer for the workloads that are drawn. */
 
-import type { Improvements } from "./data/held";
-import { isMaximized, metricOf, type Workload } from "./facts";
+import type { Passing } from "./data/held";
+import { metricOf, type Workload } from "./facts";
 import type { State } from "./state";
 
 export interface Choices {
@@ -19,7 +19,7 @@ export interface Choices {
 
 export function choicesOf(
   state: State,
-  drawn: readonly { workload: Workload; improvements: Improvements | null }[],
+  drawn: readonly { workload: Workload; passing: Passing | null }[],
 ): Choices {
   const workloads = drawn.map((each) => each.workload);
   const metrics = [...new Set(workloads.flatMap((each) => each.metrics.map((one) => one.metric)))].sort(byName);
@@ -29,7 +29,7 @@ export function choicesOf(
     metrics,
     metric: asked,
     ownGoal: isOwn ? only(workloads.map((each) => each.goal)) : null,
-    goals: goalsOf(drawn.flatMap((each) => (each.improvements ? [each.improvements] : [])), asked !== null && isMaximized(asked)),
+    goals: goalsOf(drawn.flatMap((each) => (each.passing?.goals ? [each.passing.goals] : []))),
     mostTrials: Math.max(0, ...workloads.flatMap((each) => each.studies.map((study) => study.trials))),
   };
 }
@@ -43,22 +43,10 @@ function only<T>(values: readonly T[]): T | null {
   return first !== undefined && values.every((each) => each === first) ? first : null;
 }
 
-/** From the best value of any trial to the middle one of the values that trials begin with, or the other way round. */
-function goalsOf(found: readonly Improvements[], maximize: boolean): { low: number; high: number } | null {
-  let best = maximize ? 0 : Number.POSITIVE_INFINITY;
-  const firsts: number[] = [];
-  for (const { value, trial_id, batch_size } of found) {
-    for (let row = 0; row < value.length; row++) {
-      const at = value[row] as number;
-      // Of the closing rows the value is missing; a logarithmic slider has no room for 0.
-      if (Number.isNaN(at) || at <= 0) continue;
-      if (row === 0 || trial_id[row] !== trial_id[row - 1] || batch_size[row] !== batch_size[row - 1]) firsts.push(at);
-      best = maximize ? Math.max(best, at) : Math.min(best, at);
-    }
-  }
-  firsts.sort((a, b) => a - b);
-  const start = firsts[Math.floor(firsts.length / 2)];
-  if (start === undefined) return null;
-  const [low, high] = maximize ? [start, best] : [best, start];
+/** The goals of all of them. */
+function goalsOf(found: readonly { low: number; high: number }[]): { low: number; high: number } | null {
+  if (found.length === 0) return null;
+  const low = Math.min(...found.map((each) => each.low));
+  const high = Math.max(...found.map((each) => each.high));
   return low < high ? { low, high } : { low: low / 2, high: high * 2 };
 }

@@ -1,12 +1,11 @@
 /** The curves that are drawn, with all that is told of them; from what was read and from the state. */
 
-import { Crossings, isMaximized, reached, studiesOf } from "./analysis/goal";
+import { isMaximized, reached } from "./analysis/goal";
 import { fittedLine, lineThroughFirst } from "./analysis/perfect";
 import { type CriticalRow, type LearningRateRow, type StepsRow, criticalRows, learningRateRows, stepsRows } from "./analysis/rows";
 import { SETTINGS, type Scaling, scalingOfSearches, scalingOfSteps } from "./analysis/scaling";
 import { type Crossing, type StudyTrials, searchOf } from "./analysis/searches";
 import type { Drawn } from "./app";
-import type { Improvements } from "./data/held";
 import { type OwnCurve, stepsOfOwn } from "./data/own";
 import { keyOf, metricOf, type Workload } from "./facts";
 import type { State } from "./state";
@@ -53,27 +52,13 @@ export interface Curve {
   dividedAt: number | null;
 }
 
-/** Trials are matched with their improvements once for each workload and metric. */
-const matched = new WeakMap<Improvements, { studies: StudyTrials[]; crossings: Crossings }>();
-
-function matchedOf({ workload, trials, improvements }: Drawn, metric: string) {
-  if (!improvements) return null;
-  let found = matched.get(improvements);
-  if (!found) {
-    const studies = studiesOf(workload.studies, trials);
-    found = { studies, crossings: new Crossings(studies, improvements, isMaximized(metric)) };
-    matched.set(improvements, found);
-  }
-  return found;
-}
-
 export function curveOfWorkload(drawn: Drawn, state: State, index: number, label: string): Curve {
   const { workload } = drawn;
   const metric = metricOf(workload, state.metric) ?? "";
   const isOwn = metric === workload.metric;
   const goal = state.goal ?? (isOwn ? workload.goal : null);
   const named = { release: workload.release, workload: workload.workload, metric, goal };
-  const found = goal === null ? null : matchedOf(drawn, metric);
+  const found = drawn.passing;
   if (!found || goal === null || found.studies.length === 0) {
     return { ...EMPTY, key: keyOf(workload), index, label, workload, metric, goal };
   }

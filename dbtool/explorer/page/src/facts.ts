@@ -6,11 +6,10 @@ export interface Release {
   licence: string | null;
 }
 
-/** A metric of a workload, and the row group of its improvements. */
+/** A metric of a workload, and the row group of its improvements; null: they follow from the curves. */
 export interface Metric {
   metric: string;
-  group: number;
-  rows: number;
+  group: number | null;
 }
 
 export type Range = {
@@ -57,7 +56,7 @@ interface File {
 export interface Facts {
   version: string;
   /** The files beside the page that it reads from; null where it holds all itself. */
-  files: { trials: File; improvements: File } | null;
+  files: { trials: File; improvements: File; curves?: File } | null;
   /** What commands that are copied say of the database, such as --db runs. */
   options: string[];
   releases: Release[];
@@ -67,7 +66,18 @@ export interface Facts {
 }
 
 export function textOf(id: string): string {
-  return document.getElementById(id)?.textContent?.trim() ?? "";
+  return document.getElementById(id)?.textContent ?? "";
+}
+
+// So long a text is most of the memory that a page needs.
+const LONG = 1 << 24;
+
+/** The text of an element, which is emptied where that is long. */
+export function takenOut(id: string): string {
+  const element = document.getElementById(id);
+  const text = element?.textContent ?? "";
+  if (element && text.length > LONG) element.textContent = "";
+  return text;
 }
 
 export function readFacts(): Facts {

@@ -26,8 +26,13 @@ const IMPOSSIBLE = -1e300;
  * come to, a fit may go on from the one before.
  */
 export class IntervalFits {
+  /** Of the next fit: the offset of each observation, and how it changes with what the fits are a profile of. */
+  readonly offsets: Float64Array;
+  readonly changes: Float64Array;
   /** Of the latest fit. */
   logLikelihood = NaN;
+  /** How the log likelihood changes as the offsets change. */
+  slope = NaN;
   coefficient = NaN;
   scale = NaN;
 
@@ -40,8 +45,12 @@ export class IntervalFits {
   private beyond = NaN;
   private readonly low: Float64Array;
   private readonly high: Float64Array;
-  // At the parameters looked at last: the value, and what it has for first and second derivatives.
+  // At the parameters looked at last: the value, and its first and second derivatives.
   private readonly at = new Float64Array(6);
+  // What each observation adds to the derivative in coefficient/scale, and the derivatives of that.
+  private readonly pull: Float64Array;
+  private readonly pullInverse: Float64Array;
+  private readonly pullShift: Float64Array;
 
   /**
    * @param lower the least that each value may be; -Infinity where that is not known.
@@ -56,17 +65,22 @@ export class IntervalFits {
     this.count = lower.length;
     this.points = lower.filter((each, index) => each === upper[index]).length;
     this.isBounded = lower.some((each, index) => Number.isFinite(each) && Number.isFinite(upper[index]));
+    this.offsets = new Float64Array(this.count);
+    this.changes = new Float64Array(this.count);
+    this.pull = new Float64Array(this.count);
+    this.pullInverse = new Float64Array(this.count);
+    this.pullShift = new Float64Array(this.count);
     this.low = new Float64Array(this.count);
     this.high = new Float64Array(this.count);
   }
 
   /**
-   * Fits with an offset for each observation.
+   * Fits with the present offsets.
    *
    * @param goesOn whether it may start where the latest fit ended, if it must end at the same.
    */
-  fit(offsets: Float64Array, goesOn = false): void {
-    const { count, low, high, lower, upper, at } = this;
+  fit(goesOn = false): void {
+    const { count, low, high, lower, upper, at, offsets } = this;
     let sum = 0;
     for (let index = 0; index < count; index++) {
       low[index] = lower[index]! - offsets[index]!;
@@ -81,11 +95,12 @@ export class IntervalFits {
     if (!Number.isFinite(inverse) || !Number.isFinite(shift)) {
       // An observation that nothing is known of, or one of 0: the Python's numbers are none either.
       this.logLikelihood = IMPOSSIBLE * count;
-      this.coefficient = this.scale = NaN;
+      this.coefficient = this.scale = this.slope = NaN;
       return;
     }
     this.look(inverse, shift);
     let value = at[0]!;
+    let [pastInverse, pastShift] = [0, 0];
     for (let iteration = 0; iteration < ITERATIONS; iteration++) {
       const second = -at[5]! + RIDGE * (1 - at[5]!);
       const first = -at[3]! + RIDGE * (1 - at[3]!);
@@ -103,6 +118,7 @@ export class IntervalFits {
         inverse += alongInverse;
         shift += alongShift;
         value += promised;
+        [pastInverse, pastShift] = [alongInverse, alongShift];
         break;
       }
       const before = value;
@@ -123,11 +139,22 @@ export class IntervalFits {
       // A step that came to the most was cut, so that little gained says nothing.
       if (!(value - before > CONVERGED) && !(wasBelow && inverse === most)) break;
     }
+    this.slope = this.slopeAt(inverse, pastInverse, pastShift);
     this.logLikelihood = value;
     this.scale = 1 / inverse;
     this.coefficient = shift / inverse;
     this.inverse = inverse;
     this.beyond = this.coefficient - sum / count;
+  }
+
+  /** The slope, from what was looked at last and how far beyond that the fit ended. */
+  private slopeAt(inverse: number, pastInverse: number, pastShift: number): number {
+    const { count, changes, pull, pullInverse, pullShift } = this;
+    let slope = 0;
+    for (let index = 0; index < count; index++) {
+      slope += (pull[index]! + pullInverse[index]! * pastInverse + pullShift[index]! * pastShift) * changes[index]!;
+    }
+    return slope * inverse;
   }
 
   /** Least squares through the middles of the intervals, from a coefficient. */
@@ -141,7 +168,7 @@ export class IntervalFits {
 
   /** Sets the value and its derivatives at some parameters. */
   private look(inverse: number, shift: number): void {
-    const { count, points, low, high, at } = this;
+    const { count, points, low, high, at, pull, pullInverse, pullShift } = this;
     let value = points * (Math.log(inverse) - LOG_ROOT_2_PI);
     let [d0, d1, h00, h01, h11] = [0, 0, 0, 0, 0];
     for (let index = 0; index < count; index++) {
@@ -151,10 +178,10 @@ export class IntervalFits {
       if (lower === upper) {
         value -= (a * a) / 2;
         d0 -= a * lower;
-        d1 += a;
+        d1 += pull[index] = a;
         h00 -= lower * lower;
-        h01 += lower;
-        h11 -= 1;
+        h01 += pullInverse[index] = lower;
+        h11 += pullShift[index] = -1;
         continue;
       }
       const b = upper * inverse - shift;
@@ -177,10 +204,10 @@ export class IntervalFits {
         const g = sign * ratio;
         const h = -ratio * (score + ratio);
         d0 += g * bound;
-        d1 -= g;
+        d1 += pull[index] = -g;
         h00 += h * bound * bound;
-        h01 -= h * bound;
-        h11 += h;
+        h01 += pullInverse[index] = -h * bound;
+        h11 += pullShift[index] = h;
         continue;
       }
       let inLow: number;
@@ -208,10 +235,10 @@ export class IntervalFits {
       const hLow = inLow * (a - inLow);
       const hBoth = inHigh * inLow;
       d0 += inHigh * upper - inLow * lower;
-      d1 += inLow - inHigh;
+      d1 += pull[index] = inLow - inHigh;
       h00 += hHigh * upper * upper + hLow * lower * lower + 2 * hBoth * upper * lower;
-      h01 -= hHigh * upper + hLow * lower + hBoth * (upper + lower);
-      h11 += hHigh + hLow + 2 * hBoth;
+      h01 += pullInverse[index] = -(hHigh * upper + hLow * lower + hBoth * (upper + lower));
+      h11 += pullShift[index] = hHigh + hLow + 2 * hBoth;
     }
     // Halved steps do not end where nothing is possible.
     at[0] = Number.isFinite(value) ? value : -Infinity;

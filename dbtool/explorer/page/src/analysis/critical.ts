@@ -2,7 +2,7 @@
 
 import { IntervalFits } from "./censored";
 import { quantileOfF } from "./distributions";
-import { every, MISSED, Profile } from "./profile";
+import { MISSED, Profile } from "./profile";
 
 export type Verdict = "identified" | "lower_bound" | "upper_bound" | "not_identified";
 
@@ -13,7 +13,9 @@ export const FEWEST_REACHED = 3;
 const POINTS_A_FACTOR = 16; // of the grid, for each factor of e
 const BENDS = Array.from({ length: 10 }, (_, index) => 2 ** ((index - 3) / 4));
 const BEYOND = 1000; // how far the grid goes beyond the batch sizes that were measured
-const COARSE = 8; // points of the grid from one to the next that is fitted in any case
+// Points of the grid from one to the next that is fitted in any case, among the batch sizes and far beyond them.
+const COARSE = 8;
+const FAR = 16;
 
 /** What is known of the steps to result at a batch size. */
 export interface StepsAt {
@@ -105,34 +107,37 @@ export class Curve {
 /**
  * `fit_curve`: fits a curve by interval likelihood; null where too few batch sizes reached the goal.
  *
- * @param steps at least one.
+ * @param given at least one.
  * @param level of the intervals, for instance 0.95.
  */
-export function fitCurve(steps: readonly StepsAt[], level: number): Curve | null {
+export function fitCurve(given: readonly StepsAt[], level: number): Curve | null {
+  // Those of which neither bound is known, or for which the untrained network is enough, tell nothing.
+  const steps = given.filter((each) => each.lower > 0 || (each.upper > 0 && each.upper < Infinity));
   const upper = Float64Array.from(steps, (each) => Math.log(each.upper));
   const reached = steps.filter((_, index) => Number.isFinite(upper[index])).map((each) => each.batchSize);
   if (reached.length < FEWEST_REACHED) return null;
   const logSizes = Float64Array.from(steps, (each) => Math.log(each.batchSize));
   const lower = Float64Array.from(steps, (each) => Math.log(each.lower));
   const fits = new IntervalFits(lower, upper, LEAST_SCALE);
-  const offsets = new Float64Array(steps.length);
-  const fit = (logCritical: number, bend: number, goesOn: boolean): number => {
-    for (let index = 0; index < offsets.length; index++) {
+  const fit = (logCritical: number, bend: number, goesOn: boolean): IntervalFits => {
+    for (let index = 0; index < steps.length; index++) {
       const power = bend * (logCritical - logSizes[index]!);
-      offsets[index] = (Math.max(power, 0) + Math.log1p(Math.exp(-Math.abs(power)))) / bend;
+      const share = Math.exp(-Math.abs(power));
+      fits.offsets[index] = (Math.max(power, 0) + Math.log1p(share)) / bend;
+      fits.changes[index] = (power > 0 ? 1 : share) / (1 + share);
     }
-    fits.fit(offsets, goesOn);
-    return fits.logLikelihood;
+    fits.fit(goesOn);
+    return fits;
   };
 
   const grid = gridOf(logSizes);
-  const coarse = every(COARSE, grid.length);
+  const coarse = coarseOf(grid);
   const bound = profileBound(reached.length, 3, level);
   // Without a bound all bends and critical batch sizes are allowed, and only the hyperbola is looked at.
   const bends = Number.isFinite(bound) ? BENDS : [1];
   const profiles = bends.map((bend) => ({
     bend,
-    profile: new Profile(grid, coarse, (index) => fit(grid[index]!, bend, true)),
+    profile: new Profile(grid, coarse, (index, goesOn) => fit(grid[index]!, bend, goesOn)),
   }));
   const most = Math.max(...profiles.map(({ profile }) => profile.most));
   const floor = most - bound;
@@ -188,4 +193,15 @@ function gridOf(logSizes: Float64Array): Float64Array {
   const most = Math.max(...logSizes) + Math.log(BEYOND);
   const points = Math.round(POINTS_A_FACTOR * (most - least));
   return Float64Array.from({ length: points }, (_, index) => least + (index * (most - least)) / (points - 1));
+}
+
+/** Of the grid those points that are fitted in any case. */
+function coarseOf(grid: Float64Array): number[] {
+  const last = grid.length - 1;
+  const beyond = Math.log(BEYOND / 8) * POINTS_A_FACTOR;
+  const points = [];
+  for (let index = 0; index < last; index += index < beyond - FAR || index > last - beyond ? FAR : COARSE) {
+    points.push(index);
+  }
+  return [...points, last];
 }

@@ -75,7 +75,8 @@ interface Ranges {
 /** The question `crossings` of one metric, made ready for any goal. */
 export class Crossings {
   private readonly ranges: Ranges[];
-  private readonly after: Float64Array;
+  // Of a large release these are most of the page's memory.
+  private readonly after: Int32Array;
   private readonly step: Float64Array;
   private readonly value: Float64Array;
 
@@ -85,9 +86,9 @@ export class Crossings {
     private readonly maximize: boolean,
   ) {
     const { batch_size: sizes, trial_id: trials, step, value } = columns;
-    this.after = Float64Array.from(columns.after);
-    this.step = Float64Array.from(step, (each) => each ?? Infinity);
-    this.value = Float64Array.from(value, (each) => each ?? NaN);
+    this.after = Int32Array.from(columns.after);
+    this.step = step instanceof Float64Array ? step : Float64Array.from(step, (each) => each ?? Infinity);
+    this.value = value instanceof Float64Array ? value : Float64Array.from(value, (each) => each ?? NaN);
     const rows = sizes.length;
     let row = 0;
     this.ranges = studies.map(({ batchSize, trialId }) => {

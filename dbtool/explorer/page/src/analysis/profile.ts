@@ -1,10 +1,14 @@
 /**
  * Profile likelihoods over a grid: `closed_interval`, `top` and `peak` of `dbtool.analysis.critical`.
  *
- * The Python fits every point of its grids. Here those of a coarse selection are fitted, and then the points between
- * them where the highest one lies or a floor is crossed: the same points, for profiles that between two neighbours of
- * the selection neither rise and fall nor fall and rise, but for the summit.
+ * The Python fits every point of its grids. Here those of a coarse selection are fitted, whose slopes tell between which
+ * of them there are summits, and then those about the highest summit and where a floor is crossed: the same points, for
+ * profiles that between two neighbours of the selection do not turn more than once.
  */
+
+import type { IntervalFits } from "./censored";
+
+type Three = [number, number, number];
 
 /** Log likelihoods as near to each other are the same: fits end a little earlier or later. */
 export const MISSED = 1e-6;
@@ -15,30 +19,38 @@ export class Profile {
   readonly most: number;
   /** `top`: the first and the last of the points of the highest log likelihood, but for what fits may miss. */
   readonly top: readonly [first: number, last: number];
-  private readonly known: Float64Array;
+  private readonly values: Float64Array;
+  private readonly slopes: Float64Array;
+  /** Points of the selection and summits, rising. */
+  private readonly looked: readonly number[];
   private readonly highest: number;
 
   /**
    * @param grid evenly spaced.
    * @param coarse points that are fitted in any case, rising, with the first and the last one.
-   * @param fitted the log likelihood of a point.
+   * @param fitted the log likelihood of a point and its slope; whether its fit may go on from the latest.
    */
   constructor(
     readonly grid: Float64Array,
-    private readonly coarse: readonly number[],
-    private readonly fitted: (index: number) => number,
+    coarse: readonly number[],
+    private readonly fitted: (index: number, goesOn: boolean) => Pick<IntervalFits, "logLikelihood" | "slope">,
   ) {
-    this.known = new Float64Array(grid.length).fill(NaN);
-    this.highest = this.summit();
+    this.values = new Float64Array(grid.length).fill(NaN);
+    this.slopes = new Float64Array(grid.length);
+    for (const index of coarse) this.at(index);
+    this.looked = coarse.flatMap((index, place) => this.summit(index, coarse[place + 1] ?? index));
+    this.highest = this.looked.reduce((best, index) => (this.at(index) > this.at(best) ? index : best));
     this.most = this.at(this.highest);
     this.top = this.above(this.most - MISSED);
   }
 
   /** The log likelihood of a point. */
   at(index: number): number {
-    const known = this.known[index]!;
+    const known = this.values[index]!;
     if (known === known) return known;
-    return (this.known[index] = this.fitted(index));
+    const { logLikelihood, slope } = this.fitted(index, true);
+    this.slopes[index] = slope;
+    return (this.values[index] = logLikelihood);
   }
 
   /** `closed_interval`: where it lies above a floor; infinite on the side on which it never falls below. */
@@ -61,7 +73,8 @@ export class Profile {
     const { grid } = this;
     const [first, last] = this.top;
     if (first < last || first === 0 || first === grid.length - 1) return (grid[first]! + grid[last]!) / 2;
-    const [left, middle, right] = [this.at(first - 1), this.at(first), this.at(first + 1)];
+    // Their differences are small, so that these fits have to end just where the Python's do.
+    const [left, middle, right] = [-1, 0, 1].map((past) => this.fitted(first + past, false).logLikelihood) as Three;
     const bend = left - 2 * middle + right;
     const shift = bend < 0 ? (left - right) / (2 * bend) : 0;
     return grid[first]! + shift * (grid[1]! - grid[0]!);
@@ -69,51 +82,27 @@ export class Profile {
 
   /** The first and the last of the points that are not below a floor, the highest being one. */
   private above(floor: number): [first: number, last: number] {
-    const { coarse, highest } = this;
+    const { looked } = this;
     const isInside = (index: number): boolean => this.at(index) >= floor;
-    const first = Math.min(coarse.find(isInside) ?? highest, highest);
-    const last = Math.max(coarse.findLast(isInside) ?? highest, highest);
-    const before = coarse.findLast((index) => index < first);
-    const beyond = coarse.find((index) => index > last);
+    const first = looked.findIndex(isInside);
+    const last = looked.findLastIndex(isInside);
     return [
-      before === undefined ? first : lastInside(first, before, isInside),
-      beyond === undefined ? last : lastInside(last, beyond, isInside),
+      lastInside(looked[first]!, looked[first - 1] ?? looked[first]!, isInside),
+      lastInside(looked[last]!, looked[last + 1] ?? looked[last]!, isInside),
     ];
   }
 
-  /** The highest point; a summit between points of the selection is higher than they are, though not by much. */
-  private summit(): number {
-    const { coarse } = this;
-    const values = coarse.map((index) => this.at(index));
-    const most = Math.max(...values);
-    let highest = coarse[values.indexOf(most)]!;
-    for (let place = 0; place < coarse.length; place++) {
-      const value = values[place]!;
-      if (value < most - 1 || value < (values[place - 1] ?? value) || value < (values[place + 1] ?? value)) continue;
-      const found = this.climb(coarse[place]!, coarse[place - 1] ?? 0, coarse[place + 1] ?? this.grid.length - 1);
-      if (this.at(found) > this.at(highest)) highest = found;
+  /** A point, and the two about the summit between it and another, if it rises from the one and falls to the other. */
+  private summit(from: number, to: number): number[] {
+    if (!(this.slopes[from]! > 0 && this.slopes[to]! < 0)) return [from];
+    let [rising, falling] = [from, to];
+    while (falling - rising > 1) {
+      const middle = (rising + falling) >> 1;
+      this.at(middle);
+      if (this.slopes[middle]! > 0) rising = middle;
+      else falling = middle;
     }
-    return highest;
-  }
-
-  /** The highest point between two others, from one between them that is as high as either. */
-  private climb(from: number, low: number, high: number): number {
-    let highest = from;
-    while (highest - low > 1 || high - highest > 1) {
-      const left = (low + highest) >> 1;
-      const right = (highest + high + 1) >> 1;
-      if (left > low && this.at(left) > this.at(highest)) {
-        high = highest;
-        highest = left;
-      } else if (right < high && this.at(right) > this.at(highest)) {
-        low = highest;
-        highest = right;
-      } else {
-        low = left;
-        high = right;
-      }
-    }
-    return highest;
+    return [...new Set([from, rising, ...(falling < to ? [falling] : [])])];
   }
 }
 
@@ -126,11 +115,4 @@ function lastInside(inside: number, outside: number, isInside: (index: number) =
     else out = middle;
   }
   return within;
-}
-
-/** Every so many-th point of a grid, and the last one. */
-export function every(step: number, length: number): number[] {
-  const points = [];
-  for (let index = 0; index < length - 1; index += step) points.push(index);
-  return [...points, length - 1];
 }

@@ -107,10 +107,13 @@ export function logDomain(values: Iterable<number>, margin: number): [number, nu
 
 export const TIP = { fill: "var(--raised)", stroke: "var(--line)", fontSize: 12, lineHeight: 1.35 };
 
+/** How far above the axes those stand that did not reach the goal; the axis's name is above them. */
+export const STRIP = -11;
+
 export const BASE: Partial<Plot.PlotOptions> = {
   marginLeft: 58,
   marginRight: 16,
-  marginTop: 26,
+  marginTop: 40,
   marginBottom: 40,
   style: { background: "none", fontSize: "12px", fontFamily: "inherit", overflow: "visible" },
 };

@@ -3,7 +3,7 @@
 import * as Plot from "@observablehq/plot";
 import type { Curve } from "../curves";
 import { shortNumber } from "../numbers";
-import { BASE, type Drawing, TIP, colourOf, logAxis, logDomain, sizeAxis, symbolOf } from "./common";
+import { BASE, type Drawing, STRIP, TIP, colourOf, logAxis, logDomain, sizeAxis, symbolOf } from "./common";
 
 /** A point of a curve as it is drawn; y is divided where steps are relative. */
 export interface Point {
@@ -67,7 +67,7 @@ export function stepsChart(curves: readonly Curve[], width: number, relative: bo
   );
   const lines = curves.flatMap((curve) => perfectLine(curve, y));
   const fitted = curves.flatMap((curve) => fittedCurve(curve, y));
-  const height = Math.max(260, Math.min(460, width * 0.62));
+  const height = Math.max(260, Math.min(600, width * 0.62));
   const axes = { x: sizeAxis(x, width), y: logAxis(y, height, relative ? "Steps, relative" : "Steps to result", "y") };
   return Plot.plot({
     ...BASE,
@@ -121,7 +121,7 @@ export function stepsChart(curves: readonly Curve[], width: number, relative: bo
       Plot.dot(missed, {
         x: "batchSize",
         frameAnchor: "top",
-        dy: -10,
+        dy: STRIP,
         symbol: "times",
         r: 4,
         strokeWidth: 1.8,
@@ -205,10 +205,6 @@ export function criticalChart(criticals: readonly Critical[], sizes: readonly nu
           symbol: (each: Critical) => symbolOf(each.curve.index),
           stroke: "var(--raised)",
         },
-      ),
-      Plot.text(
-        criticals.filter((each) => each.value === null),
-        { y: label, frameAnchor: "left", dx: 4, text: "text", fill: "var(--quiet)" },
       ),
       Plot.tip(
         criticals.filter((each) => each.value !== null),

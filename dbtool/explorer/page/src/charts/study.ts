@@ -4,7 +4,7 @@ import * as Plot from "@observablehq/plot";
 import type { Curves } from "../data/held";
 import { shortNumber } from "../numbers";
 import type { OpenStudy, StudyTrial } from "../study";
-import { BASE, type Drawing, TIP, linearAxis, logAxis, logDomain } from "./common";
+import { BASE, type Drawing, STRIP, TIP, linearAxis, logAxis, logDomain } from "./common";
 
 interface Vertex {
   trial: StudyTrial;
@@ -45,7 +45,7 @@ export function curvesChart(study: OpenStudy, curves: Curves, pinned: number | n
       line(others.filter((each) => each.trial.status !== "INFEASIBLE"), "var(--quiet)", 1, 0.35),
       line(others.filter((each) => each.trial.status === "INFEASIBLE"), DIVERGED, 1, 0.45),
       Plot.ruleY(goal, { stroke: "var(--ink)", strokeDasharray: "5 4" }),
-      Plot.text(goal, { y: (each: number) => each, text: () => "goal", frameAnchor: "right", dy: -7, dx: 12, fill: "var(--ink)" }),
+      Plot.text(goal, { y: (each: number) => each, text: () => "goal", frameAnchor: "left", textAnchor: "start", dy: -7, dx: 4, fill: "var(--ink)" }),
       line(vertices.filter(isFirst), FOCUS, 2.2, 1),
       line(vertices.filter(isPinned), PINNED, 2.2, 1),
       Plot.dot(
@@ -136,7 +136,7 @@ export function spaceChart(study: OpenStudy, x: Axis, y: Axis, pinned: number | 
       Plot.ruleX(x.borders, { stroke: "var(--ink)", strokeOpacity: 0.5, strokeDasharray: "2 3" }),
       Plot.ruleY(y.borders, { stroke: "var(--ink)", strokeOpacity: 0.5, strokeDasharray: "2 3" }),
       Plot.dot(placed, { ...options, y: at(y) }),
-      Plot.dot(above, { ...options, frameAnchor: "top", dy: -10 }),
+      Plot.dot(above, { ...options, frameAnchor: "top", dy: STRIP }),
       Plot.dot(
         placed.filter((each) => each.trial === study.winner?.trial_id),
         { x: at(x), y: at(y), symbol: "star", r: 9, fill: "var(--star)", stroke: "var(--ink)" },

@@ -1,6 +1,9 @@
 /** The trials, improvements and curves that a page holds, read when they are first needed. */
 
-import { type Facts, type Study, type Workload, textOf } from "../facts";
+import { Crossings, isMaximized, studiesOf } from "../analysis/goal";
+import type { StudyTrials } from "../analysis/searches";
+import { type Facts, type Metric, type Study, type Workload, takenOut } from "../facts";
+import { goalsOf, improvementsOf } from "./improvements";
 import { type ParquetFile, type Table, embeddedFile, remoteFile } from "./parquet";
 
 /** The trials of a workload, a row a trial. */
@@ -28,6 +31,14 @@ export interface Improvements {
   value: Float64Array;
 }
 
+/** When the trials of a workload pass a goal of a metric, for any goal. */
+export interface Passing {
+  studies: StudyTrials[];
+  crossings: Crossings;
+  /** From the best value of any trial to the middle one of those that trials begin with, or the other way round. */
+  goals: { low: number; high: number } | null;
+}
+
 /** Curves of a study: rows of trial, step and value, in that order. */
 export interface Curves {
   trial: Float64Array;
@@ -37,9 +48,17 @@ export interface Curves {
   whole: boolean;
 }
 
+/** Values of a metric, a row an evaluation; NaN where another metric alone was measured, Infinity where it was no number. */
+export interface Evaluations {
+  batch_size: Float64Array;
+  trial_id: Float64Array;
+  step: Float64Array;
+  value: Float64Array;
+}
+
 interface Files {
-  trials: ParquetFile;
-  improvements: ParquetFile;
+  trials: ParquetFile | null;
+  improvements: ParquetFile | null;
   curves: ParquetFile | null;
 }
 
@@ -51,23 +70,19 @@ export class Held {
   private readonly kept = new Map<string, Promise<unknown>>();
 
   constructor(facts: Facts) {
-    this.files = facts.files
-      ? {
-          trials: remoteFile(facts.files.trials.path, facts.files.trials.bytes),
-          improvements: remoteFile(facts.files.improvements.path, facts.files.improvements.bytes),
-          curves: null,
-        }
-      : {
-          trials: embeddedFile(textOf("trials")),
-          improvements: embeddedFile(textOf("improvements")),
-          curves: textOf("curves") ? embeddedFile(textOf("curves")) : null,
-        };
+    const file = (name: "trials" | "improvements" | "curves") => {
+      const beside = facts.files?.[name];
+      if (facts.files) return beside ? remoteFile(beside.path, beside.bytes) : null;
+      const text = takenOut(name);
+      return text ? embeddedFile(text) : null;
+    };
+    this.files = { trials: file("trials"), improvements: file("improvements"), curves: file("curves") };
   }
 
   trials(workload: Workload): Promise<Trials> {
     const group = workload.trials_group;
     return this.once(`trials ${group}`, async () => {
-      const table = await this.files.trials.read(TRIALS, group);
+      const table = (await this.files.trials?.read(TRIALS, group)) ?? {};
       return {
         batch_size: numbers(table, "batch_size"),
         trial_id: numbers(table, "trial_id"),
@@ -82,19 +97,27 @@ export class Held {
   }
 
   /** null: the workload has no such values, or the page was made without them. */
-  async improvements(workload: Workload, metric: string | null): Promise<Improvements | null> {
+  async passing(workload: Workload, metric: string | null): Promise<Passing | null> {
     const found = workload.metrics.find((each) => each.metric === metric);
     if (!found) return null;
-    return this.once(`improvements ${found.group}`, async () => {
-      const table = await this.files.improvements.read(IMPROVEMENTS, found.group);
-      return {
-        batch_size: numbers(table, "batch_size"),
-        trial_id: numbers(table, "trial_id"),
-        after: numbers(table, "after"),
-        step: numbers(table, "step").map((each) => (Number.isNaN(each) ? Number.POSITIVE_INFINITY : each)),
-        value: numbers(table, "value"),
-      };
+    return this.once(`passing ${workload.trials_group} ${found.metric}`, async () => {
+      const studies = studiesOf(workload.studies, await this.trials(workload));
+      const improvements = await this.improvements(workload, found);
+      const maximize = isMaximized(found.metric);
+      return { studies, crossings: new Crossings(studies, improvements, maximize), goals: goalsOf(improvements, maximize) };
     });
+  }
+
+  private async improvements(workload: Workload, { metric, group }: Metric): Promise<Improvements> {
+    if (group === null) return improvementsOf(await this.evaluations(workload, metric), isMaximized(metric));
+    const table = (await this.files.improvements?.read(IMPROVEMENTS, group)) ?? {};
+    return {
+      batch_size: numbers(table, "batch_size"),
+      trial_id: numbers(table, "trial_id"),
+      after: numbers(table, "after"),
+      step: numbers(table, "step").map((each) => (Number.isNaN(each) ? Number.POSITIVE_INFINITY : each)),
+      value: numbers(table, "value"),
+    };
   }
 
   /** The curves of a study's trials in a metric. */
@@ -105,21 +128,33 @@ export class Held {
   }
 
   private async readCurves(workload: Workload, study: Study, metric: string): Promise<Curves> {
-    const columns = ["trial_id", "step", metric];
-    if (study.shards) {
-      const tables = study.shards.map((each) => remoteFile(each.path, each.bytes).read(columns, null));
-      return curvesOf(await Promise.all(tables), metric, () => true);
-    }
+    const ofStudy = (sizes: Float64Array) => (row: number) => sizes[row] === study.batch_size;
     if (this.files.curves && workload.curves_group !== null) {
-      const table = await this.files.curves.read(["batch_size", ...columns], workload.curves_group);
-      const sizes = numbers(table, "batch_size");
-      return curvesOf([table], metric, (row) => sizes[row] === study.batch_size);
+      const table = await this.evaluations(workload, metric);
+      return curvesOf([table], ofStudy(table.batch_size));
     }
-    const found = await this.improvements(workload, metric);
-    if (!found) return curvesOf([], metric, () => false);
-    const table = { trial_id: found.trial_id, step: found.step, [metric]: found.value };
-    const curves = curvesOf([table], metric, (row) => found.batch_size[row] === study.batch_size);
-    return { ...curves, whole: false };
+    if (study.shards) {
+      const tables = study.shards.map(async (each) => {
+        const table = await remoteFile(each.path, each.bytes).read(["trial_id", "step", metric], null, Number.POSITIVE_INFINITY);
+        return { trial_id: numbers(table, "trial_id"), step: numbers(table, "step"), value: numbers(table, metric) };
+      });
+      return curvesOf(await Promise.all(tables), () => true);
+    }
+    const held = workload.metrics.find((each) => each.metric === metric);
+    const found = held ? [await this.improvements(workload, held)] : [];
+    return { ...curvesOf(found, ofStudy(found[0]?.batch_size ?? new Float64Array())), whole: false };
+  }
+
+  /** The values of a metric at the evaluations of a workload's trials. */
+  private async evaluations(workload: Workload, metric: string): Promise<Evaluations> {
+    const columns = ["batch_size", "trial_id", "step", metric];
+    const table = (await this.files.curves?.read(columns, workload.curves_group, Number.POSITIVE_INFINITY)) ?? {};
+    return {
+      batch_size: numbers(table, "batch_size"),
+      trial_id: numbers(table, "trial_id"),
+      step: numbers(table, "step"),
+      value: numbers(table, metric),
+    };
   }
 
   private once<T>(name: string, read: () => Promise<T>): Promise<T> {
@@ -135,13 +170,11 @@ export class Held {
 }
 
 /** The rows of some tables that are wanted and have a value, those of a trial together. */
-function curvesOf(tables: Table[], metric: string, wanted: (row: number) => boolean): Curves {
+function curvesOf(tables: readonly Omit<Evaluations, "batch_size">[], wanted: (row: number) => boolean): Curves {
   const rows: [number, number, number][] = [];
-  for (const table of tables) {
-    const [trial, step] = [numbers(table, "trial_id"), numbers(table, "step")];
-    const value = numbers(table, metric);
+  for (const { trial_id, step, value } of tables) {
     for (let row = 0; row < value.length; row++) {
-      if (wanted(row) && !Number.isNaN(value[row])) rows.push([trial[row]!, step[row]!, value[row]!]);
+      if (wanted(row) && !Number.isNaN(value[row])) rows.push([trial_id[row]!, step[row]!, value[row]!]);
     }
   }
   rows.sort((a, b) => a[0] - b[0] || a[1] - b[1]);

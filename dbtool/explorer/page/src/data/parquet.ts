@@ -18,8 +18,12 @@ export class ParquetFile {
 
   constructor(private readonly buffer: AsyncBuffer) {}
 
-  /** Columns of a row group; null: of all of them. Columns that the file lacks are left out. */
-  async read(columns: string[], group: number | null): Promise<Table> {
+  /**
+   * Columns of a row group; null: of all of them. Columns that the file lacks are left out.
+   *
+   * @param nan what stands for a NaN that was measured, since NaN itself stands for nothing.
+   */
+  async read(columns: string[], group: number | null, nan = Number.NaN): Promise<Table> {
     this.metadata ??= parquetMetadataAsync(this.buffer, { initialFetchSize: FOOTER });
     const metadata = await this.metadata;
     const held = new Set(metadata.schema.map((each) => each.name));
@@ -48,7 +52,7 @@ export class ParquetFile {
           const value = chunk.columnData[index];
           const row = from + index;
           if (row < 0 || row >= rows || value === null || value === undefined) continue;
-          column[row] = typeof value === "bigint" ? Number(value) : value;
+          column[row] = Number.isNaN(value) ? nan : typeof value === "bigint" ? Number(value) : value;
         }
       },
     });

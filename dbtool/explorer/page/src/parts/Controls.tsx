@@ -129,7 +129,7 @@ function TrialsControl({ state, choices, change }: Props) {
           All
         </button>
       </span>
-      <p class="hint">{state.trials === null ? "Best of as many as every batch size has" : `Median of the best of ${state.trials}`}</p>
+      <p class="hint">{state.trials === null ? "Best of as many as all have" : `Median of the best of ${state.trials}`}</p>
     </fieldset>
   );
 }

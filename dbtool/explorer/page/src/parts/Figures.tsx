@@ -2,18 +2,21 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { figureChart } from "../charts/figure";
+import type { Facts } from "../facts";
 import { type Figure, type Figures as All, readFigures } from "../figures";
 import { save } from "../save";
 import { Action, Chart, Folded, copied } from "./Card";
+import { shellWord } from "../words";
 import { say } from "./status";
 import { Table } from "./Table";
 
 interface Props {
+  facts: Facts;
   name: string | null;
   choose: (name: string) => void;
 }
 
-export function Figures({ name, choose }: Props) {
+export function Figures({ facts, name, choose }: Props) {
   const [all, setAll] = useState<All | null>(null);
   useEffect(() => {
     readFigures().then(setAll, (error: Error) => say(`The figures cannot be read: ${error.message}`));
@@ -52,12 +55,14 @@ export function Figures({ name, choose }: Props) {
           </details>
         )}
       </nav>
-      {shown ? <One key={shown.name} figure={shown} /> : <p class="empty">No figure has data here.</p>}
+      {shown ? <One key={shown.name} figure={shown} command={commandOf(shown, facts)} /> : <p class="empty">No figure has data here.</p>}
     </div>
   );
 }
 
-function One({ figure }: { figure: Figure }) {
+const commandOf = (figure: Figure, facts: Facts) => [figure.command, ...facts.options.map(shellWord)].join(" ");
+
+function One({ figure, command }: { figure: Figure; command: string }) {
   const holder = useRef<HTMLDivElement>(null);
   return (
     <article class="card figure" aria-labelledby="figure-title">
@@ -71,10 +76,10 @@ function One({ figure }: { figure: Figure }) {
       <div class="actions">
         <Action label="CSV" hint={`Download the points of ${figure.label} as CSV`} act={() => save(`${figure.name}.csv`, figure.csv)} />
         <Action label="Copy SQL" hint={`Copy the SQL of ${figure.label}`} act={() => copied(figure.sql, "SQL")} />
-        <Action label="Copy command" hint={`Copy the command of ${figure.label}`} act={() => copied(figure.command, "command")} />
+        <Action label="Copy command" hint={`Copy the command of ${figure.label}`} act={() => copied(command, "command")} />
       </div>
       <p class="about">
-        <code>{figure.command}</code> draws it in print quality.
+        <code>{command}</code> draws it in print quality.
       </p>
       <details>
         <summary>SQL</summary>

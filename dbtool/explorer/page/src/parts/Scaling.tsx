@@ -135,7 +135,7 @@ function aboutSteps(curves: readonly Curve[], state: State): string {
   const divided = state.relative && curves.length ? `, divided by the steps at batch size ${curves.find((each) => each.dividedAt !== null)?.dividedAt ?? "—"}` : "";
   const left = curves.flatMap((each) => each.leftOut).length;
   const out = left ? `; ${counted(left, "study", "studies")} with fewer trials left out` : "";
-  return trials && `${trials}${divided}${out}. Bands: 95%; open upwards where trials are too few. Crosses: not reached. Click a point for its trials.`;
+  return trials && `${trials}${divided}${out}. Bands: 95%, open upwards where trials are too few. Dashed: perfect scaling. Thin: the fitted curve. Crosses: not reached. Click a point for its trials.`;
 }
 
 function altOf(curves: readonly Curve[]): string {

@@ -86,7 +86,7 @@ function useCurves(held: Held, study: OpenStudy): Curves | null {
 }
 
 function rowsOf(curves: Curves): Row[] {
-  return Array.from(curves.step, (step, row) => ({ trial_id: curves.trial[row], step, value: curves.value[row] }));
+  return Array.from(curves.step, (step, row) => ({ trial_id: curves.trial[row], step, value: curves.value[row] as number }));
 }
 
 interface SpaceProps {

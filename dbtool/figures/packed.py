@@ -1,4 +1,4 @@
-"""The figures of the page: their points, queries and captions, which the page draws itself."""
+"""Figures for a page that draws them itself: their points, queries, captions, labels and scales."""
 
 from __future__ import annotations
 

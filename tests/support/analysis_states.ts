@@ -1,0 +1,57 @@
+// Answers by the page's analysis what tests/support/explorer_analysis.py asks: a file of JSON in, another out.
+import { readFileSync, writeFileSync } from "node:fs";
+import { Crossings, isMaximized, studiesOf } from "../../dbtool/explorer/page/src/analysis/goal";
+import { fittedLine, lineThroughFirst } from "../../dbtool/explorer/page/src/analysis/perfect";
+import { criticalRows, learningRateRows, stepsRows } from "../../dbtool/explorer/page/src/analysis/rows";
+import { scalingOfSearches, scalingOfSteps, wantedSizes } from "../../dbtool/explorer/page/src/analysis/scaling";
+import { searchOf } from "../../dbtool/explorer/page/src/analysis/searches";
+
+const [input, output] = process.argv.slice(2);
+const { workloads, states } = JSON.parse(readFileSync(input, "utf8"), (_, value) =>
+  value?.number ? Number(value.number) : value,
+);
+
+for (const each of workloads) {
+  each.studies = studiesOf(each.facts, each.trials);
+  each.crossings = Object.fromEntries(
+    Object.entries(each.improvements).map(([metric, columns]) => [
+      metric,
+      new Crossings(each.studies, columns, isMaximized(metric)),
+    ]),
+  );
+}
+
+function answerOf(state) {
+  const { workload, metric, goal, inclusive, settings } = state;
+  const none = { release: null, workload: null, metric: null, goal: null, searches: [] };
+  if (state.steps) return { ...none, scaling: scalingOfSteps(state.steps, settings) };
+  const { studies, crossings } = workloads[workload];
+  const searches = crossings[metric].at(goal, inclusive).map((crossing, index) => searchOf(studies[index], crossing));
+  return { ...none, metric, goal, searches, scaling: scalingOfSearches(searches, settings) };
+}
+
+const answers = states.map((state) => {
+  const answer = answerOf(state);
+  const { scaling } = answer;
+  const points = scaling.steps.map(({ batchSize, upper }) => ({
+    batchSize,
+    steps: Number.isFinite(upper) ? upper : null,
+  }));
+  return {
+    critical: criticalRows(answer, state.settings),
+    steps: stepsRows(answer, state.settings),
+    learning_rates: learningRateRows(answer),
+    crossings: answer.searches.map(({ after, steps }) => ({ after: [...after], steps: [...steps] })),
+    laws: [scaling.rateLaw, scaling.effectiveLaw],
+    curve: scaling.curve && { ...scaling.curve, scale: undefined },
+    sizes: [scaling.leftOut, scaling.diverged, scaling.windowed, scaling.wide, wantedSizes(scaling)],
+    start: scaling.start,
+    lines: { first: lineThroughFirst(points), fitted: fittedLine(points) },
+  };
+});
+writeFileSync(
+  output,
+  JSON.stringify(answers, (_, value) =>
+    typeof value === "number" && !Number.isFinite(value) ? { number: String(value) } : value,
+  ),
+);

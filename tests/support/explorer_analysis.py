@@ -1,0 +1,167 @@
+"""Asks the explorer's analysis, in Node, what dbtool's own is asked in Python."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+from dbtool.analysis.tables import Found, _learning_rates
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dbtool.analysis.answers import Answer
+    from dbtool.analysis.critical import Curve
+    from dbtool.analysis.learning_rates import RateLaw
+    from dbtool.analysis.scaling import Settings
+
+PAGE = Path(__file__).parents[2] / "dbtool/explorer/page"
+NODE = shutil.which("node")
+ESBUILD = Path(os.environ.get("DBTOOL_ESBUILD", PAGE / "node_modules/.bin/esbuild"))
+
+needs_node = pytest.mark.skipif(
+    NODE is None or not ESBUILD.exists(),
+    reason="no Node with esbuild: install Node, and run npm ci in dbtool/explorer/page",
+)
+
+
+def answers_of_page(workloads: Sequence[Any], states: Sequence[Any], folder: Path) -> list[Any]:
+    """What the page's analysis finds.
+
+    Args:
+        workloads: each with the facts of its studies and the columns of its tables.
+        states: each with the number of a workload, or steps, and what is asked of them.
+        folder: for the files of this.
+    """
+    assert NODE
+    script, asked, told = folder / "script.cjs", folder / "asked.json", folder / "told.json"
+    source = Path(__file__).with_name("analysis_states.ts")
+    bundling = [str(ESBUILD), str(source), "--bundle", "--platform=node", f"--outfile={script}"]
+    subprocess.run([*bundling, "--log-level=error"], check=True)
+    asked.write_text(json.dumps(_said({"workloads": workloads, "states": states})))
+    subprocess.run([NODE, script, asked, told], check=True)
+    found: list[Any] = json.loads(
+        told.read_text(),
+        object_hook=lambda each: _number(each) if set(each) == {"number"} else each,
+    )
+    return found
+
+
+def improvements(curves: Sequence[Any], *, maximize: bool) -> dict[str, list[Any]]:
+    """The columns of improvements.parquet.
+
+    Args:
+        curves: batch size, number, status, steps and values of each trial, in their order.
+        maximize: whether higher values are better.
+    """
+    rows: list[Any] = []
+    for size, number, status, steps, values in curves:
+        best, before = None, 0
+        evaluated = [pair for pair in zip(steps, values, strict=True) if pair[1] is not None]
+        for step, value in evaluated:
+            cost = -value if maximize else value
+            if status == "INFEASIBLE" or math.isnan(cost) or cost == -math.inf:
+                pass
+            elif best is None or cost < best:
+                best = cost
+                rows.append((size, number, before, step, value))
+            before = step
+        if evaluated:
+            rows.append((size, number, before, None, None))
+    names = ("batch_size", "trial_id", "after", "step", "value")
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
+
+
+def as_told(answer: Answer, settings: Settings) -> dict[str, Any]:
+    """What dbtool's analysis found, as the page's tells it."""
+    found = Found([answer], settings, db=None)
+    scaling = answer.scaling
+    rows = {
+        "critical": found.rows("critical"),
+        "steps": found.rows("steps"),
+        "learning_rates": _learning_rates([answer]),
+    }
+    unnamed = [pl.lit(None).alias(name) for name in ("release", "workload")]
+    return {
+        **{kind: each.with_columns(unnamed).to_dicts() for kind, each in rows.items()},
+        "crossings": [
+            {"after": each.after.tolist(), "steps": each.steps.tolist()} for each in answer.searches
+        ],
+        "laws": [_law(scaling.rate_law), _law(scaling.effective_law)],
+        "curve": _curve(scaling.curve),
+        "sizes": [
+            list(sizes)
+            for sizes in (
+                scaling.left_out,
+                scaling.diverged,
+                scaling.windowed,
+                scaling.wide,
+                scaling.wanted,
+            )
+        ],
+        "start": scaling.start,
+    }
+
+
+def differences(found: Any, expected: Any, path: str = "") -> list[str]:
+    """Where two nests of rows are not the same: words and counts, and numbers to a millionth."""
+    if isinstance(expected, dict):
+        if set(found or ()) != set(expected):
+            return [f"{path}: {found} instead of {expected}"]
+        return [w for k in expected for w in differences(found[k], expected[k], f"{path}.{k}")]
+    if isinstance(expected, list | tuple):
+        if len(found) != len(expected):
+            return [f"{path}: {found} instead of {expected}"]
+        pairs = enumerate(zip(found, expected, strict=True))
+        return [wrong for at, (a, b) in pairs for wrong in differences(a, b, f"{path}[{at}]")]
+    if isinstance(expected, float) and isinstance(found, int | float):
+        # Exponents of learning rates may be next to 0.
+        same = math.isclose(found, expected, rel_tol=1e-6, abs_tol=1e-7 if ".laws" in path else 0)
+        same |= math.isnan(found) and math.isnan(expected)
+    else:
+        same = found == expected
+    return [] if same else [f"{path}: {found!r} instead of {expected!r}"]
+
+
+def _law(law: RateLaw | None) -> Any:
+    return law and {
+        "weights": dict(law.weights),
+        "law": law.law,
+        "parameter": law.parameter,
+        "low": law.low,
+        "high": law.high,
+        "factor": law.factor,
+    }
+
+
+def _curve(curve: Curve | None) -> Any:
+    return curve and {
+        "steps": curve.steps,
+        "critical": curve.critical,
+        "bend": curve.bend,
+        "allowed": [{"bend": a.bend, "low": a.low, "high": a.high} for a in curve.allowed],
+        "reached": list(curve.reached),
+    }
+
+
+def _said(value: Any) -> Any:
+    """JSON has no numbers that are not finite."""
+    if isinstance(value, dict):
+        return {key: _said(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_said(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"number": {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")}
+    return value
+
+
+def _number(each: dict[str, str]) -> float:
+    return float(each["number"])
