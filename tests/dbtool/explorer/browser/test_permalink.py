@@ -44,7 +44,9 @@ def seen(explorer):
 
 
 @pytest.mark.parametrize("state", STATES.values(), ids=STATES)
-def test_the_address_of_what_is_seen_shows_it_again_in_a_new_tab(explorer, tab, measured_page, state):
+def test_the_address_of_what_is_seen_shows_it_again_in_a_new_tab(
+    explorer, tab, measured_page, state
+):
     explorer.go(**state)
     explorer.expect_state(**state)
     if "study" in state:

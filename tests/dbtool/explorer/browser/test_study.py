@@ -96,9 +96,7 @@ def test_a_point_of_the_search_space_pins_its_trial_and_lets_it_go(study, measur
     told = dict(facts)
     assert told["status"] == row["status"]
     assert told["learning rate"] == f"{float(row['learning_rate']):.5g}"
-    # The mouse rests where it was.
-    study.page.mouse.down()
-    study.page.mouse.up()
+    study.press_point("search-space", 3)
     study.expect_state(**STUDY)
     expect(study.page.locator("#trial-title")).to_have_text(f"Trial {first} first to the goal")
 

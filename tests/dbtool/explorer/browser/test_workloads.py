@@ -15,9 +15,13 @@ def choices(explorer):
 
 def test_every_workload_is_offered_and_one_with_most_studies_is_drawn(explorer, measured):
     names = {each.removesuffix(" ") for each in measured.workloads()["workload"]}
-    offered = choices(explorer).locator(".name").evaluate_all(
-        "(all) => all.map((each) => [...each.childNodes].filter((node) => node.nodeType === 3)"
-        ".map((node) => node.data).join(''))"
+    offered = (
+        choices(explorer)
+        .locator(".name")
+        .evaluate_all(
+            "(all) => all.map((each) => [...each.childNodes].filter((node) => node.nodeType === 3)"
+            ".map((node) => node.data).join(''))"
+        )
     )
     assert len(offered) == len(names)
     assert set(offered) == names

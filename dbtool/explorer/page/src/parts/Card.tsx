@@ -119,7 +119,6 @@ export function Chart({ draw, alt, onPick, holder }: ChartProps) {
   const [width, setWidth] = useState(0);
   const pick = useRef(onPick);
   pick.current = onPick;
-  const mouse = useRef<PointerEvent | null>(null);
   useEffect(() => {
     const element = holder.current;
     if (!element) return;
@@ -138,15 +137,7 @@ export function Chart({ draw, alt, onPick, holder }: ChartProps) {
     chart.addEventListener("click", () => {
       if (chart.value) pick.current?.(chart.value);
     });
-    chart.addEventListener("pointermove", (event) => {
-      mouse.current = event as PointerEvent;
-    });
-    chart.addEventListener("pointerleave", () => {
-      mouse.current = null;
-    });
     element.replaceChildren(chart);
-    // A mouse that rests since a chart was drawn anew below it points at what is there now.
-    if (mouse.current) chart.dispatchEvent(new PointerEvent("pointermove", mouse.current));
   });
   return <div class={onPick ? "chart picks" : "chart"} ref={holder} />;
 }
