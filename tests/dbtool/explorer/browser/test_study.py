@@ -1,4 +1,4 @@
-"""A study behind a point: its curves, its search space, the trial that won and one that is pinned."""
+"""A study behind a point: its curves, its search space, its winner and a trial that is pinned."""
 
 import json
 import re
@@ -96,7 +96,8 @@ def test_a_point_of_the_search_space_pins_its_trial_and_lets_it_go(study, measur
     told = dict(facts)
     assert told["status"] == row["status"]
     assert told["learning rate"] == f"{float(row['learning_rate']):.5g}"
-    study.press_point("search-space", 3)
+    # Larger points are drawn first.
+    study.press_point("search-space", 0)
     study.expect_state(**STUDY)
     expect(study.page.locator("#trial-title")).to_have_text(f"Trial {first} first to the goal")
 
@@ -107,7 +108,7 @@ def test_a_curve_pins_its_trial(study):
     box = chart.bounding_box()
     study.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=2)
     told = study.page.locator("#study-curves [aria-label=tip]").text_content()
-    trial = int(re.match(r"\D*(\d+)", told)[1])
+    [trial] = map(int, re.findall(r"^trial (\d+)", told))
     study.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     study.expect_state(**STUDY, trial=trial)
     expect(study.page.locator("#trial-title")).to_have_text(f"Trial {trial} pinned")
