@@ -22,13 +22,14 @@ interface Props {
   children: ComponentChildren;
 }
 
-const STEPS = ["batch_size", "release", "workload", "metric", "goal", "trials", "after", "steps", "low", "high", "fitted", "fewest_steps", "trial_id", "learning_rate", "momentum"];
+const STEPS = ["batch_size", "release", "workload", "metric", "goal", "trials", "after", "steps", "low", "high", "fitted", "level", "fewest_steps", "trial_id", "learning_rate", "momentum"];
 const CRITICAL = ["release", "workload", "metric", "goal", "definition", "critical_batch_size", "low", "high", "verdict", "learning_rate", "fewest_steps", "trials", "batch_sizes", "reached", "level"];
 const RATES = ["batch_size", "release", "workload", "metric", "goal", "best", "low", "high", "trials", "law", "fitted"];
 
 export function Scaling({ facts, state, curves, change, children }: Props) {
   const workloads = curves.flatMap((each) => (each.workload ? [each.workload] : []));
   const drawn = curves.filter((each) => each.steps.length > 0);
+  const told = curves.filter((each) => each.criticals.length > 0);
   const values = {
     keys: workloads.map(keyOf),
     metric: state.metric,
@@ -60,7 +61,7 @@ export function Scaling({ facts, state, curves, change, children }: Props) {
         openLabel={(row) => `Open ${row["workload"]} at batch size ${row["batch_size"]}`}
       />
       {children}
-      {drawn.length > 0 && <CriticalCard facts={facts} state={state} curves={drawn} workloads={workloads} />}
+      {told.length > 0 && <CriticalCard facts={facts} state={state} curves={told} workloads={workloads} />}
       {drawn.some((each) => each.rates.length > 0) && (
         <Card
           id="learning-rates"
@@ -91,7 +92,7 @@ function CriticalCard({ facts, state, curves, workloads }: { facts: Facts; state
       id="critical"
       title="Critical batch size"
       about="Where a run takes twice the fewest steps and twice the fewest examples, with 95% intervals."
-      draw={(width) => criticalChart(found, sizes, width)}
+      draw={sizes.length ? (width) => criticalChart(found, sizes, width) : null}
       alt={found.map((each) => each.text).join("; ")}
       columns={CRITICAL}
       rows={curves.flatMap((each) => each.criticals.map((row) => ({ ...row })))}
