@@ -33,7 +33,7 @@ needs_explorer_browser = pytest.mark.skipif(
 _GO = """async (address) => {
     const frame = () => new Promise(requestAnimationFrame);
     const changed = new Promise((done) => addEventListener("hashchange", done, { once: true }));
-    if (location.hash !== "#" + address) {
+    if (location.hash.replace(/^#/, "") !== address) {
         location.hash = address;
         await changed;
     }
