@@ -15,14 +15,14 @@ function cellOf(value: unknown): string {
 }
 
 /** The rows of a CSV text by the names in its first line; blank lines are passed over. */
-export function rowsOfCsv(text: string): { columns: string[]; rows: Record<string, string>[] } {
+export function rowsOfCsv(text: string, file = "it"): { columns: string[]; rows: Record<string, string>[] } {
   const cell = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/y;
   const source = text.replace(/^\uFEFF/, "");
   const lines: string[][] = [];
   let line: string[] = [];
   while (cell.lastIndex < source.length) {
     const found = cell.exec(source);
-    if (!found) throw new Error(`line ${lines.length + 1} is no CSV: a quote stands where none belongs`);
+    if (!found) throw new Error(`${file}, line ${lines.length + 1}: a quote stands where none belongs`);
     const [, quoted, plain = "", end] = found;
     line.push(quoted === undefined ? plain.trim() : quoted.replaceAll('""', '"'));
     if (end !== ",") {
