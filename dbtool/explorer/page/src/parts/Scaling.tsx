@@ -22,7 +22,7 @@ interface Props {
   children: ComponentChildren;
 }
 
-const STEPS = ["batch_size", "release", "workload", "metric", "goal", "trials", "after", "steps", "low", "high", "fitted", "fewest_steps", "trial_id", "learning_rate", "momentum"];
+const STEPS = ["batch_size", "release", "workload", "metric", "goal", "trials", "after", "steps", "low", "high", "fitted", "level", "fewest_steps", "trial_id", "learning_rate", "momentum"];
 const CRITICAL = ["release", "workload", "metric", "goal", "definition", "critical_batch_size", "low", "high", "verdict", "learning_rate", "fewest_steps", "trials", "batch_sizes", "reached", "level"];
 const RATES = ["batch_size", "release", "workload", "metric", "goal", "best", "low", "high", "trials", "law", "fitted"];
 
