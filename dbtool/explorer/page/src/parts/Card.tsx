@@ -26,7 +26,7 @@ interface Props {
   /** What a click on a point, which is given, does. */
   onPick?: (value: unknown) => void;
   onOpen?: (row: Row) => void;
-  openLabel?: (row: Row) => string;
+  openLabel?: (row: Row) => string | null;
   children?: ComponentChildren;
 }
 
