@@ -43,7 +43,7 @@ export function App({ facts, held }: { facts: Facts; held: Held }) {
   };
   useDrop(take);
   const { drawn, isReading } = useDrawn(facts, held, state);
-  const choices = useMemo(() => choicesOf(state, drawn), [state.metric, drawn]);
+  const choices = useMemo(() => choicesOf(state, drawn, own), [state.metric, drawn, own]);
   const curves = useMemo(() => curvesOf(state, drawn, own), [state, drawn, own]);
   const open = openOf(state, curves, drawn);
   return (
