@@ -23,7 +23,7 @@ const METRIC = /^(train|val|test)_(cross_entropy_error|classification_error|aver
  * @throws Error what is wrong with it, in one sentence.
  */
 export function ownCurves(file: string, text: string): OwnCurve[] {
-  const { columns, rows } = rowsOfCsv(text, file);
+  const { columns, rows, lines } = rowsOfCsv(text, file);
   const metric = columns.find((each) => METRIC.test(each)) ?? (columns.includes("value") ? "value" : null);
   const ofSteps = columns.includes("steps");
   if (!columns.includes("batch_size") || !(ofSteps || (columns.includes("step") && metric))) {
@@ -37,7 +37,7 @@ export function ownCurves(file: string, text: string): OwnCurve[] {
   const groups = new Map<string, Row[]>();
   rows.forEach((row, index) => {
     const label = (named && row[named]) || file.replace(/\.csv$/i, "");
-    groups.set(label, [...(groups.get(label) ?? []), { ...row, line: index + 2 }]);
+    groups.set(label, [...(groups.get(label) ?? []), { ...row, line: lines[index] }]);
   });
   return [...groups].map(([label, of]) => ({
     label,
