@@ -29,7 +29,7 @@ export function Figures({ facts, name, choose }: Props) {
       <nav aria-label="Figures">
         {[...groups].map(([heading, figures]) => (
           <section key={heading}>
-            <h3>{heading}</h3>
+            <h2>{heading}</h2>
             <ul>
               {figures.map((each) => (
                 <li key={each.name}>

@@ -94,7 +94,7 @@ function CriticalCard({ facts, state, curves, workloads }: { facts: Facts; state
       title="Critical batch size"
       about="Where a run takes twice the fewest steps and twice the fewest examples, with 95% intervals."
       draw={(width) => criticalChart(found, sizes, width)}
-      alt={found.map((each) => each.text).join("; ")}
+      alt={`Critical batch sizes: ${found.map((each) => `${each.curve.label} ${each.text}`).join("; ")}`}
       columns={CRITICAL}
       rows={curves.flatMap((each) => each.criticals.map((row) => ({ ...row })))}
       {...(workloads.length && { command: scalingCommand(facts, state, workloads, "critical") })}
