@@ -223,6 +223,22 @@ def same(text: str, value: Any) -> bool:
     return float(text) == value or math.isclose(float(text), value, rel_tol=1e-6)
 
 
+def agree(rows: Sequence[Row], printed: str) -> None:
+    """Asserts that rows of the page have all that those of a CSV have, in their order."""
+    expected = rows_of(printed)
+    assert len(rows) == len(expected) > 0
+    for row, other in zip(rows, expected, strict=True):
+        for name, text in other.items():
+            assert row[name] == text or same(row[name], _value(text)), (name, row, other)
+
+
+def _value(text: str) -> str | float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return text or None
+
+
 def write_page(db: Path, out: Path, *options: str) -> Path:
     """`dbtool explore`, in a process of its own."""
     words = ["explore", "--db", str(db), "--out", str(out), *options]

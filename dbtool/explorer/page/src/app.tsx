@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { choicesOf } from "./choices";
 import { type Curve, curveOfOwn, curveOfWorkload, relative } from "./curves";
 import { Held, type Passing, type Trials } from "./data/held";
-import { type OwnCurve, ownCurves } from "./data/own";
+import { type OwnCurve, ownCurves, withOwn } from "./data/own";
 import { type Facts, keyOf, metricOf, type Workload } from "./facts";
 import { labelsOf } from "./labels";
 import { counted } from "./numbers";
@@ -31,15 +31,19 @@ export function App({ facts, held }: { facts: Facts; held: Held }) {
   const [own, setOwn] = useState<OwnCurve[]>([]);
   const change = (part: Partial<State>) => setState((before) => ({ ...before, ...part }));
   useAddress(state, facts, setState);
-  useDrop((file, text) => {
-    try {
-      setOwn((before) => [...before, ...ownCurves(file, text)]);
-    } catch (error) {
-      say((error as Error).message);
+  const take = async (files: Iterable<File>) => {
+    for (const file of files) {
+      try {
+        const more = ownCurves(file.name, await file.text());
+        setOwn((before) => withOwn(before, more));
+      } catch (error) {
+        say((error as Error).message);
+      }
     }
-  });
+  };
+  useDrop(take);
   const { drawn, isReading } = useDrawn(facts, held, state);
-  const choices = useMemo(() => choicesOf(state, drawn), [state.metric, drawn]);
+  const choices = useMemo(() => choicesOf(state, drawn, own), [state.metric, drawn, own]);
   const curves = useMemo(() => curvesOf(state, drawn, own), [state, drawn, own]);
   const open = openOf(state, curves, drawn);
   return (
@@ -53,7 +57,7 @@ export function App({ facts, held }: { facts: Facts; held: Held }) {
         <div class="layout">
           <div class="side">
             <Picker facts={facts} picked={state.workloads} onPick={(workloads) => change({ workloads, goal: null })} />
-            <Own own={own} remove={(gone) => setOwn(own.filter((each) => each !== gone))} add={(more) => setOwn([...own, ...more])} />
+            <Own own={own} take={take} remove={(gone) => setOwn(own.filter((each) => each !== gone))} />
           </div>
           <main id="app" tabIndex={-1} class="scaling" aria-busy={isReading}>
             <Controls state={state} choices={choices} change={change} />
@@ -103,17 +107,17 @@ function useAddress(state: State, facts: Facts, setState: (state: State) => void
 }
 
 /** Takes CSV files that are dropped anywhere on the page. */
-function useDrop(take: (file: string, text: string) => void): void {
+function useDrop(take: (files: Iterable<File>) => void): void {
   useEffect(() => {
     const over = (event: DragEvent) => {
       event.preventDefault();
       document.body.classList.add("dropping");
     };
     const leave = () => document.body.classList.remove("dropping");
-    const drop = async (event: DragEvent) => {
+    const drop = (event: DragEvent) => {
       event.preventDefault();
       leave();
-      for (const file of event.dataTransfer?.files ?? []) take(file.name, await file.text());
+      take([...(event.dataTransfer?.files ?? [])]);
     };
     document.addEventListener("dragover", over);
     document.addEventListener("dragleave", leave);

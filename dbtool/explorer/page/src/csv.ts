@@ -14,26 +14,29 @@ function cellOf(value: unknown): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** The rows of a CSV text by the names in its first line; blank lines are passed over. */
-export function rowsOfCsv(text: string): { columns: string[]; rows: Record<string, string>[] } {
+/** The rows of a CSV text by the names in its first line, and the lines that they begin in; blank ones are passed over. */
+export function rowsOfCsv(text: string, file = "it"): { columns: string[]; rows: Record<string, string>[]; lines: number[] } {
   const cell = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/y;
   const source = text.replace(/^\uFEFF/, "");
-  const lines: string[][] = [];
-  let line: string[] = [];
+  const filled: { cells: string[]; line: number }[] = [];
+  let cells: string[] = [];
+  let [line, begun] = [1, 1];
   while (cell.lastIndex < source.length) {
     const found = cell.exec(source);
-    if (!found) throw new Error(`line ${lines.length + 1} is no CSV: a quote stands where none belongs`);
+    if (!found) throw new Error(`${file}, line ${line}: a quote stands where none belongs`);
     const [, quoted, plain = "", end] = found;
-    line.push(quoted === undefined ? plain.trim() : quoted.replaceAll('""', '"'));
-    if (end !== ",") {
-      if (line.some((each) => each !== "")) lines.push(line);
-      line = [];
-    }
+    cells.push(quoted === undefined ? plain.trim() : quoted.replaceAll('""', '"'));
+    if (quoted?.includes("\n")) line += quoted.split("\n").length - 1;
+    if (end === ",") continue;
+    if (cells.some((each) => each !== "")) filled.push({ cells, line: begun });
+    cells = [];
+    begun = ++line;
   }
-  if (line.length) lines.push([...line, ""]);
-  const [columns = [], ...rest] = lines;
+  if (cells.length) filled.push({ cells: [...cells, ""], line: begun });
+  const [columns = [], ...rest] = filled.map((each) => each.cells);
   return {
     columns,
     rows: rest.map((cells) => Object.fromEntries(columns.map((name, index) => [name, cells[index] ?? ""]))),
+    lines: filled.slice(1).map((each) => each.line),
   };
 }

@@ -37,9 +37,14 @@ function perRelease(facts: Facts, workloads: readonly Workload[], command: strin
 /** A query of the page with values in place of its parameters, for `dbtool sql` or DuckDB. */
 export function filledQuery(facts: Facts, name: string, values: Record<string, Value>): string {
   const query = facts.queries[name] ?? "";
-  return query.replace(/\$(\w+)/g, (found, parameter: string) =>
+  return pasted(query).replace(/\$(\w+)/g, (found, parameter: string) =>
     Object.hasOwn(values, parameter) ? literal(values[parameter] as Value) : found,
   );
+}
+
+/** A query as it can be pasted behind `dbtool sql`, which takes a word that begins with -- for an option. */
+export function pasted(query: string): string {
+  return query.replace(/^(?:--.*\n)+/, (comment) => `/* ${comment.trim().replace(/^-- ?/gm, "")} */\n`);
 }
 
 function literal(value: Value): string {

@@ -105,7 +105,7 @@ export function logDomain(values: Iterable<number>, margin: number): [number, nu
   return [low / factor, high * factor];
 }
 
-export const TIP = { fill: "var(--raised)", stroke: "var(--line)", fontSize: 12, lineHeight: 1.35 };
+export const TIP = { ariaHidden: "true", fill: "var(--raised)", stroke: "var(--line)", fontSize: 12, lineHeight: 1.35 };
 
 /** How far above the axes those stand that did not reach the goal; the axis's name is above them. */
 export const STRIP = -11;

@@ -74,7 +74,7 @@ function verticesOf(study: OpenStudy, curves: Curves): Vertex[] {
     const trial = trials.get(curves.trial[row] as number);
     const [step, value] = [curves.step[row] as number, curves.value[row] as number];
     // A logarithmic axis has no room for step 0.
-    if (trial === undefined || step === 0 || !(value > 0)) continue;
+    if (trial === undefined || step === 0 || value <= 0) continue;
     vertices.push({ trial, step, value, text: `${trial.text}\nstep ${step.toLocaleString("en-US")}: ${shortNumber(value)}` });
   }
   return vertices;
@@ -84,7 +84,7 @@ function verticesOf(study: OpenStudy, curves: Curves): Vertex[] {
 function typical(vertices: readonly Vertex[]): number {
   const firsts = new Map<number, number>();
   for (const each of vertices) {
-    if (each.trial.status !== "INFEASIBLE" && !firsts.has(each.trial.trial)) firsts.set(each.trial.trial, each.value);
+    if (each.trial.status !== "INFEASIBLE" && !firsts.has(each.trial.trial) && !Number.isNaN(each.value)) firsts.set(each.trial.trial, each.value);
   }
   const sorted = [...firsts.values()].sort((a, b) => a - b);
   return sorted[Math.floor(sorted.length * 0.9)] ?? Number.POSITIVE_INFINITY;

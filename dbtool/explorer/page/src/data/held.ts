@@ -3,7 +3,7 @@
 import { Crossings, isMaximized, studiesOf } from "../analysis/goal";
 import type { StudyTrials } from "../analysis/searches";
 import { type Facts, type Metric, type Study, type Workload, takenOut } from "../facts";
-import { goalsOf, improvementsOf } from "./improvements";
+import { goalsOf, improvementsOf, NO_NUMBER } from "./improvements";
 import { type ParquetFile, type Table, embeddedFile, remoteFile } from "./parquet";
 
 /** The trials of a workload, a row a trial. */
@@ -48,7 +48,7 @@ export interface Curves {
   whole: boolean;
 }
 
-/** Values of a metric, a row an evaluation; NaN where another metric alone was measured, Infinity where it was no number. */
+/** Values of a metric, a row an evaluation; NaN where another metric alone was measured, NO_NUMBER where it was none. */
 export interface Evaluations {
   batch_size: Float64Array;
   trial_id: Float64Array;
@@ -135,7 +135,7 @@ export class Held {
     }
     if (study.shards) {
       const tables = study.shards.map(async (each) => {
-        const table = await remoteFile(each.path, each.bytes).read(["trial_id", "step", metric], null, Number.POSITIVE_INFINITY);
+        const table = await remoteFile(each.path, each.bytes).read(["trial_id", "step", metric], null, NO_NUMBER);
         return { trial_id: numbers(table, "trial_id"), step: numbers(table, "step"), value: numbers(table, metric) };
       });
       return curvesOf(await Promise.all(tables), () => true);
@@ -148,7 +148,7 @@ export class Held {
   /** The values of a metric at the evaluations of a workload's trials. */
   private async evaluations(workload: Workload, metric: string): Promise<Evaluations> {
     const columns = ["batch_size", "trial_id", "step", metric];
-    const table = (await this.files.curves?.read(columns, workload.curves_group, Number.POSITIVE_INFINITY)) ?? {};
+    const table = (await this.files.curves?.read(columns, workload.curves_group, NO_NUMBER)) ?? {};
     return {
       batch_size: numbers(table, "batch_size"),
       trial_id: numbers(table, "trial_id"),
@@ -174,7 +174,7 @@ function curvesOf(tables: readonly Omit<Evaluations, "batch_size">[], wanted: (r
   const rows: [number, number, number][] = [];
   for (const { trial_id, step, value } of tables) {
     for (let row = 0; row < value.length; row++) {
-      if (wanted(row) && !Number.isNaN(value[row])) rows.push([trial_id[row]!, step[row]!, value[row]!]);
+      if (wanted(row) && !Number.isNaN(value[row])) rows.push([trial_id[row]!, step[row]!, value[row] === NO_NUMBER ? Number.NaN : value[row]!]);
     }
   }
   rows.sort((a, b) => a[0] - b[0] || a[1] - b[1]);

@@ -2,6 +2,9 @@
 
 import type { Evaluations, Improvements } from "./held";
 
+/** Stands for a NaN that was measured, since NaN stands for nothing. */
+export const NO_NUMBER = Number.MAX_VALUE;
+
 /** The improvements of evaluations that are sorted by batch size, trial and step. */
 export function improvementsOf({ batch_size, trial_id, step, value }: Evaluations, maximize: boolean): Improvements {
   const rows: [batchSize: number, trial: number, after: number, step: number, value: number][] = [];
@@ -19,7 +22,7 @@ export function improvementsOf({ batch_size, trial_id, step, value }: Evaluation
       [after, best] = [0, Number.NaN];
     }
     // What is no number, or infinitely bad, betters nothing, but it was an evaluation.
-    if (Number.isFinite(at) && (Number.isNaN(best) || (maximize ? at > best : at < best))) {
+    if (Number.isFinite(at) && at !== NO_NUMBER && (Number.isNaN(best) || (maximize ? at > best : at < best))) {
       rows.push([batchSize, trial, after, step[row] as number, at]);
       best = at;
     }

@@ -23,7 +23,7 @@ const METRIC = /^(train|val|test)_(cross_entropy_error|classification_error|aver
  * @throws Error what is wrong with it, in one sentence.
  */
 export function ownCurves(file: string, text: string): OwnCurve[] {
-  const { columns, rows } = rowsOfCsv(text);
+  const { columns, rows, lines } = rowsOfCsv(text, file);
   const metric = columns.find((each) => METRIC.test(each)) ?? (columns.includes("value") ? "value" : null);
   const ofSteps = columns.includes("steps");
   if (!columns.includes("batch_size") || !(ofSteps || (columns.includes("step") && metric))) {
@@ -37,12 +37,12 @@ export function ownCurves(file: string, text: string): OwnCurve[] {
   const groups = new Map<string, Row[]>();
   rows.forEach((row, index) => {
     const label = (named && row[named]) || file.replace(/\.csv$/i, "");
-    groups.set(label, [...(groups.get(label) ?? []), { ...row, line: index + 2 }]);
+    groups.set(label, [...(groups.get(label) ?? []), { ...row, line: lines[index] }]);
   });
   return [...groups].map(([label, of]) => ({
     label,
     metric: ofSteps || metric === "value" ? null : metric,
-    steps: ofSteps ? of.map((row) => ({ batchSize: positive(file, row, "batch_size"), steps: stepsIn(file, row) })) : null,
+    steps: ofSteps ? stepsOf(file, of) : null,
     evaluations: ofSteps
       ? null
       : of
@@ -85,6 +85,33 @@ export function stepsOfOwn(
     else offer(batchSize, rows[first - 1]?.step ?? 0, (rows[first] as { step: number }).step);
   }
   return [...best].sort(([a], [b]) => a - b).map(([batchSize, each]) => ({ batchSize, ...each }));
+}
+
+/** Curves beside which others are put; those whose names are taken get numbers. */
+export function withOwn(own: readonly OwnCurve[], more: readonly OwnCurve[]): OwnCurve[] {
+  const all = [...own];
+  for (const each of more) {
+    const taken = new Set(all.map((known) => known.label));
+    let label = each.label;
+    for (let number = 2; taken.has(label); number++) label = `${each.label} (${number})`;
+    all.push({ ...each, label });
+  }
+  return all;
+}
+
+function stepsOf(file: string, rows: readonly Row[]): { batchSize: number; steps: number | null }[] {
+  const known = new Set<number>();
+  return rows.map((row) => {
+    const batchSize = positive(file, row, "batch_size");
+    if (known.has(batchSize)) {
+      throw new Error(
+        `${file}, line ${row["line"]}: batch_size ${batchSize} is there twice; leave the fewest steps of each, and name the ` +
+          "workloads if there are several",
+      );
+    }
+    known.add(batchSize);
+    return { batchSize, steps: stepsIn(file, row) };
+  });
 }
 
 function stepsIn(file: string, row: Row): number | null {

@@ -26,7 +26,7 @@ interface Props {
   /** What a click on a point, which is given, does. */
   onPick?: (value: unknown) => void;
   onOpen?: (row: Row) => void;
-  openLabel?: (row: Row) => string;
+  openLabel?: (row: Row) => string | null;
   children?: ComponentChildren;
 }
 
@@ -132,6 +132,8 @@ export function Chart({ draw, alt, onPick, holder }: ChartProps) {
     const chart = draw(width);
     // The page's policy runs its own style alone; page.css has what these say.
     for (const style of chart.querySelectorAll("style")) style.remove();
+    // The image as a whole says what it shows; names of its parts would say it in pieces.
+    for (const part of chart.querySelectorAll("g[aria-label]")) part.setAttribute("aria-hidden", "true");
     chart.setAttribute("role", "img");
     chart.setAttribute("aria-label", alt);
     chart.addEventListener("click", () => {

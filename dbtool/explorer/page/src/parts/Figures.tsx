@@ -6,7 +6,7 @@ import type { Facts } from "../facts";
 import { type Figure, type Figures as All, readFigures } from "../figures";
 import { save } from "../save";
 import { Action, Chart, Folded, copied } from "./Card";
-import { shellWord } from "../words";
+import { pasted, shellWord } from "../words";
 import { say } from "./status";
 import { Table } from "./Table";
 
@@ -29,7 +29,7 @@ export function Figures({ facts, name, choose }: Props) {
       <nav aria-label="Figures">
         {[...groups].map(([heading, figures]) => (
           <section key={heading}>
-            <h3>{heading}</h3>
+            <h2>{heading}</h2>
             <ul>
               {figures.map((each) => (
                 <li key={each.name}>
@@ -75,7 +75,7 @@ function One({ figure, command }: { figure: Figure; command: string }) {
       <Chart draw={(width) => figureChart(figure, width)} alt={figure.alternative} holder={holder} />
       <div class="actions">
         <Action label="CSV" hint={`Download the points of ${figure.label} as CSV`} act={() => save(`${figure.name}.csv`, figure.csv)} />
-        <Action label="Copy SQL" hint={`Copy the SQL of ${figure.label}`} act={() => copied(figure.sql, "SQL")} />
+        <Action label="Copy SQL" hint={`Copy the SQL of ${figure.label}`} act={() => copied(pasted(figure.sql), "SQL")} />
         <Action label="Copy command" hint={`Copy the command of ${figure.label}`} act={() => copied(command, "command")} />
       </div>
       <p class="about">

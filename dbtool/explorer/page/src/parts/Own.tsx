@@ -1,23 +1,18 @@
 /** Curves of the person's own beside those of the page; files stay in the browser. */
 
-import { type OwnCurve, ownCurves } from "../data/own";
-import { say } from "./status";
+import type { OwnCurve } from "../data/own";
 
 interface Props {
   own: readonly OwnCurve[];
-  add: (more: OwnCurve[]) => void;
+  take: (files: Iterable<File>) => void;
   remove: (gone: OwnCurve) => void;
 }
 
-export function Own({ own, add, remove }: Props) {
-  const read = async (files: FileList | null) => {
-    for (const file of files ?? []) {
-      try {
-        add(ownCurves(file.name, await file.text()));
-      } catch (error) {
-        say((error as Error).message);
-      }
-    }
+export function Own({ own, take, remove }: Props) {
+  const chosen = (input: HTMLInputElement) => {
+    take([...(input.files ?? [])]);
+    // So that the same file can be chosen again.
+    input.value = "";
   };
   return (
     <section class="drop" aria-labelledby="own-title">
@@ -26,7 +21,7 @@ export function Own({ own, add, remove }: Props) {
         Drop a CSV here or{" "}
         <label>
           choose a file
-          <input type="file" accept=".csv,text/csv" multiple onChange={(event) => read(event.currentTarget.files)} />
+          <input type="file" accept=".csv,text/csv" multiple onChange={(event) => chosen(event.currentTarget)} />
         </label>
         : batch_size and steps, or batch_size, step and a metric such as val_classification_error. It does not leave this machine.
       </p>

@@ -38,6 +38,8 @@ export function Scaling({ facts, state, curves, change, children }: Props) {
   };
   const open = (key: string, batchSize: number) => change({ study: { key, batchSize }, trial: null });
   const openRow = (row: Row) => open(`${row["release"]}:${row["workload"]}`, row["batch_size"] as number);
+  // Of a curve of the person's own there is no study.
+  const openLabel = (row: Row) => (row["release"] === null ? null : `Open ${row["workload"]} at batch size ${row["batch_size"]}`);
   const openPoint = (value: unknown) => {
     const { curve, batchSize } = value as Point;
     if (curve.workload) open(curve.key, batchSize);
@@ -58,7 +60,7 @@ export function Scaling({ facts, state, curves, change, children }: Props) {
         {...(workloads.length && { sql: filledQuery(facts, "steps", values), command: scalingCommand(facts, state, workloads, "steps") })}
         onPick={openPoint}
         onOpen={openRow}
-        openLabel={(row) => `Open ${row["workload"]} at batch size ${row["batch_size"]}`}
+        openLabel={openLabel}
       />
       {children}
       {told.length > 0 && <CriticalCard facts={facts} state={state} curves={told} workloads={workloads} />}
@@ -68,13 +70,13 @@ export function Scaling({ facts, state, curves, change, children }: Props) {
           title="Best learning rates"
           about="Bars: the trials that came nearly as far as the fastest; they run to the edge where better ones may lie beyond the search. Lines: the fitted law."
           draw={(width) => ratesChart(drawn, width)}
-          alt={`Best learning rates of ${counted(drawn.length, "workload")} against batch size`}
+          alt={`Best learning rates of ${counted(drawn.filter((each) => each.rates.length > 0).length, "workload")} against batch size`}
           columns={RATES}
           rows={drawn.flatMap((each) => each.rates.map((row) => ({ ...row })))}
           sql={filledQuery(facts, "learning_rates", values)}
           command={scalingCommand(facts, state, workloads, "learning_rates")}
           onOpen={openRow}
-          openLabel={(row) => `Open ${row["workload"]} at batch size ${row["batch_size"]}`}
+          openLabel={openLabel}
         />
       )}
     </>
@@ -93,7 +95,7 @@ function CriticalCard({ facts, state, curves, workloads }: { facts: Facts; state
       title="Critical batch size"
       about="Where a run takes twice the fewest steps and twice the fewest examples, with 95% intervals."
       draw={sizes.length ? (width) => criticalChart(found, sizes, width) : null}
-      alt={found.map((each) => each.text).join("; ")}
+      alt={`Critical batch sizes: ${found.map((each) => `${each.curve.label} ${each.text}`).join("; ")}`}
       columns={CRITICAL}
       rows={curves.flatMap((each) => each.criticals.map((row) => ({ ...row })))}
       {...(workloads.length && { command: scalingCommand(facts, state, workloads, "critical") })}

@@ -10,7 +10,8 @@ interface Props {
   rows: readonly Row[];
   /** What pressing the first cell of a row does. */
   onOpen?: (row: Row) => void;
-  openLabel?: (row: Row) => string;
+  /** null: there is nothing to open. */
+  openLabel?: (row: Row) => string | null;
 }
 
 const FIRST_ROWS = 100;
@@ -46,8 +47,8 @@ export function Table({ label, columns, rows, onOpen, openLabel }: Props) {
             <tr key={index}>
               {columns.map((name, place) => (
                 <td key={name} class={numeric.has(name) ? "number" : ""} title={cellText(row[name])}>
-                  {place === 0 && onOpen ? (
-                    <button type="button" class="link" aria-label={openLabel?.(row)} onClick={() => onOpen(row)}>
+                  {place === 0 && onOpen && openLabel?.(row) ? (
+                    <button type="button" class="link" aria-label={openLabel(row) ?? ""} onClick={() => onOpen(row)}>
                       {shownCell(name, row[name])}
                     </button>
                   ) : (

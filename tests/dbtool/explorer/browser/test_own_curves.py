@@ -1,0 +1,247 @@
+"""Curves of one's own beside those of the page: dropped or chosen, measured, told of, removed."""
+
+import csv
+import io
+import re
+
+import pytest
+
+from tests.support.explorer_browser import agree, expect, in_bash, needs_explorer_browser
+
+pytestmark = needs_explorer_browser
+SGD = "mnist/fc_128_128_128/sgd"
+STEPS = """\
+workload,batch_size,steps
+mine,16,8000
+mine,32,4100
+mine,64,2150
+mine,128,1200
+mine,256,800
+mine,512,700
+mine,1024,
+theirs,32,9000
+theirs,64,4600
+theirs,128,2500
+theirs,256,1400
+theirs,512,900
+"""
+MEASURED_STEPS = STEPS.replace("mine,1024,\n", "")
+# Errors of two trials at each batch size, by step.
+ERRORS = {
+    (16, "a"): {100: 0.5, 200: 0.2, 300: 0.06, 400: 0.04, 500: 0.02},
+    (16, "b"): {100: 0.6, 200: 0.09, 300: 0.07, 400: 0.045, 500: 0.029},
+    (64, "a"): {50: 0.4, 100: 0.1, 150: 0.03, 200: 0.01},
+    (64, "b"): {50: 0.4, 100: 0.04, 150: 0.035, 200: 0.031},
+    (256, "a"): {20: 0.3, 40: 0.2, 60: 0.1},
+    (256, "b"): {20: 0.9, 40: 0.15, 60: 0.08, 80: 0.06},
+}
+# By goal: of each batch size the fewest steps, and after how many the goal was not yet reached.
+BY_HAND = {
+    0.03: {16: (400, 500), 64: (150, 200), 256: (80, None)},
+    0.05: {16: (300, 400), 64: (50, 100), 256: (80, None)},
+    0.095: {16: (100, 200), 64: (50, 100), 256: (40, 60)},
+}
+ONE = "batch_size,steps\n8,500\n"
+
+
+def curves_csv():
+    """The errors as a CSV whose rows run backwards, with one row of another metric alone."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(
+        ["batch_size", "trial_id", "step", "val_classification_error", "train_cross_entropy_error"]
+    )
+    writer.writerow([16, "b", 700, "", 0.01])
+    rows = [
+        [size, trial, step, error, ""]
+        for (size, trial), errors in ERRORS.items()
+        for step, error in errors.items()
+    ]
+    writer.writerows(reversed(rows))
+    return text.getvalue()
+
+
+def by_goal(goal):
+    """Of each batch size the steps before and at the first error below the goal, worked out."""
+    found = {}
+    for batch_size in (16, 64, 256):
+        trials = [errors for (size, _), errors in ERRORS.items() if size == batch_size]
+        firsts = [min(s for s in each if each[s] < goal) for each in trials if min_of(each) < goal]
+        steps = min(firsts, default=None)
+        before = [s for each in trials for s in each if steps is None or s < steps]
+        found[batch_size] = (max(before, default=0), steps)
+    return found
+
+
+def min_of(errors):
+    return min(errors.values())
+
+
+def rows_of_own(explorer, title="Steps to result"):
+    return [row for row in explorer.csv(title) if not row["release"]]
+
+
+def drawn_steps(explorer):
+    return {
+        int(row["batch_size"]): (int(row["after"]), int(row["steps"]) if row["steps"] else None)
+        for row in rows_of_own(explorer)
+    }
+
+
+def legend(explorer):
+    return explorer.page.locator("#steps .legend li")
+
+
+def test_a_dropped_file_is_drawn_and_told_of_beside_the_others(explorer, measured):
+    sizes = measured.studies(SGD).height
+    expect(explorer.points("steps")).to_have_count(sizes)
+    asked = len(explorer.requests)
+    explorer.drop(own=STEPS)
+    expect(legend(explorer)).to_have_text([SGD, "mine", "theirs"])
+    expect(explorer.points("steps")).to_have_count(sizes + 6 + 5)
+    assert explorer.points("steps").evaluate_all(
+        "(all) => new Set(all.map((each) => getComputedStyle(each).fill)).size"
+    ) == len([SGD, "mine", "theirs"])
+    expect(explorer.page.locator("#critical .answers li")).to_contain_text([SGD, "mine", "theirs"])
+    explorer.unfold("steps", "critical")
+    steps, critical = explorer.tables("steps", "critical")
+    own = [row for row in steps if row["release"] == ""]
+    assert [(row["workload"], row["batch_size"], row["steps"]) for row in own] == [
+        tuple(line.split(",")) for line in MEASURED_STEPS.splitlines()[1:]
+    ]
+    assert [row["workload"] for row in critical] == [SGD] * 2 + ["mine"] * 2 + ["theirs"] * 2
+    # Nothing is sent, not even to the machine itself.
+    assert len(explorer.requests) == asked
+
+
+def test_steps_have_the_critical_batch_size_that_dbtool_tells_of_the_same_file(explorer, tmp_path):
+    (tmp_path / "own.csv").write_text(STEPS)
+    explorer.drop(own=STEPS)
+    expect(legend(explorer)).to_have_count(3)
+    asked = f"dbtool scaling --csv '{tmp_path}/own.csv' --format csv --rows"
+    agree(rows_of_own(explorer, "Critical batch size"), in_bash(f"{asked} critical"))
+    agree(rows_of_own(explorer), in_bash(f"{asked} steps"))
+
+
+def test_a_file_without_names_is_called_after_itself(explorer):
+    explorer.drop(laptop=ONE)
+    expect(legend(explorer)).to_have_text([SGD, "laptop"])
+
+
+@pytest.mark.parametrize("goal", BY_HAND)
+def test_of_curves_the_steps_are_those_to_the_goal(explorer, goal):
+    explorer.go(goal=goal)
+    explorer.drop(own=curves_csv())
+    expect(legend(explorer)).to_have_text([SGD, "own"])
+    assert drawn_steps(explorer) == BY_HAND[goal] == by_goal(goal)
+    assert {(row["metric"], float(row["goal"])) for row in rows_of_own(explorer)} == {
+        ("val_classification_error", goal)
+    }
+
+
+def test_steps_of_curves_follow_the_goal_slider(explorer):
+    explorer.drop(own=curves_csv())
+    expect(legend(explorer)).to_have_text([SGD, "own"])
+    assert drawn_steps(explorer) == BY_HAND[0.03]
+    seen = set()
+    for place in (0.2, 0.45, 0.7):
+        explorer.slide("Goal", place)
+        goal = float(explorer.field("Goal as a number").input_value())
+        explorer.expect_state(goal=goal)
+        assert drawn_steps(explorer) == by_goal(goal)
+        seen.add(tuple(drawn_steps(explorer).values()))
+    assert len(seen) == 3
+
+
+def test_curves_of_ones_own_are_removed_one_by_one(explorer):
+    explorer.drop(own=STEPS)
+    explorer.button("Remove mine").click()
+    expect(legend(explorer)).to_have_text([SGD, "theirs"])
+    assert {row["workload"] for row in rows_of_own(explorer)} == {"theirs"}
+    explorer.button("Remove theirs").click()
+    expect(legend(explorer)).to_have_text([SGD])
+    assert rows_of_own(explorer) == []
+    expect(explorer.button(re.compile("^Remove"))).to_have_count(0)
+
+
+def test_files_are_chosen_instead_several_at_once_and_again_after_they_were_removed(explorer):
+    def choose(**files):
+        with explorer.page.expect_file_chooser() as chooser:
+            explorer.page.get_by_text("choose a file").click()
+        chooser.value.set_files(
+            [
+                {"name": f"{name}.csv", "mimeType": "text/csv", "buffer": text.encode()}
+                for name, text in files.items()
+            ]
+        )
+
+    choose(own=STEPS, laptop=ONE)
+    expect(legend(explorer)).to_have_text([SGD, "mine", "theirs", "laptop"])
+    explorer.button("Remove laptop").click()
+    expect(legend(explorer)).to_have_text([SGD, "mine", "theirs"])
+    choose(laptop=ONE)
+    expect(legend(explorer)).to_have_text([SGD, "mine", "theirs", "laptop"])
+    choose(wrong="a,b\n1,2\n")
+    explorer.says(re.compile("^wrong.csv has the columns a, b: "))
+
+
+def test_a_curve_of_the_same_name_is_another_curve(explorer):
+    explorer.drop(own=ONE)
+    explorer.drop(own=ONE.replace("500", "700"))
+    expect(legend(explorer)).to_have_text([SGD, "own", "own (2)"])
+    assert [(row["workload"], row["steps"]) for row in rows_of_own(explorer)] == [
+        ("own", "500"),
+        ("own (2)", "700"),
+    ]
+    explorer.button("Remove own").click()
+    assert [row["steps"] for row in rows_of_own(explorer)] == ["700"]
+
+
+def test_a_curve_of_ones_own_has_no_study_to_open(explorer):
+    explorer.go(workload="")
+    explorer.drop(own=ONE)
+    expect(explorer.points("steps")).to_have_count(1)
+    explorer.press_point("steps", 0)
+    explorer.unfold("steps")
+    expect(explorer.page.locator("#steps tbody tr")).to_have_count(1)
+    expect(explorer.page.locator("#steps tbody button")).to_have_count(0)
+    explorer.expect_state(workload="")
+
+
+def test_curves_alone_have_a_goal_to_slide(explorer):
+    explorer.go(workload="")
+    explorer.drop(own=curves_csv())
+    explorer.slide("Goal", 0.5)
+    goal = float(explorer.field("Goal as a number").input_value())
+    assert drawn_steps(explorer) == by_goal(goal)
+
+
+TAKES = "it takes batch_size and steps, or batch_size, step and a metric such as"
+MISTAKES = {
+    "other columns": ("size,steps\n16,200\n", f"wrong.csv has the columns size, steps: {TAKES}"),
+    "no metric": (
+        "batch_size,step\n16,200\n",
+        f"wrong.csv has the columns batch_size, step: {TAKES}",
+    ),
+    "nothing": ("", f"wrong.csv has the columns of nothing: {TAKES}"),
+    "no rows": ("batch_size,steps\n", "wrong.csv has no rows below its first line"),
+    "words": (f"{ONE}16,many\n", 'wrong.csv, line 3: steps "many" is no number'),
+    "no batch size": (f"{ONE},200\n", 'wrong.csv, line 3: batch_size "" is no number'),
+    "no steps at all": (f"{ONE}16,0\n", "wrong.csv, line 3: steps is 0, and should be above 0"),
+    "fewer than none": (
+        f"\n{ONE}\n-16,200\n",
+        "wrong.csv, line 5: batch_size is -16, and should be above 0",
+    ),
+    "a value that is none": (
+        "batch_size,step,val_classification_error\n16,100,low\n",
+        'wrong.csv, line 2: val_classification_error "low" is no number',
+    ),
+    "half a quote": (f'{ONE}"16,200\n', "wrong.csv, line 3: a quote stands where none belongs"),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), MISTAKES.values(), ids=MISTAKES)
+def test_what_is_wrong_with_a_file_is_told_in_one_sentence(explorer, text, said):
+    explorer.drop(wrong=text, right=ONE)
+    explorer.says(re.compile(f"^{re.escape(said)}[^.]*$"))
+    expect(legend(explorer)).to_have_text([SGD, "right"])
