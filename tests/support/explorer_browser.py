@@ -223,9 +223,9 @@ def same(text: str, value: Any) -> bool:
     return float(text) == value or math.isclose(float(text), value, rel_tol=1e-6)
 
 
-def agree(rows: Sequence[Row], printed: str) -> None:
+def agree(rows: Sequence[Row], printed: str | Sequence[Row]) -> None:
     """Asserts that rows of the page have all that those of a CSV have, in their order."""
-    expected = rows_of(printed)
+    expected = rows_of(printed) if isinstance(printed, str) else printed
     assert len(rows) == len(expected) > 0
     for row, other in zip(rows, expected, strict=True):
         for name, text in other.items():

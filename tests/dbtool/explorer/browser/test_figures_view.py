@@ -1,0 +1,133 @@
+"""The page's figures: those of `dbtool plot`, each with its points, its SQL and its address."""
+
+import re
+
+import pytest
+
+from dbtool.figures.points import Request, filled_query
+from dbtool.figures.specs import FIGURES, find_figure
+from tests.support.explorer_browser import (
+    MEASURED,
+    agree,
+    expect,
+    in_bash,
+    needs_explorer_browser,
+    rows_of,
+)
+
+pytestmark = needs_explorer_browser
+
+
+@pytest.fixture(scope="module")
+def plotted(tmp_path_factory):
+    """The points that `dbtool plot` writes of every figure that has data, by their names."""
+    folder = tmp_path_factory.mktemp("plotted")
+    in_bash(f"dbtool plot all --data csv --out '{folder}' --db '{MEASURED}'")
+    return {file.stem: file.read_text(encoding="utf-8") for file in folder.glob("*.csv")}
+
+
+@pytest.fixture
+def figures(explorer):
+    explorer.button("Figures").click()
+    explorer.expect_state(view="figures")
+    expect(links(explorer).first).to_be_visible()
+    return explorer
+
+
+def links(explorer):
+    return explorer.page.get_by_role("navigation", name="Figures").get_by_role("button")
+
+
+def panels(rows):
+    """The panels that have a point with a place."""
+    return {row["panel_order"] for row in rows if row["x"] and row["y"]}
+
+
+def test_every_figure_that_has_data_is_listed_and_opens_with_its_points_and_sql(figures, plotted):
+    specs = [spec for spec in FIGURES if spec.name in plotted]
+    expect(links(figures)).to_have_text([spec.full_name for spec in specs])
+    assert len(specs) > 20
+    page = figures.page
+    for place, spec in enumerate(specs):
+        links(figures).nth(place).click()
+        figures.expect_state(view="figures", figure=spec.name)
+        expect(page.locator("#figure-title")).to_have_text(spec.full_name)
+        expect(links(figures).nth(place)).to_have_attribute("aria-current", "page")
+        expect(page.locator(".figure > .about").first).to_contain_text(spec.question)
+        assert page.locator(".figure pre").text_content() == filled_query(spec, Request())
+        saved = figures.saved(f"Download the points of {spec.label} as CSV")
+        assert saved.read_text(encoding="utf-8") == plotted[spec.name]
+        rows = rows_of(plotted[spec.name])
+        charts = page.locator(".figure .panels svg[class^=plot]")
+        expect(charts).to_have_count(len(panels(rows)))
+        drawn = charts.evaluate_all(
+            "(all) => all.map((each) => each.querySelectorAll('g[aria-label=dot] path,"
+            " g[aria-label=line] path').length)"
+        )
+        assert all(drawn), (spec.name, drawn)
+        expect(page.locator(".figure .table .count")).to_have_text(
+            re.compile(f"^{len(rows):,} rows?$")
+        )
+
+
+def test_a_figure_draws_a_dot_for_each_of_its_points(figures, plotted):
+    figures.go(view="figures", figure="optimizers")
+    expect(figures.page.locator("#figure-title")).to_have_text(find_figure("optimizers").full_name)
+    rows = rows_of(plotted["optimizers"])
+    dots = figures.page.locator(".figure .panels g[aria-label=dot] path")
+    expect(dots).to_have_count(len([row for row in rows if row["y"]]))
+    series = [*dict.fromkeys(row["series"] for row in rows)]
+    expect(figures.page.locator(".figure .legend li")).to_have_text(series)
+
+
+def test_the_points_of_a_figure_are_a_table(figures, plotted):
+    figures.go(view="figures", figure="momenta")
+    figures.page.locator(".figure .table > summary").click()
+    table = figures.page.get_by_role("region", name="Points of momenta")
+    rows = rows_of(plotted["momenta"])
+    expect(table.locator("tbody tr")).to_have_count(len(rows))
+    expect(table.locator("th")).to_have_text([name.replace("_", " ") for name in rows[0]])
+    place = [*rows[0]].index("y")
+    shown = table.locator(f"tbody td:nth-child({place + 1})")
+    told = shown.evaluate_all("(all) => all.map((each) => each.title)")
+    assert [float(each or "nan") for each in told] == pytest.approx(
+        [float(row["y"] or "nan") for row in rows], rel=1e-12, nan_ok=True
+    )
+
+
+def test_figures_without_data_are_named_with_what_would_fill_them(figures, plotted):
+    missing = [spec for spec in FIGURES if spec.name not in plotted]
+    hidden = figures.page.get_by_text(f"Without data here ({len(missing)})", exact=True)
+    hidden.click()
+    expect(figures.page.locator(".figures nav dt")).to_have_text(
+        [spec.full_name for spec in missing]
+    )
+    reasons = figures.page.locator(".figures nav dd")
+    for place, spec in enumerate(missing):
+        expect(reasons.nth(place)).to_contain_text(f"release measured has no rows of {spec.name};")
+        expect(reasons.nth(place)).to_contain_text(re.compile("`dbtool produce .* would fill it$"))
+
+
+def test_the_address_holds_the_figure(figures, tab, measured_page):
+    figures.go(view="figures", figure="momenta")
+    link = figures.copied("Copy a link to what is seen")
+    again = tab(measured_page)
+    again.page.goto("about:blank")
+    again.page.goto(link)
+    expect(again.page.locator("#figure-title")).to_have_text(find_figure("momenta").full_name)
+    again.expect_state(view="figures", figure="momenta")
+    again.button("Explore").click()
+    again.expect_state(figure="momenta")
+    again.button("Figures").click()
+    expect(again.page.locator("#figure-title")).to_have_text(find_figure("momenta").full_name)
+
+
+def test_what_is_copied_of_a_figure_gives_its_points(figures, plotted, measured, tmp_path):
+    figures.go(view="figures", figure="learning-rates")
+    command = figures.copied("Copy the command of learning-rates")
+    assert command == f"dbtool plot learning-rates --db {MEASURED}"
+    in_bash(f"cd '{tmp_path}' && {command} --data csv")
+    written = (tmp_path / "figures" / "learning-rates.csv").read_text(encoding="utf-8")
+    assert written == plotted["learning-rates"]
+    found = measured.sql(figures.copied("Copy the SQL of learning-rates")).polars()
+    agree(rows_of(written), found.write_csv())
