@@ -1,4 +1,4 @@
-"""The address: what it holds is seen again in a new tab, and what it says wrongly is as at first."""
+"""The address: what it holds is seen again in a new tab, what it says wrongly is as at first."""
 
 import pytest
 

@@ -29,6 +29,7 @@ const RATES = ["batch_size", "release", "workload", "metric", "goal", "best", "l
 export function Scaling({ facts, state, curves, change, children }: Props) {
   const workloads = curves.flatMap((each) => (each.workload ? [each.workload] : []));
   const drawn = curves.filter((each) => each.steps.length > 0);
+  const told = curves.filter((each) => each.criticals.length > 0);
   const values = {
     keys: workloads.map(keyOf),
     metric: state.metric,
@@ -62,7 +63,7 @@ export function Scaling({ facts, state, curves, change, children }: Props) {
         openLabel={openLabel}
       />
       {children}
-      {drawn.length > 0 && <CriticalCard facts={facts} state={state} curves={drawn} workloads={workloads} />}
+      {told.length > 0 && <CriticalCard facts={facts} state={state} curves={told} workloads={workloads} />}
       {drawn.some((each) => each.rates.length > 0) && (
         <Card
           id="learning-rates"
@@ -93,7 +94,7 @@ function CriticalCard({ facts, state, curves, workloads }: { facts: Facts; state
       id="critical"
       title="Critical batch size"
       about="Where a run takes twice the fewest steps and twice the fewest examples, with 95% intervals."
-      draw={(width) => criticalChart(found, sizes, width)}
+      draw={sizes.length ? (width) => criticalChart(found, sizes, width) : null}
       alt={`Critical batch sizes: ${found.map((each) => `${each.curve.label} ${each.text}`).join("; ")}`}
       columns={CRITICAL}
       rows={curves.flatMap((each) => each.criticals.map((row) => ({ ...row })))}

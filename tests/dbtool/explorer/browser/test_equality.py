@@ -1,0 +1,115 @@
+"""Random states: every number on the page is the one that dbtool answers."""
+
+import math
+import random
+from collections.abc import Iterator
+
+import pytest
+
+import dbtool
+from dbtool.api import Database
+from tests.support.explorer_browser import (
+    REPLICATION,
+    Explorer,
+    Opener,
+    Row,
+    needs_explorer_browser,
+    same,
+    write_page,
+)
+
+pytestmark = needs_explorer_browser
+CARDS = {"steps": "steps", "critical": "critical", "learning-rates": "learning_rates"}
+EVERY = 10**6
+
+
+def random_states(db: Database, count: int, seed: int) -> Iterator[dict[str, object]]:
+    """What may be asked: workloads, a metric or their own, a goal or their own, trials or all."""
+    draw = random.Random(seed)
+    held = db.workloads().rows(named=True)
+    for _ in range(count):
+        chosen = draw.sample(held, draw.choice([1, 1, 1, 2, 3]))
+        # Of a metric that a workload was not measured by, the page has no curve.
+        metrics = set.intersection(*(metrics_of(row["metric"]) for row in chosen))
+        metric = draw.choice([None, None, *sorted(metrics)])
+        goal = None
+        if metric is not None or draw.random() < 0.6:
+            goal = float(f"{math.exp(draw.uniform(math.log(0.008), math.log(0.9))):.3g}")
+        yield {
+            "workload": [f"{row['release']}:{row['workload']}" for row in chosen],
+            "metric": metric,
+            "goal": goal,
+            "trials": draw.choice([None, None, 1, 2, draw.randint(3, 40), draw.randint(3, 140)]),
+        }
+
+
+def metrics_of(own: str) -> set[str]:
+    kinds = {"cross_entropy_error", own.partition("_")[2]}
+    return {f"{split}_{kind}" for split in ("train", "val", "test") for kind in kinds}
+
+
+def expected_rows(db: Database, state: dict[str, object], kind: str) -> list[Row]:
+    """The rows of each workload in turn."""
+    found: list[Row] = []
+    asked = {name: state[name] for name in ("goal", "metric", "trials")}
+    for key in state["workload"]:  # type: ignore[attr-defined]
+        release, _, workload = key.partition(":")
+        rows = db.scaling(workload, rows=kind, release=release, **asked)
+        found += rows.rows(named=True)
+    return found
+
+
+def compare(shown: list[Row], expected: list[Row]) -> None:
+    assert len(shown) == len(expected)
+    for row, own in zip(shown, expected, strict=True):
+        for name, value in own.items():
+            told = None if isinstance(value, float) and math.isnan(value) else value
+            assert same(row[name], told), (name, row, own)
+
+
+def check(explorer: Explorer, db: Database, state: dict[str, object]) -> None:
+    """That all tables of a state have dbtool's numbers."""
+    explorer.go(**state)
+    present = [card for card in CARDS if explorer.page.locator(f"#{card} .table").count()]
+    for card in present:
+        if not explorer.page.locator(f"#{card} .rows").count():
+            explorer.unfold(card)
+    tables = dict(zip(present, explorer.tables(*present), strict=True))
+    for card, kind in CARDS.items():
+        compare(tables.get(card, []), expected_rows(db, state, kind))
+    for row in tables["steps"]:
+        fewest = db.steps_to_result(
+            row["workload"],
+            release=row["release"],
+            batch_size=int(row["batch_size"]),
+            goal=float(row["goal"]),
+            metric=row["metric"],
+            trials=EVERY,
+        ).row(0, named=True)
+        for shown, own in (("fewest_steps", "steps"), *((n, n) for n in NAMES)):
+            assert same(row[shown], fewest[own]), (shown, row, fewest)
+
+
+NAMES = ("trial_id", "learning_rate", "momentum")
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_states_have_the_numbers_of_dbtool(explorer, measured, seed):
+    for state in random_states(measured, 12, seed):
+        check(explorer, measured, state)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 110))
+def test_two_hundred_random_states_have_the_numbers_of_dbtool(explorer, measured, seed):
+    for state in random_states(measured, 20, seed):
+        check(explorer, measured, state)
+
+
+@pytest.mark.slow
+def test_states_of_searches_in_lockstep_have_them_too(tab: Opener, tmp_path):
+    page = write_page(REPLICATION, tmp_path / "explorer.html")
+    explorer = tab(page)
+    with dbtool.open(REPLICATION) as db:
+        for state in random_states(db, 20, 7):
+            check(explorer, db, state)

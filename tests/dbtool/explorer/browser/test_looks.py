@@ -1,0 +1,120 @@
+"""How the page looks: light and dark, from a phone to a wall, and to assistive technology."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.explorer_browser import CHECKOUT, expect, needs_explorer_browser
+
+pytestmark = needs_explorer_browser
+SGD = "measured:mnist/fc_128_128_128/sgd"
+STUDY = {"study": SGD, "batch_size": 64}
+FIGURES = {"view": "figures", "figure": "figure_03"}
+AXE = CHECKOUT / "dbtool/explorer/page/node_modules/axe-core/axe.min.js"
+# Of every element with text of its own: the contrast of that with the ground behind it.
+_CONTRASTS = """() => {
+    const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
+    const linear = (part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    const luminance = ([red, green, blue]) => 0.2126 * linear(red / 255)
+        + 0.7152 * linear(green / 255) + 0.0722 * linear(blue / 255);
+    const ground = (element) => {
+        for (let each = element; each; each = each.parentElement) {
+            const colour = numbers(getComputedStyle(each).backgroundColor);
+            if (colour.length < 4 || colour[3] > 0) return colour;
+        }
+        return numbers(getComputedStyle(document.body).backgroundColor);
+    };
+    const ownText = (element) => [...element.childNodes].some(
+        (node) => node.nodeType === 3 && node.data.trim());
+    return [...document.querySelectorAll("body *")]
+        .filter((each) => ownText(each) && !each.disabled && each.checkVisibility())
+        .filter((each) => !["SCRIPT", "STYLE"].includes(each.tagName))
+        .map((each) => {
+            const style = getComputedStyle(each);
+            const ink = each.ownerSVGElement ? style.fill : style.color;
+            const [one, two] = [luminance(numbers(ink)), luminance(ground(each))];
+            const ratio = (Math.max(one, two) + 0.05) / (Math.min(one, two) + 0.05);
+            return [each.textContent.trim().slice(0, 40), ratio];
+        });
+}"""
+_VIOLATIONS = """async () => {
+    const runOnly = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"];
+    const { violations } = await axe.run(document, { runOnly });
+    return violations.map(({ id, nodes }) => [id, nodes.map((node) => node.html.slice(0, 200))]);
+}"""
+
+
+def see(explorer, state):
+    explorer.go(**state)
+    if "study" in state:
+        expect(explorer.page.locator("#study-curves svg[role=img]")).to_be_visible()
+    if "view" in state:
+        expect(explorer.page.locator(".panels svg").first).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_from_its_ground(tab, measured_page, scheme):
+    explorer = tab(measured_page, color_scheme=scheme)
+    for state in (STUDY, FIGURES):
+        see(explorer, state)
+        contrasts = explorer.page.evaluate(_CONTRASTS)
+        assert len(contrasts) > 50
+        assert [each for each in contrasts if each[1] < 4.5] == []
+
+
+def test_the_page_follows_the_system_and_a_button_switches_it(tab, measured_page):
+    ground = "getComputedStyle(document.body).backgroundColor"
+    seen = {}
+    for scheme in ("light", "dark"):
+        explorer = tab(measured_page, color_scheme=scheme)
+        before = explorer.page.evaluate(ground)
+        explorer.button("Light or dark").click()
+        seen[scheme] = (before, explorer.page.evaluate(ground))
+    assert seen["light"] == seen["dark"][::-1]
+    assert seen["light"][0] != seen["light"][1]
+
+
+@pytest.mark.parametrize("width", [360, 768, 1280, 3840])
+def test_nothing_scrolls_sideways_and_everything_can_be_touched(tab, measured_page, width):
+    explorer = tab(measured_page, viewport={"width": width, "height": 900})
+    for state in ({}, STUDY, FIGURES):
+        see(explorer, state)
+        for summary in explorer.page.locator("details > summary").all():
+            summary.click()
+        assert explorer.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        small = explorer.page.evaluate(
+            "[...document.querySelectorAll('button, select, input:not([type=file]), summary')]"
+            ".map(each => [each.textContent || each.ariaLabel, each.getBoundingClientRect()])"
+            ".filter(([, box]) => box.height < 24 && box.width > 1)"
+            ".map(([name, box]) => [name, box.height])"
+        )
+        # A checkbox is as large as the line that it belongs to.
+        assert [each for each in small if each[1] > 17] == []
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `make explorer`")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("state", [{}, STUDY, FIGURES], ids=["first", "study", "figures"])
+def test_axe_finds_nothing_against_the_guidelines(tab, measured_page, scheme, state):
+    # The page's own policy would not run it.
+    explorer = tab(measured_page, color_scheme=scheme, bypass_csp=True)
+    see(explorer, state)
+    explorer.page.add_script_tag(content=AXE.read_text(encoding="utf-8"))
+    assert explorer.page.evaluate(_VIOLATIONS) == []
+
+
+def test_every_chart_is_an_image_with_a_text(explorer):
+    see(explorer, STUDY)
+    charts = explorer.page.locator(".chart svg[role=img]")
+    texts = [chart.get_attribute("aria-label") for chart in charts.all()]
+    assert len(texts) == 5
+    assert all(len(text) > 10 for text in texts)
+    assert "121875 steps at batch size 1" in texts[0]
+
+
+def test_the_page_is_small_and_holds_all_that_it_shows(measured_page: Path):
+    text = measured_page.read_text(encoding="utf-8")
+    assert measured_page.stat().st_size < 3_000_000
+    facts = json.loads(text.partition('id="facts">')[2].partition("</script>")[0])
+    assert facts["files"] is None
