@@ -144,7 +144,10 @@ function useDrawn(facts: Facts, held: Held, state: State): { drawn: Drawn[]; isR
     });
     Promise.all(picked.map(one)).then(
       (drawn) => wanted && setRead({ of, drawn }),
-      (error: Error) => say(`The measurements cannot be read: ${error.message}`),
+      (error: Error) => {
+        if (wanted) setRead({ of, drawn: [] });
+        say(`The measurements cannot be read: ${error.message}`);
+      },
     );
     return () => {
       wanted = false;

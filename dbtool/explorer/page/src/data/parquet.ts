@@ -18,14 +18,24 @@ export class ParquetFile {
 
   constructor(private readonly buffer: AsyncBuffer) {}
 
+  private footer(): Promise<FileMetaData> {
+    if (this.metadata === null) {
+      this.metadata = parquetMetadataAsync(this.buffer, { initialFetchSize: FOOTER });
+      // What a server refused once may come the next time.
+      this.metadata.catch(() => {
+        this.metadata = null;
+      });
+    }
+    return this.metadata;
+  }
+
   /**
    * Columns of a row group; null: of all of them. Columns that the file lacks are left out.
    *
    * @param nan what stands for a NaN that was measured, since NaN itself stands for nothing.
    */
   async read(columns: string[], group: number | null, nan = Number.NaN): Promise<Table> {
-    this.metadata ??= parquetMetadataAsync(this.buffer, { initialFetchSize: FOOTER });
-    const metadata = await this.metadata;
+    const metadata = await this.footer();
     const held = new Set(metadata.schema.map((each) => each.name));
     const counts = metadata.row_groups.map((each) => Number(each.num_rows));
     const rowStart = group === null ? 0 : counts.slice(0, group).reduce((a, b) => a + b, 0);
