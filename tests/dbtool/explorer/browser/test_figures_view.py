@@ -110,7 +110,7 @@ def test_figures_without_data_are_named_with_what_would_fill_them(figures, plott
 
 def test_the_address_holds_the_figure(figures, tab, measured_page):
     figures.go(view="figures", figure="momenta")
-    link = figures.copied("Copy a link to what is seen")
+    link = figures.copied("Copy link to what is seen")
     again = tab(measured_page)
     again.page.goto("about:blank")
     again.page.goto(link)
@@ -124,10 +124,10 @@ def test_the_address_holds_the_figure(figures, tab, measured_page):
 
 def test_what_is_copied_of_a_figure_gives_its_points(figures, plotted, measured, tmp_path):
     figures.go(view="figures", figure="learning-rates")
-    command = figures.copied("Copy the command of learning-rates")
+    command = figures.copied("Copy command of learning-rates")
     assert command == f"dbtool plot learning-rates --db {MEASURED}"
     in_bash(f"cd '{tmp_path}' && {command} --data csv")
     written = (tmp_path / "figures" / "learning-rates.csv").read_text(encoding="utf-8")
     assert written == plotted["learning-rates"]
-    found = measured.sql(figures.copied("Copy the SQL of learning-rates")).polars()
+    found = measured.sql(figures.copied("Copy SQL of learning-rates")).polars()
     agree(rows_of(written), found.write_csv())

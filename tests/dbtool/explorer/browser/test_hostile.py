@@ -68,7 +68,7 @@ def test_names_are_seen_as_text_and_make_no_elements(hostile):
 
 def test_names_in_the_address_are_found_again(hostile):
     hostile.expect_state(**STUDY)
-    link = hostile.copied("Copy a link to what is seen")
+    link = hostile.copied("Copy link to what is seen")
     hostile.page.goto("about:blank")
     hostile.page.goto(link)
     hostile.settle()
@@ -85,7 +85,7 @@ def test_a_file_with_such_a_name_that_is_wrong_is_told_of_as_text(hostile):
 
 def test_copied_commands_quote_names_so_that_bash_runs_them(hostile):
     for title in ("Steps to result", "Critical batch size", "Best learning rates"):
-        command = hostile.copied(f"Copy {title} as a command")
+        command = hostile.copied(f"Copy command of {title}")
         agree(hostile.csv(title), in_bash(f"{command} --format csv"))
 
 
@@ -96,7 +96,7 @@ def test_copied_sql_quotes_names_so_that_it_runs(hostile, db):
         "Curves: validation average precision",
         "Search space",
     ):
-        found = db.sql(hostile.copied(f"Copy {title} as SQL")).polars()
+        found = db.sql(hostile.copied(f"Copy SQL of {title}")).polars()
         if title == "Search space":
             found = found.select("trial_id", "status", "steps")
         agree(hostile.csv(title), found.write_csv())
@@ -108,7 +108,7 @@ def test_files_hold_names_as_text(hostile):
     picture = hostile.saved("Download Critical batch size as SVG").read_text(encoding="utf-8")
     assert "<script" not in picture
     assert hostile.saved("Download Search space as PNG").stat().st_size > 1000
-    assert BIBTEX in hostile.copied("Copy BibTeX of these releases")
+    assert BIBTEX in hostile.copied("Cite these releases in BibTeX")
 
 
 def test_figures_show_names_as_text(hostile):

@@ -40,10 +40,10 @@ def test_every_control_is_reached_in_the_order_in_which_it_stands(explorer):
         press(explorer, "Tab")
         reached.append(explorer.page.evaluate(_FOCUSED))
     wanted = [
-        *("Skip to the charts", "Explore", "Figures", "Copy a link to what is seen"),
+        *("Skip to the charts", "Explore", "Figures", "Copy link to what is seen"),
         *("Light or dark", "Search workloads", "Goal", "Goal as a number", "Trials a search"),
-        *("Relative steps", "Download Steps to result as CSV", "Copy Steps to result as SQL"),
-        "Copy Best learning rates as a command",
+        *("Relative steps", "Download Steps to result as CSV", "Copy SQL of Steps to result"),
+        "Copy command of Best learning rates",
     ]
     places = [reached.index(each) for each in wanted]
     assert places == sorted(places)
@@ -66,7 +66,7 @@ def test_a_workload_is_picked(explorer):
 
 
 def test_a_study_is_opened_from_the_table_a_trial_pinned_and_the_study_closed(explorer):
-    tab_to(explorer, "^Copy Steps to result as a command")
+    tab_to(explorer, "^Copy command of Steps to result")
     press(explorer, "Tab")
     press(explorer, "Enter")
     tab_to(explorer, "^Open mnist/fc_128_128_128/sgd at batch size 4$")
@@ -74,7 +74,7 @@ def test_a_study_is_opened_from_the_table_a_trial_pinned_and_the_study_closed(ex
     study = {"study": SGD, "batch_size": 4}
     explorer.expect_state(**study)
     expect(explorer.page.locator("#study-title")).to_be_focused()
-    tab_to(explorer, "^Copy Search space as a command")
+    tab_to(explorer, "^Copy command of Search space")
     press(explorer, "Tab")
     press(explorer, "Enter")
     tab_to(explorer, "^Pin trial 3$")

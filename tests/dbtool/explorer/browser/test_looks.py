@@ -112,7 +112,7 @@ def test_every_chart_is_an_image_with_a_text(explorer):
     texts = [chart.get_attribute("aria-label") for chart in charts.all()]
     assert len(texts) == 5
     assert all(len(text) > 10 for text in texts)
-    assert "121875 steps at batch size 1" in texts[0]
+    assert "120000 steps at batch size 1" in texts[0]
 
 
 def test_the_page_is_small_and_holds_all_that_it_shows(measured_page: Path):

@@ -51,7 +51,7 @@ def test_the_address_of_what_is_seen_shows_it_again_in_a_new_tab(
     explorer.expect_state(**state)
     if "study" in state:
         expect(explorer.page.locator("#study-curves svg[role=img]")).to_be_visible()
-    link = explorer.copied("Copy a link to what is seen")
+    link = explorer.copied("Copy link to what is seen")
     assert link == explorer.page.url
     again = tab(measured_page)
     again.page.goto("about:blank")

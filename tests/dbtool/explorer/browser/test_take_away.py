@@ -139,7 +139,7 @@ def test_charts_are_saved_as_png_of_twice_their_size_with_their_titles(explorer)
 @pytest.mark.parametrize("title", CARDS)
 def test_commands_of_several_releases_are_one_for_each(releases, title):
     shown = releases.csv(title)
-    command = releases.copied(f"Copy {title} as a command")
+    command = releases.copied(f"Copy command of {title}")
     lines = command.splitlines()
     assert [line.rpartition(" --release ")[2] for line in lines] == [
         "first",
@@ -154,7 +154,7 @@ def test_commands_of_several_releases_are_one_for_each(releases, title):
 
 @pytest.mark.parametrize("title", ["Steps to result", "Best learning rates"])
 def test_sql_of_several_releases_is_one_query(releases, two_releases, title):
-    sql = releases.copied(f"Copy {title} as SQL")
+    sql = releases.copied(f"Copy SQL of {title}")
     quoted = sql.replace("'", "'\\''")
     agree(releases.csv(title), in_bash(f"dbtool sql --db '{two_releases}' --format csv '{quoted}'"))
 
@@ -163,10 +163,10 @@ def test_the_link_is_the_address_of_what_is_seen(explorer):
     explorer.field("Goal as a number").fill("0.05")
     explorer.field("Goal as a number").press("Enter")
     explorer.expect_state(goal=0.05)
-    link = explorer.copied("Copy a link to what is seen")
+    link = explorer.copied("Copy link to what is seen")
     assert link == f"{explorer.url}#goal=0.05" == explorer.page.url
 
 
 def test_the_citation_is_that_of_dbtool(explorer):
-    text = explorer.copied("Copy BibTeX of these releases")
+    text = explorer.copied("Cite these releases in BibTeX")
     assert text.strip() == in_bash(f"dbtool cite --db '{MEASURED}'").strip()

@@ -65,8 +65,8 @@ export function Card(props: Props) {
             />
           </>
         )}
-        {sql && <Action label="Copy SQL" hint={`Copy ${title} as SQL`} act={() => copied(sql, "SQL")} />}
-        {command && <Action label="Copy command" hint={`Copy ${title} as a command`} act={() => copied(command, "command")} />}
+        {sql && <Action label="Copy SQL" hint={`Copy SQL of ${title}`} act={() => copied(sql, "SQL")} />}
+        {command && <Action label="Copy command" hint={`Copy command of ${title}`} act={() => copied(command, "command")} />}
       </div>
       <Folded title="Table" count={rows.length}>
         {() => <Table label={`Table: ${title}`} columns={columns} rows={rows} onOpen={onOpen} openLabel={openLabel} />}

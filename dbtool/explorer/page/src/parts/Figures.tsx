@@ -75,8 +75,8 @@ function One({ figure, command }: { figure: Figure; command: string }) {
       <Chart draw={(width) => figureChart(figure, width)} alt={figure.alternative} holder={holder} />
       <div class="actions">
         <Action label="CSV" hint={`Download the points of ${figure.label} as CSV`} act={() => save(`${figure.name}.csv`, figure.csv)} />
-        <Action label="Copy SQL" hint={`Copy the SQL of ${figure.label}`} act={() => copied(pasted(figure.sql), "SQL")} />
-        <Action label="Copy command" hint={`Copy the command of ${figure.label}`} act={() => copied(command, "command")} />
+        <Action label="Copy SQL" hint={`Copy SQL of ${figure.label}`} act={() => copied(pasted(figure.sql), "SQL")} />
+        <Action label="Copy command" hint={`Copy command of ${figure.label}`} act={() => copied(command, "command")} />
       </div>
       <p class="about">
         <code>{command}</code> draws it in print quality.

@@ -25,8 +25,8 @@ export function Top({ facts, state, change }: Props) {
         </button>
       </nav>
       <div class="share">
-        <Action label="Copy link" hint="Copy a link to what is seen" act={() => copied(location.href, "link")} />
-        <Action label="Cite" hint="Copy BibTeX of these releases" act={() => copied(facts.bibtex, "BibTeX")} />
+        <Action label="Copy link" hint="Copy link to what is seen" act={() => copied(location.href, "link")} />
+        <Action label="Cite" hint="Cite these releases in BibTeX" act={() => copied(facts.bibtex, "BibTeX")} />
         <button type="button" aria-label="Light or dark" title="Light or dark" onClick={switchTheme}>
           ◐
         </button>
