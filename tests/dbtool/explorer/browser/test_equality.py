@@ -3,6 +3,7 @@
 import math
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ CARDS = {"steps": "steps", "critical": "critical", "learning-rates": "learning_r
 EVERY = 10**6
 
 
-def random_states(db: Database, count: int, seed: int) -> Iterator[dict[str, object]]:
+def random_states(db: Database, count: int, seed: int) -> Iterator[dict[str, Any]]:
     """What may be asked: workloads, a metric or their own, a goal or their own, trials or all."""
     draw = random.Random(seed)
     held = db.workloads().rows(named=True)
@@ -48,11 +49,11 @@ def metrics_of(own: str) -> set[str]:
     return {f"{split}_{kind}" for split in ("train", "val", "test") for kind in kinds}
 
 
-def expected_rows(db: Database, state: dict[str, object], kind: str) -> list[Row]:
+def expected_rows(db: Database, state: dict[str, Any], kind: str) -> list[Row]:
     """The rows of each workload in turn."""
     found: list[Row] = []
     asked = {name: state[name] for name in ("goal", "metric", "trials")}
-    for key in state["workload"]:  # type: ignore[attr-defined]
+    for key in state["workload"]:
         release, _, workload = key.partition(":")
         rows = db.scaling(workload, rows=kind, release=release, **asked)
         found += rows.rows(named=True)
@@ -67,7 +68,7 @@ def compare(shown: list[Row], expected: list[Row]) -> None:
             assert same(row[name], told), (name, row, own)
 
 
-def check(explorer: Explorer, db: Database, state: dict[str, object]) -> None:
+def check(explorer: Explorer, db: Database, state: dict[str, Any]) -> None:
     """That all tables of a state have dbtool's numbers."""
     explorer.go(**state)
     present = [card for card in CARDS if explorer.page.locator(f"#{card} .table").count()]

@@ -1,4 +1,4 @@
-"""A study behind a point: its curves, its search space, the trial that won and one that is pinned."""
+"""A study behind a point: its curves, its search space, its winner and a trial that is pinned."""
 
 import json
 import re
@@ -111,15 +111,21 @@ def test_a_curve_pins_its_trial(study):
     box = chart.bounding_box()
     study.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=2)
     told = study.page.locator("#study-curves [aria-label=tip]").text_content()
-    trial = int(re.match(r"\D*(\d+)", told)[1])
+    [trial] = re.findall(r"trial (\d+)", told)
     study.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     study.expect_state(**STUDY, trial=trial)
     expect(study.page.locator("#trial-title")).to_have_text(f"Trial {trial} pinned")
 
 
-def test_the_axes_of_the_search_space_are_chosen(study):
-    labels = study.page.locator("#search-space svg [aria-label$='axis label']")
-    expect(labels).to_have_text(["learning rate →", "↑ steps to the goal"])
+def test_the_axes_of_the_search_space_are_chosen(explorer):
+    key = "measured:mnist/fc_128_128_128/momentum"
+    explorer.go(workload=key, study=key, batch_size=64)
+    labels = explorer.page.locator("#search-space svg [aria-label$='axis label']")
+    expect(labels).to_have_text(["learning rate →", "↑ 1 \N{MINUS SIGN} momentum"])
+    explorer.choice("Across").select_option("momentum")
+    expect(labels).to_have_text(["1 \N{MINUS SIGN} momentum →", "↑ learning rate"])
+    explorer.choice("Up").select_option("steps")
+    expect(labels).to_have_text(["1 \N{MINUS SIGN} momentum →", "↑ steps to the goal"])
 
 
 def test_a_goal_that_moves_moves_its_winner(study, measured):
