@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { choicesOf } from "./choices";
 import { type Curve, curveOfOwn, curveOfWorkload, relative } from "./curves";
-import { Held, type Passing, type Trials } from "./data/held";
+import type { Drawn, Held } from "./data/held";
 import { type OwnCurve, ownCurves, withOwn } from "./data/own";
 import { type Facts, keyOf, metricOf, type Workload } from "./facts";
 import { labelsOf } from "./labels";
@@ -18,13 +18,6 @@ import { say } from "./parts/status";
 import { Top } from "./parts/Top";
 import { addressOf, type State, stateOf } from "./state";
 import { openStudy } from "./study";
-
-/** A workload that is drawn, with what was read of it. */
-export interface Drawn {
-  workload: Workload;
-  trials: Trials;
-  passing: Passing | null;
-}
 
 export function App({ facts, held }: { facts: Facts; held: Held }) {
   const [state, setState] = useState(() => stateOf(location.hash, facts));

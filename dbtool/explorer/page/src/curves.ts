@@ -5,7 +5,7 @@ import { fittedLine, lineThroughFirst } from "./analysis/perfect";
 import { type CriticalRow, type LearningRateRow, type StepsRow, criticalRows, learningRateRows, stepsRows } from "./analysis/rows";
 import { SETTINGS, type Scaling, scalingOfSearches, scalingOfSteps } from "./analysis/scaling";
 import { type Crossing, type StudyTrials, searchOf } from "./analysis/searches";
-import type { Drawn } from "./app";
+import type { Drawn } from "./data/held";
 import { type OwnCurve, stepsOfOwn } from "./data/own";
 import { keyOf, metricOf, type Workload } from "./facts";
 import type { State } from "./state";

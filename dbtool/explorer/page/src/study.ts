@@ -1,6 +1,5 @@
 /** A study that is open: its trials at the goal, and the one that got to it first. */
 
-import type { Axis } from "./charts/study";
 import type { Curve, Fewest } from "./curves";
 import type { Trials } from "./data/held";
 import type { Range, Study, Workload } from "./facts";
@@ -25,6 +24,15 @@ export interface OpenStudy {
   goal: number | null;
   trials: StudyTrial[];
   winner: Fewest | null;
+}
+
+/** What the axes of the search space may be: a metaparameter, or the steps to the goal. */
+export interface Axis {
+  name: string;
+  label: string;
+  scale: "log" | "linear";
+  of: (trial: StudyTrial) => number | null;
+  borders: number[];
 }
 
 export function openStudy(curve: Curve, workload: Workload, study: Study, trials: Trials): OpenStudy {

@@ -3,7 +3,7 @@
 import * as Plot from "@observablehq/plot";
 import type { Curves } from "../data/held";
 import { shortNumber } from "../numbers";
-import type { OpenStudy, StudyTrial } from "../study";
+import type { Axis, OpenStudy, StudyTrial } from "../study";
 import { BASE, type Drawing, STRIP, TIP, linearAxis, logAxis, logDomain } from "./common";
 
 interface Vertex {
@@ -88,15 +88,6 @@ function typical(vertices: readonly Vertex[]): number {
   }
   const sorted = [...firsts.values()].sort((a, b) => a - b);
   return sorted[Math.floor(sorted.length * 0.9)] ?? Number.POSITIVE_INFINITY;
-}
-
-/** What the axes of the search space may be: a metaparameter, or the steps to the goal. */
-export interface Axis {
-  name: string;
-  label: string;
-  scale: "log" | "linear";
-  of: (trial: StudyTrial) => number | null;
-  borders: number[];
 }
 
 export function spaceChart(study: OpenStudy, x: Axis, y: Axis, pinned: number | null, width: number): Drawing {

@@ -3,7 +3,7 @@
 import { Crossings, isMaximized, studiesOf } from "../analysis/goal";
 import type { StudyTrials } from "../analysis/searches";
 import { type Facts, type Metric, type Study, type Workload, takenOut } from "../facts";
-import { goalsOf, improvementsOf, NO_NUMBER } from "./improvements";
+import { type Evaluations, type Improvements, goalsOf, improvementsOf, NO_NUMBER } from "./improvements";
 import { type ParquetFile, type Table, embeddedFile, remoteFile } from "./parquet";
 
 /** The trials of a workload, a row a trial. */
@@ -21,22 +21,19 @@ export interface Trials {
   settings: string[];
 }
 
-/** The improvements of a workload's trials in a metric; see queries/explorer/improvements.sql. */
-export interface Improvements {
-  batch_size: Float64Array;
-  trial_id: Float64Array;
-  after: Float64Array;
-  /** Infinity in the closing row of a trial, whose value is NaN. */
-  step: Float64Array;
-  value: Float64Array;
-}
-
 /** When the trials of a workload pass a goal of a metric, for any goal. */
 export interface Passing {
   studies: StudyTrials[];
   crossings: Crossings;
   /** From the best value of any trial to the middle one of those that trials begin with, or the other way round. */
   goals: { low: number; high: number } | null;
+}
+
+/** A workload that is drawn, with what was read of it. */
+export interface Drawn {
+  workload: Workload;
+  trials: Trials;
+  passing: Passing | null;
 }
 
 /** Curves of a study: rows of trial, step and value, in that order. */
@@ -46,14 +43,6 @@ export interface Curves {
   value: Float64Array;
   /** Whether every evaluation is there, or those alone that better all before. */
   whole: boolean;
-}
-
-/** Values of a metric, a row an evaluation; NaN where another metric alone was measured, NO_NUMBER where it was none. */
-export interface Evaluations {
-  batch_size: Float64Array;
-  trial_id: Float64Array;
-  step: Float64Array;
-  value: Float64Array;
 }
 
 interface Files {

@@ -1,13 +1,13 @@
 /** The study of a point: its trials' curves, its search space, and what its best trial was. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Axis, curvesChart, spaceChart } from "../charts/study";
+import { curvesChart, spaceChart } from "../charts/study";
 import type { Row } from "../csv";
 import type { Curves, Held } from "../data/held";
 import type { Facts } from "../facts";
 import { counted } from "../numbers";
 import type { State } from "../state";
-import { type OpenStudy, type StudyTrial, axesOf } from "../study";
+import { type Axis, type OpenStudy, type StudyTrial, axesOf } from "../study";
 import { filledQuery, trialsCommand } from "../words";
 import { Card } from "./Card";
 import { say } from "./status";
