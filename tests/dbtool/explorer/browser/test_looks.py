@@ -102,6 +102,9 @@ def test_axe_finds_nothing_against_the_guidelines(tab, measured_page, scheme, st
     # The page's own policy would not run it.
     explorer = tab(measured_page, color_scheme=scheme, bypass_csp=True)
     see(explorer, state)
+    explorer.page.evaluate(
+        "() => document.querySelectorAll('details').forEach(each => each.open = true)"
+    )
     explorer.page.add_script_tag(content=AXE.read_text(encoding="utf-8"))
     assert explorer.page.evaluate(_VIOLATIONS) == []
 

@@ -12,6 +12,7 @@ import { counted, shortNumber } from "../numbers";
 import type { State } from "../state";
 import { filledQuery, scalingCommand } from "../words";
 import { Card } from "./Card";
+import { shownCell } from "./Table";
 
 interface Props {
   facts: Facts;
@@ -39,7 +40,7 @@ export function Scaling({ facts, state, curves, change, children }: Props) {
   const open = (key: string, batchSize: number) => change({ study: { key, batchSize }, trial: null });
   const openRow = (row: Row) => open(`${row["release"]}:${row["workload"]}`, row["batch_size"] as number);
   // Of a curve of the person's own there is no study.
-  const openLabel = (row: Row) => (row["release"] === null ? null : `Open ${row["workload"]} at batch size ${row["batch_size"]}`);
+  const openLabel = (row: Row) => (row["release"] === null ? null : `Open ${row["workload"]} at batch size ${shownCell("batch_size", row["batch_size"])}`);
   const openPoint = (value: unknown) => {
     const { curve, batchSize } = value as Point;
     if (curve.workload) open(curve.key, batchSize);

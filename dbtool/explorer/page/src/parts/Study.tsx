@@ -10,6 +10,7 @@ import type { State } from "../state";
 import { type Axis, type OpenStudy, type StudyTrial, axesOf } from "../study";
 import { filledQuery, trialsCommand } from "../words";
 import { Card } from "./Card";
+import { shownCell } from "./Table";
 import { say } from "./status";
 
 interface Props {
@@ -119,7 +120,7 @@ function Space({ facts, study, pinned, pin, values }: SpaceProps) {
       command={trialsCommand(facts, study.workload, study.study.batch_size)}
       onPick={(value) => pin((value as StudyTrial).trial)}
       onOpen={(row) => pin(row["trial_id"] as number)}
-      openLabel={(row) => `Pin trial ${row["trial_id"]}`}
+      openLabel={(row) => `Pin trial ${shownCell("trial_id", row["trial_id"])}`}
     >
       {x && y && axes.length > 2 && (
         <div class="axes">

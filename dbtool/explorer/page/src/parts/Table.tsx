@@ -71,7 +71,7 @@ export function Table({ label, columns, rows, onOpen, openLabel }: Props) {
 
 const WHOLE = new Set(["batch_size", "steps", "after", "trial_id", "trials", "step"]);
 
-function shownCell(name: string, value: unknown): string {
+export function shownCell(name: string, value: unknown): string {
   if (value === null || value === undefined || value === "") return "—";
   if (typeof value === "number") return WHOLE.has(name) ? value.toLocaleString("en-US") : shortNumber(value);
   return String(value);
