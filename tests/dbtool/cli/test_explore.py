@@ -30,7 +30,7 @@ def test_it_prints_the_files_name_and_nothing_else(
 
 
 @needs_explorer
-def test_workloads_are_chosen_by_patterns_and_options_said_again(
+def test_workloads_are_chosen_by_patterns_and_the_database_said_again(
     call: Call, database: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "new" / "digits.html"
@@ -39,7 +39,7 @@ def test_workloads_are_chosen_by_patterns_and_options_said_again(
     assert done.output == f"{out}\n"
     contents = contents_of(out)
     assert [each["workload"] for each in contents.facts["workloads"]] == [DIGITS]
-    assert contents.facts["options"] == ["--db", str(database), "--release", "made-up"]
+    assert contents.facts["options"] == ["--db", str(database)]
     # Those that name their workloads themselves are not of these.
     assert not any("figure_" in each["name"] for each in contents.figures["figures"])
     assert not contents.figures["missing"][0]["full_name"].startswith("Figure")
@@ -72,7 +72,10 @@ def test_publish_writes_it_beside_the_release(call: Call, database: Path, tmp_pa
     done = call("publish", str(database), "--out", out, "--licence", "MIT", "--explorer")
     assert done.code == 0, done.errors
     assert verify(tmp_path / "out").problems == ()
-    assert contents_of(tmp_path / "out" / "explorer.html").facts["hosted"]
+    files = contents_of(tmp_path / "out" / "explorer.html").facts["files"]
+    assert files
+    for each in files.values():
+        assert (tmp_path / "out" / each["path"]).stat().st_size == each["bytes"]
 
 
 @pytest.mark.parametrize("words", [["explore"], ["publish", "--licence", "MIT", "--explorer"]])
