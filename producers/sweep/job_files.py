@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dbtool.core.errors import counted
+from dbtool.core.sweeps import WORK
 from producers.sweep.tasks import all_blocks
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def skypilot(job: Job) -> str:
     """A task for `sky jobs launch --num-jobs`; ? stands for what is to be filled in."""
     gpus = f'\n  accelerators: "?:{job.gpus}"' if job.gpus else ""
     number = "$((SKYPILOT_JOB_RANK + 1))"
-    out = f'"/runs/slice-{number}-of-{job.slices}"'
+    out = f"/runs/slice-{number}-of-{job.slices}"
     return f"""\
 # Trains a sweep in {job.counted}. Fill in each ?: a bucket that keeps what is trained, as in
 # s3://my-bucket, and what has pip install dbtool. Then, in the folder that holds the files named
@@ -174,7 +175,9 @@ file_mounts:
     mode: MOUNT_CACHED
 setup: pip install "?"
 run: |
-  {_indented(job.command(number, out), 2)}
+  # Of the checkpoint of a machine that was taken away the bucket may have a part.
+  rm -rf "{out}/{WORK}"
+  {_indented(job.command(number, f'"{out}"'), 2)}
 """
 
 
