@@ -19,6 +19,7 @@ from tests.support.sweeps import (
     WORKLOAD,
     assert_same_rows,
     fast_start,
+    footer,
     in_place_of_mnist,
     produce,
     shards,
@@ -267,6 +268,9 @@ def test_tasks_that_die_or_run_twice_train_the_sweep(
         outcome = call("ingest", str(runs), "--db", str(tmp_path / "one"))
         assert outcome.code == 0, outcome.errors
         [runs] = (tmp_path / "one").iterdir()
+    if kind == "slurm":
+        # The script says how many cores there are.
+        assert {footer(path, "producer")["devices"] for path in shards(runs)} == {1}
     assert sorted(statuses(runs, (TRAINED, 8))) == [0, 1, 2, 3]
     assert_same_rows(runs, undisturbed)
     assert unlisted(runs) == []
