@@ -177,7 +177,7 @@ class _Expansion:
             name = call.name or call.sql_name().lower()
             raise UsageError(f"{name}() has no counterpart in other dialects")
         values = _values(call)
-        for place, parameter in enumerate(macro.parameters):
+        for place, parameter in enumerate(macro.parameters[: len(values)]):
             if self._is_rows(macro, parameter):
                 values[place] = exp.Literal.string(self._part(values[place], scope))
                 values[place].meta[_IS_RESOLVED] = True

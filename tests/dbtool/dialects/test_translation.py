@@ -52,6 +52,7 @@ def test_names_of_parts_do_not_meet() -> None:
         ("SELECT $goal", "spark", r"needs a value for \$goal: give it with `--param goal=VALUE`"),
         ("FROM duckdb_views()", "spark", r"duckdb_views\(\) has no counterpart"),
         ("FROM steps_to_result(NULL)", "spark", "is called with 1 values"),
+        ("FROM trial_steps()", "spark", "is called with 0 values"),
         ("WITH RECURSIVE a AS (SELECT 1) FROM a", "spark", "WITH RECURSIVE has no counterpart"),
     ],
 )
