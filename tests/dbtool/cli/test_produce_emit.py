@@ -133,7 +133,6 @@ OF_ALL_SORTS = (
         *(WORKLOAD, "--batch-sizes", "8", "--replace", "mnist=mine:the digits", "--goal", "-0.03"),
         *("--steps", "7", "--release", "mine", "--devices-per-trial", "2"),
     ),
-    ("--from", "mine.py", "--trials", "7"),
 )
 
 
@@ -147,9 +146,9 @@ def test_a_task_has_every_word_of_the_command(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.delenv("DBTOOL_DATASETS", raising=False)
     monkeypatch.chdir(tmp_path)
     Path("it's a plan.toml").write_text(PLAN)
-    Path("mine.py").write_text(FILE)
     Path("the digits").symlink_to(made_up_mnist)
     job = emitted(call, kind, *words)
     command = script_of(kind, job).partition("dbtool produce ")[2]
@@ -159,6 +158,22 @@ def test_a_task_has_every_word_of_the_command(
     assert sorted([*given, *out]) == sorted(words)
     # The same words lead to the same job.
     assert emitted(call, kind, *given, *out) == job
+
+
+def test_a_task_loads_a_file_of_ones_own(tmp_path: Path) -> None:
+    # A process of its own: what a file registers stays.
+    (tmp_path / "mine.py").write_text(FILE)
+    words = ["--from", "mine.py", "--trials", "7"]
+    job = subprocess.run(
+        [sys.executable, "-m", "dbtool", "produce", *words, "--out", "out", "--emit", "slurm"],
+        cwd=tmp_path,
+        env={"PYTHONPATH": os.pathsep.join(sys.path), "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    given = shlex.split(script_of("slurm", job).partition("dbtool produce ")[2])
+    assert sorted(given[: given.index("--out")]) == sorted(words)
 
 
 def test_an_environment_variable_is_given_to_the_tasks(

@@ -31,6 +31,9 @@ VIEWS = {
     "evaluations": "FROM evaluations ORDER BY workload, batch_size, trial_id, step, metric",
 }
 QUERIES = {**VIEWS, **{name: query(name, "analyses") for name in analyses()}}
+# Some engines take seconds for the others, however few the rows are.
+QUICK = {*VIEWS, "divergence", "optima", "summary"}
+CASES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in QUERIES]
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +113,7 @@ def check(db: Database, folder: Path, name: str, dialect: str, run: Run) -> int:
     return len(rows)
 
 
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("name", CASES)
 def test_answers_are_those_of_dbtool(
     db: Database, folder: Path, name: str, dialect: str, run: Run
 ) -> None:
