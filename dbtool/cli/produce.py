@@ -16,9 +16,9 @@ from dbtool.cli.produce_options import (
     signature,
     sweep_options,
 )
-from dbtool.core.errors import DbtoolError, UsageError, counted
+from dbtool.core.errors import UsageError, counted
 from dbtool.core.manifest import is_release
-from dbtool.core.resources import DISTRIBUTION
+from dbtool.core.resources import libraries_of
 from dbtool.store.sources import as_url, releases_in
 
 if TYPE_CHECKING:
@@ -163,17 +163,10 @@ def _training_libraries() -> Iterator[None]:
     Raises:
         DbtoolError: it is.
     """
-    try:
+    with libraries_of("train", "training needs"):
         # Before anything is read or written.
         _require("jax")
         yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] in {"dbtool", "producers"}:
-            raise
-        raise DbtoolError(
-            f"training needs {error.name}, which is not installed: install it with "
-            f"`pip install '{DISTRIBUTION}[train]'`"
-        ) from error
 
 
 def _require(module: str) -> None:

@@ -23,6 +23,21 @@ ARCHIVE_ROOT = "batch_science"
 _DIGEST_DIGITS = 32
 
 
+_SQL_TYPES = {
+    "string": "VARCHAR",
+    "bool": "BOOLEAN",
+    "int32": "INTEGER",
+    "int64": "BIGINT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+}
+
+
+def sql_type(kind: pa.DataType) -> str:
+    """DuckDB's name of the type of a column of shards or of the index."""
+    return _SQL_TYPES[str(kind)]
+
+
 @functools.cache
 def _contract() -> dict[str, Any]:
     with (schema_folder() / "shard.toml").open("rb") as file:

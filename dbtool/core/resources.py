@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dbtool.core.errors import DbtoolError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 DISTRIBUTION = "steps-to-result"
 """What package indexes call this package, for messages that say how to install more of it."""
@@ -14,6 +21,28 @@ def _folder(name: str) -> Path:
     """The folder of that name: beside the code in a wheel, at the top level in a checkout."""
     shipped = _PACKAGE / name
     return shipped if shipped.is_dir() else _CHECKOUT / name
+
+
+@contextlib.contextmanager
+def libraries_of(extra: str, needing: str) -> Iterator[None]:
+    """Tells how to install the libraries of an extra, where one that is imported is missing.
+
+    Args:
+        extra: its name.
+        needing: what needs them, with its verb, as in "training needs".
+
+    Raises:
+        DbtoolError: one is missing.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in {"dbtool", "producers"}:
+            raise
+        raise DbtoolError(
+            f"{needing} {error.name}, which is not installed: install it with "
+            f"`pip install '{DISTRIBUTION}[{extra}]'`"
+        ) from error
 
 
 def schema_folder() -> Path:

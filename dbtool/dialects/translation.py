@@ -11,7 +11,7 @@ from sqlglot.optimizer.pushdown_projections import pushdown_projections
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.simplify import simplify
 
-from dbtool.core.contract import shard_schema
+from dbtool.core.contract import shard_schema, sql_type
 from dbtool.core.errors import UsageError
 from dbtool.core.index import SCHEMAS
 from dbtool.dialects import plain
@@ -23,15 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dbtool.core.manifest import About
-
-_TYPES = {
-    "string": "VARCHAR",
-    "int32": "INT",
-    "int64": "BIGINT",
-    "float": "FLOAT",
-    "double": "DOUBLE",
-    "bool": "BOOLEAN",
-}
 
 
 def translated(
@@ -131,6 +122,6 @@ def _tables() -> dict[str, dict[str, str]]:
     """The columns of the index's tables and of shards, and their types."""
     tables = {name.removesuffix(".parquet"): each for name, each in SCHEMAS.items()}
     return {
-        name: {field.name: _TYPES[str(field.type)] for field in schema}
+        name: {field.name: sql_type(field.type) for field in schema}
         for name, schema in (*tables.items(), ("measurements", shard_schema()))
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dbtool.core.contract import shard_schema
+from dbtool.core.contract import shard_schema, sql_type
 from dbtool.core.index import STUDIES, TRIALS, WORKLOADS
 from dbtool.core.resources import schema_folder
 from dbtool.store.statements import sql_text
@@ -85,8 +85,5 @@ def _measurements(releases: Sequence[OpenRelease]) -> str:
     ]
     if parts:
         return " UNION ALL BY NAME ".join(parts)
-    types = {"string": "VARCHAR", "int32": "INTEGER", "int64": "BIGINT", "float": "FLOAT"}
-    columns = [
-        f"NULL::{types.get(str(field.type), 'DOUBLE')} AS {field.name}" for field in shard_schema()
-    ]
+    columns = [f"NULL::{sql_type(field.type)} AS {field.name}" for field in shard_schema()]
     return f"SELECT NULL::VARCHAR AS release, {', '.join(columns)} WHERE false"

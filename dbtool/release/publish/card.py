@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dbtool.core.errors import counted
 from dbtool.core.index import STUDIES, TRIALS, WORKLOADS
 from dbtool.release.layout import BIBTEX, CITATION, ICEBERG, SCRIPT, iceberg_state
-from dbtool.release.publish.address import is_web
+from dbtool.release.publish.address import address_of, is_web
 from dbtool.release.publish.citation import hugging_face_licence, is_spdx, licence_url
 from dbtool.release.publish.columns import (
     MEANINGS,
@@ -186,7 +186,7 @@ def _reduction(each: Reduction) -> str:
 
 def _iceberg(address: str) -> str:
     """How Iceberg tables are read; those on web servers by DuckDB and few others."""
-    tables = {name: f"{address}/{iceberg_state(name)}" for name in MEANINGS}
+    tables = {name: address_of(address, iceberg_state(name)) for name in MEANINGS}
     program = Template(_DUCKDB if is_web(address) else _PYICEBERG).substitute(tables)
     reader = "DuckDB reads them" if is_web(address) else "Read them with pyiceberg"
     parts = {"folder": ICEBERG, "address": address, "reader": reader, "program": program}

@@ -6,7 +6,7 @@ import functools
 import re
 from typing import NamedTuple
 
-from dbtool.core.contract import shard_schema
+from dbtool.core.contract import shard_schema, sql_type
 from dbtool.core.index import Index
 from dbtool.core.resources import schema_folder
 from dbtool.release.layout import SHARDS
@@ -21,14 +21,6 @@ MEANINGS = {
     MEASUREMENTS: "a row a measurement, sorted by trial and step, a file or more a study",
 }
 """What the rows of each table are."""
-_TYPES = {
-    "string": "VARCHAR",
-    "bool": "BOOLEAN",
-    "int32": "INTEGER",
-    "int64": "BIGINT",
-    "float": "FLOAT",
-    "double": "DOUBLE",
-}
 _COMMENT = re.compile(r"^COMMENT ON COLUMN (\w+)\.(\w+) IS '(.*)';$", re.MULTILINE)
 # Of columns that the views leave out or have in another form.
 _OTHER_MEANINGS = {
@@ -72,7 +64,7 @@ def published_columns() -> dict[str, tuple[Column, ...]]:
     meanings = _comments() | _OTHER_MEANINGS
     return {
         table: tuple(
-            Column(field.name, _TYPES[str(field.type)], meanings.get((table, field.name), ""))
+            Column(field.name, sql_type(field.type), meanings.get((table, field.name), ""))
             for field in schema
         )
         for table, schema in schemas.items()

@@ -22,7 +22,7 @@ from dbtool.core.manifest import (
     new_manifest,
     read_manifest,
 )
-from dbtool.core.resources import DISTRIBUTION
+from dbtool.core.resources import libraries_of
 from dbtool.core.writer import locked, write_index
 from dbtool.release.building import building
 from dbtool.release.checking import copy_shard, read_whole, sound_shard
@@ -186,15 +186,8 @@ def _iceberg_writer() -> Callable[[Path, Manifest, str, str | None], list[str]]:
     Raises:
         DbtoolError: what it needs is not installed.
     """
-    try:
+    with libraries_of("iceberg", "Iceberg tables need"):
         from dbtool.release.publish.iceberg import write_iceberg
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] == "dbtool":
-            raise
-        raise DbtoolError(
-            f"Iceberg tables need {error.name}, which is not installed: install it with "
-            f"`pip install '{DISTRIBUTION}[iceberg]'`"
-        ) from error
     return write_iceberg
 
 
