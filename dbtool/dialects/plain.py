@@ -45,7 +45,9 @@ def without_joined_twins(node: exp.Expr) -> exp.Expr:
     select = node.find_ancestor(exp.Select)
     for join in (select.args.get("joins") or ()) if select else ():
         if join.side in {"", "LEFT"} and join.alias_or_name == node.expressions[0].text("table"):
-            equal = join.args["on"].find_all(exp.EQ) if join.args.get("on") else ()
+            condition = join.args.get("on")
+            parts = condition.flatten() if isinstance(condition, exp.And) else (condition,)
+            equal = [each for each in parts if isinstance(each, exp.EQ)]
             if any({each.this, each.expression} == pair for each in equal):
                 return left
     return node

@@ -41,6 +41,15 @@ def test_names_of_parts_do_not_meet() -> None:
     assert found.rows() == [(7,)]
 
 
+def test_a_value_that_a_join_does_not_always_share_stays() -> None:
+    text = """
+        WITH a AS (SELECT NULL AS x, 1 AS y), b AS (SELECT 5 AS x, 1 AS y)
+        SELECT coalesce(a.x, b.x) AS x FROM a JOIN b ON a.x = b.x OR a.y = b.y
+    """
+    assert "COALESCE" in translated(text, "spark", ABOUT)
+    assert "COALESCE" not in translated(text.replace(" OR ", " AND "), "spark", ABOUT)
+
+
 @pytest.mark.parametrize(
     ("text", "dialect", "reason"),
     [
