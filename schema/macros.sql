@@ -205,7 +205,7 @@ SELECT
     * EXCLUDE (
         asked_row, trial_id, status, ordinal, trained_steps, learning_rate, momentum, metaparameters, steps, value, counts, place
     ),
-    count(CASE WHEN counts THEN 1 END) AS trials,
+    count(*) FILTER (counts) AS trials,
     min(trial_id) FILTER (place = 1) AS trial_id,
     min(learning_rate) FILTER (place = 1) AS learning_rate,
     min(momentum) FILTER (place = 1) AS momentum,
@@ -244,7 +244,7 @@ studies_asked AS (
     WHERE first_trials > 0
 ),
 counts AS (
-    SELECT release, workload, batch_size, first_trials, count(CASE WHEN ordinal <= first_trials THEN 1 END) AS trials
+    SELECT release, workload, batch_size, first_trials, count(*) FILTER (ordinal <= first_trials) AS trials
     FROM (SELECT DISTINCT release, workload, batch_size, first_trials FROM questions)
     JOIN trials USING (release, workload, batch_size)
     GROUP BY ALL
