@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -125,3 +126,19 @@ def test_tables_to_join(call: Call, tmp_path: Path) -> None:
     assert "--with a is given twice" in call("sql", "SELECT 1", *twice).sentence(2)
     said = call("sql", f"FROM '{clusters}'").sentence(1)
     assert "`dbtool sql --with NAME=FILE` adds one" in said
+
+
+def test_a_query_is_printed_for_another_engine(call: Call, database: Path) -> None:
+    query = "SELECT count(*) AS n FROM trials WHERE steps > $least"
+    words = ("sql", query, "--param", "least=3")
+    context = pl.SQLContext({"made_up.trials": pl.scan_parquet(database / "trials.parquet")})
+    context.register("made_up.studies", pl.scan_parquet(database / "studies.parquet"))
+    found = context.execute(call(*words, "--dialect", "polars").output).collect()
+    assert found.write_csv() == call(*words, "--format", "csv").output
+    assert found["n"].item() > 0
+
+
+def test_what_no_other_engine_is_asked_is_told(call: Call) -> None:
+    words = ("sql", "FROM trials", "--dialect", "polars", "--with", "a=x.csv")
+    assert "leave out --with" in call(*words).sentence(2)
+    assert "there are spark, polars" in call("sql", "SELECT 1", "--dialect", "none").sentence(2)

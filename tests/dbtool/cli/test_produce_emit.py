@@ -160,20 +160,20 @@ def test_a_task_has_every_word_of_the_command(
     assert emitted(call, kind, *given, *out) == job
 
 
-def test_a_task_loads_a_file_of_ones_own(tmp_path: Path) -> None:
-    # A process of its own: what a file registers stays.
-    (tmp_path / "mine.py").write_text(FILE)
-    words = ["--from", "mine.py", "--trials", "7"]
-    job = subprocess.run(
-        [sys.executable, "-m", "dbtool", "produce", *words, "--out", "out", "--emit", "slurm"],
-        cwd=tmp_path,
-        env={"PYTHONPATH": os.pathsep.join(sys.path), "PATH": os.environ["PATH"]},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    given = shlex.split(script_of("slurm", job).partition("dbtool produce ")[2])
-    assert sorted(given[: given.index("--out")]) == sorted(words)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_task_loads_a_file_of_ones_own(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Processes of their own: what a file registers stays.
+    monkeypatch.delenv("DBTOOL_DATASETS", raising=False)
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(FILE)
+    words = ("--from", "mine.py", "--trials", "7")
+    job = produce(*words, "--emit", kind).stdout
+    given = shlex.split(script_of(kind, job).partition("dbtool produce ")[2])
+    given = given[: given.index("--out")]
+    assert sorted(given) == sorted(words)
+    assert produce(*given, "--emit", kind).stdout == job
 
 
 def test_an_environment_variable_is_given_to_the_tasks(
