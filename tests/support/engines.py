@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from dbtool.dialects.definitions import namespace
-from tests.support.spark import needs_spark, open_spark
+from tests.support.spark import needs_spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ Rows = tuple[list[str], list[tuple[Any, ...]]]
 Run = Callable[[str], Rows]
 REQUIRED = "DBTOOL_REQUIRE_ENGINES"
 """The environment variable that makes a test of an engine that is missing fail."""
-_DOCS = Path(__file__).parents[2] / "docs" / "engines.md"
+DOCS = Path(__file__).parents[2] / "docs" / "engines.md"
 
 
 def _needs(package: str) -> pytest.MarkDecorator:
@@ -45,23 +45,23 @@ ENGINES = [
 
 @contextlib.contextmanager
 def engine(dialect: str, release: str, folder: Path) -> Iterator[Run]:
-    """An engine over a release, set up by what docs/engines.md shows but its last line."""
+    """An engine over a release, set up by what docs/engines.md shows but its last line.
+
+    That of Spark needs `open_spark` around it.
+    """
     title = {"clickhouse": "ClickHouse", "datafusion": "DataFusion"}.get(dialect, dialect.title())
     [code] = re.findall(
-        rf"^## {title}\n.*?```python\n(.*?)```", _DOCS.read_text(), re.DOTALL | re.MULTILINE
+        rf"^## {title}\n.*?```python\n(.*?)```", DOCS.read_text(), re.DOTALL | re.MULTILINE
     )
     setup = "\n".join(code.rstrip().splitlines()[:-1])
     setup = setup.replace("measured", namespace(release)).replace("FOLDER", str(folder))
     names: dict[str, Any] = {}
-    with open_spark() if dialect == "spark" else contextlib.nullcontext():
-        try:
-            exec(setup, names)  # noqa: S102 (the code of our documentation)
-            yield lambda query: _RUN[dialect](names, query)
-        finally:
-            if dialect == "spark":
-                names["spark"].sql(f"DROP DATABASE IF EXISTS `{namespace(release)}` CASCADE")
-            if dialect == "clickhouse":
-                names["session"].close()
+    try:
+        exec(setup, names)  # noqa: S102 (the code of our documentation)
+        yield lambda query: _RUN[dialect](names, query)
+    finally:
+        if dialect == "clickhouse":
+            names["session"].close()
 
 
 def _by_spark(names: dict[str, Any], query: str) -> Rows:

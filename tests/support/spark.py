@@ -35,31 +35,30 @@ def open_spark() -> Iterator[Any]:
         # It says that it does not yet know pandas 3 whole.
         warnings.filterwarnings("ignore", "PySpark does not yet fully support", FutureWarning)
         builder = importlib.import_module("pyspark.sql").SparkSession.builder
-    warehouse = tempfile.TemporaryDirectory()
-    # Its start compiles little, which takes half the time.
-    settings = {
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.driver.memory": "512m",
-        "spark.sql.shuffle.partitions": "1",
-        "spark.sql.warehouse.dir": warehouse.name,
-        "spark.ui.enabled": "false",
-    }
-    on_interrupt = signal.getsignal(signal.SIGINT)
-    with warnings.catch_warnings():
-        # The child becomes Java at once.
-        warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
-        session = builder.master("local[1]").config(map=settings).getOrCreate()
-    # Spark's own would outlive it.
-    signal.signal(signal.SIGINT, on_interrupt)
-    gateway = session.sparkContext._gateway
-    try:
-        yield session
-    finally:
-        session.stop()
-        gateway.shutdown()
-        # The Java process ends when nobody can write to it any more.
-        gateway.proc.stdin.close()
-        warehouse.cleanup()
-        gateway.proc.wait()
+    with tempfile.TemporaryDirectory() as warehouse:
+        # Its start compiles little, which takes half the time.
+        settings = {
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "spark.driver.memory": "4g",
+            "spark.sql.shuffle.partitions": "1",
+            "spark.sql.warehouse.dir": warehouse,
+            "spark.ui.enabled": "false",
+        }
+        on_interrupt = signal.getsignal(signal.SIGINT)
+        with warnings.catch_warnings():
+            # The child becomes Java at once.
+            warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
+            session = builder.master("local[1]").config(map=settings).getOrCreate()
+        # Spark's own would outlive it.
+        signal.signal(signal.SIGINT, on_interrupt)
+        gateway = session.sparkContext._gateway
+        try:
+            yield session
+        finally:
+            session.stop()
+            gateway.shutdown()
+            # The Java process ends when nobody can write to it any more.
+            gateway.proc.stdin.close()
+            gateway.proc.wait()

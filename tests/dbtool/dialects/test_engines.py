@@ -1,7 +1,9 @@
 """Translated queries have dbtool's answers on every engine."""
 
 import math
+import re
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,10 @@ from dbtool.dialects.definitions import namespace
 from dbtool.dialects.translation import translated
 from dbtool.store.analyses import analyses
 from dbtool.store.database import Database, open_database
-from tests.support.engines import ENGINES, Run, engine
+from tests.support.engines import DOCS, ENGINES, Run, engine
 from tests.support.made_up import curve, write_shard
 from tests.support.published import SGD, published, write_shards
+from tests.support.spark import open_spark
 
 MEASURED = Path(__file__).parents[3] / "data" / "measured"
 # Maps are text on other engines.
@@ -77,8 +80,9 @@ def db(folder: Path) -> Iterator[Database]:
 
 
 @pytest.fixture(scope="module", params=ENGINES)
-def dialect(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+def dialect(request: pytest.FixtureRequest) -> Iterator[str]:
+    with open_spark() if request.param == "spark" else nullcontext():
+        yield str(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +106,15 @@ def same(expected: Any, found: Any) -> bool:
     return bool(expected == found)
 
 
+@contextmanager
+def leaving_out_a_rule(run: Run) -> Iterator[None]:
+    """Has Spark leave out the rule of its optimizer that docs/engines.md names."""
+    [statement] = re.findall(r"^SET spark.*$", DOCS.read_text(), re.MULTILINE)
+    run(statement)
+    yield
+    run("RESET spark.sql.optimizer.excludedRules")
+
+
 def check(db: Database, folder: Path, name: str, dialect: str, run: Run) -> int:
     """Compares the answers of an engine; returns how many rows there are."""
     expected = db.sql(QUERIES[name]).polars()
@@ -117,7 +130,8 @@ def check(db: Database, folder: Path, name: str, dialect: str, run: Run) -> int:
 def test_answers_are_those_of_dbtool(
     db: Database, folder: Path, name: str, dialect: str, run: Run
 ) -> None:
-    assert check(db, folder, name, dialect, run) > 0
+    with leaving_out_a_rule(run) if (dialect, name) == ("spark", "evaluations") else nullcontext():
+        assert check(db, folder, name, dialect, run) > 0
 
 
 @pytest.mark.slow
