@@ -62,3 +62,6 @@ def open_spark() -> Iterator[Any]:
             # The Java process ends when nobody can write to it any more.
             gateway.proc.stdin.close()
             gateway.proc.wait()
+            # Else the next session of this process would look for the one that ended.
+            context = type(session.sparkContext)
+            context._gateway = context._jvm = None
