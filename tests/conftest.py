@@ -1,5 +1,6 @@
 """Fixtures that every package's tests share."""
 
+import gc
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -33,6 +34,11 @@ def pytest_configure() -> None:
     cores = sorted(os.sched_getaffinity(0))
     first = _CORES_A_WORKER * int(worker.removeprefix("gw")) % len(cores)
     os.sched_setaffinity(0, {*cores[first : first + _CORES_A_WORKER]})
+
+
+def pytest_collection_finish() -> None:
+    """Spares Python from looking for garbage among all modules, time and again."""
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

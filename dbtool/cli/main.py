@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import io
 import os
@@ -67,7 +68,7 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
     if code:
         # The error that ended the command is in a circle with its frames, which hold a database;
         # DuckDB complains on standard error of one that is open when Python 3.12 exits.
-        gc.collect()
+        atexit.register(gc.collect)
     sys.exit(code)
 
 
