@@ -52,14 +52,15 @@ def _of_jaxpr(jaxpr: Jaxpr) -> int:
 
 def _of_equation(equation: Any) -> int:
     name, parameters = equation.primitive.name, equation.params
-    if name == "dot_general":
-        (contracted, _), _ = parameters["dimension_numbers"]
-        left = equation.invars[0].aval.shape
-        return 2 * equation.outvars[0].aval.size * math.prod(left[axis] for axis in contracted)
-    if name == "conv_general_dilated":
-        kernel = equation.invars[1].aval
-        features = kernel.shape[parameters["dimension_numbers"].rhs_spec[0]]
-        return 2 * equation.outvars[0].aval.size * kernel.size // features
+    if name in {"dot_general", "conv_general_dilated"}:
+        left, right = (operand.aval.shape for operand in equation.invars)
+        dimensions = parameters["dimension_numbers"]
+        summed = (
+            [left[axis] for axis in dimensions[0][0]]
+            if name == "dot_general"
+            else [right[axis] for axis in dimensions.rhs_spec[1:]]
+        )
+        return 2 * int(math.prod(equation.outvars[0].aval.shape) * math.prod(summed))
     inner = [
         _of_jaxpr(leaf.jaxpr if isinstance(leaf, ClosedJaxpr) else leaf)
         for leaf in jax.tree.leaves(list(parameters.values()))

@@ -36,7 +36,8 @@ def abstract_advance(
     """
     slots = program.slots(trials)
     steps = jax.ShapeDtypeStruct((), jnp.int32, weak_type=True)
-    training, batches = None, None
+    batches: Any
+    training = None
     if workload.source in STREAMED:
         batches = _streamed_batches(program, workload.form, batch_size, trials)
     else:

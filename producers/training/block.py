@@ -380,7 +380,9 @@ class BlockProgram:
         examples, *shape = split[0].shape
         # Fewer of those that are longer than in training, so that they take as much memory.
         trained_on = math.prod(self.trainer.form.input_shape)
-        size = min(max(1, self.evaluation_batch * trained_on // math.prod(shape)), examples)
+        together = max(1, self.evaluation_batch * trained_on // math.prod(shape))
+        # Rounded up to whole shares of the devices: what they cannot divide, each computes whole.
+        size = min(-(-together // self.devices_a_trial) * self.devices_a_trial, examples)
         whole = examples // size * size
         slices = jax.tree.map(lambda a: a[:whole].reshape(-1, size, *a.shape[1:]), split)
 

@@ -208,15 +208,24 @@ def test_published_workloads_at_every_batch_size_in_float32(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*PUBLISHED, *SPARSE])
-def test_first_weights_and_evaluation(name: str) -> None:
+def test_first_weights_evaluation_and_pruning(name: str) -> None:
     workload = WORKLOADS[name]
     program, trials = program_of(workload, "bfloat16"), layout(workload)[0]
     seeds = jax.ShapeDtypeStruct((trials,), jnp.uint32)
     examples = workload.evaluation.training_subset
-    for function, arguments in (
+    calls: list[tuple[Any, tuple[Any, ...]]] = [
         (program.compiled_start, (seeds,)),
         (program.compiled_evaluate, abstract_evaluate(program, workload, examples, trials)),
-    ):
+    ]
+    if workload.sparsity:
+        training = abstract_advance(program, workload, 2, trials)[-1]
+        states = program.abstract_states(trials, pruned=False)
+
+        def prune(states: TrialState, inputs: jax.Array, targets: jax.Array) -> TrialState:
+            return program.prune(states, workload.sparsity, SplitArrays(inputs, targets))
+
+        calls.append((jax.jit(prune), (states, *training)))
+    for function, arguments in calls:
         lowered = jax.export.export(function, platforms=["tpu"])(*arguments)
         assert custom_calls(lowered.mlir_module()) == set()
         assert lowered.nr_devices == 8
@@ -254,6 +263,18 @@ def test_shapes_are_those_that_training_gives(problem: str, streamed: bool, shar
         program.compiled_advance.lower(*each).as_text() for each in (abstract, arguments)
     )
     assert by_shapes == by_arrays
+
+
+def test_evaluations_of_few_long_texts_at_a_time_are_divided_among_devices() -> None:
+    """Of 512 tokens four texts take as much as 32 of training; eight devices take one each."""
+    workload = WORKLOADS["lm1b/transformer_narrow_and_shallow/nesterov_momentum"]
+    functions = (workload.model, workload.optimizer, workload.schedule, workload.form, "float32")
+    program = _program(*functions, 8)
+    arguments = abstract_evaluate(program, workload, 100, 1)
+    module = jax.export.export(program.compiled_evaluate, platforms=["tpu"])(*arguments)
+    divided = r'sdy\.sharding_constraint .*\[\{"data"\}, \{\}\]> : tensor<(\d+)x512xi32>'
+    # Inputs and targets; the last four of the hundred cannot be divided.
+    assert re.findall(divided, module.mlir_module()) == ["8", "8"]
 
 
 def test_convolutions_for_a_cpu_are_others() -> None:
