@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
+import os
 import re
+import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -285,6 +288,29 @@ def test_convolutions_for_a_cpu_are_others() -> None:
     )
     assert products(of_tpu) == expected_products("simple_cnn_base", "f32")
     assert of_cpu.count("stablehlo.while") == of_tpu.count("stablehlo.while") + 2
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not (importlib.util.find_spec("libtpu") or os.environ.get("TPU_LIBRARY_PATH")),
+    reason="needs the TPUs' compiler, which `pip install libtpu` has; no TPU",
+)
+def test_compiler_of_tpus_takes_a_step_and_tells_its_memory() -> None:
+    # In a process of its own, since libtpu stays loaded.
+    words = ["-m", "benchmarks.lowering", "--workloads", "mnist/fc_64_64_64/sgd"]
+    ended = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    name, batch, micro, trials, parameters, arguments, _, whole, *_ = (
+        ended.stdout.splitlines()[-1].replace(",", "").split()
+    )
+    expected = ("mnist/fc_64_64_64/sgd", "55000", "55000", "4", "59210")
+    assert (name, batch, micro, trials, parameters) == expected
+    # Each chip holds the images, their labels, and the numbers of the examples of 72 steps; tiles
+    # of 8 by 128 numbers may double that.
+    given = 55_000 * 785 + 72 * 55_000 * 4
+    assert 0.9 * given < float(arguments) * 1e9 < 2 * given
+    # One layer's activations at least, and no more than a chip has.
+    assert 55_000 * 64 * 4 < (float(whole) - float(arguments)) * 1e9 < 16e9
 
 
 def test_custom_calls_are_seen() -> None:
