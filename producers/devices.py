@@ -29,13 +29,16 @@ def configure_devices(cores: int | None = None) -> None:
     Has to run before JAX first looks for devices; a process that has already done so keeps them.
 
     Args:
-        cores: how many; None for all that this process may use.
+        cores: how many; None for all that this process may use, and for NPROC of them where that
+            variable, which bounds the threads of XLA, says how many.
     """
     import jax
 
     if cores is None:
         has_affinity = hasattr(os, "sched_getaffinity")
         cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+        threads = os.environ.get("NPROC", "")
+        cores = min(cores, int(threads)) if threads.isdecimal() and int(threads) else cores
     try:
         jax.config.update("jax_num_cpu_devices", cores)
     except RuntimeError:

@@ -7,7 +7,7 @@ CREATE MACRO is_maximized(metric) AS metric LIKE '%average_precision';
 -- Whether a value is past a goal: strictly or, where the goal is inclusive, also equal to it. NaN is past no goal: DuckDB 2.0
 -- takes a comparison for true where it holds for a file's least and greatest value, which leave NaN out.
 CREATE MACRO reached(value, goal, maximize, inclusive) AS
-    (if(maximize, value > goal AND value < 'infinity', value < goal) OR inclusive AND value = goal) AND NOT isnan(value);
+    (if(maximize, value > goal AND isfinite(value), value < goal) OR inclusive AND value = goal) AND NOT isnan(value);
 
 -- A number that is lower the better a value is.
 CREATE MACRO cost(value, maximize) AS if(maximize, -value, value);
@@ -19,13 +19,13 @@ CREATE MACRO named_in(name, names) AS
 -- Where a value lies in its range of the search space, from 0 at the lower border to 1 at the upper one, on the scale that
 -- was searched; NULL where the range is a list of points or one value wide.
 CREATE MACRO position_in_range(value, space) AS CASE
-    WHEN (space->>'min_value')::DOUBLE IS NULL OR (space->>'max_value')::DOUBLE <= (space->>'min_value')::DOUBLE THEN NULL
-    WHEN (space->>'scale') LIKE 'LOG%' THEN
-        ln(value / (space->>'min_value')::DOUBLE) / ln((space->>'max_value')::DOUBLE / (space->>'min_value')::DOUBLE)
-    WHEN (space->>'scale') LIKE 'REVERSE_LOG%' THEN
-        ln((1 - value) / (1 - (space->>'min_value')::DOUBLE))
-        / ln((1 - (space->>'max_value')::DOUBLE) / (1 - (space->>'min_value')::DOUBLE))
-    ELSE (value - (space->>'min_value')::DOUBLE) / ((space->>'max_value')::DOUBLE - (space->>'min_value')::DOUBLE)
+    WHEN json_number(space, 'min_value') IS NULL OR json_number(space, 'max_value') <= json_number(space, 'min_value') THEN NULL
+    WHEN json_text(space, 'scale') LIKE 'LOG%' THEN
+        ln(value / json_number(space, 'min_value')) / ln(json_number(space, 'max_value') / json_number(space, 'min_value'))
+    WHEN json_text(space, 'scale') LIKE 'REVERSE_LOG%' THEN
+        ln((1 - value) / (1 - json_number(space, 'min_value')))
+        / ln((1 - json_number(space, 'max_value')) / (1 - json_number(space, 'min_value')))
+    ELSE (value - json_number(space, 'min_value')) / (json_number(space, 'max_value') - json_number(space, 'min_value'))
 END;
 
 -- Whether a value lies within a twentieth of a border of its range, which a wider search might beat.
@@ -61,9 +61,9 @@ AND (batch_sizes IS NULL OR list_contains(batch_sizes, batch_size));
 CREATE MACRO values_of(asked, column_name) AS TABLE
 SELECT asked.*, trial_id, status, step, COLUMNS(lambda name: name = column_name) AS value
 FROM measurements
-JOIN (FROM query_table(asked) WHERE metric = column_name LIMIT 3_000_000) AS asked USING (release, workload, batch_size)
+JOIN (FROM query_table(asked) WHERE metric = column_name LIMIT at_most(3_000_000)) AS asked USING (release, workload, batch_size)
 WHERE workload IN (
-    SELECT DISTINCT workload FROM query_table(asked) WHERE metric = column_name UNION ALL SELECT '' LIMIT 100_000
+    SELECT DISTINCT workload FROM query_table(asked) WHERE metric = column_name UNION ALL SELECT '' LIMIT at_most(100_000)
 );
 
 -- The measurements of studies as values of a metric: those of the view evaluations, of the studies and metrics that are
@@ -88,20 +88,24 @@ SELECT
         WHEN 'test_classification_error' THEN test_classification_error
         WHEN 'test_average_precision' THEN test_average_precision
         WHEN 'batch_cross_entropy_error' THEN batch_cross_entropy_error::VARCHAR::DOUBLE
-        ELSE other_metrics[metric]
+        ELSE mapped_number(other_metrics, metric)
     END AS value
 FROM measurements
-JOIN (FROM query_table(asked) WHERE NOT is_validation_error(metric) LIMIT 3_000_000) AS asked USING (release, workload, batch_size)
+JOIN (FROM query_table(asked) WHERE NOT is_validation_error(metric) LIMIT at_most(3_000_000)) AS asked USING (release, workload, batch_size)
 WHERE workload IN (
-    SELECT DISTINCT workload FROM query_table(asked) WHERE NOT is_validation_error(metric) UNION ALL SELECT '' LIMIT 100_000
+    SELECT DISTINCT workload FROM query_table(asked) WHERE NOT is_validation_error(metric) UNION ALL SELECT '' LIMIT at_most(100_000)
 );
 
 -- The steps that trials took to a goal, a row for each trial that counts (ordinal is its number) or is INFEASIBLE. asked
 -- has release, workload, batch_size, metric, goal, goal_inclusive and asked_trials (see study_steps; of none nothing is read).
 -- steps and value are those of the first measurement past the goal: NULL where there is none, as for every INFEASIBLE trial.
--- What is asked of a study without trials has one row without trial.
+-- What is asked of a study without trials has one row without trial. asked_row numbers the rows of what is asked.
 CREATE MACRO trial_steps(asked) AS TABLE
-WITH goals AS (
+WITH numbered AS MATERIALIZED (
+    SELECT *, row_number() OVER (ORDER BY release, workload, batch_size, metric, goal, asked_trials) AS asked_row
+    FROM query_table(asked)
+),
+goals AS (
     SELECT DISTINCT release, workload, batch_size, metric, goal, goal_inclusive, is_maximized(metric) AS maximize
     FROM query_table(asked)
     WHERE coalesce(asked_trials, 1) > 0
@@ -138,7 +142,7 @@ SELECT
     metaparameters,
     crossings.steps AS steps,
     crossings.value AS value
-FROM query_table(asked) AS asked
+FROM numbered AS asked
 LEFT JOIN ended USING (release, workload, batch_size)
 LEFT JOIN crossings USING (release, workload, batch_size, trial_id, metric, goal, goal_inclusive);
 
@@ -197,25 +201,27 @@ CREATE MACRO ranks_around_median(trial_count, k, level) AS list_transform(
 -- was asked. Of each study asked_trials count (NULL: all that do), the first by their numbers; ties in steps go to the
 -- smaller trial_id. Where none of them reached the goal, steps and all about the trial are NULL.
 CREATE MACRO study_steps(trial_rows) AS TABLE
-SELECT * EXCLUDE (first), first.*
+SELECT
+    * EXCLUDE (
+        asked_row, trial_id, status, ordinal, trained_steps, learning_rate, momentum, metaparameters, steps, value, counts, place
+    ),
+    count(CASE WHEN counts THEN 1 END) AS trials,
+    min(trial_id) FILTER (place = 1) AS trial_id,
+    min(learning_rate) FILTER (place = 1) AS learning_rate,
+    min(momentum) FILTER (place = 1) AS momentum,
+    any_value(metaparameters) FILTER (place = 1) AS metaparameters,
+    min(steps) FILTER (place = 1) AS steps,
+    min(value) FILTER (place = 1) AS value
 FROM (
     SELECT
-        * EXCLUDE (trial_id, status, ordinal, trained_steps, learning_rate, momentum, metaparameters, steps, value),
-        count(*) FILTER (ordinal <= coalesce(asked_trials, ordinal)) AS trials,
-        arg_min(
-            {
-                'trial_id': trial_id,
-                'learning_rate': learning_rate,
-                'momentum': momentum,
-                'metaparameters': metaparameters,
-                'steps': steps,
-                'value': value
-            },
-            (steps, trial_id)
-        ) FILTER (ordinal <= coalesce(asked_trials, ordinal) AND steps IS NOT NULL) AS first
-    FROM query_table(trial_rows)
-    GROUP BY ALL
-);
+        *,
+        CASE
+            WHEN counts AND steps IS NOT NULL
+                THEN row_number() OVER (PARTITION BY asked_row, counts ORDER BY steps NULLS LAST, trial_id)
+        END AS place
+    FROM (SELECT *, ordinal <= coalesce(asked_trials, ordinal) AS counts FROM query_table(trial_rows))
+)
+GROUP BY ALL;
 
 -- The best value of a metric within a budget: a row for each row of what is asked, which has release, workload, batch_size,
 -- metric, asked_trials, most_steps and most_examples (steps times batch size); of the last three each may be NULL. Trials
@@ -223,7 +229,13 @@ FROM (
 -- are NULL where there is none.
 CREATE MACRO study_best(asked) AS TABLE
 WITH questions AS MATERIALIZED (
-    SELECT *, is_maximized(metric) AS maximize, coalesce(asked_trials, 1_000_000_000) AS first_trials
+    SELECT
+        *,
+        is_maximized(metric) AS maximize,
+        coalesce(asked_trials, 1_000_000_000) AS first_trials,
+        row_number() OVER (
+            ORDER BY release, workload, batch_size, metric, asked_trials, most_steps, most_examples
+        ) AS asked_row
     FROM query_table(asked)
 ),
 studies_asked AS (
@@ -232,7 +244,7 @@ studies_asked AS (
     WHERE first_trials > 0
 ),
 counts AS (
-    SELECT release, workload, batch_size, first_trials, count(*) FILTER (ordinal <= first_trials) AS trials
+    SELECT release, workload, batch_size, first_trials, count(CASE WHEN ordinal <= first_trials THEN 1 END) AS trials
     FROM (SELECT DISTINCT release, workload, batch_size, first_trials FROM questions)
     JOIN trials USING (release, workload, batch_size)
     GROUP BY ALL
@@ -246,33 +258,31 @@ best_at_step AS (
         metric,
         first_trials,
         step,
-        arg_min(
-            {'value': value, 'step': step, 'trial_id': trial_id, 'cost': cost(value, maximize)},
-            (cost(value, maximize), trial_id)
-        ) AS best
+        min(cost(value, maximize)) AS cost,
+        first_of(trial_id, cost(value, maximize), trial_id) AS trial_id
     FROM evaluations_of('studies_asked')
-    JOIN trials USING (release, workload, batch_size, trial_id)
+    JOIN (SELECT release, workload, batch_size, trial_id, ordinal FROM trials) USING (release, workload, batch_size, trial_id)
     WHERE ordinal <= first_trials AND isfinite(value)
     GROUP BY ALL
 ),
-found AS (
-    SELECT questions.*, arg_min(best, (best.cost, step, best.trial_id)) FILTER (
-        step <= coalesce(most_steps, step) AND step * batch_size <= coalesce(most_examples, step * batch_size)
-    ) AS best
+best AS (
+    SELECT asked_row, step, cost, trial_id
     FROM questions
-    LEFT JOIN best_at_step USING (release, workload, batch_size, metric, first_trials)
-    GROUP BY ALL
+    JOIN best_at_step USING (release, workload, batch_size, metric, first_trials)
+    WHERE step <= coalesce(most_steps, step) AND step * batch_size <= coalesce(most_examples, step * batch_size)
+    QUALIFY row_number() OVER (PARTITION BY asked_row ORDER BY cost, step) = 1
 )
 SELECT
-    found.* EXCLUDE (maximize, first_trials, best, trial_id),
-    best.value AS value,
+    questions.* EXCLUDE (maximize, first_trials, asked_row),
+    cost(best.cost, questions.maximize) AS value,
     best.step AS step,
     trial_id,
     learning_rate,
     momentum,
     metaparameters,
     coalesce(counts.trials, 0) AS trials
-FROM (SELECT *, best.trial_id AS trial_id FROM found) AS found
+FROM questions
+LEFT JOIN best USING (asked_row)
 LEFT JOIN counts USING (release, workload, batch_size, first_trials)
 LEFT JOIN (SELECT release, workload, batch_size, trial_id, learning_rate, momentum, metaparameters FROM trials) AS trial
     USING (release, workload, batch_size, trial_id);

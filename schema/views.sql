@@ -54,7 +54,7 @@ SELECT
     search::JSON AS search,
     -- Whether it ended when enough of its trials were past the workload's goal: of what comes later, other goals, other
     -- metrics and the best values, it says nothing.
-    coalesce(train_steps < (search::JSON->>'most_steps')::BIGINT, false) AS stopped
+    coalesce(train_steps < json_number(search::JSON, 'most_steps'), false) AS stopped
 FROM stored.studies;
 
 CREATE VIEW trials AS
@@ -70,7 +70,7 @@ SELECT
     end_learning_rate_factor,
     learning_rate_decay_steps,
     label_smoothing,
-    try_cast(metaparameters::JSON AS MAP(VARCHAR, DOUBLE)) AS metaparameters,
+    number_map(metaparameters) AS metaparameters,
     seed,
     measurements,
     ordinal,
@@ -101,7 +101,7 @@ SELECT
     val_average_precision,
     test_average_precision,
     batch_cross_entropy_error,
-    try_cast(other_metrics::JSON AS MAP(VARCHAR, DOUBLE)) AS other_metrics
+    number_map(other_metrics) AS other_metrics
 FROM stored.measurements;
 
 -- The metrics in long form, a row a value, for queries that take the metric as a value. Batch losses are 32-bit numbers;
@@ -110,29 +110,29 @@ CREATE VIEW evaluations AS
 SELECT release, workload, batch_size, trial_id, status, step, 'train_cross_entropy_error' AS metric, train_cross_entropy_error AS value
 FROM stored.measurements WHERE train_cross_entropy_error IS NOT NULL
 UNION ALL
-SELECT release, workload, batch_size, trial_id, status, step, 'train_classification_error', train_classification_error
+SELECT release, workload, batch_size, trial_id, status, step, 'train_classification_error' AS metric, train_classification_error AS value
 FROM stored.measurements WHERE train_classification_error IS NOT NULL
 UNION ALL
-SELECT release, workload, batch_size, trial_id, status, step, 'train_average_precision', train_average_precision
+SELECT release, workload, batch_size, trial_id, status, step, 'train_average_precision' AS metric, train_average_precision AS value
 FROM stored.measurements WHERE train_average_precision IS NOT NULL
 UNION ALL
-SELECT release, workload, batch_size, trial_id, status, step, 'val_cross_entropy_error', val_cross_entropy_error
+SELECT release, workload, batch_size, trial_id, status, step, 'val_cross_entropy_error' AS metric, val_cross_entropy_error AS value
 FROM stored.measurements WHERE val_cross_entropy_error IS NOT NULL
 UNION ALL
-SELECT release, workload, batch_size, trial_id, status, step, 'val_classification_error', val_classification_error
+SELECT release, workload, batch_size, trial_id, status, step, 'val_classification_error' AS metric, val_classification_error AS value
 FROM stored.measurements WHERE val_classification_error IS NOT NULL
 UNION ALL
-SELECT release, workload, batch_size, trial_id, status, step, 'val_average_precision', val_average_precision
+SELECT release, workload, batch_size, trial_id, status, step, 'val_average_precision' AS metric, val_average_precision AS value
 FROM stored.measurements WHERE val_average_precision IS NOT NULL
 UNION ALL
-SELECT release, workload, batch_size, trial_id, status, step, 'test_cross_entropy_error', test_cross_entropy_error
+SELECT release, workload, batch_size, trial_id, status, step, 'test_cross_entropy_error' AS metric, test_cross_entropy_error AS value
 FROM stored.measurements WHERE test_cross_entropy_error IS NOT NULL
 UNION ALL
-SELECT release, workload, batch_size, trial_id, status, step, 'test_classification_error', test_classification_error
+SELECT release, workload, batch_size, trial_id, status, step, 'test_classification_error' AS metric, test_classification_error AS value
 FROM stored.measurements WHERE test_classification_error IS NOT NULL
 UNION ALL
-SELECT release, workload, batch_size, trial_id, status, step, 'test_average_precision', test_average_precision
+SELECT release, workload, batch_size, trial_id, status, step, 'test_average_precision' AS metric, test_average_precision AS value
 FROM stored.measurements WHERE test_average_precision IS NOT NULL
 UNION ALL
-SELECT release, workload, batch_size, trial_id, status, step, 'batch_cross_entropy_error', batch_cross_entropy_error::VARCHAR::DOUBLE
+SELECT release, workload, batch_size, trial_id, status, step, 'batch_cross_entropy_error' AS metric, batch_cross_entropy_error::VARCHAR::DOUBLE AS value
 FROM stored.measurements WHERE batch_cross_entropy_error IS NOT NULL;

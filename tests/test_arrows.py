@@ -11,8 +11,9 @@ FEATURES = {"explorer", "figures", "analysis", "release", "sources"}
 BELOW = {
     "core": set(),
     "store": {"core"},
+    "dialects": {"core"},
     **{feature: {"store", "core"} for feature in FEATURES},
-    "cli": {*FEATURES, "store", "core", "producers"},
+    "cli": {*FEATURES, "dialects", "store", "core", "producers"},
     "producers": {"core"},
     # What the top level of the package promises to Python users.
     "api": {*FEATURES, "store", "core"},

@@ -59,11 +59,11 @@ def test_every_command_of_publishing_runs(tmp_path: Path) -> None:
     # an account.
     assert [text.split()[0] for kind, text in found if kind == "sh"] == ["cd", "python3", "hf"]
     commands = "".join(text for kind, text in found if not kind)
-    assert commands.count("dbtool ") == 7
+    assert commands.count("dbtool ") == 9
     write_shards(tmp_path / "runs", release="runs")
     (tmp_path / "my.bib").write_text("@misc{made-up, title = {Made-up numbers}}\n")
     done = run(commands, tmp_path)
-    made = {"my-release", "small", "thinned", "differences.csv"}
+    made = {"my-release", "for-bucket", "small", "thinned", "differences.csv"}
     assert made <= {path.name for path in tmp_path.iterdir()}
     assert (tmp_path / "differences.csv").read_text().count("\n") > 1
     assert "no differences\n" in done.stderr

@@ -46,6 +46,13 @@ def analyses() -> list[tuple[str, str]]:
     return list(analyses().items())
 
 
+def dialects() -> list[str]:
+    """Dialects of SQL that queries are translated to."""
+    from dbtool.dialects.engines import DIALECTS
+
+    return list(DIALECTS)
+
+
 def _held(context: typer.Context, query_name: str, **values: str | None) -> list[str]:
     """The first column of one of the queries in queries/browse."""
     from dbtool.core.errors import DbtoolError

@@ -47,7 +47,7 @@ def command(**values: Any) -> None:
 
     _check_out(values["out"])
     options, preset = sweep_options(values), find_preset(values["preset"])
-    if not values["dry_run"]:
+    if not (values["dry_run"] or values["emit"]):
         given_folder(options.datasets)
     plan = plan_of(values, preset.release)
     with (
@@ -62,7 +62,10 @@ def command(**values: Any) -> None:
             path=values["plan"],
         ) as studies,
     ):
-        _refuse_dividing(studies, options)
+        _refuse_dividing(studies, options, values["emit"])
+        if values["emit"]:
+            _emit(studies, values, options)
+            return
         # These import JAX, which a wrong option need not wait for.
         from producers.devices import configure_devices, join_hosts
 
@@ -103,18 +106,29 @@ def _check_out(out: Path) -> None:
         )
 
 
-def _refuse_dividing(studies: "list[StudyPlan]", options: "SweepOptions") -> None:
-    divided = "--slice" if options.slice else "--on ray" if options.on else None
+def _refuse_dividing(studies: "list[StudyPlan]", options: "SweepOptions", emit: str | None) -> None:
+    sliced = "--slice" if options.slice else f"--emit {emit}" if emit else None
+    divided = sliced or ("--on ray" if options.on else None)
     if divided and any(study.search for study in studies):
         raise UsageError(
             "a search in lockstep trains the trials of a study together, in one process; "
             f"leave out {divided}, or search with --search fixed"
         )
-    if options.slice and any(study.feasible_trials for study in studies):
+    if sliced and any(study.feasible_trials for study in studies):
         raise UsageError(
             "feasible, which some presets have, needs the results of all slices; train the slices "
-            "with --feasible 0 or a plan without it, then repeat the command without --slice"
+            f"with --feasible 0 or a plan without it, then repeat the command without {sliced}"
         )
+
+
+def _emit(studies: "list[StudyPlan]", values: Values, options: "SweepOptions") -> None:
+    from dbtool.cli.messages import tell
+    from dbtool.cli.produce_options import words_of
+    from producers.sweep.job_files import FORMATS, job_of
+
+    job = job_of(studies, words_of(values), values["out"], options)
+    typer.echo(FORMATS[values["emit"]](job), nl=False)
+    tell(f"{job.counted} of the sweep; the job's first lines say how to submit it")
 
 
 def _train(

@@ -75,6 +75,15 @@ _AFTER: dict[str, Any] = {
             "fewest steps to the goal.",
         ),
     ],
+    "emit": Annotated[
+        Literal["slurm", "kubernetes", "skypilot"] | None,
+        typer.Option(
+            "--emit",
+            help="Print a job that trains the slices of the sweep, a block each, and train "
+            "nothing: the script of a Slurm job array, the manifest of a Kubernetes Job, or a "
+            "SkyPilot task.",
+        ),
+    ],
     "dry_run": Annotated[
         bool, typer.Option("--dry-run", help="Print what would run and train nothing.")
     ],
@@ -103,6 +112,14 @@ def sweep_options(values: Values) -> SweepOptions:
         UsageError: an option is wrong, or two clash.
     """
     options = _checked(_given(values, SweepOptions), SweepOptions)
+    if values["emit"]:
+        others = ("slice", "on", "distributed", "watch", "dry_run", "list")
+        for name in others:
+            if values[name]:
+                raise UsageError(
+                    f"--emit {values['emit']} prints a job whose tasks train the slices; "
+                    f"leave out {_flag(name)}, or --emit"
+                )
     if options.part is not None and options.on is not None:
         raise UsageError(
             "--slice shares a sweep between the tasks of a job array, and --on ray shares it "
@@ -149,6 +166,28 @@ def plan_of(values: Values, release: str) -> Plan:
     of_sweep["workloads"] = [workload.name for workload in chosen_workloads(values)]
     sweep = _checked(of_sweep, Sweep)
     return _checked({"release": release, **of_plan, "sweep": (sweep,)}, Plan)
+
+
+def words_of(values: Values) -> list[str]:
+    """The words of the command that say what to train and how, but for --out.
+
+    What was left out, or given as it is without, is left out; an option that an environment
+    variable stands in for is given.
+    """
+    words = list(values["workload"] or [])
+    words += ["--all"] * bool(values["all"])
+    for name in ("plan", "preset"):
+        if values[name] is not None:
+            words += [_flag(name), str(values[name])]
+    for kind in (Sweep, Plan, SweepOptions):
+        for name, _, default in _described(kind):
+            value, flag = values[name], _flag(name.rstrip("_"))
+            # Those of a task are the job's.
+            own = name not in {"cpus_per_task", "gpus_per_task"}
+            if own and value is not None and value is not False and value != default:
+                for one in value if isinstance(value, list) else [value]:
+                    words += [flag] if one is True else [flag, str(one)]
+    return words
 
 
 def chosen_workloads(values: Values) -> "list[Workload]":

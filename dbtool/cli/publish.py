@@ -1,7 +1,7 @@
 """The command that publishes a release as a folder for any static host."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -81,6 +81,21 @@ def command(
             "`dbtool explore`.",
         ),
     ] = False,
+    catalog: Annotated[
+        Literal["iceberg"] | None,
+        typer.Option(
+            metavar="iceberg",
+            help="Write tables over the same files for engines that know tables, not folders.",
+        ),
+    ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="With --catalog: the address that the folder will have, such as "
+            "s3://bucket/my-release; without it that on this machine.",
+        ),
+    ] = None,
 ) -> None:
     """Make a release a folder for any static host or object store.
 
@@ -88,20 +103,28 @@ def command(
     metadata, and a script that gives plain DuckDB the views. Name, title, licence and citation stay
     as the release has them unless they are given here. A copy can leave out some losses of training
     batches, and round them, to be smaller; evaluations are always whole. The same release gives the
-    same bytes.
+    same bytes, except that tables of a catalog hold addresses.
 
     Example: dbtool publish runs --out my-release --licence CC-BY-4.0
     """
     if evaluations_only and then_one_in != 1:
         raise UsageError("--evaluations-only and --then-one-in contradict each other; give one")
+    if base_url is not None and catalog is None:
+        raise UsageError(
+            "--base-url is the address that tables of a catalog hold: give --catalog iceberg, too"
+        )
     from dbtool.cli.explore import write_into
     from dbtool.explorer.page import require_built
     from dbtool.release.publish import publish
+    from dbtool.release.publish.address import address_of_folder, check_base_url
     from dbtool.release.publish.citation import read_bibtex
     from dbtool.release.reduction import Reduction
 
     if explorer:
         require_built()
+    address = None
+    if catalog is not None:
+        address = check_base_url(base_url) if base_url else address_of_folder(out or folder)
     reduction = Reduction(
         every_loss_up_to=every_loss_up_to,
         then_one_in=None if evaluations_only else then_one_in,
@@ -117,6 +140,7 @@ def command(
             citation=read_bibtex(citation) if citation else None,
             reduction=reduction,
             explorer=write_into if explorer else None,
+            iceberg=address,
             on_progress=on_progress,
         )
     size = sum(file.bytes for file in manifest.files)

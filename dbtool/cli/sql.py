@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from dbtool.cli.bars import query_bar
-from dbtool.cli.completion import analyses
+from dbtool.cli.completion import analyses, dialects
 from dbtool.cli.database import reading
 from dbtool.cli.options import Database, Format, Limit, OutputFormat, Wide
 from dbtool.cli.view import View
@@ -70,6 +70,15 @@ def command(
             "ending; may be given more than once.",
         ),
     ] = None,
+    dialect: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Print the query in another dialect instead, over tables RELEASE.workloads, "
+            ".studies, .trials and .measurements: spark, polars, datafusion or clickhouse.",
+            autocompletion=dialects,
+        ),
+    ] = None,
     db: Database = None,
     fetch_up_to: Annotated[
         int,
@@ -88,7 +97,7 @@ def command(
     The query reads the views releases, workloads, studies, trials, measurements and evaluations; it
     cannot write, and reads no files but those that --with adds. `dbtool sql 'DESCRIBE
     measurements'` lists a view's columns. The analyses that ship run by their names, as in `dbtool
-    sql summary`.
+    sql summary`, and --dialect prints any query as other engines run it.
 
     Example: dbtool sql 'SELECT workload, trials FROM workloads WHERE goal < $goal' --param goal=0.5
     """
@@ -98,6 +107,9 @@ def command(
     query = _query_text(text, file)
     values = parse_parameters(param or [])
     tables = parse_tables(with_ or [])
+    if dialect is not None:
+        _print_translated(query, dialect, values, db, tables)
+        return
     with (
         reading(db, fetch_up_to=fetch_up_to * 1_000_000) as database,
         database.cursor(tables=tables) as cursor,
@@ -169,6 +181,24 @@ def _query_text(text: str | None, file: Path | None) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise UsageError(f"{source} cannot be read: {reason}") from error
+
+
+def _print_translated(
+    query: str,
+    dialect: str,
+    values: dict[str, int | float | str],
+    db: str | None,
+    tables: dict[str, str],
+) -> None:
+    """Prints a query as another engine runs it."""
+    from dbtool.core.manifest import About
+    from dbtool.dialects.translation import translated
+
+    if tables:
+        raise UsageError("--dialect prints a query over releases alone: leave out --with")
+    with reading(db) as database:
+        rows = database.sql("SELECT release, title, licence, citation FROM releases").polars()
+    typer.echo(translated(query, dialect, [About(**row) for row in rows.to_dicts()], values))
 
 
 def _run(

@@ -135,6 +135,11 @@ class _Format(Struct, frozen=True):
     shard_format: _Small
 
 
+# msgspec looks into a type when it first meets it; threads that do so at once can crash.
+msgspec.json.Decoder(_Format)
+msgspec.json.Decoder(Footer)
+
+
 def encode(footer: Footer) -> bytes:
     """The JSON of a footer, the same for the same footer.
 

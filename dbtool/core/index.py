@@ -33,7 +33,7 @@ _STATUSES = tuple(status.lower() for status in STATUSES)
 _COUNTS = (*_STATUSES, "trials", "measurements")
 _TOTALS = ("studies", "trials", "measurements")
 _NEVER_NULL = ("workload", "batch_size", "trial_id", "status", "measurements")
-_SCHEMAS = {
+SCHEMAS = {
     WORKLOADS: pa.schema(
         [
             ("workload", pa.string()),
@@ -99,7 +99,7 @@ class Index:
 
     workloads: dict[str, Workload] = field(default_factory=dict)
     studies: dict[tuple[str, int], Study] = field(default_factory=dict)
-    trials: pa.Table = field(default_factory=_SCHEMAS[TRIALS].empty_table)
+    trials: pa.Table = field(default_factory=SCHEMAS[TRIALS].empty_table)
 
     @classmethod
     def of(cls, shards: Iterable[Shard]) -> Index:
@@ -159,8 +159,8 @@ class Index:
             for name, workload in sorted(self.workloads.items())
         ]
         return {
-            WORKLOADS: pa.Table.from_pylist(workloads, _SCHEMAS[WORKLOADS]),
-            STUDIES: pa.Table.from_pylist(studies, _SCHEMAS[STUDIES]),
+            WORKLOADS: pa.Table.from_pylist(workloads, SCHEMAS[WORKLOADS]),
+            STUDIES: pa.Table.from_pylist(studies, SCHEMAS[STUDIES]),
             TRIALS: trials,
         }
 
@@ -186,7 +186,7 @@ class Index:
                 f"the index of the release is out of contract ({error}); make it anew with "
                 "`dbtool index`"
             ) from error
-        return cls(workloads, studies, tables[TRIALS].cast(_SCHEMAS[TRIALS]))
+        return cls(workloads, studies, tables[TRIALS].cast(SCHEMAS[TRIALS]))
 
     def _rows_of(self, workload: str, batch_size: int) -> pa.Table:
         import pyarrow.compute as pc
@@ -206,7 +206,7 @@ def check_tables(tables: Mapping[str, pa.Table], shards: Iterable[ReleaseFile]) 
     Raises:
         ValueError: tables contradict each other or the manifest; the message says in what.
     """
-    for name, schema in _SCHEMAS.items():
+    for name, schema in SCHEMAS.items():
         if [(each.name, _value_type(each)) for each in tables[name].schema] != [
             (each.name, each.type) for each in schema
         ]:
@@ -252,7 +252,7 @@ def _trials_of(shard: Shard) -> pa.Table:
         }
         for trial in trials
     ]
-    return pa.Table.from_pylist(rows, _SCHEMAS[TRIALS])
+    return pa.Table.from_pylist(rows, SCHEMAS[TRIALS])
 
 
 def _number(value: Any) -> float | None:

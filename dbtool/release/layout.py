@@ -14,9 +14,21 @@ BIBTEX = "citation.bib"
 CARD = "README.md"
 CITATION = "CITATION.cff"
 CROISSANT = "croissant.json"
+ICEBERG = "iceberg"
+"""The folder of Iceberg tables, a folder each."""
 SCRIPT = "dbtool.sql"
 SHARDS = "measurements/**/*.parquet"
 """The shards of a release, as a pattern below its folder."""
+
+
+def iceberg_state(table: str) -> str:
+    """Where the state of an Iceberg table lies, which names its other files.
+
+    Example:
+        >>> iceberg_state("trials")
+        'iceberg/trials/metadata/v1.metadata.json'
+    """
+    return f"{ICEBERG}/{table}/metadata/v1.metadata.json"
 
 
 def sums(manifest: Manifest) -> str:

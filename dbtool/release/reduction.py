@@ -65,6 +65,8 @@ class Reduction(Struct, frozen=True, forbid_unknown_fields=True):
         return frame.to_arrow().cast(rows.schema)
 
 
+# Before threads do, which could crash; see `dbtool.core.footer`.
+msgspec.json.Decoder(Reduction)
 WHOLE = Reduction()
 """Leaves nothing out."""
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dbtool.core.manifest import Manifest
 
-SCHEMA_FILES = ("views", "macros", "figures", "bands", "comments")
+SCHEMA_FILES = ("functions", "views", "macros", "figures", "bands", "comments")
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import dataclasses
 import logging
 import os
 import socket
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
     from producers.plan import StudyPlan
     from producers.sweep.run import SweepEvents
 
-# How often a block is trained anew when its worker or its node dies.
-_MAX_RETRIES = 3
+# Machines that come and go end workers at any time, so that a block may be trained anew as long as
+# others get done; one that ends its workers by itself is left alone with them at last.
+_MOST_DEATHS = 4
 # Seconds that a cluster may take to answer at all.
 _PATIENCE = 10.0
 # Seconds after which what was trained is listed, while other blocks are.
@@ -89,9 +91,12 @@ class _Cluster:
             name="train_block_of",
             num_cpus=options.cpus_per_task,
             num_gpus=options.gpus_per_task,
-            max_retries=_MAX_RETRIES,
+            # Ray itself would not know whether other blocks got done meanwhile.
+            max_retries=0,
         )
         self.waiting: dict[Any, tuple[StudyPlan, tuple[int, ...]]] = {}
+        # By block, how often its workers died since a block was trained.
+        self._deaths: Counter[tuple[StudyPlan, tuple[int, ...]]] = Counter()
 
     def submit(self, study: StudyPlan, blocks: Sequence[tuple[int, ...]]) -> None:
         for trial_ids in blocks:
@@ -106,20 +111,26 @@ class _Cluster:
     def next_shard(
         self, meanwhile: Callable[[], None]
     ) -> tuple[StudyPlan, tuple[int, ...], tuple[bytes, int]]:
-        done = None
-        while done is None:
+        while True:
             ready, _ = self._ray.wait(list(self.waiting), num_returns=1, timeout=_AT_A_TIME)
-            done = next(iter(ready), None)
             meanwhile()
-        study, trial_ids = self.waiting.pop(done)
-        block = f"{study.name}, trials {trial_ids[0]} to {trial_ids[-1]}"
-        return study, trial_ids, self._fetched(done, block)
+            for done in ready:
+                study, trial_ids = self.waiting.pop(done)
+                try:
+                    shard = self._fetched(done)
+                except self._ray.exceptions.RayTaskError:
+                    raise
+                except self._ray.exceptions.RayError as error:
+                    self._count_death(study, trial_ids, error)
+                    self.submit(study, [trial_ids])
+                else:
+                    self._deaths.clear()
+                    return study, trial_ids, shard
 
-    def _fetched(self, done: Any, block: str) -> tuple[bytes, int]:
-        errors = self._ray.exceptions
+    def _fetched(self, done: Any) -> tuple[bytes, int]:
         try:
             shard: tuple[bytes, int] = self._ray.get(done)
-        except errors.RayTaskError as error:
+        except self._ray.exceptions.RayTaskError as error:
             if isinstance(error.cause, DbtoolError):
                 raise error.cause from None
             if isinstance(error.cause, ImportError):
@@ -128,13 +139,18 @@ class _Cluster:
                     "install the same versions of dbtool and its libraries on every node"
                 ) from error
             raise
-        except errors.RayError as error:
-            reason = str(error).strip().splitlines()[0].rstrip(".")
-            raise DbtoolError(
-                f"the Ray workers that trained {block} died {_MAX_RETRIES + 1} times ({reason}); "
-                "run the same command again to go on, with a smaller --block if memory was short"
-            ) from error
         return shard
+
+    def _count_death(self, study: StudyPlan, trial_ids: tuple[int, ...], error: Exception) -> None:
+        self._deaths[study, trial_ids] += 1
+        if self._deaths[study, trial_ids] < _MOST_DEATHS:
+            return
+        reason = str(error).strip().splitlines()[0].rstrip(".")
+        raise DbtoolError(
+            f"the Ray workers that trained {study.name}, trials {trial_ids[0]} to {trial_ids[-1]}, "
+            f"died {_MOST_DEATHS} times while no other block ended ({reason}); run the same "
+            "command again to go on, with a smaller --block if memory or time was short"
+        ) from error
 
 
 @contextlib.contextmanager

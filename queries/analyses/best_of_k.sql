@@ -21,7 +21,7 @@ asked AS (
     SELECT release, workload, batch_size, metric, goal, goal_inclusive, NULL AS asked_trials
     FROM workloads
     JOIN studies USING (release, workload)
-    WHERE (search->>'most_steps') IS NULL
+    WHERE json_number(search, 'most_steps') IS NULL
 ),
 ranked AS (
     SELECT
@@ -34,17 +34,22 @@ ranked AS (
     FROM trial_steps('asked')
     WHERE trial_id IS NOT NULL
 ),
+missed AS (
+    SELECT
+        *,
+        -- The chance that all k miss the best so many, if they miss those before: the product of these is C(n - i, k) / C(n, k).
+        CASE WHEN trials - rank >= k THEN ln((trials - k - rank + 1) / (trials - rank + 1)) END AS log_chance
+    FROM ranked
+    JOIN numbers ON k <= trials
+),
 chances AS (
     SELECT
         *,
-        -- That at least one of the best so many is among the k.
-        if(
-            trials - rank < k,
-            1,
-            1 - exp(lgamma(trials - rank + 1) - lgamma(trials - rank - k + 1) - lgamma(trials + 1) + lgamma(trials - k + 1))
-        ) AS chance
-    FROM ranked
-    JOIN numbers ON k <= trials
+        CASE
+            WHEN log_chance IS NULL THEN 1
+            ELSE 1 - exp(sum(log_chance) OVER (PARTITION BY release, workload, batch_size, k ORDER BY rank))
+        END AS chance
+    FROM missed
 )
 SELECT
     release,
@@ -52,8 +57,8 @@ SELECT
     batch_size,
     trials,
     k,
-    round(coalesce(max(chance) FILTER (steps IS NOT NULL), 0), 3) AS reached,
     -- A chance of a half is one although its logarithms may say a little less.
+    round(coalesce(max(chance) FILTER (steps IS NOT NULL), 0) + 1e-9, 3) AS reached,
     min(steps) FILTER (chance > 0.1 - 1e-9) AS steps_10,
     min(steps) FILTER (chance > 0.5 - 1e-9) AS steps_50,
     min(steps) FILTER (chance > 0.9 - 1e-9) AS steps_90

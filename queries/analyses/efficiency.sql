@@ -24,6 +24,17 @@ results AS (
     SELECT release, workload, batch_size, goal, best_of, steps, steps * batch_size AS examples
     FROM study_steps('equal')
 ),
+beaten AS (
+    SELECT results.release, results.workload, results.batch_size, count(*) AS better
+    FROM results
+    JOIN results AS other
+        ON other.release = results.release
+        AND other.workload = results.workload
+        AND other.steps <= results.steps
+        AND other.examples <= results.examples
+    WHERE other.steps < results.steps OR other.examples < results.examples
+    GROUP BY ALL
+),
 compared AS (
     SELECT
         release,
@@ -33,16 +44,9 @@ compared AS (
         batch_size / first_value(batch_size) OVER by_size AS growth,
         lag(steps) OVER by_size / steps AS fewer,
         log2(batch_size / lag(batch_size) OVER by_size) AS doublings,
-        NOT EXISTS (
-            SELECT 1
-            FROM results AS other
-            WHERE other.release = results.release
-            AND other.workload = results.workload
-            AND other.steps <= results.steps
-            AND other.examples <= results.examples
-            AND (other.steps < results.steps OR other.examples < results.examples)
-        ) AS best_trade
+        better IS NULL AS best_trade
     FROM results
+    LEFT JOIN beaten USING (release, workload, batch_size)
     WHERE steps IS NOT NULL
     WINDOW by_size AS (PARTITION BY release, workload ORDER BY batch_size)
 )

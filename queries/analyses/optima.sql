@@ -13,21 +13,20 @@ WITH best AS (
 ranges AS (
     SELECT
         * EXCLUDE (search_space),
-        unnest(json_keys(search_space)) AS metaparameter,
-        search_space -> metaparameter AS range
-    FROM best
+        json_object_of(search_space, metaparameter) AS range
+    FROM (SELECT *, unnest(json_names(search_space)) AS metaparameter FROM best)
 ),
 placed AS (
     SELECT
         *,
-        metaparameters[metaparameter] AS value,
-        (range ->> 'min_value')::DOUBLE AS low,
-        (range ->> 'max_value')::DOUBLE AS high,
-        range ->> 'scale' AS scale,
-        position_in_range(metaparameters[metaparameter], range) AS position
+        mapped_number(metaparameters, metaparameter) AS value,
+        json_number(range, 'min_value') AS low,
+        json_number(range, 'max_value') AS high,
+        json_text(range, 'scale') AS scale,
+        position_in_range(mapped_number(metaparameters, metaparameter), range) AS position
     FROM ranges
     -- A fixed value is no range.
-    WHERE (range ->> 'min_value')::DOUBLE < (range ->> 'max_value')::DOUBLE
+    WHERE json_number(range, 'min_value') < json_number(range, 'max_value')
 )
 SELECT
     release,

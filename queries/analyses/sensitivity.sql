@@ -14,7 +14,7 @@ WITH asked AS (
     SELECT release, workload, batch_size, metric, goal, goal_inclusive, NULL AS asked_trials
     FROM workloads
     JOIN studies USING (release, workload)
-    WHERE (search->>'most_steps') IS NULL
+    WHERE json_number(search, 'most_steps') IS NULL
 ),
 trial_rows AS (FROM trial_steps('asked')),
 ended AS (

@@ -5,7 +5,15 @@
 -- Steps at the smallest and largest batch size are NULL where no trial of those reached the goal. How far larger batches
 -- help, and how sure that is, `dbtool scaling` tells.
 WITH results AS (
-    SELECT release, workload, batch_size, goal, steps
+    SELECT
+        release,
+        workload,
+        batch_size,
+        goal,
+        steps,
+        min(steps) OVER (PARTITION BY release, workload) AS fewest,
+        min(batch_size) OVER (PARTITION BY release, workload) AS smallest,
+        max(batch_size) OVER (PARTITION BY release, workload) AS largest
     FROM steps_to_result(NULL, NULL, NULL, NULL, 100)
 ),
 held AS (
@@ -22,19 +30,19 @@ held AS (
 SELECT
     release,
     workload,
-    min(steps) AS fewest_steps,
-    any_value(goal) AS goal,
-    arg_min(batch_size, (steps, batch_size)) FILTER (steps IS NOT NULL) AS fewest_steps_at,
+    fewest AS fewest_steps,
+    min(goal) AS goal,
+    min(batch_size) FILTER (steps = fewest) AS fewest_steps_at,
     count(*) AS batch_sizes,
-    min(batch_size) AS smallest,
-    max(batch_size) AS largest,
-    any_value(fewest_feasible) AS fewest_feasible,
-    any_value(most_feasible) AS most_feasible,
-    any_value(infeasible_share) AS infeasible_share,
-    any_value(measurements) AS measurements,
-    arg_min({'steps': steps}, batch_size).steps AS steps_at_smallest,
-    arg_max({'steps': steps}, batch_size).steps AS steps_at_largest
+    smallest,
+    largest,
+    fewest_feasible,
+    most_feasible,
+    infeasible_share,
+    measurements,
+    min(steps) FILTER (batch_size = smallest) AS steps_at_smallest,
+    min(steps) FILTER (batch_size = largest) AS steps_at_largest
 FROM results
 JOIN held USING (release, workload)
-GROUP BY release, workload
+GROUP BY ALL
 ORDER BY release, workload;

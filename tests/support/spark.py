@@ -8,6 +8,7 @@ import importlib.util
 import os
 import shutil
 import signal
+import tempfile
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,7 @@ def open_spark() -> Iterator[Any]:
         # It says that it does not yet know pandas 3 whole.
         warnings.filterwarnings("ignore", "PySpark does not yet fully support", FutureWarning)
         builder = importlib.import_module("pyspark.sql").SparkSession.builder
+    warehouse = tempfile.TemporaryDirectory()
     # Its start compiles little, which takes half the time.
     settings = {
         "spark.driver.bindAddress": "127.0.0.1",
@@ -41,6 +43,7 @@ def open_spark() -> Iterator[Any]:
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.driver.memory": "512m",
         "spark.sql.shuffle.partitions": "1",
+        "spark.sql.warehouse.dir": warehouse.name,
         "spark.ui.enabled": "false",
     }
     on_interrupt = signal.getsignal(signal.SIGINT)
@@ -58,4 +61,5 @@ def open_spark() -> Iterator[Any]:
         gateway.shutdown()
         # The Java process ends when nobody can write to it any more.
         gateway.proc.stdin.close()
+        warehouse.cleanup()
         gateway.proc.wait()

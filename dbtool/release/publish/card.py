@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from dbtool.core.errors import counted
 from dbtool.core.index import STUDIES, TRIALS, WORKLOADS
-from dbtool.release.layout import BIBTEX, CITATION, SCRIPT
+from dbtool.release.layout import BIBTEX, CITATION, ICEBERG, SCRIPT, iceberg_state
+from dbtool.release.publish.address import is_web
 from dbtool.release.publish.citation import hugging_face_licence, is_spdx, licence_url
 from dbtool.release.publish.columns import (
     MEANINGS,
@@ -31,10 +32,23 @@ if TYPE_CHECKING:
     from dbtool.release.reduction import Reduction
 
 _TEMPLATE = Path(__file__).parent / "assets" / "card.md"
+_ICEBERG = _TEMPLATE.with_name("iceberg.md")
 _TAGS = ("deep-learning", "batch-size", "data-parallelism", "learning-curves", "parquet")
 # Hugging Face names the number of rows by these.
 _SIZES = ("1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B", "100B", "1T")
 _EXPLORER = "On a web server the page [{0}]({0}) of this folder draws what it holds.\n\n"
+_DUCKDB = """\
+```sql
+FROM iceberg_scan('$measurements') WHERE batch_size = 64;
+```"""
+_PYICEBERG = """\
+```python
+from pyiceberg.table import StaticTable
+
+trials = StaticTable.from_metadata("$trials")
+measurements = StaticTable.from_metadata("$measurements")
+measurements.scan("batch_size = 64").to_polars()
+```"""
 _ARCHIVE = "the import of an archive in the form that Shallue et al. (2019) published theirs in"
 
 
@@ -44,6 +58,7 @@ def card(
     shards: Sequence[Shard],
     *,
     page: str | None = None,
+    iceberg: str | None = None,
 ) -> str:
     """The text of README.md.
 
@@ -52,6 +67,7 @@ def card(
         index: its tables by the names of their files.
         shards: its shards.
         page: the file of the page to explore it on; None where there is none.
+        iceberg: the address of the folder that Iceberg tables hold; None where there are none.
     """
     measurements = sum(file.rows or 0 for file in manifest.shards)
     parts = {
@@ -61,6 +77,7 @@ def card(
         "sources": "\n".join(_sources(shards)),
         "reduced": _reduced(shards),
         "explorer": _EXPLORER.format(page) if page else "",
+        "iceberg": _iceberg(iceberg) if iceberg else "",
         "script": SCRIPT,
         "tables": "\n".join(_columns()),
         "cite": _cite(manifest),
@@ -165,6 +182,15 @@ def _reduction(each: Reduction) -> str:
     else:
         losses += f" and at one step in {each.then_one_in:,} after that"
     return f"{losses}, with {each.loss_bits} of 23 bits of mantissa"
+
+
+def _iceberg(address: str) -> str:
+    """How Iceberg tables are read; those on web servers by DuckDB and few others."""
+    tables = {name: f"{address}/{iceberg_state(name)}" for name in MEANINGS}
+    program = Template(_DUCKDB if is_web(address) else _PYICEBERG).substitute(tables)
+    reader = "DuckDB reads them" if is_web(address) else "Read them with pyiceberg"
+    parts = {"folder": ICEBERG, "address": address, "reader": reader, "program": program}
+    return Template(_ICEBERG.read_text(encoding="utf-8")).substitute(parts)
 
 
 def _columns() -> Iterator[str]:

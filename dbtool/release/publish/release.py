@@ -22,6 +22,7 @@ from dbtool.core.manifest import (
     new_manifest,
     read_manifest,
 )
+from dbtool.core.resources import DISTRIBUTION
 from dbtool.core.writer import locked, write_index
 from dbtool.release.building import building
 from dbtool.release.checking import copy_shard, read_whole, sound_shard
@@ -51,6 +52,7 @@ def publish(
     citation: str | None = None,
     reduction: Reduction = WHOLE,
     explorer: Callable[[Path], Sequence[str]] | None = None,
+    iceberg: str | None = None,
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Manifest:
     """Makes a release a folder for any static host; the same release gives the same bytes.
@@ -66,13 +68,18 @@ def publish(
         reduction: which batch losses to leave out of the new folder.
         explorer: writes a page into the folder, once that is a release, and returns what it wrote,
             the page first; None: there is to be none.
+        iceberg: the address that the folder is to have, from `check_base_url`, for Iceberg tables
+            over its files; None: there are to be none.
         on_progress: called after each shard with the bytes of those that are done and of all.
 
     Raises:
         UsageError: the source is no release folder, the new folder is there already, there is no
             licence, or the release cannot be reduced like that.
-        DbtoolError: the source is damaged, or writing fails.
+        DbtoolError: the source is damaged, pyiceberg is needed and not installed, or writing
+            fails.
     """
+    if iceberg is not None:
+        _iceberg_writer()  # or else an error, before the data are read
     manifest = read_whole(source)
     given = {"release": release, "title": title, "licence": licence, "citation": citation}
     changes = {name: value for name, value in given.items() if value is not None}
@@ -89,14 +96,14 @@ def publish(
         with building(out) as folder:
             folder.mkdir()
             shards = _shards(source, manifest, folder, reduction, on_progress)
-            return _describe(folder, about, shards, explorer)
+            return _describe(folder, about, shards, explorer, iceberg)
     if reduction != WHOLE:
         raise UsageError("losses are left out of a copy alone: name its folder with --out")
     shards = _shards(source, manifest, None, WHOLE, on_progress)
     with locked(source):
         if read_manifest(source) != manifest:
             raise DbtoolError(f"{source} was added to meanwhile: run the same command again")
-        made = _describe(source, about, shards, explorer)
+        made = _describe(source, about, shards, explorer, iceberg)
         for path in {file.path for file in manifest.files} - {file.path for file in made.files}:
             (source / path).unlink(missing_ok=True)
         return made
@@ -134,6 +141,7 @@ def _describe(
     about: About,
     shards: list[Shard],
     explorer: Callable[[Path], Sequence[str]] | None,
+    iceberg: str | None,
 ) -> Manifest:
     """Writes the index of shards, what describes them, and last the manifest and the hashes.
 
@@ -143,15 +151,18 @@ def _describe(
     tables = Index.of(shards).tables()
     files = [shard.listed for shard in shards] + write_index(folder, tables)
     manifest = new_manifest(about, files)
+    citation = citation_of(manifest, shards)
     pages: Sequence[str] = ()
     if explorer is not None:
         # It reads the release, which is whole but for what is written below.
         write_whole(folder / MANIFEST, encode_manifest(manifest))
         pages = explorer(folder)
         files += [_listed(folder, path) for path in pages]
-    citation = citation_of(manifest, shards)
+    if iceberg is not None:
+        metadata = _iceberg_writer()(folder, manifest, iceberg, citation.date)
+        files += [_listed(folder, path) for path in metadata]
     texts = {
-        CARD: card(manifest, tables, shards, page=pages[0] if pages else None),
+        CARD: card(manifest, tables, shards, page=pages[0] if pages else None, iceberg=iceberg),
         CITATION: citation_cff(citation, manifest.licence),
         CROISSANT: croissant(manifest, citation, shards),
         SCRIPT: script(manifest),
@@ -167,6 +178,24 @@ def _describe(
     write_whole(folder / MANIFEST, encode_manifest(manifest))
     write_whole(folder / SUMS, sums(manifest).encode())
     return manifest
+
+
+def _iceberg_writer() -> Callable[[Path, Manifest, str, str | None], list[str]]:
+    """What writes Iceberg tables.
+
+    Raises:
+        DbtoolError: what it needs is not installed.
+    """
+    try:
+        from dbtool.release.publish.iceberg import write_iceberg
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "dbtool":
+            raise
+        raise DbtoolError(
+            f"Iceberg tables need {error.name}, which is not installed: install it with "
+            f"`pip install '{DISTRIBUTION}[iceberg]'`"
+        ) from error
+    return write_iceberg
 
 
 def _listed(folder: Path, path: str) -> ReleaseFile:

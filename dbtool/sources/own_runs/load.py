@@ -15,7 +15,7 @@ from dbtool.sources.own_runs.mapping import read_mapping
 from dbtool.sources.own_runs.problems import Problems, shown
 from dbtool.sources.own_runs.properties import properties_of, read_table_of_runs
 from dbtool.sources.own_runs.reading import read_files
-from dbtool.sources.own_runs.sampling import refuse_sampled
+from dbtool.sources.own_runs.sampling import refuse_final, refuse_sampled
 from dbtool.sources.own_runs.sources import find_files
 from dbtool.sources.own_runs.studies import MeasuredRun, StudyRuns, by_study, new_shards
 
@@ -112,6 +112,8 @@ def read_own_runs(
     if mapping.files.sampled is None and not problems:
         with problems:
             refuse_sampled(files, mapping.files.steps.constant_times)
+            if mapping.workload.goal is not None:
+                refuse_final(files)
     parts = files.values.partition_by("run", as_dict=True, include_key=False)
     measured = []
     for run in files.runs:

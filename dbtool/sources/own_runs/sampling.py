@@ -1,4 +1,4 @@
-"""Recognises histories that a tool thinned out: steps to result from those would come too late."""
+"""Recognises histories that lack steps: steps to result from those would come too late."""
 
 from __future__ import annotations
 
@@ -15,6 +15,28 @@ if TYPE_CHECKING:
 # Biases, the web interface of TensorBoard, and its readers of event files.
 _WANDB = 500
 _CAPS = (_WANDB, 1_000, 10_000)
+
+
+def refuse_final(files: Files) -> None:
+    """Refuses runs that have a step each, and not the first, as tables of final values have.
+
+    Args:
+        files: what was read.
+
+    Raises:
+        RunsError: all runs are such.
+    """
+    values = files.values
+    each = values.select("run", "step").n_unique() == values["run"].n_unique()
+    if values.is_empty() or not each or values["step"].min() == 0:
+        return
+    names = " and ".join(files.of_rows)
+    instead = f", and {names}, which differs in each row, does name the runs" if names else ""
+    raise files.runs[values["run"][0]].first.error(
+        None,
+        "each run has one step, as tables of final values have: when it came past a goal is not in "
+        f"them; say files.sampled = true to take what there is{instead}",
+    )
 
 
 def refuse_sampled(files: Files, unit: int) -> None:

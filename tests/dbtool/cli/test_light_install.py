@@ -35,8 +35,8 @@ run()
 
 
 def call(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    """Runs the command line as if the libraries were not installed."""
-    absent = [name for name in TRAINING.values() if name] + ["jaxlib", "ray"]
+    """Runs the command line as if the libraries were not installed, nor others of extras."""
+    absent = [name for name in TRAINING.values() if name] + ["jaxlib", "pyiceberg", "ray"]
     return subprocess.run(
         [sys.executable, "-c", f"ABSENT = {absent}{WITHOUT}", *map(str, words)],
         capture_output=True,
@@ -86,3 +86,17 @@ def test_training_tells_how_to_install_what_it_needs(tmp_path: Path) -> None:
             f"`pip install '{DISTRIBUTION}[train]'`\n"
         )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_tables_of_a_catalog_tell_how_to_install_what_they_need(
+    database: Path, tmp_path: Path
+) -> None:
+    words = ("publish", database, "--out", tmp_path / "out", "--licence", "CC0-1.0")
+    result = call(*words, "--catalog", "iceberg")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == (
+        "dbtool: Iceberg tables need pyiceberg, which is not installed: install it with "
+        f"`pip install '{DISTRIBUTION}[iceberg]'`\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+    assert call(*words).returncode == 0

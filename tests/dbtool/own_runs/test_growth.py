@@ -13,6 +13,7 @@ from tests.support.own_runs import load, mapping_text, query
 
 HEADER = "run,step,error,size\n"
 SIZE = {"batch_size": '{ column = "size" }'}
+FINAL = {"sampled": "true"}
 RUNS = """
 SELECT batch_size, trial_id, name, steps
 FROM trials
@@ -21,10 +22,10 @@ ORDER BY ALL
 
 
 def test_new_runs_follow_those_that_are_there(tmp_path: Path) -> None:
-    load(tmp_path, {"1.csv": f"{HEADER}a,20,0.5,8\nb,30,0.5,8\n"}, study=SIZE)
+    load(tmp_path, {"1.csv": f"{HEADER}a,20,0.5,8\nb,30,0.5,8\n"}, study=SIZE, files=FINAL)
     # The newest first, as some tools export them.
     text = f"{HEADER}d,5,0.4,16\nc,20,0.5,8\nb,30,0.5,8\na,20,0.5,8\n"
-    report = load(tmp_path, {"1.csv": text}, study=SIZE)
+    report = load(tmp_path, {"1.csv": text}, study=SIZE, files=FINAL)
     assert (report.studies, report.trials, report.already_there) == (2, 2, 2)
     assert query(tmp_path, RUNS) == [
         (8, 0, "a", 20), (8, 1, "b", 30), (8, 2, "c", 20), (16, 0, "d", 5)
@@ -44,23 +45,29 @@ def test_given_numbers(tmp_path: Path) -> None:
 
 
 def test_a_run_that_has_changed_is_refused_and_nothing_is_stored(tmp_path: Path) -> None:
-    load(tmp_path, {"1.csv": f"{HEADER}a,20,0.5,8\n"}, study=SIZE)
+    load(tmp_path, {"1.csv": f"{HEADER}a,20,0.5,8\n"}, study=SIZE, files=FINAL)
     text = f"{HEADER}b,10,0.5,4\na,20,0.5,8\na,30,0.4,8\n"
     with pytest.raises(RunsError) as error:
-        load(tmp_path, {"1.csv": text}, study=SIZE)
+        load(tmp_path, {"1.csv": text}, study=SIZE, files=FINAL)
     assert str(error.value) == (
         "run 'a' is already there as trial 0 with other contents: "
         "load what has changed as another release, which --release names"
     )
     assert query(tmp_path, RUNS) == [(8, 0, "a", 20)]
-    load(tmp_path, {"1.csv": text}, study=SIZE, release="again")
+    load(tmp_path, {"1.csv": text}, study=SIZE, files=FINAL, release="again")
     assert len(query(tmp_path, RUNS)) == 3
 
 
 def test_a_study_that_differs_from_the_stored_one_is_refused(tmp_path: Path) -> None:
-    load(tmp_path, {"1.csv": f"{HEADER}a,20,0.5,8\n"}, study=SIZE)
+    load(tmp_path, {"1.csv": f"{HEADER}a,20,0.5,8\n"}, study=SIZE, files=FINAL)
     with pytest.raises(DbtoolError) as error:
-        load(tmp_path, {"1.csv": f"{HEADER}b,20,0.5,8\n"}, study=SIZE, workload={"goal": "0.2"})
+        load(
+            tmp_path,
+            {"1.csv": f"{HEADER}b,20,0.5,8\n"},
+            study=SIZE,
+            files=FINAL,
+            workload={"goal": "0.2"},
+        )
     assert str(error.value) == (
         f"digits/mlp/sgd at batch size 8 cannot be added to {tmp_path / 'db' / 'own'}: its study "
         "differs from the one that is there in goal (0.2, there 0.1)"
@@ -71,8 +78,14 @@ def test_a_release_of_other_measurements_is_left_alone(tmp_path: Path) -> None:
     trials = [(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.2]))]
     write_shard(tmp_path / "db" / "measured", trials=trials, release="measured")
     with pytest.raises(UsageError, match="'measured' holds other measurements than your own runs"):
-        load(tmp_path, {"1.csv": f"{HEADER}a,20,0.5,8\n"}, study=SIZE, release="measured")
-    load(tmp_path, {"1.csv": f"{HEADER}a,20,0.5,8\n"}, study=SIZE)
+        load(
+            tmp_path,
+            {"1.csv": f"{HEADER}a,20,0.5,8\n"},
+            study=SIZE,
+            files=FINAL,
+            release="measured",
+        )
+    load(tmp_path, {"1.csv": f"{HEADER}a,20,0.5,8\n"}, study=SIZE, files=FINAL)
     assert query(tmp_path, "SELECT release FROM releases") == [("measured",), ("own",)]
 
 

@@ -156,12 +156,13 @@ def test_repeated_steps(tmp_path: Path) -> None:
 
 def test_status_follows_from_the_values_and_steps(tmp_path: Path) -> None:
     text = "run,step,error\na,100,0.5\nb,90,0.5\nc,100,inf\nd,120,0.4\n"
-    load(tmp_path, {"1.csv": text}, study={"train_steps": "100"})
+    final = {"sampled": "true"}
+    load(tmp_path, {"1.csv": text}, study={"train_steps": "100"}, files=final)
     assert query(tmp_path, "SELECT status FROM trials ORDER BY trial_id") == [
         ("COMPLETE",), ("INCOMPLETE",), ("INFEASIBLE",), ("COMPLETE",)
     ]  # fmt: skip
     # Nothing says how long a run should be: the shortest that is COMPLETE does.
-    load(tmp_path, {"1.csv": text}, database="other")
+    load(tmp_path, {"1.csv": text}, files=final, database="other")
     assert query(tmp_path, "SELECT train_steps FROM studies", "other") == [(90,)]
 
 

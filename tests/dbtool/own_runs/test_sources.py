@@ -248,3 +248,14 @@ def test_histories_that_were_sampled_are_refused(tmp_path: Path, steps: Any, sam
         load(tmp_path, {"1.csv": text}, files={"sampled": said}, database=said)
         found = "SELECT producer->>'sampled' FROM trials"
         assert query(tmp_path, found, said) == [(said,)]
+
+
+def test_final_values_alone_are_refused_where_there_is_a_goal(tmp_path: Path) -> None:
+    text = "run,step,error\na,900,0.05\nb,800,0.2\n"
+    with pytest.raises(RunsError, match="each run has one step, as tables of final values have"):
+        load(tmp_path, {"1.csv": text})
+    assert load(tmp_path, {"1.csv": text}, files={"sampled": "true"}).trials == 2
+    without = {"goal": None}
+    assert load(tmp_path, {"1.csv": text}, workload=without, database="other").trials == 2
+    # A run that has just begun has its first step alone.
+    assert load(tmp_path, {"1.csv": "run,step,error\na,0,0.9\n"}, database="begun").trials == 1

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from dbtool.core.manifest import read_manifest
+from dbtool.release.publish.address import address_of_folder
 from dbtool.release.publish.columns import MEANINGS, published_columns
 from dbtool.store.database import open_database
 from tests.support.made_up import curve, write_shard
@@ -33,7 +34,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = tmp_path_factory.mktemp("release")
     own = write_shards(base / "own")
     write_shard(own, workload=ODD, trials=[(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9]))])
-    return published(own, base / "my-release", licence="CC-BY-4.0")
+    out = base / "my-release"
+    return published(own, out, licence="CC-BY-4.0", iceberg=address_of_folder(out))
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +110,12 @@ def test_pandas_reads_what_dbtool_does(folder: Path, shown: str) -> None:
     for table in ("trials", "measurements"):
         found = pa.Table.from_pandas(names[table], preserve_index=False)
         check(folder, table, found, nan_is_null=True)
+
+
+def test_pyiceberg_reads_what_dbtool_does(folder: Path, shown: str) -> None:
+    names = run(shown, "pyiceberg")
+    for table in ("trials", "measurements"):
+        check(folder, table, names[table].scan().to_arrow())
 
 
 @pytest.mark.usefixtures("datasets")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import shutil
 import signal
 import socket
@@ -230,6 +231,27 @@ def test_block_of_a_killed_worker_is_trained_again(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1])
+def test_sweep_whose_workers_die_all_along_ends_with_the_same_rows(
+    running: Cluster, environment: dict[str, str], long: tuple[str, ...], tmp_path: Path, seed: int
+) -> None:
+    words = (*long, "--trials", "24")
+    process = start_produce(*words, "--out", tmp_path / "ray", "--on", "ray", **environment)
+    moments, killed = random.Random(seed), 0
+    while killed < 20:
+        assert process.poll() is None, process.communicate()
+        time.sleep(moments.uniform(0, 2))
+        for worker in moments.sample(found := running.workers(), min(1, len(found))):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                worker.send_signal(signal.SIGKILL)
+                worker.wait(PATIENCE)
+                killed += 1
+    _, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, errors
+    assert_same_sweep(tmp_path / "ray", in_process(words, tmp_path / "here", environment))
+
+
+@pytest.mark.slow
 def test_block_that_always_kills_its_worker_is_one_sentence(
     running: Cluster, environment: dict[str, str], long: tuple[str, ...], tmp_path: Path
 ) -> None:
@@ -244,7 +266,8 @@ def test_block_that_always_kills_its_worker_is_one_sentence(
         time.sleep(0.02)
     _, errors = process.communicate()
     assert (process.returncode, errors.count("\n")) == (1, 1), errors
-    assert f"that trained {TRAINED} at batch size 8, trials 0 to 0 died 4 times (" in errors
+    told = f"that trained {TRAINED} at batch size 8, trials 0 to 0, died 4 times while no other"
+    assert f"{told} block ended (" in errors
     # A worker may be killed before it is given the task.
     assert killed >= 4
     assert shards(tmp_path) == []

@@ -1,0 +1,1 @@
+"""The same queries in the SQL of other engines: Spark, Polars, DataFusion and ClickHouse."""

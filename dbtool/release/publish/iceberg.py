@@ -1,0 +1,265 @@
+"""Writes Iceberg tables over the Parquet files of a release, of which none is copied or changed.
+
+Only metadata is written (https://iceberg.apache.org/spec, version 2), in the form that needs no
+service: of each table its state, a list of manifests, and one manifest, which names the files by
+absolute addresses. The same release at the same address gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import hashlib
+import json
+import uuid
+from typing import TYPE_CHECKING, Final
+
+from pyarrow.fs import LocalFileSystem
+from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO, parquet_file_to_data_file
+from pyiceberg.manifest import (
+    ManifestEntry,
+    ManifestEntryStatus,
+    write_manifest,
+    write_manifest_list,
+)
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table import TableProperties
+from pyiceberg.table.metadata import TableMetadataUtil, new_table_metadata
+from pyiceberg.table.snapshots import (
+    Operation,
+    SnapshotSummaryCollector,
+    Summary,
+    update_snapshot_summaries,
+)
+from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import (
+    BooleanType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    NestedField,
+    StringType,
+)
+
+from dbtool.core.contract import OTHER_METRICS, shard_schema
+from dbtool.core.files import finish, unfinished, write_whole
+from dbtool.release.layout import ICEBERG, iceberg_state
+from dbtool.release.publish.address import address_of
+from dbtool.release.publish.columns import MEANINGS, MEASUREMENTS, published_columns, table_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from pyiceberg.io import OutputFile
+    from pyiceberg.manifest import DataFile, ManifestFile
+    from pyiceberg.table.metadata import TableMetadata
+
+    from dbtool.core.manifest import Manifest, ReleaseFile
+
+_FORMAT: Final = 2
+_CODEC: Final = "deflate"
+_SYNC_BYTES = 16
+_TYPES = {
+    "BOOLEAN": BooleanType(),
+    "FLOAT": FloatType(),
+    "DOUBLE": DoubleType(),
+    "INTEGER": IntegerType(),
+    "BIGINT": LongType(),
+    "VARCHAR": StringType(),
+}
+_FOLDERS = ("workload", "batch_size")
+"""The columns whose values name the folders of shards."""
+
+
+def write_iceberg(folder: Path, manifest: Manifest, address: str, date: str | None) -> list[str]:
+    """Writes Iceberg tables over workloads, studies, trials and measurements.
+
+    Args:
+        folder: the release folder.
+        manifest: of the release.
+        address: that the folder is to have; from `check_base_url`.
+        date: that the tables' only snapshot bears, as YYYY-MM-DD or YYYY; None: 1970-01-01.
+
+    Returns:
+        What was written, below the folder.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    return [
+        path
+        for table in MEANINGS
+        for path in _write_table(folder, manifest, table, address, _milliseconds(date))
+    ]
+
+
+def _write_table(
+    folder: Path, manifest: Manifest, table: str, address: str, moment: int
+) -> list[str]:
+    """Writes the metadata of one table, what tells its state last."""
+    location = f"{address}/{ICEBERG}/{table}"
+    identity = uuid.uuid5(uuid.NAMESPACE_URL, location)
+    state = new_table_metadata(
+        *_columns(table), UNSORTED_SORT_ORDER, location, _properties(table), identity
+    ).model_copy(update={"last_updated_ms": moment})
+    path = iceberg_state(table)
+    below = path.rpartition("/")[0]
+    files = {address_of(address, file.path): file for file in _files(manifest, table)}
+    written = []
+    if files:
+        source = _Files({at: folder / file.path for at, file in files.items()})
+        data_files = [parquet_file_to_data_file(source, state, at) for at in files]
+        digest = hashlib.sha256("\n".join(f"{at} {files[at].sha256}" for at in files).encode())
+        number = int.from_bytes(digest.digest()[:8], "big") >> 1
+        commit = uuid.uuid5(identity, digest.hexdigest())
+        written = [f"{below}/{commit}-m0.avro", f"{below}/snap-{number}-0-{commit}.avro"]
+        with _avro(folder, written[0], address) as output:
+            listed = _write_manifest(output, state, data_files, number)
+        with (
+            _avro(folder, written[1], address) as output,
+            write_manifest_list(_FORMAT, output, number, None, 1, _CODEC) as writer,
+        ):
+            writer.add_manifests([listed])
+        state = _with_snapshot(state, data_files, number, address_of(address, written[1]))
+    write_whole(folder / path, state.model_dump_json().encode())
+    hint = f"{below}/version-hint.text"
+    write_whole(folder / hint, b"1")
+    return [*written, path, hint]
+
+
+def _files(manifest: Manifest, table: str) -> list[ReleaseFile]:
+    """The files of a table that have rows: of others there are no values to sort them by."""
+    is_whole = table != MEASUREMENTS
+    files = [manifest.file(table_path(table))] if is_whole else manifest.shards
+    return [file for file in files if file is not None and file.rows]
+
+
+def _columns(table: str) -> tuple[Schema, PartitionSpec]:
+    """The columns of a table, and those by which its files lie apart."""
+    nullable = {field.name: field.nullable for field in shard_schema()}
+    fields = [
+        NestedField(
+            number,
+            column.name,
+            _TYPES[column.type],
+            required=table == MEASUREMENTS and not nullable[column.name],
+            doc=column.meaning or None,
+        )
+        for number, column in enumerate(published_columns()[table], 1)
+    ]
+    parts = [
+        PartitionField(field.field_id, 1000 + number, IdentityTransform(), field.name)
+        for number, field in enumerate(fields)
+        if table == MEASUREMENTS and field.name in _FOLDERS
+    ]
+    return Schema(*fields), PartitionSpec(*parts)
+
+
+def _properties(table: str) -> dict[str, str]:
+    schema, _ = _columns(table)
+    # Bounds leave NaN out: an engine to which it is the largest number would pass over its files.
+    counted = [
+        column.name
+        for column in published_columns()[table]
+        if column.type in {"FLOAT", "DOUBLE"} or column.name == OTHER_METRICS
+    ]
+    return {
+        "comment": MEANINGS[table],
+        # No engine is to remove files of the release.
+        "gc.enabled": "false",
+        # Iceberg's faster reader for Spark, at least up to 1.10, fails on BYTE_STREAM_SPLIT.
+        "read.parquet.vectorization.enabled": "false",
+        # The files hold no numbers of columns.
+        TableProperties.DEFAULT_NAME_MAPPING: schema.name_mapping.model_dump_json(),
+        **{
+            f"{TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX}.{name}": "counts"
+            for name in counted
+        },
+    }
+
+
+def _write_manifest(
+    output: OutputFile, table: TableMetadata, data_files: list[DataFile], number: int
+) -> ManifestFile:
+    with write_manifest(_FORMAT, table.spec(), table.schema(), output, number, _CODEC) as writer:
+        for data_file in data_files:
+            writer.add(
+                ManifestEntry.from_args(
+                    status=ManifestEntryStatus.ADDED,
+                    snapshot_id=number,
+                    sequence_number=None,
+                    file_sequence_number=None,
+                    data_file=data_file,
+                )
+            )
+    return writer.to_manifest_file()
+
+
+def _with_snapshot(
+    empty: TableMetadata, data_files: list[DataFile], number: int, manifests: str
+) -> TableMetadata:
+    """The state of a table after its only snapshot.
+
+    Args:
+        empty: the state before.
+        data_files: of the table.
+        number: of the snapshot.
+        manifests: the address of the list of them.
+    """
+    counts = SnapshotSummaryCollector()
+    for data_file in data_files:
+        counts.add_file(data_file, empty.schema(), empty.spec())
+    summary = update_snapshot_summaries(Summary(Operation.APPEND, **counts.build()))
+    snapshot = {"snapshot-id": number, "timestamp-ms": empty.last_updated_ms}
+    of_files = {
+        "sequence-number": 1,
+        "manifest-list": manifests,
+        "summary": summary.model_dump(),
+        "schema-id": empty.current_schema_id,
+    }
+    return TableMetadataUtil.parse_obj(
+        json.loads(empty.model_dump_json())
+        | {
+            "last-sequence-number": 1,
+            "current-snapshot-id": number,
+            "snapshots": [snapshot | of_files],
+            "snapshot-log": [snapshot],
+            "refs": {"main": {"snapshot-id": number, "type": "branch"}},
+        }
+    )
+
+
+def _milliseconds(date: str | None) -> int:
+    """The start of a day or a year in UTC, in milliseconds since 1970."""
+    if date is None:
+        return 0
+    day = dt.datetime.fromisoformat(date if "-" in date else f"{date}-01-01")
+    return int(day.replace(tzinfo=dt.UTC).timestamp() * 1000)
+
+
+class _Files(PyArrowFileIO):
+    """Files of this machine under the addresses that they are to have elsewhere."""
+
+    def __init__(self, paths: Mapping[str, Path]) -> None:
+        super().__init__()
+        self._paths = paths
+
+    def new_input(self, location: str) -> PyArrowFile:
+        return PyArrowFile(location, str(self._paths[location]), LocalFileSystem())
+
+
+@contextlib.contextmanager
+def _avro(folder: Path, path: str, address: str) -> Iterator[OutputFile]:
+    """An Avro file to write, which gets its name once it is whole."""
+    with unfinished((folder / path).parent) as (file, temporary):
+        yield PyArrowFile(address_of(address, path), str(temporary), LocalFileSystem())
+        content = temporary.read_bytes()
+        # The marker between its blocks, with which it ends, is random.
+        marker = content[-_SYNC_BYTES:]
+        digest = hashlib.sha256(content.replace(marker, b"")).digest()
+        file.write(content.replace(marker, digest[:_SYNC_BYTES]))
+        finish(file, temporary, folder / path)

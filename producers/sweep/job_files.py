@@ -1,0 +1,194 @@
+"""Job files: the slices of a sweep as a Slurm job array, a Kubernetes Job or a SkyPilot task.
+
+Each task of a job runs `dbtool produce` with the words of the sweep and a slice of its own. Slices
+know what is done, so that any of them may be stopped, run again, or run twice.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dbtool.core.errors import counted
+from dbtool.core.sweeps import WORK
+from producers.sweep.tasks import all_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from producers.configuration import SweepOptions
+    from producers.plan import StudyPlan
+
+# The largest array that Slurm takes unless it is configured otherwise ends at this number.
+_MOST_SLICES = 1_000
+# Seconds in which a task saves its checkpoint before it is killed.
+_GRACE = 120
+
+
+@dataclass(frozen=True)
+class Job:
+    """The slices of a sweep.
+
+    Attributes:
+        words: those of `dbtool produce` that say what to train and how.
+        out: the release folder.
+        slices: how many slices there are.
+        cpus: CPU cores of each.
+        gpus: GPUs of each.
+    """
+
+    words: tuple[str, ...]
+    out: Path
+    slices: int
+    cpus: int
+    gpus: int
+
+    @property
+    def counted(self) -> str:
+        """How many slices, in words."""
+        return counted(self.slices, "slice")
+
+    @property
+    def name(self) -> str:
+        """What a scheduler calls it: lower-case letters, digits and dashes, as Kubernetes asks."""
+        letters = re.sub(r"[^a-z0-9]+", "-", self.out.name.lower()).strip("-")
+        return f"dbtool-{letters or 'sweep'}"[:50].rstrip("-")
+
+    def command(self, number: str, out: str | None = None) -> str:
+        """The line of a shell that trains a slice.
+
+        Args:
+            number: of the slice, as the shell finds it, from 1.
+            out: the release folder as a word of the shell; None for the job's.
+        """
+        words = shlex.join(["dbtool", "produce", *self.words])
+        out = shlex.quote(str(self.out)) if out is None else out
+        return f'{words} --out {out} --slice "{number}/{self.slices}"'
+
+
+def job_of(
+    studies: Sequence[StudyPlan], words: Sequence[str], out: Path, options: SweepOptions
+) -> Job:
+    """The job that trains studies, a slice a block of trials if there are not too many.
+
+    Args:
+        studies: of the sweep.
+        words: of `dbtool produce` that say what to train and how, without --out and --slice.
+        out: the release folder.
+        options: of the sweep.
+    """
+    blocks = sum(map(len, all_blocks(studies, options)))
+    slices = min(blocks, _MOST_SLICES)
+    return Job(tuple(words), out, slices, options.cpus_per_task, options.gpus_per_task)
+
+
+def slurm(job: Job) -> str:
+    """The script of a job array, for `sbatch`."""
+    gpus = f"#SBATCH --gpus-per-task={job.gpus}\n" if job.gpus else ""
+    return f"""\
+#!/bin/bash
+# Trains a sweep in {job.counted}. Submit it in this folder, which all nodes have to see:
+# sbatch THIS-FILE, with --time, --partition and what else the cluster asks for in front of it.
+# What stopped goes on when it is submitted again, as a whole or as some of the slices, as in
+# sbatch --array=3,7 THIS-FILE
+#SBATCH --job-name={job.name}
+#SBATCH --array=1-{job.slices}
+#SBATCH --ntasks=1
+#SBATCH --cpus-per-task={job.cpus}
+{gpus}#SBATCH --requeue
+#SBATCH --signal=B:TERM@{_GRACE}
+export NPROC={job.cpus} # threads of XLA
+# In the place of this shell, so that it gets the signals.
+exec {job.command("$SLURM_ARRAY_TASK_ID")}
+"""
+
+
+def kubernetes(job: Job) -> str:
+    """The manifest of an indexed Job, for `kubectl apply`; ? stands for what is to be filled in."""
+    gpus = f"\n            limits: {{nvidia.com/gpu: {job.gpus}}}" if job.gpus else ""
+    command = job.command("$((JOB_COMPLETION_INDEX + 1))")
+    return f"""\
+# Trains a sweep in {job.counted}. Fill in each ?: the claim of a volume that all pods may
+# write to (ReadWriteMany) and that holds the files named below, and an image with dbtool. Then:
+# kubectl apply -f THIS-FILE
+# What failed for good goes on when the Job is deleted and applied again. (Kubernetes 1.29 or newer)
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: {job.name}
+spec:
+  completionMode: Indexed
+  completions: {job.slices}
+  parallelism: {job.slices}
+  backoffLimitPerIndex: 6
+  podReplacementPolicy: Failed # two pods of a slice would be in each other's way
+  podFailurePolicy:
+    rules:
+      - action: Ignore # preempted, or its node was drained
+        onPodConditions: [{{type: DisruptionTarget, status: "True"}}]
+      - action: FailJob # the command's words are wrong
+        onExitCodes: {{containerName: dbtool, operator: In, values: [2]}}
+  template:
+    spec:
+      restartPolicy: Never
+      terminationGracePeriodSeconds: {_GRACE}
+      volumes:
+        - name: shared
+          persistentVolumeClaim: {{claimName: "?"}}
+      containers:
+        - name: dbtool
+          image: "?"
+          workingDir: /shared
+          volumeMounts: [{{name: shared, mountPath: /shared}}]
+          resources:
+            requests: {{cpu: {job.cpus}}}{gpus}
+          env: [{{name: NPROC, value: "{job.cpus}"}}]
+          command: [/bin/sh, -c]
+          args:
+            - |
+              {_indented(f"exec {command}", 14)}
+"""
+
+
+def skypilot(job: Job) -> str:
+    """A task for `sky jobs launch --num-jobs`; ? stands for what is to be filled in."""
+    gpus = f'\n  accelerators: "?:{job.gpus}"' if job.gpus else ""
+    number = "$((SKYPILOT_JOB_RANK + 1))"
+    out = f"/runs/slice-{number}-of-{job.slices}"
+    return f"""\
+# Trains a sweep in {job.counted}. Fill in each ?: a bucket that keeps what is trained, as in
+# s3://my-bucket, and what has pip install dbtool. Then, in the folder that holds the files named
+# below: sky jobs launch --num-jobs {job.slices} THIS-FILE
+# A bucket has no locks, so that each slice writes a release folder of its own. Once they are
+# copied from the bucket, `dbtool ingest FOLDER-OF-THEM --db DIR` makes one of them.
+name: {job.name}
+resources:
+  cpus: {job.cpus}+{gpus}
+  use_spot: true
+workdir: .
+file_mounts:
+  /runs:
+    source: "?"
+    mode: MOUNT_CACHED
+setup: pip install "?"
+run: |
+  # Of the checkpoint of a machine that was taken away the bucket may have a part.
+  rm -rf "{out}/{WORK}"
+  {_indented(job.command(number, f'"{out}"'), 2)}
+"""
+
+
+def _indented(text: str, spaces: int) -> str:
+    """A text as a block of YAML has it that is indented so far, but for its first line."""
+    return text.replace("\n", "\n" + " " * spaces)
+
+
+FORMATS: dict[str, Callable[[Job], str]] = {
+    "slurm": slurm,
+    "kubernetes": kubernetes,
+    "skypilot": skypilot,
+}
+"""How a job is written, by the name of what runs it."""

@@ -1,0 +1,11 @@
+-- What no other engine has as DuckDB has it. Objects of JSON stay the text that they are in the index.
+
+CREATE MACRO number_map(object) AS object;
+CREATE MACRO mapped_number(numbers, name) AS json_number(numbers, name);
+CREATE MACRO at_most(count) AS NULL;
+
+-- Half away from zero: some engines round half to even, or the shortest decimal that stands for a number.
+CREATE MACRO round(value, digits) AS CASE
+    WHEN value < 0 THEN -floor(-value * power(10.0, digits) + 0.5) / power(10.0, digits)
+    ELSE floor(value * power(10.0, digits) + 0.5) / power(10.0, digits)
+END;

@@ -1,0 +1,148 @@
+"""Translated queries have dbtool's answers on every engine."""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from dbtool.core.manifest import read_manifest
+from dbtool.core.resources import query
+from dbtool.dialects.definitions import namespace
+from dbtool.dialects.translation import translated
+from dbtool.store.analyses import analyses
+from dbtool.store.database import Database, open_database
+from tests.support.engines import ENGINES, Run, engine
+from tests.support.made_up import curve, write_shard
+from tests.support.published import SGD, published, write_shards
+
+MEASURED = Path(__file__).parents[3] / "data" / "measured"
+# Maps are text on other engines.
+VIEWS = {
+    "releases": "FROM releases ORDER BY release",
+    "workloads": "FROM workloads ORDER BY workload",
+    "studies": "FROM studies ORDER BY workload, batch_size",
+    "trials": "SELECT * EXCLUDE (metaparameters) FROM trials "
+    "ORDER BY workload, batch_size, trial_id",
+    "measurements": "SELECT * EXCLUDE (other_metrics) FROM measurements "
+    "ORDER BY workload, batch_size, trial_id, step",
+    "evaluations": "FROM evaluations ORDER BY workload, batch_size, trial_id, step, metric",
+}
+QUERIES = {**VIEWS, **{name: query(name, "analyses") for name in analyses()}}
+# Some engines take seconds for the others, however few the rows are.
+QUICK = {*VIEWS, "divergence", "optima", "summary"}
+CASES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in QUERIES]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Studies with enough trials for every analysis, beside odd ones."""
+    base = tmp_path_factory.mktemp("release")
+    own = write_shards(base / "own")
+    space = {
+        "learning_rate": {"min_value": 0.001, "max_value": 1.0, "scale": "LOG_SCALE"},
+        "momentum": {"min_value": 0.5, "max_value": 0.999, "scale": "REVERSE_LOG_SCALE"},
+        "dropout": {"feasible_points": [0.0, 0.5]},
+    }
+    for size in (2, 4, 16):
+        trials: list[Any] = [
+            (
+                number,
+                "INFEASIBLE" if number == 5 else "COMPLETE",
+                {"learning_rate": 0.0015 * 2**number, "momentum": 0.9, "dropout": 0.5},
+                curve([0.9, *(0.6 / (number + 1) for _ in range(7 - number)), 0.01 * number]),
+            )
+            for number in range(7)
+        ]
+        write_shard(
+            own,
+            release="made-up",
+            workload="letters/fc_8/sgd",
+            batch_size=size,
+            trials=trials,
+            goal=0.055,
+            train_steps=80,
+            train_examples=100,
+            search_space=space,
+        )
+    return published(own, base / "out")
+
+
+@pytest.fixture(scope="module")
+def db(folder: Path) -> Iterator[Database]:
+    with open_database(folder) as db:
+        yield db
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def dialect(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def run(dialect: str, folder: Path) -> Iterator[Run]:
+    with engine(dialect, "made-up", folder) as run:
+        yield run
+
+
+@pytest.fixture(scope="module")
+def run_measured(dialect: str) -> Iterator[Run]:
+    with engine(dialect, "measured", MEASURED) as run:
+        yield run
+
+
+def same(expected: Any, found: Any) -> bool:
+    """Whether a value is the one that was expected: decimals to 9 digits, all else exactly."""
+    if isinstance(expected, float) and found is not None:
+        return math.isclose(expected, found, rel_tol=1e-9) or (
+            math.isnan(expected) and math.isnan(found)
+        )
+    return bool(expected == found)
+
+
+def check(db: Database, folder: Path, name: str, dialect: str, run: Run) -> int:
+    """Compares the answers of an engine; returns how many rows there are."""
+    expected = db.sql(QUERIES[name]).polars()
+    columns, rows = run(translated(QUERIES[name], dialect, [read_manifest(folder)]))
+    assert columns == expected.columns
+    assert len(rows) == len(expected)
+    for wanted, row in zip(expected.rows(), rows, strict=True):
+        assert all(map(same, wanted, row)), (wanted, row)
+    return len(rows)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_answers_are_those_of_dbtool(
+    db: Database, folder: Path, name: str, dialect: str, run: Run
+) -> None:
+    assert check(db, folder, name, dialect, run) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*analyses(), "workloads", "studies", "trials"])
+def test_answers_about_what_was_measured_are_those_of_dbtool(
+    name: str, dialect: str, run_measured: Run
+) -> None:
+    with open_database(MEASURED) as db:
+        assert check(db, MEASURED, name, dialect, run_measured) > 0
+
+
+def test_several_releases_are_one_view(tmp_path: Path) -> None:
+    context = pl.SQLContext()
+    about = []
+    for name in ("one", "it's two"):
+        folder = published(write_shards(tmp_path / f"{name} own", name), tmp_path / name)
+        about.append(read_manifest(folder))
+        for table in ("workloads", "studies", "trials"):
+            context.register(
+                f"{namespace(name)}.{table}", pl.scan_parquet(folder / f"{table}.parquet")
+            )
+        measured = pl.scan_parquet(folder / "measurements/**/*.parquet")
+        context.register(f"{namespace(name)}.measurements", measured)
+    text = (
+        "SELECT release, count(*) AS n FROM trials WHERE workload = $w GROUP BY ALL ORDER BY n, 1"
+    )
+    found = context.execute(translated(text, "polars", about, {"w": SGD})).collect()
+    assert found.rows() == [("it's two", 5), ("one", 5)]

@@ -1,0 +1,296 @@
+"""Iceberg tables over a published release, as the real pyiceberg and Polars read them."""
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import polars as pl
+import pytest
+from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile
+from pyiceberg.table import StaticTable, Table
+
+from dbtool.core.errors import UsageError
+from dbtool.core.manifest import MANIFEST, SUMS, read_manifest
+from dbtool.release.add import add_release
+from dbtool.release.layout import CARD, iceberg_state
+from dbtool.release.publish import publish
+from dbtool.release.publish.address import address_of, address_of_folder, check_base_url
+from dbtool.release.publish.columns import MEANINGS, MEASUREMENTS, published_columns
+from dbtool.release.pull import pull
+from dbtool.release.verify import verify
+from tests.support.made_up import curve, write_shard
+from tests.support.proxies import without_proxies
+from tests.support.published import SGD, bytes_of, everything, published, write_shards
+from tests.support.release_server import serving_release
+
+# Letters that folders' names hold as %XX.
+ODD = "a b/ü=+&/c%20"
+STORE = "s3://bucket/my-release"
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    own = write_shards(tmp_path_factory.mktemp("own") / "release")
+    write_shard(own, workload=ODD, trials=[(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9]))])
+    # A shard without rows.
+    write_shard(own, workload="a/b/c", trials=[(0, "INFEASIBLE", {"learning_rate": 9.0}, [])])
+    return own
+
+
+@pytest.fixture(scope="module")
+def folder(own: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("out") / "my release"
+    return published(own, out, iceberg=address_of_folder(out))
+
+
+class FromServer(FileIO):
+    """Files of web servers, which pyiceberg does not read by itself."""
+
+    def new_input(self, location: str) -> InputFile:
+        return FileOfServer(location)
+
+    def new_output(self, location: str) -> OutputFile:
+        raise NotImplementedError
+
+    def delete(self, location: str | InputFile | OutputFile) -> None:
+        raise NotImplementedError
+
+
+class FileOfServer(InputFile):
+    def content(self) -> bytes:
+        return httpx.get(self.location).raise_for_status().content
+
+    def __len__(self) -> int:
+        return len(self.content())
+
+    def exists(self) -> bool:
+        return httpx.head(self.location).is_success
+
+    def open(self, seekable: bool = True) -> InputStream:  # noqa: ARG002 (as pyiceberg calls it)
+        return io.BytesIO(self.content())
+
+
+def opened(address: str, table: str, **properties: str) -> Table:
+    return StaticTable.from_metadata(f"{address}/{iceberg_state(table)}", properties)
+
+
+def texts(frame: pl.DataFrame) -> list[str]:
+    """The rows as text, sorted, so that NaN equals NaN and -0 is not 0."""
+    return sorted(map(str, frame.rows()))
+
+
+def in_files(folder: Path, table: str) -> pl.DataFrame:
+    """The rows of a table as its files hold them, read one by one."""
+    manifest = read_manifest(folder)
+    paths = [file.path for file in manifest.shards]
+    paths = paths if table == MEASUREMENTS else [f"{table}.parquet"]
+    return pl.concat(pl.read_parquet(folder / path, hive_partitioning=False) for path in paths)
+
+
+def data_files(table: Table, **scan: Any) -> list[str]:
+    """The addresses of the files that a scan would open."""
+    return sorted(task.file.file_path for task in table.scan(**scan).plan_files())
+
+
+@pytest.mark.parametrize("table", MEANINGS)
+def test_pyiceberg_reads_the_rows_of_the_files(folder: Path, table: str) -> None:
+    found = opened(address_of_folder(folder), table)
+    rows = found.scan().to_polars()
+    assert rows.columns == [column.name for column in published_columns()[table]]
+    assert rows.schema == in_files(folder, table).schema
+    assert texts(rows) == texts(in_files(folder, table)) != []
+    snapshot = found.current_snapshot()
+    assert snapshot is not None
+    assert snapshot.summary is not None
+    assert snapshot.summary["total-records"] == str(len(rows))
+    # What a column means is told with it, and which are never NULL.
+    for column in published_columns()[table]:
+        assert (found.schema().find_field(column.name).doc or "") == column.meaning
+    assert found.schema().find_field("workload").required == (table == MEASUREMENTS)
+
+
+@pytest.mark.filterwarnings("ignore:Iceberg scan planning with the polars_iceberg plugin")
+@pytest.mark.parametrize("reader", ["native", "pyiceberg"])
+def test_polars_reads_the_rows_of_the_files(folder: Path, reader: Any) -> None:
+    for table in MEANINGS:
+        path = f"{address_of_folder(folder)}/{iceberg_state(table)}"
+        found = pl.scan_iceberg(path, reader_override=reader)
+        assert texts(found.collect()) == texts(in_files(folder, table))
+        of_one = found.filter(workload=ODD).collect()
+        assert texts(of_one) == texts(in_files(folder, table).filter(workload=ODD)) != []
+
+
+def test_only_the_files_of_a_study_are_opened(folder: Path) -> None:
+    base = address_of_folder(folder)
+    table = opened(base, MEASUREMENTS)
+    shards = {file.path: file for file in read_manifest(folder).shards if file.rows}
+    assert len(shards) == len(read_manifest(folder).shards) - 1
+    assert data_files(table) == sorted(address_of(base, path) for path in shards)
+    # Each file has its study as its partition, which is exact where bounds are cut short.
+    assert [field.name for field in table.spec().fields] == ["workload", "batch_size"]
+    folders = {
+        quote(task.file.partition[0], safe="") + f"/batch_size={task.file.partition[1]}"
+        for task in table.scan().plan_files()
+    }
+    assert folders == {path.split("/workload=")[1].rpartition("/")[0] for path in shards}
+    expected = sorted(path for path in shards if "sgd/batch_size=8/" in path)
+    assert len(expected) == 2
+    wanted = f"workload = '{SGD}' AND batch_size = 8"
+    assert data_files(table, row_filter=wanted) == [address_of(base, path) for path in expected]
+    rows = sum(shards[path].rows or 0 for path in expected)
+    assert table.scan(row_filter=wanted).to_arrow().num_rows == rows
+    assert data_files(table, row_filter=f"workload = '{ODD}'") != []
+    # Where there is any value it may be NaN, which bounds would leave out.
+    loss = "batch_cross_entropy_error"
+    measured = [
+        address_of(base, path)
+        for path in sorted(shards)
+        if pl.read_parquet(folder / path, columns=[loss], hive_partitioning=False)[loss].count()
+    ]
+    assert 0 < len(measured) < len(data_files(table))
+    assert data_files(table, row_filter=f"{loss} > 1000000.0") == measured
+    assert data_files(table, row_filter="step > 1000000") == []
+
+
+def test_the_tables_are_those_of_a_server(
+    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each address leads to its file; what is pulled from there and added is as without tables."""
+    without_proxies(monkeypatch)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    out = tmp_path / "out"
+    with serving_release(out) as server:
+        base = check_base_url(server.url)
+        published(own, out, iceberg=base)
+        for name in MEANINGS:
+            table = opened(base, name, **{"py-io-impl": f"{__name__}.FromServer"})
+            assert texts(table.scan().to_polars()) == texts(in_files(out, name))
+        pull(server.url, tmp_path / "pulled")
+    assert bytes_of(tmp_path / "pulled") == bytes_of(out)
+    assert verify(tmp_path / "pulled").problems == ()
+    assert f"iceberg_scan('{base}/{iceberg_state(MEASUREMENTS)}')" in (out / CARD).read_text()
+    add_release(tmp_path / "pulled", tmp_path / "added")
+    found, expected = everything(tmp_path / "added"), everything(own)
+    assert {view: found[view] for view in found if view != "releases"} == {
+        view: expected[view] for view in found if view != "releases"
+    }
+
+
+def test_the_rest_of_the_folder_is_that_without_tables(own: Path, tmp_path: Path) -> None:
+    plain = bytes_of(published(own, tmp_path / "plain"))
+    tables = bytes_of(published(own, tmp_path / "tables", iceberg=STORE))
+    metadata = {path for path in tables if path.startswith("iceberg/")}
+    assert tables.keys() - metadata == plain.keys()
+    assert len(metadata) == 4 * len(MEANINGS)
+    told = {CARD, MANIFEST, SUMS}
+    assert {path for path in plain if plain[path] != tables[path]} == told
+    assert tmp_path.as_posix().encode() not in b"".join(tables[path] for path in metadata | told)
+    # The same bytes again, from a process of its own too, and other names for what differs.
+    words = ["publish", str(tmp_path / "plain"), "--out", str(tmp_path / "b")]
+    words += ["--catalog", "iceberg", "--base-url", f"{STORE}/"]
+    subprocess.run([sys.executable, "-m", "dbtool", *words], check=True, capture_output=True)
+    assert bytes_of(tmp_path / "b") == tables
+    elsewhere = bytes_of(published(own, tmp_path / "c", iceberg=f"{STORE}-2"))
+    avro = {path for path in metadata if path.endswith(".avro")}
+    assert len(avro) == 2 * len(MEANINGS)
+    assert not avro & elsewhere.keys()
+
+
+def test_verify_notices_damage_to_tables(own: Path, tmp_path: Path) -> None:
+    out = published(own, tmp_path / "out", iceberg=STORE)
+    assert verify(out).problems == ()
+    state = out / iceberg_state("trials")
+    state.write_bytes(state.read_bytes().replace(b"append", b"delete"))
+    [manifest] = state.parent.glob("*-m0.avro")
+    manifest.unlink()
+    (state.parent / "v2.metadata.json").write_bytes(b"{}")
+    found = verify(out).problems
+    assert {problem.path for problem in found} == {state, manifest, state.with_stem("v2.metadata")}
+
+
+def test_no_tables_stay_of_what_the_release_was(own: Path, tmp_path: Path) -> None:
+    def tables() -> list[Path]:
+        return [path for path in out.rglob("iceberg/**/*") if path.is_file()]
+
+    out = published(own, tmp_path / "out", iceberg=STORE)
+    before = {path for path in tables() if path.suffix == ".avro"}
+    publish(out, iceberg=address_of_folder(out))
+    assert not before & set(tables())
+    assert opened(address_of_folder(out), MEASUREMENTS).scan().count() > 0
+    assert bytes_of(out) == bytes_of(
+        published(own, tmp_path / "again", iceberg=address_of_folder(out))
+    )
+    publish(out)
+    assert tables() == []
+    assert bytes_of(out) == bytes_of(published(own, tmp_path / "plain"))
+    publish(out, iceberg=STORE)
+    write_shard(out, workload=SGD, batch_size=16, trials=[(9, "COMPLETE", {}, curve([0.9]))])
+    assert tables() == []
+    assert verify(out).problems == ()
+
+
+def test_no_engine_is_to_remove_files(folder: Path) -> None:
+    table = opened(address_of_folder(folder), "trials")
+    assert table.properties["gc.enabled"] == "false"
+
+
+def test_a_table_may_be_empty(tmp_path: Path) -> None:
+    own, out = tmp_path / "own", tmp_path / "out"
+    write_shard(own, trials=[(0, "INFEASIBLE", {"learning_rate": 9.0}, [])])
+    published(own, out, iceberg=address_of_folder(out))
+    assert opened(address_of_folder(out), MEASUREMENTS).scan().to_arrow().num_rows == 0
+    assert opened(address_of_folder(out), "trials").scan().to_arrow().num_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("citation", "milliseconds"),
+    [
+        (None, 1_735_689_600_000),  # 2025-01-01, when the shards were written
+        ("@misc{a, date = {2019-07-03}}", 1_562_112_000_000),
+        ("@misc{a, year = 2019}", 1_546_300_800_000),
+    ],
+)
+def test_the_snapshot_bears_the_date_of_the_release(
+    own: Path, tmp_path: Path, citation: str | None, milliseconds: int
+) -> None:
+    out = published(own, tmp_path / "out", citation=citation, iceberg=STORE)
+    state = json.loads((out / iceberg_state("studies")).read_text())
+    [snapshot] = state["snapshots"]
+    assert state["last-updated-ms"] == snapshot["timestamp-ms"] == milliseconds
+
+
+def test_of_a_release_without_a_date_the_snapshot_is_the_oldest(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    write_shard(own, trials=[(0, "COMPLETE", {}, curve([0.9]))], producer={"archive": "a.tar"})
+    out = published(own, tmp_path / "out", iceberg=STORE)
+    assert json.loads((out / iceberg_state("trials")).read_text())["last-updated-ms"] == 0
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("example.org/a", "/a", "s3:/bucket/a", "s3://", "s3:///a", "file://a", "file:///"),
+        *("ftp://example.org/a", "htps://example.org/a", "https://", "https://example.org:0/a"),
+        *("https://me:secret@example.org/a", "https://example.org/a?b=c", "s3://bucket/a#b"),
+        *("https://example.org/a b", "s3://bucket/it's", 's3://bucket/"', "s3://bucket/\x1b"),
+    ],
+)
+def test_what_is_no_address_is_refused(address: str) -> None:
+    with pytest.raises(UsageError):
+        check_base_url(address)
+
+
+def test_addresses_of_files() -> None:
+    path = "measurements/workload=a%2Fb/batch_size=8/0.parquet"
+    web = "measurements/workload%3Da%252Fb/batch_size%3D8/0.parquet"
+    assert address_of(check_base_url("https://example.org/"), path) == f"https://example.org/{web}"
+    for base in ("s3://bucket", "abfss://files@account.example.org/a", "hf://datasets/a/b"):
+        assert address_of(check_base_url(f"{base}/"), path) == f"{base}/{path}"
+    assert address_of_folder(Path("/a b/it's")) == "file:///a b/it's"
+    with pytest.raises(UsageError, match="--base-url"):
+        address_of_folder(Path("/a/what?"))

@@ -1,0 +1,93 @@
+"""Engines that run translated queries, set up as docs/engines.md shows."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+from dbtool.dialects.definitions import namespace
+from tests.support.spark import needs_spark, open_spark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Rows = tuple[list[str], list[tuple[Any, ...]]]
+"""The names of columns, and the rows."""
+Run = Callable[[str], Rows]
+REQUIRED = "DBTOOL_REQUIRE_ENGINES"
+"""The environment variable that makes a test of an engine that is missing fail."""
+_DOCS = Path(__file__).parents[2] / "docs" / "engines.md"
+
+
+def _needs(package: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(
+        not os.environ.get(REQUIRED) and find_spec(package) is None,
+        reason=f"no {package}: run `pip install {package}`",
+    )
+
+
+ENGINES = [
+    pytest.param("spark", marks=needs_spark),
+    "polars",
+    pytest.param("datafusion", marks=_needs("datafusion")),
+    pytest.param("clickhouse", marks=_needs("chdb")),
+]
+
+
+@contextlib.contextmanager
+def engine(dialect: str, release: str, folder: Path) -> Iterator[Run]:
+    """An engine over a release, set up by what docs/engines.md shows but its last line."""
+    title = {"clickhouse": "ClickHouse", "datafusion": "DataFusion"}.get(dialect, dialect.title())
+    [code] = re.findall(
+        rf"^## {title}\n.*?```python\n(.*?)```", _DOCS.read_text(), re.DOTALL | re.MULTILINE
+    )
+    setup = "\n".join(code.rstrip().splitlines()[:-1])
+    setup = setup.replace("measured", namespace(release)).replace("FOLDER", str(folder))
+    names: dict[str, Any] = {}
+    with open_spark() if dialect == "spark" else contextlib.nullcontext():
+        try:
+            exec(setup, names)  # noqa: S102 (the code of our documentation)
+            yield lambda query: _RUN[dialect](names, query)
+        finally:
+            if dialect == "spark":
+                names["spark"].sql(f"DROP DATABASE IF EXISTS `{namespace(release)}` CASCADE")
+            if dialect == "clickhouse":
+                names["session"].close()
+
+
+def _by_spark(names: dict[str, Any], query: str) -> Rows:
+    frame = names["spark"].sql(query)
+    return frame.columns, [tuple(row) for row in frame.collect()]
+
+
+def _by_polars(names: dict[str, Any], query: str) -> Rows:
+    return _of_frame(names["context"].execute(query).collect())
+
+
+def _by_datafusion(names: dict[str, Any], query: str) -> Rows:
+    return _of_frame(pl.DataFrame(names["context"].sql(query).to_arrow_table()))
+
+
+def _by_clickhouse(names: dict[str, Any], query: str) -> Rows:
+    return _of_frame(pl.read_parquet(io.BytesIO(names["session"].query(query, "Parquet").bytes())))
+
+
+def _of_frame(frame: pl.DataFrame) -> Rows:
+    return frame.columns, frame.rows()
+
+
+_RUN: dict[str, Any] = {
+    "spark": _by_spark,
+    "polars": _by_polars,
+    "datafusion": _by_datafusion,
+    "clickhouse": _by_clickhouse,
+}
