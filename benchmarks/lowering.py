@@ -11,7 +11,7 @@ through the model in micro-batches (`--micro-batch`), as `dbtool produce --devic
 Of each chip's memory, in GB (1e9 bytes):
 
 - arguments: weights, the optimizer's state, data or batches;
-- temporaries: activations and gradients;
+- temporaries: activations, gradients, and a copy of batches in the layout that chips compute in;
 - whole: both and the program, less what results take over from arguments.
 
 A step that does not fit is refused by the compiler, whose words are then printed.
