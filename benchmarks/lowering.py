@@ -14,7 +14,7 @@ Of each chip's memory, in GB (1e9 bytes):
 - temporaries: activations, gradients, and a copy of batches in the layout that chips compute in;
 - whole: both and the program, less what results take over from arguments.
 
-A step that does not fit is refused by the compiler, whose words are then printed.
+A step that does not fit is refused by the compiler, whose numbers (G is 2**30) are then printed.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Step:
         arguments: bytes of each chip that what it is given takes.
         temporaries: bytes that it needs besides.
         whole: bytes of all of it, and of the program.
-        refusal: the compiler's words where it does not fit.
+        refusal: what the compiler says where it does not fit.
     """
 
     micro_batch: int
@@ -91,7 +91,11 @@ def main() -> None:
     words = parser.parse_args()
     for name, value in _NO_TPU_HERE.items():
         os.environ.setdefault(name, value)
-    devices: list[jax.Device] = topologies.get_topology_desc(words.topology, platform="tpu").devices
+    try:
+        topology = topologies.get_topology_desc(words.topology, platform="tpu")
+    except RuntimeError as error:
+        sys.exit(f"{words.topology} cannot be compiled for ({error}); --help tells what that takes")
+    devices: list[jax.Device] = topology.devices
     header = f"{'batch':>8s}{'micro':>8s}{'trials':>8s}{'parameters':>13s}{'arguments':>11s}"
     header += f"{'temporaries':>13s}{'whole':>7s}{'compiled in':>13s}"
     kind = f"{len(devices)} chips, {devices[0].device_kind}"
@@ -149,10 +153,10 @@ def compiled(workload: Workload, devices: Sequence[jax.Device], micro_batch: int
     try:
         memory: Any = lowered.compile().memory_analysis()
     except jax.errors.JaxRuntimeError as error:
-        told = re.search(r"Used \S+ of \S+ \w+", str(error))
-        if told is None:
+        if "RESOURCE_EXHAUSTED" not in str(error):
             raise
-        memory, refusal = None, told[0]
+        needed, available, *_ = re.findall(r"\d[\d.]*[KMGT]\b", str(error))
+        memory, refusal = None, f"needs {needed} of {available}"
     seconds = time.perf_counter() - started
     step = Step(program.batch_shape(batch_size)[1], trials, parameters, seconds, refusal=refusal)
     if memory is None:

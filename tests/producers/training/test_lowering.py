@@ -290,19 +290,20 @@ def test_convolutions_for_a_cpu_are_others() -> None:
     assert of_cpu.count("stablehlo.while") == of_tpu.count("stablehlo.while") + 2
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(
-    not (importlib.util.find_spec("libtpu") or os.environ.get("TPU_LIBRARY_PATH")),
-    reason="needs the TPUs' compiler, which `pip install libtpu` has; no TPU",
-)
-def test_compiler_of_tpus_takes_a_step_and_tells_its_memory() -> None:
-    # In a process of its own, since libtpu stays loaded.
-    words = ["-m", "benchmarks.lowering", "--workloads", "mnist/fc_64_64_64/sgd"]
-    ended = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
+def compiled_for_tpus(*words: str) -> str:
+    """The last line of the benchmark, in a process of its own, since libtpu stays loaded."""
+    if not (importlib.util.find_spec("libtpu") or os.environ.get("TPU_LIBRARY_PATH")):
+        pytest.skip("needs the TPUs' compiler, which `pip install libtpu` has; no TPU")
+    command = [sys.executable, "-m", "benchmarks.lowering", "--workloads", *words]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
-    name, batch, micro, trials, parameters, arguments, _, whole, *_ = (
-        ended.stdout.splitlines()[-1].replace(",", "").split()
-    )
+    return ended.stdout.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_compiler_of_tpus_takes_a_step_and_tells_its_memory() -> None:
+    line = compiled_for_tpus("mnist/fc_64_64_64/sgd").replace(",", "")
+    name, batch, micro, trials, parameters, arguments, _, whole, *_ = line.split()
     expected = ("mnist/fc_64_64_64/sgd", "55000", "55000", "4", "59210")
     assert (name, batch, micro, trials, parameters) == expected
     # Each chip holds the images, their labels, and the numbers of the examples of 72 steps; tiles
@@ -311,6 +312,13 @@ def test_compiler_of_tpus_takes_a_step_and_tells_its_memory() -> None:
     assert 0.9 * given < float(arguments) * 1e9 < 2 * given
     # One layer's activations at least, and no more than a chip has.
     assert 55_000 * 64 * 4 < (float(whole) - float(arguments)) * 1e9 < 16e9
+
+
+@pytest.mark.slow
+def test_compiler_of_tpus_refuses_a_step_that_does_not_fit() -> None:
+    # The logits of 1,024 texts on each of four chips take 8.4 GB, and so do their gradients.
+    line = compiled_for_tpus("lm1b/lstm/nesterov_momentum", "--micro-batch", "4096")
+    assert re.search(r" needs 1[6-9]\.\d+G of 15\.75G ", line)
 
 
 def test_custom_calls_are_seen() -> None:
