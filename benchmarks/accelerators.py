@@ -7,10 +7,10 @@ alone. Examples are made up and lie on the device: the arithmetic does not depen
 
 - trial-steps a second of the compiled block, with all its trials side by side;
 - examples (images or texts) a second;
-- of peak: the operations that XLA's cost analysis counts in a training step, times trial-steps a
-  second, as a share of what the device's matrix units can do in bfloat16 (`--peak`, in 1e12
-  operations a second, for a device that is not in the table here). A model in float32 cannot reach
-  all of it: its products run at half that rate or less.
+- of peak: three times the operations of the matrix products and convolutions of a forward pass,
+  times examples a second, as a share of what the device's matrix units can do in bfloat16
+  (`--peak`, in 1e12 operations a second, for a device that is not in the table here). A model in
+  float32 cannot reach all of it: its products run at half that rate or less.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from statistics import median
 
 import jax
-import jax.numpy as jnp
 
-from benchmarks.settings import Setting, block
+from benchmarks.settings import Setting, block, capacity
 from benchmarks.timed import Timed, in_turns
 from producers.datasets.forms import CIFAR_10, GREY_28, IMAGENET, LM1B, ImageForm, TextForm
 from producers.devices import configure_devices
+from producers.operations import forward_operations
 from producers.training.block import BlockProgram
 from producers.training.mesh import device_mesh
 
@@ -108,27 +108,18 @@ def report(each: Block, turns: int, peak: float | None) -> None:
     trials = each.trials * devices
     program = setting.program(BlockProgram, device_mesh(jax.local_devices()))
     advance = block(program, setting, trials, program.put(setting.examples()))
-    work = Timed(trials * each.steps, lambda: advance(each.steps))
+    steps = min(each.steps, capacity(program.slots(trials), setting.batch_size))
+    work = Timed(trials * steps, lambda: advance(steps))
     rate = median(in_turns({"block": work}, turns)["block"].by_clock)
     share = "-"
     if peak is not None:
-        share = f"{rate * operations(setting) / (peak * 1e12 * devices):.1%}"
+        used = 3 * forward_operations(setting.model, setting.form, setting.dtype)
+        share = f"{rate * setting.batch_size * used / (peak * 1e12 * devices):.1%}"
     print(
         f"{setting.model + ', ' + setting.dtype:34s}{trials:7d}{setting.batch_size:6d}{rate:15,.1f}"
         f"{rate * setting.batch_size:12,.0f}{share:>9s}",
         flush=True,
     )
-
-
-def operations(setting: Setting) -> float:
-    """Of one training step of one trial, as XLA counts them before it optimizes the program."""
-    trainer = setting.program(BlockProgram, device_mesh(jax.local_devices()[:1])).trainer
-    batch = setting.examples(setting.batch_size)
-    rates = {"learning_rate": jnp.float32(0), "momentum": jnp.float32(0)}
-    state = jax.eval_shape(trainer.start, jnp.uint32(0))
-    lowered = jax.jit(trainer.step).lower(state, rates, batch.inputs, batch.targets)
-    counted = lowered.cost_analysis() or {}
-    return float(counted["flops"])
 
 
 def _peak(device: jax.Device) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import time
 from typing import TYPE_CHECKING
 
@@ -12,15 +11,14 @@ import jax.numpy as jnp
 from dbtool.core.errors import counted
 from producers.datasets.permutation import HOLDING_OUT
 from producers.datasets.registry import is_own
+from producers.operations import forward_operations
 from producers.sweep.tasks import held_index, next_blocks
-from producers.training.step import trainer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from producers.configuration import SweepOptions
-    from producers.datasets.forms import Form
     from producers.plan import StudyPlan
     from producers.workloads.definition import Workload
 
@@ -92,12 +90,11 @@ def _seconds_a_trial(study: StudyPlan, rate: float) -> float:
     subset = min(rule.training_subset, workload.train_examples)
     every_split = sum(evaluations.values())
     forward, longest = (
-        _operations_an_example(workload.model, form, workload.dtype)
+        forward_operations(workload.model, form, workload.dtype)
         for form in (workload.form, workload.form.evaluated)
     )
     evaluated = forward * every_split * subset
     evaluated += longest * (len(evaluations) * validation + every_split * test)
-    # Backpropagation takes about twice the operations of the forward pass.
     training = max(3 * forward * study.batch_size / (rate * _SHARE_OF_PEAK), _LEAST_SECONDS_A_STEP)
     return study.train_steps * training + evaluated / rate
 
@@ -112,17 +109,6 @@ def held_out_examples(workload: Workload) -> tuple[int, int]:
     halves = 2 if workload.subset == "half_classes" else 1
     validation, test = _HELD_OUT[workload.source]
     return validation // halves, test // halves
-
-
-@functools.cache
-def _operations_an_example(model: str, form: Form, dtype: str) -> float:
-    """Floating-point operations of one forward pass, as XLA counts them."""
-    functions = trainer(model, "sgd", "constant", form, dtype)
-    state = jax.eval_shape(functions.start, jnp.zeros((), jnp.uint32))
-    example = jax.ShapeDtypeStruct((1, *form.input_shape), form.input_dtype)
-    lowered = jax.jit(functions.logits).lower(state.parameters, state.statistics, example)
-    analysis = lowered.cost_analysis() or {}
-    return float(analysis.get("flops", 0.0))
 
 
 def _multiplications_a_second() -> float:

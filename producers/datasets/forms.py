@@ -58,6 +58,11 @@ class ImageForm:
         """The shape of an example's targets: a class, or whether each is there."""
         return (self.classes,) if self.multi_label else ()
 
+    @property
+    def target_dtype(self) -> str:
+        """The type of an example's targets in the data sets of this package."""
+        return "uint8" if self.multi_label or self.classes <= 256 else "int32"
+
 
 @dataclass(frozen=True, slots=True)
 class TextForm:
@@ -92,6 +97,11 @@ class TextForm:
     def target_shape(self) -> tuple[int, ...]:
         """The shape of an example's targets."""
         return (self.length,)
+
+    @property
+    def target_dtype(self) -> str:
+        """The type of an example's targets."""
+        return "int32"
 
 
 Form = ImageForm | TextForm

@@ -32,6 +32,9 @@ LOADERS: dict[str, tuple[str, str] | Load] = {
 Of those that `producers.workloads.own` adds the function itself.
 """
 
+STREAMED = frozenset({"imagenet", "open_images_v4", "lm1b", "common_crawl"})
+"""Those whose training examples are read when they are needed; memory holds those of the others."""
+
 _WITH_SUBSETS = {"imagenet"}
 
 

@@ -96,9 +96,7 @@ class StreamedImages:
         form, count = self.form, len(examples)
         draws = None if augmentation is None else augmentation.random((count, RANDOM_NUMBERS))
         inputs = np.empty((count, *form.input_shape), np.uint8)
-        targets: npt.NDArray[Any] = (
-            np.empty((count, form.classes), np.uint8) if form.multi_label else np.empty(count, "i4")
-        )
+        targets: npt.NDArray[Any] = np.empty((count, *form.target_shape), form.target_dtype)
         for index, number in enumerate(self.numbers[examples].tolist()):
             image = self.files.read(number)
             kept = self.renumbering

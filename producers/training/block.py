@@ -61,6 +61,12 @@ class BlockProgram:
         evaluation_batch: examples evaluated at a time.
         micro_batch: most examples of a batch that pass through the model at a time; larger batches
             accumulate their gradient over micro-batches.
+
+    Attributes:
+        compiled_start: what `start` calls, compiled by JAX for the arrays that it is given; to
+            lower or compile it without any, see `producers.training.abstract`.
+        compiled_advance: what `advance` calls, likewise.
+        compiled_evaluate: what `evaluate` calls, likewise.
     """
 
     def __init__(
@@ -80,9 +86,9 @@ class BlockProgram:
         self.evaluation_batch = evaluation_batch
         self._micro_batch = micro_batch
         self._by_trial = NamedSharding(mesh, TRIALS)
-        self._start: Callable[..., TrialState] = self._compiled(jax.vmap(trainer.start), TRIALS)
+        self.compiled_start = self._compiled(jax.vmap(trainer.start), TRIALS)
         batches = EVERYWHERE if shared_batches else TRIALS
-        self._advance: Callable[..., tuple[TrialState, jax.Array]] = self._compiled(
+        self.compiled_advance = self._compiled(
             self._advance_device,
             *(TRIALS, TRIALS, TRIALS, batches, EVERYWHERE, EVERYWHERE),
             donate=0,
@@ -98,9 +104,7 @@ class BlockProgram:
                 *(TRIALS, TRIALS, TRIALS, EVERYWHERE, EVERYWHERE),
             )
         )
-        self._evaluate: Callable[..., dict[str, jax.Array]] = self._compiled(
-            self._evaluate_device, TRIALS, TRIALS, EVERYWHERE
-        )
+        self.compiled_evaluate = self._compiled(self._evaluate_device, TRIALS, TRIALS, EVERYWHERE)
         self._sensitivity = self._compiled(self._sensitivity_device, TRIALS, EVERYWHERE)
 
     @property
@@ -136,7 +140,8 @@ class BlockProgram:
 
     def start(self, seeds: np.ndarray) -> TrialState:
         """The states before the first step, from the trials' seeds (uint32 [trials])."""
-        return self._start(self._put_trials(seeds))
+        states: TrialState = self.compiled_start(self._put_trials(seeds))
+        return states
 
     def advance(
         self,
@@ -167,7 +172,10 @@ class BlockProgram:
         if training is not None and self.mesh.is_multi_process:
             batches = put(batches, self.mesh, EVERYWHERE if self.shared_batches else TRIALS)
         arrays = None if training is None else (training.inputs, training.targets)
-        return self._advance(states, *on_devices, batches, steps, arrays)
+        advanced: tuple[TrialState, jax.Array] = self.compiled_advance(
+            states, *on_devices, batches, steps, arrays
+        )
+        return advanced
 
     def evaluate(
         self, states: TrialState, alive: np.ndarray, split: SplitArrays
@@ -178,15 +186,16 @@ class BlockProgram:
             Name to [trials, ...], as the objective's metrics take them; zeros for a group without a
             trial alive.
         """
-        return self._evaluate(
+        totals: dict[str, jax.Array] = self.compiled_evaluate(
             (states.parameters, states.statistics),
             self._put_trials(alive),
             (split.inputs, split.targets),
         )
+        return totals
 
     def abstract_states(self, slots: int, *, pruned: bool) -> TrialState:
         """The shapes, types and devices of the states of so many trials, to restore them into."""
-        states = jax.eval_shape(self._start, jax.ShapeDtypeStruct((slots,), jnp.uint32))
+        states = jax.eval_shape(self.compiled_start, jax.ShapeDtypeStruct((slots,), jnp.uint32))
         if pruned:
             masks = jax.tree.map(
                 lambda weights: jax.ShapeDtypeStruct(weights.shape, jnp.bool), states.parameters
@@ -243,7 +252,7 @@ class BlockProgram:
 
     def _compiled(
         self, function: Callable[..., Any], *specs: PartitionSpec, donate: int | None = None
-    ) -> Callable[..., Any]:
+    ) -> jax.stages.Wrapped:
         axes = {TRIAL} if self.devices_a_trial > 1 else {TRIAL, DATA}
         sharded = jax.shard_map(
             function,
@@ -371,7 +380,9 @@ class BlockProgram:
         examples, *shape = split[0].shape
         # Fewer of those that are longer than in training, so that they take as much memory.
         trained_on = math.prod(self.trainer.form.input_shape)
-        size = min(max(1, self.evaluation_batch * trained_on // math.prod(shape)), examples)
+        together = max(1, self.evaluation_batch * trained_on // math.prod(shape))
+        # Rounded up to whole shares of the devices: what they cannot divide, each computes whole.
+        size = min(-(-together // self.devices_a_trial) * self.devices_a_trial, examples)
         whole = examples // size * size
         slices = jax.tree.map(lambda a: a[:whole].reshape(-1, size, *a.shape[1:]), split)
 

@@ -52,6 +52,12 @@ def calls(targets: Sequence[int], capacity: int, first_step: int) -> list[tuple[
     return found
 
 
+def steps_a_call(form: Form, streams: int, batch_size: int) -> int:
+    """Most steps of a call for which examples of a form are read, in so many batch orders."""
+    bytes_a_step = streams * batch_size * _bytes_an_example(form)
+    return max(1, min(_MOST_STEPS_A_CALL, _BYTES_A_CALL // bytes_a_step))
+
+
 class StreamedDraw:
     """Reads the examples of each call, some calls ahead.
 
@@ -87,8 +93,7 @@ class StreamedDraw:
         self._augmentation = augmentation
         self._streams = [BatchStream(seed, len(source), batch_size) for seed in seeds]
         self._shape = program.batch_shape(batch_size)
-        bytes_a_step = len(seeds) * batch_size * _bytes_an_example(program.trainer.form)
-        self._capacity = max(1, min(_MOST_STEPS_A_CALL, _BYTES_A_CALL // bytes_a_step))
+        self._capacity = steps_a_call(program.trainer.form, len(seeds), batch_size)
         # Trials start in the order of the slots, which are filled up with the last one.
         first = np.minimum(np.arange(program.slots(len(seeds))), len(seeds) - 1)
         self._wanted = frozenset(self._slots_here(first, np.ones(len(first), bool)).values())

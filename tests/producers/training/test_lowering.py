@@ -1,0 +1,334 @@
+"""Every workload's training lowers for TPUs as a sweep runs it, by shapes and types alone."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import NamedSharding, PartitionSpec
+
+from producers.datasets.registry import STREAMED
+from producers.models.registry import model_definition
+from producers.training.abstract import abstract_advance, abstract_evaluate
+from producers.training.batches import IndexDraw
+from producers.training.block import BlockProgram, SplitArrays
+from producers.training.mesh import device_mesh
+from producers.training.step import trainer
+from producers.training.stream import StreamedDraw
+from producers.workloads.definition import BATCH_SIZE_STUDY, SPARSITY_STUDY
+from producers.workloads.registry import WORKLOADS
+from tests.support.blocks import TRIALS, compiled, splits_of
+from tests.support.parameter_counts import parameter_count
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from jax.export import Exported
+    from jax.sharding import Mesh
+
+    from producers.training.step import TrialState
+    from producers.workloads.definition import Workload
+
+DTYPES = {"float32": "f32", "bfloat16": "bf16"}
+# Examples as the papers' data sets have them: of inputs, of targets, and their types.
+EXAMPLES = {
+    "mnist": ((28, 28), (), "uint8", "uint8"),
+    "fashion_mnist": ((28, 28), (), "uint8", "uint8"),
+    "cifar_10": ((32, 32, 3), (), "uint8", "uint8"),
+    "imagenet": ((224, 224, 3), (), "uint8", "int32"),
+    "open_images_v4": ((224, 224, 3), (7_186,), "uint8", "uint8"),
+    "lm1b": ((64,), (64,), "int32", "int32"),
+    "common_crawl": ((64,), (64,), "int32", "int32"),
+}
+# Eight devices: each with trials of its own, or four that share the batches of a trial.
+ON_EACH, SHARED_BY = (16, 1), (2, 4)
+PUBLISHED = [name for name, each in WORKLOADS.items() if each.paper == BATCH_SIZE_STUDY]
+SPARSE = [name for name, each in WORKLOADS.items() if each.paper == SPARSITY_STUDY]
+# The first of each model and optimizer; others differ in the number of classes or tokens at most.
+QUICK_PUBLISHED = {
+    (WORKLOADS[name].model, WORKLOADS[name].optimizer): name for name in reversed(PUBLISHED)
+}.values()
+QUICK_SPARSE = [name for name in SPARSE if re.fullmatch("sparsity_90/.*/nesterov_momentum", name)]
+
+
+def some(names: Sequence[str], quick: Collection[str]) -> list[Any]:
+    """All of them, but those that are not quick are marked as slow."""
+    return [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
+def program_of(workload: Workload, dtype: str) -> BlockProgram:
+    functions = (workload.model, workload.optimizer, workload.schedule, workload.form, dtype)
+    return _program(*functions, layout(workload)[1])
+
+
+def layout(workload: Workload) -> tuple[int, int]:
+    """Trials of a block, and devices that share the batches of one."""
+    return SHARED_BY if workload.source in STREAMED else ON_EACH
+
+
+@functools.cache
+def _program(*functions: Any) -> BlockProgram:
+    """As sweeps make it where the devices are no CPU cores."""
+    *of_trainer, devices_a_trial = functions
+    return BlockProgram(
+        trainer(*of_trainer),
+        device_mesh(devices_a_trial=devices_a_trial),
+        lanes=sys.maxsize,
+        shared_batches=False,
+        evaluation_batch=model_definition(functions[0]).evaluation_batch,
+    )
+
+
+def exported(workload: Workload, batch_size: int, dtype: str, platform: str = "tpu") -> Exported:
+    """The training of a block, lowered."""
+    program = program_of(workload, dtype)
+    arguments = abstract_advance(program, workload, batch_size, layout(workload)[0])
+    return jax.export.export(program.compiled_advance, platforms=[platform])(*arguments)
+
+
+def products(module: str) -> Counter[tuple[str, str, str]]:
+    """The matrix products and convolutions of a module, by the types of what is multiplied."""
+    operations = re.findall(
+        r"stablehlo\.(dot_general|convolution)\W.* : \(tensor<([^>]*)>, tensor<([^>]*)>\)", module
+    )
+    assert len(operations) == len(re.findall(r"stablehlo\.(?:dot_general|convolution)\W", module))
+    return Counter(
+        (name, left.rpartition("x")[2], right.rpartition("x")[2])
+        for name, left, right in operations
+    )
+
+
+def custom_calls(module: str) -> set[str]:
+    return set(re.findall(r"stablehlo\.custom_call @([\w.$]+)", module))
+
+
+def expected_products(model: str, of: str) -> Counter[tuple[str, str, str]]:
+    """How many products training takes: forward, by weights, and by activations.
+
+    The first layer has no gradient by its inputs, but where these are embeddings.
+    """
+    dense, convolution = ("dot_general", of, of), ("convolution", of, of)
+    if model.startswith("fc_"):
+        layers = len(model.split("_"))
+        return Counter({dense: 3 * layers - 1})
+    if model.startswith("transformer_"):
+        layers = 6 if model in {"transformer_base", "transformer_wide"} else 2
+        # Four projections, two products of attention and two of the feed-forward layer; JAX keeps
+        # the scores of attention, and so their two gradients, in float32.
+        scores = Counter({("dot_general", "f32", of): 2 * layers})
+        return Counter({dense: 3 * (8 * layers + 1) - 2 * layers}) + scores
+    if model == "lstm":
+        # Of inputs, of outputs, the projection and the logits.
+        return Counter({dense: 3 * 4})
+    convolutions, dense_layers = {
+        "simple_cnn": (2, 1),
+        "resnet_8": (7, 1),
+        "resnet_50": (1 + 3 * 16 + 4, 1),
+        "vgg_11": (8, 3),
+    }.get(model, (2, 2))
+    return Counter({convolution: 3 * convolutions - 1, dense: 3 * dense_layers})
+
+
+def check(workload: Workload, batch_size: int, dtype: str) -> None:
+    """Checks what a lowered block computes and takes against what is known of it."""
+    lowered = exported(workload, batch_size, dtype)
+    assert (lowered.platforms, lowered.nr_devices) == (("tpu",), 8)
+    module = lowered.mlir_module()
+    assert products(module) == expected_products(workload.model, DTYPES[dtype])
+    assert custom_calls(module) == set()
+
+    trials, _ = layout(workload)
+    arguments, _ = jax.tree.unflatten(lowered.in_tree, lowered.in_avals)
+    states, metaparameters, alive, batches, _, training = arguments
+    check_states(states, workload, trials)
+    assert set(metaparameters) == dict(workload.search_space).keys()
+    assert {each.shape for each in (alive, *metaparameters.values())} == {(trials,)}
+    steps = jax.tree.leaves(batches)[0].shape[1]
+    of_steps = (trials, steps, 1, batch_size)
+    if workload.source in STREAMED:
+        check_examples(batches, workload, *of_steps)
+        assert training is None
+        placed = jax.tree.unflatten(lowered.in_tree, lowered.in_shardings_jax(on(workload)))[0][3]
+        divided = NamedSharding(on(workload), PartitionSpec("trial", None, None, "data"))
+        for sharding, array in zip(placed, batches, strict=True):
+            assert sharding.is_equivalent_to(divided, array.ndim)
+    else:
+        assert (batches.shape, batches.dtype) == (of_steps, jnp.int32)
+        check_examples(training, workload, workload.train_examples)
+    losses = lowered.out_avals[-1]
+    assert (losses.shape, losses.dtype) == ((trials, steps), jnp.float32)
+
+
+def on(workload: Workload) -> Mesh:
+    return program_of(workload, "float32").mesh
+
+
+def check_states(states: TrialState, workload: Workload, trials: int) -> None:
+    count = trials * parameter_count(workload.model, workload.form)
+    leaves = jax.tree.leaves(states.parameters)
+    assert {leaf.dtype for leaf in leaves} == {jnp.dtype(jnp.float32)}
+    sizes = [
+        sum(leaf.size for leaf in jax.tree.leaves(each))
+        for each in (states.parameters, states.optimizer, states.masks)
+    ]
+    moved = 0 if workload.optimizer == "sgd" else count
+    assert sizes == [count, moved, count if workload.sparsity else 0]
+
+
+def check_examples(arrays: Any, workload: Workload, *before: int) -> None:
+    inputs, targets, *dtypes = EXAMPLES[workload.source]
+    assert [each.shape for each in arrays] == [(*before, *inputs), (*before, *targets)]
+    assert [str(each.dtype) for each in arrays] == dtypes
+
+
+@pytest.mark.parametrize("name", some(PUBLISHED, QUICK_PUBLISHED))
+def test_published_workloads_at_their_largest_batch_in_bfloat16(name: str) -> None:
+    check(WORKLOADS[name], max(WORKLOADS[name].batch_sizes), "bfloat16")
+
+
+@pytest.mark.parametrize("name", some(SPARSE, QUICK_SPARSE))
+def test_workloads_of_the_sparsity_study_at_their_smallest_batch_in_float32(name: str) -> None:
+    check(WORKLOADS[name], min(WORKLOADS[name].batch_sizes), "float32")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_workloads_at_every_batch_size_in_float32(name: str) -> None:
+    for batch_size in WORKLOADS[name].batch_sizes:
+        check(WORKLOADS[name], batch_size, "float32")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*PUBLISHED, *SPARSE])
+def test_first_weights_evaluation_and_pruning(name: str) -> None:
+    workload = WORKLOADS[name]
+    program, trials = program_of(workload, "bfloat16"), layout(workload)[0]
+    seeds = jax.ShapeDtypeStruct((trials,), jnp.uint32)
+    examples = workload.evaluation.training_subset
+    calls: list[tuple[Any, tuple[Any, ...]]] = [
+        (program.compiled_start, (seeds,)),
+        (program.compiled_evaluate, abstract_evaluate(program, workload, examples, trials)),
+    ]
+    if workload.sparsity:
+        training = abstract_advance(program, workload, 2, trials)[-1]
+        states = program.abstract_states(trials, pruned=False)
+
+        def prune(states: TrialState, inputs: jax.Array, targets: jax.Array) -> TrialState:
+            return program.prune(states, workload.sparsity, SplitArrays(inputs, targets))
+
+        calls.append((jax.jit(prune), (states, *training)))
+    for function, arguments in calls:
+        lowered = jax.export.export(function, platforms=["tpu"])(*arguments)
+        assert custom_calls(lowered.mlir_module()) == set()
+        assert lowered.nr_devices == 8
+
+
+@pytest.mark.parametrize(("problem", "streamed"), [("fc", False), ("normalised", True)])
+@pytest.mark.parametrize("shared", [False, True])
+def test_shapes_are_those_that_training_gives(problem: str, streamed: bool, shared: bool) -> None:
+    """The program from shapes is, word for word, that from arrays, as a sweep has them."""
+    program = compiled(problem, 8, 4, 1, shared, None)
+    training, batch_size = splits_of(program, streamed=streamed).training, 16
+    seeds = [5] if shared else list(range(TRIALS))
+    draw: IndexDraw | StreamedDraw
+    arrays = None
+    if isinstance(training, SplitArrays):
+        draw = IndexDraw(program, seeds, len(training), batch_size)
+        arrays = (training.inputs, training.targets)
+    else:
+        words: dict[str, Any] = {"batch_size": batch_size, "augmentation": False, "targets": [3]}
+        draw = StreamedDraw(program, training, seeds, **words)
+    alive = np.ones(TRIALS, bool)
+    rates = {"learning_rate": np.ones(TRIALS, "f4"), "momentum": np.ones(TRIALS, "f4")}
+    arguments = (
+        program.start(np.arange(TRIALS, dtype=np.uint32)),
+        *(rates, alive, draw(np.arange(TRIALS), alive, 0, 3), 3, arrays),
+    )
+    workload = replace(
+        WORKLOADS["mnist/simple_cnn_base/momentum"],
+        source="imagenet" if streamed else "mnist",
+        form=program.trainer.form,
+        train_examples=len(training),
+    )
+    abstract = abstract_advance(program, workload, batch_size, TRIALS)
+    by_shapes, by_arrays = (
+        program.compiled_advance.lower(*each).as_text() for each in (abstract, arguments)
+    )
+    assert by_shapes == by_arrays
+
+
+def test_evaluations_of_few_long_texts_at_a_time_are_divided_among_devices() -> None:
+    """Of 512 tokens four texts take as much as 32 of training; eight devices take one each."""
+    workload = WORKLOADS["lm1b/transformer_narrow_and_shallow/nesterov_momentum"]
+    functions = (workload.model, workload.optimizer, workload.schedule, workload.form, "float32")
+    program = _program(*functions, 8)
+    arguments = abstract_evaluate(program, workload, 100, 1)
+    module = jax.export.export(program.compiled_evaluate, platforms=["tpu"])(*arguments)
+    divided = r'sdy\.sharding_constraint .*\[\{"data"\}, \{\}\]> : tensor<(\d+)x512xi32>'
+    # Inputs and targets; the last four of the hundred cannot be divided.
+    assert re.findall(divided, module.mlir_module()) == ["8", "8"]
+
+
+def test_convolutions_for_a_cpu_are_others() -> None:
+    """Whose gradients are convolutions of the forward pass's form, in a loop over examples."""
+    workload = WORKLOADS["mnist/simple_cnn_base/sgd"]
+    of_cpu, of_tpu = (
+        exported(workload, 64, "float32", platform).mlir_module() for platform in ("cpu", "tpu")
+    )
+    assert products(of_tpu) == expected_products("simple_cnn_base", "f32")
+    assert of_cpu.count("stablehlo.while") == of_tpu.count("stablehlo.while") + 2
+
+
+def compiled_for_tpus(*words: str) -> str:
+    """The last line of the benchmark, in a process of its own, since libtpu stays loaded."""
+    if not (importlib.util.find_spec("libtpu") or os.environ.get("TPU_LIBRARY_PATH")):
+        pytest.skip("needs the TPUs' compiler, which `pip install libtpu` has; no TPU")
+    command = [sys.executable, "-m", "benchmarks.lowering", "--workloads", *words]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_compiler_of_tpus_takes_a_step_and_tells_its_memory() -> None:
+    line = compiled_for_tpus("mnist/fc_64_64_64/sgd").replace(",", "")
+    name, batch, micro, trials, parameters, arguments, _, whole, *_ = line.split()
+    expected = ("mnist/fc_64_64_64/sgd", "55000", "55000", "4", "59210")
+    assert (name, batch, micro, trials, parameters) == expected
+    # Each chip holds the images, their labels, and the numbers of the examples of 72 steps; tiles
+    # of 8 by 128 numbers may double that.
+    given = 55_000 * 785 + 72 * 55_000 * 4
+    assert 0.9 * given < float(arguments) * 1e9 < 2 * given
+    # One layer's activations at least, and no more than a chip has.
+    assert 55_000 * 64 * 4 < (float(whole) - float(arguments)) * 1e9 < 16e9
+
+
+@pytest.mark.slow
+def test_compiler_of_tpus_refuses_a_step_that_does_not_fit() -> None:
+    # The logits of 1,024 texts on each of four chips take 8.4 GB, and so do their gradients.
+    line = compiled_for_tpus("lm1b/lstm/nesterov_momentum", "--micro-batch", "4096")
+    assert re.search(r" needs 1[6-9]\.\d+G of 15\.75G ", line)
+
+
+def test_custom_calls_are_seen() -> None:
+    matrix = jax.ShapeDtypeStruct((4, 4), jnp.float32)
+    decomposed = jax.jit(jnp.linalg.eigh)
+    found = {
+        platform: custom_calls(
+            jax.export.export(decomposed, platforms=[platform])(matrix).mlir_module()
+        )
+        for platform in ("cpu", "tpu")
+    }
+    assert found["tpu"]
+    assert not found["cpu"] & found["tpu"]
