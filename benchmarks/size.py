@@ -173,9 +173,12 @@ def _asked(folder: Path, scratch: Path) -> dict[str, Cost]:
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir()
     workload, size = "made_up/network_0/sgd", BATCH_SIZES[5]
-    study = f"workload = '{workload}' AND batch_size = {size}"
+    study = [f"-pworkload={workload}", f"-pbatch_size={size}"]
     every = "SELECT count(steps) FROM steps_to_result(NULL, NULL, NULL, NULL, 100)"
-    curve = f"SELECT step, batch_cross_entropy_error FROM measurements WHERE {study}"
+    curve = (
+        "SELECT step, batch_cross_entropy_error FROM measurements "
+        "WHERE workload = $workload AND batch_size = $batch_size"
+    )
     db = ["--db", str(folder)]
     with ReleaseWriter(scratch / "new", About(release=RELEASE, licence="CC0-1.0")) as writer:
         write_study(writer, f"made_up/network_{time.time_ns()}/sgd", size)
@@ -184,7 +187,7 @@ def _asked(folder: Path, scratch: Path) -> dict[str, Cost]:
         "steps to result of one workload": ["steps", workload, *db],
         "scaling of one workload": ["scaling", workload, *db],
         "steps to result of all workloads": ["sql", every, *db],
-        "one study's curves, as a file": ["sql", curve, "--format", "parquet", *db],
+        "one study's curves, as a file": ["sql", curve, *study, "--format", "parquet", *db],
         "plot the steps of one workload": ["plot", "steps", "--workload", workload, *db],
         "write the index anew": ["index", str(folder)],
         "verify": ["verify", str(folder)],
@@ -198,12 +201,13 @@ def _asked(folder: Path, scratch: Path) -> dict[str, Cost]:
 def _run(words: Sequence[str], scratch: Path) -> Cost:
     """Runs dbtool in a process of its own."""
     started = time.perf_counter()
-    with (scratch / "printed").open("wb") as printed:
-        process = subprocess.Popen([sys.executable, "-m", "dbtool", *words], stdout=printed)
+    with (scratch / "printed").open("wb") as printed, (scratch / "said").open("wb") as said:
+        command = [sys.executable, "-m", "dbtool", *words]
+        process = subprocess.Popen(command, stdout=printed, stderr=said)
         _, status, used = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - started
     if status:
-        raise SystemExit(f"dbtool {' '.join(words)} failed")
+        raise SystemExit(f"dbtool {' '.join(words)}: {(scratch / 'said').read_text()}")
     return Cost(seconds, used.ru_maxrss / 1024)
 
 
