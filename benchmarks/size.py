@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import multiprocessing
 import os
 import shutil
 import subprocess
@@ -92,7 +93,8 @@ def _write(folder: Path, workloads: int) -> None:
     with ReleaseWriter(folder, About(release=RELEASE, licence="CC0-1.0")):
         pass
     cores = len(os.sched_getaffinity(0))
-    with ProcessPoolExecutor(cores) as pool:
+    # Polars' threads do not survive a fork.
+    with ProcessPoolExecutor(cores, multiprocessing.get_context("spawn")) as pool:
         shares = [range(first, workloads, cores) for first in range(cores)]
         list(pool.map(_write_workloads, [folder] * cores, shares))
     manifest = read_manifest(folder)
