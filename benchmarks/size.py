@@ -4,7 +4,7 @@ Run `python -m benchmarks.size --out FOLDER --rows 1e7 1e8 1e9`. It writes relea
 numbers, as sweeps write them: a loss at every step, an evaluation at every hundredth, 100 trials of
 10,000 steps a study, 10 batch sizes a workload, and as many workloads as make so many rows.
 Releases that lie there already are asked again. Each command is a process of its own; memory is
-the most that it held. The growth is the exponent of the rows, from the first size to the last.
+the most that it held. The growth is the exponent of the rows, between the two largest sizes.
 """
 
 from __future__ import annotations
@@ -72,14 +72,14 @@ def main() -> None:
 
 def _print(costs: Mapping[float, Mapping[str, Cost]]) -> None:
     """Prints seconds and memory of each command at each size, and how they grow."""
-    first, last = min(costs), max(costs)
+    smaller, larger = [min(costs), *sorted(costs)][-2:]
     heads = "".join(f"{f'{rows:.0e}':>18s}" for rows in costs)
     print(f"{'measurements':36s}{heads}{'growth':>9s}")
-    for name in costs[first]:
+    for name in costs[larger]:
         each = [costs[rows][name] for rows in costs]
         cells = "".join(f"{cost.seconds:9.2f} s{cost.megabytes:5,.0f} MB" for cost in each)
-        ratio = costs[last][name].seconds / costs[first][name].seconds
-        growth = f"{math.log(ratio) / math.log(last / first):9.2f}" if last > first else ""
+        ratio = costs[larger][name].seconds / costs[smaller][name].seconds
+        growth = f"{math.log(ratio, larger / smaller):9.2f}" if larger > smaller else ""
         print(f"{name:36s}{cells}{growth}")
 
 
