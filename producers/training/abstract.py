@@ -63,9 +63,8 @@ def abstract_evaluate(
 ) -> tuple[Any, ...]:
     """The arguments of `BlockProgram.compiled_evaluate` for so many held-out examples together."""
     slots = program.slots(trials)
-    states = program.abstract_states(slots, pruned=False)
     return (
-        (states.parameters, states.statistics),
+        program.abstract_states(slots, pruned=False),
         jax.ShapeDtypeStruct((slots,), jnp.bool),
         _examples(
             workload.form.evaluated, examples, sharding=NamedSharding(program.mesh, EVERYWHERE)

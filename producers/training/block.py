@@ -187,7 +187,7 @@ class BlockProgram:
             trial alive.
         """
         totals: dict[str, jax.Array] = self.compiled_evaluate(
-            (states.parameters, states.statistics),
+            states._replace(masks=None),
             self._put_trials(alive),
             (split.inputs, split.targets),
         )
@@ -342,11 +342,12 @@ class BlockProgram:
             gradient = self.trainer.accumulated_gradient(state, metaparameters, *batch)
         return self.trainer.update(state, metaparameters, gradient), gradient.loss
 
-    def _evaluate_device(self, model: Any, alive: jax.Array, split: Any) -> Any:
-        def evaluate(model: Any) -> Any:
+    def _evaluate_device(self, states: TrialState, alive: jax.Array, split: Any) -> Any:
+        def evaluate(state: TrialState) -> Any:
+            model = self.trainer.evaluated(state), state.statistics
             return self._sum_over(split, partial(self.trainer.evaluation_totals, *model))
 
-        return self._over_groups(of_each_if_any(evaluate, 0), alive, model)
+        return self._over_groups(of_each_if_any(evaluate, 0), alive, states)
 
     def _sensitivity_device(self, states: TrialState, training: Any) -> Any:
         def sensitivity(state: TrialState) -> Any:

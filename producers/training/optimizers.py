@@ -20,6 +20,16 @@ corrected for its start at zero (divided by 1 - b^t):
     lars      u = g + weight_decay w, v <- m v + 0.001 |w| / |u| u, w <- w - lr v
               (You et al., 2017, with one norm of the sum below the line, as optax has it)
     lamb      u = d + weight_decay w, w <- w - lr |w| / |u| u   (You et al., 2020, algorithm 2)
+    lion      v <- average(beta2, g), w <- w - lr (sign(average(beta1, g)) + weight_decay w), where
+              both averages go on from v of the step before   (Chen et al., 2023, algorithm 2)
+    ademamix  adamw with d = (^average(beta1, g) + alpha average(beta3, g)) /
+              (sqrt(^average(beta2, g^2)) + epsilon)   (Pagliardini et al., 2024, equation 2,
+              without the schedules of alpha and beta3, which must know when training ends)
+    schedule_free_adamw   z <- z - lr (d + weight_decay w) with d of adam without beta1, x the
+              average of all z, w = (1 - beta1) z + beta1 x; evaluated at x
+              (Defazio et al., 2024, algorithm 1)
+    soap      adamw, of which d is taken in the eigenbases of average(beta2, g g^T)
+              (Vyas et al., 2024, algorithm 3: `producers.training.soap`)
     muon      w <- w - lr (0.2 sqrt(max(rows, columns)) orthogonal(v) + weight_decay w), where v is
               Nesterov's momentum and orthogonal() five Newton-Schulz iterations
               (Jordan, 2024, with the scale of Liu et al., 2025, section 2.2)
@@ -32,9 +42,6 @@ two axes is to muon a matrix with one column for each feature that the layer put
 Search spaces: those of sgd and the momenta are stated by the published studies. All others are
 chosen: ranges about the usual values, with decay rates on a scale of the logarithm of one minus
 the value and epsilon on one of the logarithm, as Choi et al. (2019) search them.
-
-Shampoo and SOAP are left out: optax 0.2.8 has neither, and the packages that have them for JAX
-are no longer kept up.
 
 A new optimizer or schedule is added here.
 """
@@ -78,6 +85,7 @@ class OptimizerDefinition:
         direction: from the metaparameters (float32 scalars, traced ones too), the transformation
             of gradients into the direction that is multiplied by minus the learning rate. Its
             initial state does not depend on their values.
+        evaluated: from its state and the weights, the weights that evaluations take.
         sums_up: whether its momentum adds up directions, so that a steady one is followed at the
             effective learning rate, learning_rate / (1 - momentum).
     """
@@ -86,6 +94,7 @@ class OptimizerDefinition:
     search_space: tuple[tuple[str, Metaparameter], ...]
     direction: Callable[[Metaparameters], optax.GradientTransformation]
     sums_up: bool = False
+    evaluated: Callable[[Any, Any], Any] = lambda _, parameters: parameters
 
     @property
     def metaparameters(self) -> tuple[str, ...]:
@@ -150,6 +159,49 @@ def _muon(m: Metaparameters) -> optax.GradientTransformation:
     )
     # optax's rule ends with the minus of the step.
     return _optax().chain(rule, _optax().scale(-1.0), _weight_decay(m))
+
+
+def _lion(m: Metaparameters) -> optax.GradientTransformation:
+    return _optax().chain(_optax().scale_by_lion(m["beta1"], m["beta2"]), _weight_decay(m))
+
+
+def _ademamix(m: Metaparameters) -> optax.GradientTransformation:
+    from optax import contrib
+
+    rule = contrib.scale_by_ademamix(m["beta1"], m["beta2"], m["beta3"], m["alpha"], m["epsilon"])
+    return _optax().chain(rule, _weight_decay(m))
+
+
+def _soap(m: Metaparameters) -> optax.GradientTransformation:
+    from producers.training.soap import scale_by_soap
+
+    rule = scale_by_soap(m["beta1"], m["beta2"], m["epsilon"])
+    return _optax().chain(rule, _weight_decay(m))
+
+
+def _schedule_free_adamw(m: Metaparameters) -> optax.GradientTransformation:
+    import jax
+    from optax import contrib
+
+    adam = _optax().scale_by_rms(m["beta2"], m["epsilon"], eps_in_sqrt=False, bias_correction=True)
+    step = _optax().scale(-m[LEARNING_RATE])
+    rule = contrib.schedule_free(
+        _optax().chain(adam, _weight_decay(m), step), m[LEARNING_RATE], m["beta1"]
+    )
+
+    def update(gradients: Any, state: Any, parameters: Any) -> tuple[Any, Any]:
+        updates, state = rule.update(gradients, state, parameters)
+        direction = jax.tree.map(lambda change: change / -m[LEARNING_RATE], updates)
+        # The state keeps the beta1 that it began with, before the metaparameters were known.
+        return direction, state._replace(b1=m["beta1"])
+
+    return _optax().GradientTransformation(rule.init, update)
+
+
+def _average_weights(state: Any, parameters: Any) -> Any:
+    from optax import contrib
+
+    return contrib.schedule_free_eval_params(state, parameters)
 
 
 def _optax() -> Any:
@@ -217,6 +269,38 @@ OPTIMIZERS = {
             "muon",
             ((LEARNING_RATE, Range(1e-4, 0.1, "LOG_SCALE")), _MOMENTUM, _WEIGHT_DECAY),
             _muon,
+        ),
+        OptimizerDefinition(
+            "lion",
+            (
+                (LEARNING_RATE, Range(1e-6, 1e-2, "LOG_SCALE")),
+                ("beta1", Range(0.8, 0.999, "REVERSE_LOG_SCALE")),
+                ("beta2", Range(0.9, 0.9999, "REVERSE_LOG_SCALE")),
+                _WEIGHT_DECAY,
+            ),
+            _lion,
+        ),
+        OptimizerDefinition(
+            "ademamix",
+            (
+                _ADAPTIVE_LEARNING_RATE,
+                *_ADAM,
+                ("beta3", Range(0.99, 0.9999, "REVERSE_LOG_SCALE")),
+                ("alpha", Range(1.0, 10.0, "LOG_SCALE")),
+                _WEIGHT_DECAY,
+            ),
+            _ademamix,
+        ),
+        OptimizerDefinition(
+            "schedule_free_adamw",
+            ((LEARNING_RATE, Range(1e-4, 0.1, "LOG_SCALE")), *_ADAM, _WEIGHT_DECAY),
+            _schedule_free_adamw,
+            evaluated=_average_weights,
+        ),
+        OptimizerDefinition(
+            "soap",
+            ((LEARNING_RATE, Range(1e-4, 0.1, "LOG_SCALE")), *_ADAM, _WEIGHT_DECAY),
+            _soap,
         ),
     )
 }

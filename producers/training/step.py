@@ -15,7 +15,7 @@ from flax import nnx
 from producers.datasets.forms import GREY_28, ImageForm
 from producers.models.registry import model_definition
 from producers.training.objectives import objective_for
-from producers.training.optimizers import optimizer_definition, schedule_named
+from producers.training.optimizers import LEARNING_RATE, optimizer_definition, schedule_named
 from producers.training.pruning import masked
 
 if TYPE_CHECKING:
@@ -90,9 +90,9 @@ class Trainer:
         """The state before the first step, from the trial's seed, a uint32 scalar."""
         model = self.new_model(nnx.Rngs(jax.random.key(seed)))
         parameters, statistics = _split(model)
-        # The state's form does not depend on the metaparameters' values.
-        zeros = dict.fromkeys(self.optimizer.metaparameters, jnp.zeros(()))
-        optimizer = self.optimizer.direction(zeros).init(parameters)
+        # The state at the start does not depend on the metaparameters' values.
+        ones = dict.fromkeys((LEARNING_RATE, *self.optimizer.metaparameters), jnp.ones(()))
+        optimizer = self.optimizer.direction(ones).init(parameters)
         return TrialState(parameters, statistics, None, optimizer, jnp.zeros((), jnp.int32))
 
     def step(
@@ -194,6 +194,10 @@ class Trainer:
     def logits(self, parameters: Any, statistics: Any, inputs: jax.Array) -> jax.Array:
         """The logits at evaluation, float32 [batch, classes] or [batch, length, vocabulary]."""
         return self._apply(parameters, statistics, inputs, train=False)[0]
+
+    def evaluated(self, state: TrialState) -> Any:
+        """The weights that evaluations take, in the form of the parameters."""
+        return self.optimizer.evaluated(state.optimizer, state.parameters)
 
     def evaluation_totals(
         self, parameters: Any, statistics: Any, inputs: jax.Array, targets: jax.Array

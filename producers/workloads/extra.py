@@ -68,9 +68,16 @@ EXTRA_WORKLOADS = (
             "lars",
             "lamb",
             "muon",
+            "lion",
+            "ademamix",
+            "schedule_free_adamw",
+            "soap",
         )
     ),
     _fully_connected("sgd", "fashion_mnist", 0.14),
     *(_pruned(sparsity) for sparsity in (0.5, 0.7, 0.9)),
-    *(_brown(optimizer) for optimizer in ("sgd", "nesterov_momentum", "adam")),
+    *(
+        _brown(optimizer)
+        for optimizer in ("sgd", "nesterov_momentum", "adam", "adamw", "muon", "soap")
+    ),
 )

@@ -10,13 +10,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from producers.training.block import BlockProgram
 from producers.training.groups import of_each
+from producers.training.mesh import device_mesh
+from producers.training.step import trainer
 from tests.support.blocks import (
     EVALUATIONS,
     OTHER_EXAMPLES,
     Rows,
     assert_close,
     assert_same,
+    made_up_split,
     rows,
     train,
 )
@@ -100,6 +104,40 @@ def test_shared_batches_are_those_of_all_trials_whoever_diverges(lanes: int) -> 
     first, second = (each["batch_cross_entropy_error"][1:] for each in (rows(own), shared))
     assert not np.array_equal(first, second, equal_nan=True)
     assert_close(of_trial(disturbed, 1), of_trial(shared, 1))
+
+
+def test_evaluations_take_the_weights_that_the_optimizer_names() -> None:
+    functions = trainer("fc_16", "schedule_free_adamw", "constant")
+    metaparameters = {
+        "learning_rate": jnp.array([0.01, 0.1]),
+        "beta1": jnp.array([0.9, 0.5]),
+        "beta2": jnp.array([0.99, 0.9]),
+        "epsilon": jnp.array([1e-6, 1e-6]),
+        "weight_decay": jnp.array([0.0, 0.01]),
+    }
+    split = made_up_split(functions.form, OTHER_EXAMPLES, 2)
+    examples = jnp.asarray(split.inputs), jnp.asarray(split.targets)
+    states = jax.vmap(functions.start)(jnp.arange(2, dtype=jnp.uint32))
+    step = jax.jit(jax.vmap(functions.step, (0, 0, None, None)))
+    for _ in range(3):
+        states, _ = step(states, metaparameters, *examples)
+    program = BlockProgram(
+        functions, device_mesh(jax.devices()[:1]), lanes=1, shared_batches=True, evaluation_batch=8
+    )
+    found = program.evaluate(states, np.array([True, True]), program.put(split))
+
+    def average(trained_at: jax.Array, moved: jax.Array) -> jax.Array:
+        beta1 = metaparameters["beta1"].reshape(2, *[1] * (moved.ndim - 1))
+        return (trained_at - (1 - beta1) * moved) / beta1
+
+    averages = jax.tree.map(average, states.parameters, states.optimizer.z)
+    totals = jax.vmap(functions.evaluation_totals, (0, 0, None, None))
+    of_averages, of_trained = (
+        totals(weights, states.statistics, *examples) for weights in (averages, states.parameters)
+    )
+    for name, total in found.items():
+        np.testing.assert_allclose(total, of_averages[name], rtol=1e-4)
+    assert (abs(of_averages["loss"] - of_trained["loss"]) > 1e-2).all()
 
 
 def product(state: dict[str, jax.Array], inputs: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -30,6 +32,8 @@ METAPARAMETERS = {
     "momentum": (0.9, 0.5),
     "beta1": (0.9, 0.8),
     "beta2": (0.99, 0.9),
+    "beta3": (0.999, 0.5),
+    "alpha": (2.0, 5.0),
     "rho": (0.9, 0.7),
     "epsilon": (1e-3, 0.1),
     "weight_decay": (0.01, 0.5),
@@ -92,6 +96,21 @@ def rmsprop(_: History, gradients: History, values: Values, matrix: bool) -> np.
     return momentum(values["momentum"], scaled)
 
 
+def lion(weights: History, gradients: History, values: Values, matrix: bool) -> np.ndarray:
+    before = average(values["beta2"], [np.zeros_like(weights[0]), *gradients[:-1]])
+    mixed = values["beta1"] * before + (1 - values["beta1"]) * gradients[-1]
+    return np.asarray(np.sign(mixed) + (values["weight_decay"] if matrix else 0) * weights[-1])
+
+
+def ademamix(weights: History, gradients: History, values: Values, matrix: bool) -> np.ndarray:
+    count = len(gradients)
+    fast = average(values["beta1"], gradients) / (1 - values["beta1"] ** count)
+    slow = average(values["beta3"], gradients)
+    second = average(values["beta2"], [g**2 for g in gradients]) / (1 - values["beta2"] ** count)
+    direction = (fast + values["alpha"] * slow) / (np.sqrt(second) + values["epsilon"])
+    return np.asarray(direction + (values["weight_decay"] if matrix else 0) * weights[-1])
+
+
 RULES: dict[str, Rule] = {
     "sgd": lambda _weights, gradients, _values, _matrix: gradients[-1],
     "momentum": lambda _weights, gradients, values, _matrix: momentum(
@@ -102,6 +121,8 @@ RULES: dict[str, Rule] = {
     ),
     "adam": adam,
     "adamw": adamw,
+    "lion": lion,
+    "ademamix": ademamix,
     "rmsprop": rmsprop,
     "lamb": lamb,
     "lars": lars,
@@ -115,16 +136,23 @@ def values_of(name: str, trial: int) -> Values:
 
 def trained(name: str, values: dict[str, jax.Array], start: Any, gradients: list[Any]) -> Any:
     """The parameters after some steps, as the training step makes them."""
-    zeros = dict.fromkeys(values, jnp.zeros(()))
+    return trained_and_evaluated(name, values, start, gradients)[0]
+
+
+def trained_and_evaluated(
+    name: str, values: dict[str, jax.Array], start: Any, gradients: list[Any]
+) -> tuple[Any, Any]:
+    """The parameters after some steps, and those that an evaluation takes then."""
+    ones = dict.fromkeys(values, jnp.ones(()))
     parameters = jax.tree.map(lambda array: jnp.asarray(array, jnp.float32), start)
-    state = OPTIMIZERS[name].direction(zeros).init(parameters)
+    state = OPTIMIZERS[name].direction(ones).init(parameters)
     for gradient in gradients:
         made = jax.tree.map(lambda array: jnp.asarray(array, jnp.float32), gradient)
         direction, state = OPTIMIZERS[name].direction(values).update(made, state, parameters)
         parameters = jax.tree.map(
             lambda weight, move: weight - values["learning_rate"] * move, parameters, direction
         )
-    return parameters
+    return parameters, OPTIMIZERS[name].evaluated(state, parameters)
 
 
 def float32(values: Values) -> dict[str, jax.Array]:
@@ -142,6 +170,52 @@ def test_steps_follow_the_formula(name: str, trial: int) -> None:
             direction = RULES[name](weights, gradients[:count], values, leaf == "kernel")
             weights.append(weights[-1] - values["learning_rate"] * direction)
         np.testing.assert_allclose(found[leaf], weights[-1], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("trial", [0, 1])
+@pytest.mark.parametrize("steps", range(STEPS + 1))
+def test_schedule_free_weights_are_averages(trial: int, steps: int) -> None:
+    values = values_of("schedule_free_adamw", trial)
+    rate, beta1, beta2 = values["learning_rate"], values["beta1"], values["beta2"]
+    found = trained_and_evaluated("schedule_free_adamw", float32(values), START, GRADIENTS[:steps])
+    for leaf, start in START.items():
+        decay = values["weight_decay"] if leaf == "kernel" else 0
+        trained_at, moved, mean, square = start, start, start, np.zeros_like(start)
+        for count, gradients in enumerate(GRADIENTS[:steps], 1):
+            square = beta2 * square + (1 - beta2) * gradients[leaf] ** 2
+            size = np.sqrt(square / (1 - beta2**count)) + values["epsilon"]
+            moved = moved - rate * (gradients[leaf] / size + decay * trained_at)
+            mean = mean + (moved - mean) / count
+            trained_at = (1 - beta1) * moved + beta1 * mean
+        np.testing.assert_allclose(found[0][leaf], trained_at, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(found[1][leaf], mean, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", sorted(OPTIMIZERS.keys() - {"schedule_free_adamw"}))
+def test_other_optimizers_are_evaluated_where_they_train(name: str) -> None:
+    values = float32(values_of(name, 0))
+    parameters, evaluated = trained_and_evaluated(name, values, START, GRADIENTS)
+    assert all((evaluated[leaf] == weights).all() for leaf, weights in parameters.items())
+
+
+def test_soap_steps_as_the_authors_program_does() -> None:
+    # Made by tests/support/soap_reference.py, with gradients that follow from the weights.
+    reference = json.loads((Path(__file__).parent / "soap_reference.json").read_text())
+    values = float32(reference["metaparameters"])
+    rule = OPTIMIZERS["soap"].direction(values)
+    weights = {name: jnp.asarray(array, jnp.float32) for name, array in reference["start"].items()}
+    state = rule.init(weights)
+    for expected in reference["steps"]:
+        gradients = {
+            name: jnp.sin(3 * array) + 0.1 * jnp.flip(array, 0) for name, array in weights.items()
+        }
+        direction, state = rule.update(gradients, state, weights)
+        weights = {
+            name: array - values["learning_rate"] * direction[name]
+            for name, array in weights.items()
+        }
+        for name, array in weights.items():
+            np.testing.assert_allclose(array, expected[name], rtol=1e-4, atol=1e-5)
 
 
 def muon_update(shape: tuple[int, ...], name: str = "kernel") -> np.ndarray:
