@@ -58,7 +58,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_file_of_the_page_is_listed_trained_and_asked(folder: Path) -> None:
     printed = (folder / "printed").read_text(encoding="utf-8")
-    listed = "digits/tanh_64/lion  val_classification_error < 0.1  batch sizes 1,4,16,64,256\n"
+    listed = "digits/tanh_64/yogi  val_classification_error < 0.1  batch sizes 1,4,16,64,256\n"
     assert printed.startswith(listed)
     # The SQL of the page prints the digest of the file as it is there.
     assert hashlib.sha256(FILE.encode()).hexdigest() in printed
@@ -109,7 +109,7 @@ def test_the_figure_that_the_page_adds_is_drawn(folder: Path, tmp_path: Path) ->
     run(FIGURE, folder, tmp_path)
     points = (folder / "figures" / "test-steps.csv").read_text().splitlines()
     assert [line.split(",")[:3] for line in points[1:]] == [
-        ["tanh_64 on digits with lion", "tanh_64", "16"],
-        ["tanh_64 on digits with lion", "tanh_64", "64"],
+        ["tanh_64 on digits with yogi", "tanh_64", "16"],
+        ["tanh_64 on digits with yogi", "tanh_64", "64"],
     ]
     assert (folder / "figures" / "test-steps.png").stat().st_size > 0
