@@ -27,7 +27,7 @@ corrected for its start at zero (divided by 1 - b^t):
               without the schedules of alpha and beta3, which must know when training ends)
     schedule_free_adamw   z <- z - lr (d + weight_decay w) with d of adam without beta1, x the
               average of all z, w = (1 - beta1) z + beta1 x; evaluated at x
-              (Defazio et al., 2024, algorithm 1)
+              (Defazio et al., 2024, algorithm 1), right for the constant schedule alone
     soap      adamw, of which d is taken in the eigenbases of average(beta2, g g^T)
               (Vyas et al., 2024, algorithm 3: `producers.training.soap`)
     muon      w <- w - lr (0.2 sqrt(max(rows, columns)) orthogonal(v) + weight_decay w), where v is
@@ -217,11 +217,11 @@ _PAPER_MOMENTUM = ("momentum", Range(0.9, 0.9999, "REVERSE_LOG_SCALE"))
 _ADAPTIVE_LEARNING_RATE = (LEARNING_RATE, Range(1e-5, 0.1, "LOG_SCALE"))
 _MOMENTUM = ("momentum", Range(0.8, 0.999, "REVERSE_LOG_SCALE"))
 _EPSILON = ("epsilon", Range(1e-10, 1e-3, "LOG_SCALE"))
-_ADAM = (
+_BETAS = (
     ("beta1", Range(0.8, 0.999, "REVERSE_LOG_SCALE")),
     ("beta2", Range(0.9, 0.9999, "REVERSE_LOG_SCALE")),
-    _EPSILON,
 )
+_ADAM = (*_BETAS, _EPSILON)
 _WEIGHT_DECAY = ("weight_decay", Range(1e-4, 1.0, "LOG_SCALE"))
 
 OPTIMIZERS = {
@@ -272,12 +272,7 @@ OPTIMIZERS = {
         ),
         OptimizerDefinition(
             "lion",
-            (
-                (LEARNING_RATE, Range(1e-6, 1e-2, "LOG_SCALE")),
-                ("beta1", Range(0.8, 0.999, "REVERSE_LOG_SCALE")),
-                ("beta2", Range(0.9, 0.9999, "REVERSE_LOG_SCALE")),
-                _WEIGHT_DECAY,
-            ),
+            ((LEARNING_RATE, Range(1e-6, 1e-2, "LOG_SCALE")), *_BETAS, _WEIGHT_DECAY),
             _lion,
         ),
         OptimizerDefinition(

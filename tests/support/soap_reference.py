@@ -49,7 +49,8 @@ def main() -> None:
         if step == 0:
             start_bases(soap)
         steps.append(as_lists(weights))
-    sys.stdout.write(json.dumps({"metaparameters": METAPARAMETERS, "start": start, "steps": steps}))
+    reference = {"metaparameters": METAPARAMETERS, "start": start, "steps": steps}
+    sys.stdout.write(json.dumps(reference) + "\n")
 
 
 def start_bases(soap: SOAP) -> None:
@@ -63,7 +64,9 @@ def start_bases(soap: SOAP) -> None:
 
 def as_lists(weights: dict[str, torch.Tensor]) -> dict[str, object]:
     """Copies that JSON can hold."""
-    return {name: array.detach().numpy().round(6).tolist() for name, array in weights.items()}
+    return {
+        name: array.detach().double().numpy().round(6).tolist() for name, array in weights.items()
+    }
 
 
 if __name__ == "__main__":
