@@ -3,7 +3,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?=
-RELEASE := data/measured
+RELEASE := data/replication
 PAGE := dbtool/explorer/page
 PACKAGES := $(PAGE)/node_modules/.package-lock.json
 EXPLORER := dbtool/explorer/built/explorer.js

@@ -2,7 +2,7 @@
 
 >>> import dbtool
 >>> with dbtool.open() as db:
-...     "measured" in db.releases()["release"]
+...     "replication" in db.releases()["release"]
 True
 
 `dbtool.open` opens releases to read: see `dbtool.api` for what can be asked of them.
@@ -45,7 +45,7 @@ def open(  # noqa: A001 (named like gzip.open and its like, and called as dbtool
         DbtoolError: a release is damaged, or of another format.
 
     Example:
-        >>> db = dbtool.open(release="measured")
+        >>> db = dbtool.open(release="replication")
         >>> "mnist/fc_64_64_64/sgd" in db.workloads()["workload"]
         True
         >>> db.close()

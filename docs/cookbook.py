@@ -1,7 +1,7 @@
 """Writes docs/cookbook.md: the analyses with what each answers, its SQL and what it prints.
 
 Run `make docs`, or `python docs/cookbook.py docs/cookbook.md --db FILE` with the folder of the
-measured release alone.
+bundled release alone.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from small_pictures import as_webp
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-_RELEASE = "measured"
+_RELEASE = "replication"
 _WORKLOADS = ["mnist/fc_64_64_64/sgd", "mnist/fc_128_128_128/sgd", "mnist/fc_1024/sgd"]
 
 

@@ -72,6 +72,6 @@ def test_every_command_of_publishing_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("language", "text"), blocks("remote.md"))
 def test_a_release_on_a_server_is_read_as_written(language: str, text: str, tmp_path: Path) -> None:
     assert URL in text
-    with serving_release(CHECKOUT / "data" / "sample") as server:
+    with serving_release(CHECKOUT / "data" / "sample" / "replication") as server:
         text = text.replace(URL, server.url)
         assert run({"sh": text, "python": python(text)}[language], tmp_path).stdout

@@ -10,7 +10,7 @@ SCRIPT = Path(__file__).parents[1] / "docs" / "notebook.py"
 SHOWING = """
 import sys, dbtool
 print("told", file=sys.stderr)
-dbtool.open(release="measured")
+dbtool.open(release="replication")
 """
 
 

@@ -25,7 +25,7 @@ SOURCES = ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "dbtool",
 CARRIED = {
     "schema": "dbtool/schema",
     "queries": "dbtool/queries",
-    "data/sample": "dbtool/data/measured",
+    "data/sample": "dbtool/data",
 }
 
 
@@ -40,7 +40,7 @@ def name_of(requirement: str) -> str:
 def test_resources_are_found_in_a_checkout() -> None:
     assert (schema_folder() / "views.sql").is_file()
     assert (queries_folder() / "figures").is_dir()
-    assert bundled_release() == CHECKOUT / "data" / "measured"
+    assert bundled_release() == CHECKOUT / "data" / "replication"
 
 
 def test_versions_agree() -> None:
@@ -118,7 +118,7 @@ def test_make_names_what_is_missing_without_a_python(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_wheel_holds_what_it_needs(tmp_path: Path) -> None:
     checkout = tmp_path / "checkout"
-    sample = checkout / "data" / "sample"
+    sample = checkout / "data" / "sample" / "replication"
     sample.mkdir(parents=True)
     (sample / "manifest.json").write_text("{}")
     unwanted = shutil.ignore_patterns("__pycache__", "node_modules")
@@ -145,7 +145,7 @@ def test_wheel_holds_what_it_needs(tmp_path: Path) -> None:
     }
     assert held == expected
     assert {"dbtool/py.typed", "producers/py.typed", "dbtool/schema/views.sql"} <= held
-    assert {"dbtool/queries/browse/steps.sql", "dbtool/data/measured/manifest.json"} <= held
+    assert {"dbtool/queries/browse/steps.sql", "dbtool/data/replication/manifest.json"} <= held
     write_shard(tmp_path / "release", trials=[(0, "COMPLETE", {}, curve([0.9, 0.2]))])
     done = subprocess.run(
         [sys.executable, "-m", "dbtool", "sql", "summary", "--db", str(tmp_path / "release")],

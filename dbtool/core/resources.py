@@ -61,11 +61,11 @@ def query(name: str, folder: str = "browse") -> str:
 
 
 def bundled_release() -> Path:
-    """The folder of the measured release that ships with the code.
+    """The folder of the release that ships with the code.
 
     It is whole in a checkout, and without the losses between evaluations in a wheel.
     """
-    return _folder("data") / "measured"
+    return _folder("data") / "replication"
 
 
 def schema_version() -> int:

@@ -25,7 +25,7 @@ TRIALS = pa.schema(
         ("settings", pa.string()),
     ]
 )
-# Of what the measured release has, dictionaries make the files a quarter larger, and splitting the
+# Of what the first release had, dictionaries make the files a quarter larger, and splitting the
 # bytes of numbers a third; only numbers that mostly rise by one are smaller as differences.
 _RISING = ("trial_id", "ordinal")
 # A higher one makes no smaller files of it, and takes twice the time of 70 million measurements.

@@ -64,6 +64,26 @@ class Reduction(Struct, frozen=True, forbid_unknown_fields=True):
         frame = frame.with_columns(pl.when(losses.is_not_null()).then(values).alias(BATCH_LOSS))
         return frame.to_arrow().cast(rows.schema)
 
+    def following(self, before: Reduction) -> Reduction | None:
+        """The reduction that leaves what this one leaves after another.
+
+        None where there is no such: rows that are gone do not come back, and what is rounded twice
+        may differ from what is rounded once.
+        """
+        if before == WHOLE:
+            return self
+        rounds = self.loss_bits < _FLOAT32_MANTISSA_BITS
+        rounded_before = before.loss_bits < _FLOAT32_MANTISSA_BITS
+        if rounds and rounded_before and self.loss_bits != before.loss_bits:
+            return None
+        early = before.then_one_in == 1 or self.every_loss_up_to <= before.every_loss_up_to
+        late = self.then_one_in is None or (
+            before.then_one_in is not None and self.then_one_in % before.then_one_in == 0
+        )
+        if not (early and late):
+            return None
+        return msgspec.structs.replace(self, loss_bits=min(self.loss_bits, before.loss_bits))
+
 
 # Before threads do, which could crash; see `dbtool.core.footer`.
 msgspec.json.Decoder(Reduction)
@@ -100,26 +120,27 @@ def write_reduced(path: Path, footer: Footer, reduction: Reduction, folder: Path
         None where all of it is left, as of archives' shards, which have no batch losses.
 
     Raises:
-        UsageError: it was reduced before in another way.
+        UsageError: it was reduced before in a way that this one cannot follow.
         DbtoolError: it cannot be written, or was reduced before in a way unknown here.
     """
     before = reduction_of(footer)
     if reduction in (WHOLE, before):
         return None
-    if before != WHOLE:
+    after = reduction.following(before)
+    if after is None:
         name, size = footer.study.workload.workload, footer.study.batch_size
         raise UsageError(
-            f"the batch losses of {name} at batch size {size} were thinned or rounded before, and "
-            "are not a second time: publish the release that they come from, or leave out the "
-            "options"
+            f"the batch losses of {name} at batch size {size} were thinned or rounded before, so "
+            "that what is asked for cannot be made of them: publish the release that they come "
+            "from, leave out the options, or take --evaluations-only"
         )
     losses = (table[BATCH_LOSS] for table in read_tables(path, [BATCH_LOSS]))
     if all(each.null_count == len(each) for each in losses):
         return None
     last_steps = {trial.trial_id: trial.steps for trial in footer.trials}
     columns = ["trial_id", "step", *metric_columns(), OTHER_METRICS]
-    tables = (reduction.apply(table, last_steps) for table in read_tables(path, columns))
-    footer = msgspec.structs.replace(footer, reduced=msgspec.structs.asdict(reduction))
+    tables = (after.apply(table, last_steps) for table in read_tables(path, columns))
+    footer = msgspec.structs.replace(footer, reduced=msgspec.structs.asdict(after))
     return write_shard(folder, footer, _row_groups(tables), compression_level=_COMPRESSION_LEVEL)
 
 

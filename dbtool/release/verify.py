@@ -89,7 +89,7 @@ def verify(
         UsageError: there is no release at that path.
 
     Example:
-        >>> verify(Path("data/measured")).problems
+        >>> verify(Path("data/replication")).problems
         ()
     """
     found = [_verify_release(folder, on_progress) for folder in _releases(path)]

@@ -143,8 +143,9 @@ class Database:
             KeyboardInterrupt: the person pressed Ctrl-C; the database answers on.
 
         Example:
-            >>> db.sql("SELECT max(steps) FROM trials WHERE batch_size >= $least", least=64).rows()
-            [(5107,)]
+            >>> query = "SELECT max(batch_size) FROM studies WHERE workload = $name"
+            >>> db.sql(query, name="mnist/fc_64_64_64/sgd").rows()
+            [(55000,)]
         """
         text = query_text(text)
         with self.cursor(tables=tables) as cursor:
@@ -207,7 +208,7 @@ class Database:
         Example:
             >>> trials = db.trials("mnist/fc_64*", batch_size=64)
             >>> sorted(set(trials["status"])), trials.height
-            (['COMPLETE', 'INFEASIBLE'], 112)
+            (['COMPLETE', 'INCOMPLETE', 'INFEASIBLE'], 50)
         """
         return self.result(questions.trials(self, workload, batch_size, release)).polars()
 
@@ -236,10 +237,10 @@ class Database:
             UsageError: a name is not there.
 
         Example:
-            >>> curve = db.measurements("mnist/fc_64_64_64/sgd", batch_size=64, trial_id=3)
+            >>> curve = db.measurements("mnist/fc_64_64_64/sgd", batch_size=64, trial_id=0)
             >>> curve = curve.select("step", "val_classification_error").drop_nulls()
             >>> curve.sort("step").head(2).collect().rows()
-            [(0, 0.9014), (391, 0.9026)]
+            [(0, 0.9366), (64, 0.179)]
         """
         question = questions.measurements(self, workload, batch_size, trial_id, release)
         return lazy_measurements(self, question)
@@ -273,7 +274,7 @@ class Database:
         Example:
             >>> steps = db.steps_to_result("mnist/fc_64_64_64/sgd", batch_size=[16, 64, 256])
             >>> steps.select("batch_size", "steps").rows()
-            [(16, 12504), (64, 2346), (256, 980)]
+            [(16, 5999), (64, 1676), (256, 770)]
         """
         question = questions.steps_to_result(
             self,

@@ -54,7 +54,7 @@ def engine(dialect: str, release: str, folder: Path) -> Iterator[Run]:
         rf"^## {title}\n.*?```python\n(.*?)```", DOCS.read_text(), re.DOTALL | re.MULTILINE
     )
     setup = "\n".join(code.rstrip().splitlines()[:-1])
-    setup = setup.replace("measured", namespace(release)).replace("FOLDER", str(folder))
+    setup = setup.replace("replication", namespace(release)).replace("FOLDER", str(folder))
     names: dict[str, Any] = {}
     try:
         exec(setup, names)  # noqa: S102 (the code of our documentation)

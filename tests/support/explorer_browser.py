@@ -19,8 +19,8 @@ from tests.support.browser import needs_browser
 from tests.support.explorer import REQUIRED, needs_explorer
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+BUNDLED = CHECKOUT / "data" / "replication"
 MEASURED = CHECKOUT / "data" / "measured"
-REPLICATION = CHECKOUT / "data" / "replication"
 # The machine may have other things to do.
 PATIENCE_MS = 30_000
 

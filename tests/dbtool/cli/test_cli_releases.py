@@ -101,9 +101,9 @@ def test_after_the_first_ingest_the_bundled_release_is_still_there(
     told = call("ingest", str(database)).errors.splitlines()
     assert told[-1] == f"in {tmp_path / 'dbtool' / 'releases' / 'made-up'}"
     listed = call("releases", "--columns", "release", "--format", "csv").output.split()
-    assert listed[1:] == ["made-up", "measured"]
+    assert listed[1:] == ["made-up", "replication"]
     out = str(tmp_path / "figures")
-    drawn = call("plot", "1", "--release", "made-up,measured", "--out", out, "--format", "svg")
+    drawn = call("plot", "1", "--release", "made-up,replication", "--out", out, "--format", "svg")
     assert drawn.code == 0, drawn.errors
 
 

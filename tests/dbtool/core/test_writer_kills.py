@@ -76,7 +76,7 @@ def assert_sound(folder: Path) -> None:
     assert counts <= {ROWS}
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_kills_lose_nothing_that_was_stored(tmp_path: Path, seed: int) -> None:
     folder, whole = tmp_path / "release", tmp_path / "whole"
     began = time.monotonic()

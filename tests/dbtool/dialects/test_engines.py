@@ -21,7 +21,7 @@ from tests.support.made_up import curve, write_shard
 from tests.support.published import SGD, published, write_shards
 from tests.support.spark import open_spark
 
-MEASURED = Path(__file__).parents[3] / "data" / "measured"
+BUNDLED = Path(__file__).parents[3] / "data" / "replication"
 # Maps are text on other engines.
 VIEWS = {
     "releases": "FROM releases ORDER BY release",
@@ -92,8 +92,8 @@ def run(dialect: str, folder: Path) -> Iterator[Run]:
 
 
 @pytest.fixture(scope="module")
-def run_measured(dialect: str) -> Iterator[Run]:
-    with engine(dialect, "measured", MEASURED) as run:
+def run_bundled(dialect: str) -> Iterator[Run]:
+    with engine(dialect, "replication", BUNDLED) as run:
         yield run
 
 
@@ -136,11 +136,11 @@ def test_answers_are_those_of_dbtool(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*analyses(), "workloads", "studies", "trials"])
-def test_answers_about_what_was_measured_are_those_of_dbtool(
-    name: str, dialect: str, run_measured: Run
+def test_answers_about_the_bundled_release_are_those_of_dbtool(
+    name: str, dialect: str, run_bundled: Run
 ) -> None:
-    with open_database(MEASURED) as db:
-        assert check(db, MEASURED, name, dialect, run_measured) > 0
+    with open_database(BUNDLED) as db:
+        assert check(db, BUNDLED, name, dialect, run_bundled) > 0
 
 
 def test_several_releases_are_one_view(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def laid_out(figure):
             yield text.get_text(), text.get_window_extent()
 
 
-@pytest.mark.parametrize("width", [None, 3.5, 13.0])
+@pytest.mark.parametrize("width", [None, 3.5, pytest.param(13.0, marks=pytest.mark.slow)])
 @KINDS
 def test_no_words_overlap_or_leave_the_page(kind, width):
     figure = figure_of(kind, width)

@@ -164,11 +164,53 @@ def test_rounding_is_to_the_nearest(value: float, bits: int) -> None:
     )
 
 
-def test_what_was_reduced_is_not_reduced_in_another_way(own: Path, tmp_path: Path) -> None:
-    published(own, tmp_path / "out", reduction=Reduction(3, 16))
-    with pytest.raises(UsageError, match="were thinned or rounded before, and are not a second"):
-        published(tmp_path / "out", tmp_path / "again", reduction=Reduction(3, 16, 8))
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+BITS = st.integers(1, 23)
+ONE_IN = st.none() | st.integers(1, 6)
+REDUCTIONS = st.builds(Reduction, st.integers(0, 12), ONE_IN, BITS)
+
+
+@given(REDUCTIONS, REDUCTIONS, st.lists(st.floats(0, 10, width=32), min_size=1, max_size=20))
+def test_a_reduction_that_follows_another_is_as_one(
+    first: Reduction, second: Reduction, losses: list[float]
+) -> None:
+    rows = pa.table(
+        {
+            "trial_id": pa.array([0] * len(losses), pa.int64()),
+            "step": pa.array(range(len(losses)), pa.int64()),
+            LOSS: pa.array(losses, pa.float32()),
+            "val_classification_error": [
+                0.5 if step % 7 == 0 else None for step, _ in enumerate(losses)
+            ],
+        }
+    )
+    last = {0: len(losses) - 1}
+    together = second.following(first)
+    if together is not None:
+        assert second.apply(first.apply(rows, last), last) == together.apply(rows, last)
+    elif first.loss_bits == 23 or second.loss_bits in (23, first.loss_bits):
+        # Refused for its rows: of steps enough some are kept by the second alone.
+        steps = set(range(1, 1_000))
+        assert kept(second, steps) - kept(first, steps)
+
+
+def kept(reduction: Reduction, steps: set[int]) -> set[int]:
+    """The steps of batch losses that a reduction keeps."""
+    one_in = reduction.then_one_in
+    return {
+        step
+        for step in steps
+        if step <= reduction.every_loss_up_to or (one_in is not None and step % one_in == 0)
+    }
+
+
+def test_what_was_reduced_is_reduced_further_where_that_is_exact(own: Path, tmp_path: Path) -> None:
+    published(own, tmp_path / "out", reduction=SMALL)
+    at_once = published(own, tmp_path / "once", reduction=Reduction(0, None, 8))
+    twice = published(tmp_path / "out", tmp_path / "twice", reduction=Reduction(then_one_in=None))
+    assert bytes_of(twice) == bytes_of(at_once)
+    with pytest.raises(UsageError, match="rounded before, so that what is asked for cannot be"):
+        published(tmp_path / "out", tmp_path / "again", reduction=Reduction(3, 16, 7))
+    assert not (tmp_path / "again").exists()
 
 
 def test_a_reduction_of_another_version_is_refused(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def test_the_users_own_releases_are_open_beside_the_bundled_one() -> None:
     assert named_source(None).folders == [own, bundled_release()]
     # One of the bundled release's name takes its place.
     copy = release(user_folder() / bundled_release().name, bundled_release().name)
-    assert named_source(None).folders == [copy, own]
+    assert named_source(None).folders == [own, copy]
     with pytest.raises(UsageError, match=r"the release of that name is .*mine$"):
         named_source("mine")
 

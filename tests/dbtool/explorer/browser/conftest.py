@@ -1,4 +1,4 @@
-"""The explorer of the measured release, in tabs that have no network."""
+"""The explorer of the bundled release, in tabs that have no network."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 import dbtool
 from dbtool.api import Database
 from tests.support.browser import open_browser
-from tests.support.explorer_browser import MEASURED, Explorer, Opener, write_page
+from tests.support.explorer_browser import BUNDLED, Explorer, Opener, write_page
 
 
 @pytest.fixture(scope="module")
@@ -19,13 +19,13 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def measured_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_page(MEASURED, tmp_path_factory.mktemp("measured") / "explorer.html")
+def bundled_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_page(BUNDLED, tmp_path_factory.mktemp("bundled") / "explorer.html")
 
 
 @pytest.fixture(scope="session")
-def measured() -> Iterator[Database]:
-    with dbtool.open(MEASURED) as opened:
+def bundled() -> Iterator[Database]:
+    with dbtool.open(BUNDLED) as opened:
         yield opened
 
 
@@ -45,6 +45,6 @@ def tab(browser: Any) -> Iterator[Opener]:
 
 
 @pytest.fixture
-def explorer(tab: Opener, measured_page: Path) -> Explorer:
-    """The page of the measured release, as it is seen first."""
-    return tab(measured_page)
+def explorer(tab: Opener, bundled_page: Path) -> Explorer:
+    """The page of the bundled release, as it is seen first."""
+    return tab(bundled_page)

@@ -5,7 +5,7 @@ import re
 from tests.support.explorer_browser import expect, needs_explorer_browser, same
 
 pytestmark = needs_explorer_browser
-SGD = "mnist/fc_128_128_128/sgd"
+SGD = "mnist/fc_1024/sgd"
 
 
 def tables(explorer):
@@ -20,7 +20,7 @@ def expected(db, **asked):
     return texts, critical["critical_batch_size"]
 
 
-def test_the_goal_slider_moves_steps_critical_batch_size_and_address(explorer, measured):
+def test_the_goal_slider_moves_steps_critical_batch_size_and_address(explorer, bundled):
     first = tables(explorer)
     explorer.slide("Goal", 0.5)
     goal = float(explorer.field("Goal as a number").input_value())
@@ -28,7 +28,7 @@ def test_the_goal_slider_moves_steps_critical_batch_size_and_address(explorer, m
     assert goal != 0.03
     steps, critical, rows = tables(explorer)
     assert {row["goal"] for row in rows} == {f"{goal:g}"}
-    own_steps, own_critical = expected(measured, goal=goal)
+    own_steps, own_critical = expected(bundled, goal=goal)
     assert steps == own_steps != first[0]
     assert same(critical, own_critical)
     expect(explorer.page.locator(".goal .hint")).to_have_text(
@@ -39,14 +39,14 @@ def test_the_goal_slider_moves_steps_critical_batch_size_and_address(explorer, m
     assert tables(explorer) == first
 
 
-def test_a_goal_is_typed_and_taken_back(explorer, measured):
+def test_a_goal_is_typed_and_taken_back(explorer, bundled):
     field = explorer.field("Goal as a number")
     expect(field).to_have_value("0.03")
     field.fill("0.05")
     field.press("Enter")
     explorer.expect_state(goal=0.05)
     steps, critical, _ = tables(explorer)
-    own_steps, own_critical = expected(measured, goal=0.05)
+    own_steps, own_critical = expected(bundled, goal=0.05)
     assert steps == own_steps
     assert same(critical, own_critical)
     field.fill("")
@@ -64,21 +64,21 @@ def test_of_a_goal_that_no_trial_reached_nothing_is_made_up(explorer):
     expect(explorer.page.locator(".answers")).to_contain_text("cannot be told")
 
 
-def test_the_number_of_trials_is_a_slider_and_a_number(explorer, measured):
+def test_the_number_of_trials_is_a_slider_and_a_number(explorer, bundled):
     explorer.slide("Trials a search", 0.01)
     trials = int(explorer.field("Trials a search as a number").input_value())
     explorer.expect_state(trials=trials)
     assert trials < 10
     steps, critical, rows = tables(explorer)
     assert {row["trials"] for row in rows} == {str(trials)}
-    own_steps, own_critical = expected(measured, trials=trials)
+    own_steps, own_critical = expected(bundled, trials=trials)
     assert steps == own_steps
     assert same(critical, own_critical)
     field = explorer.field("Trials a search as a number")
     field.fill("60")
     field.press("Enter")
     explorer.expect_state(trials=60)
-    assert tables(explorer)[0] == expected(measured, trials=60)[0]
+    assert tables(explorer)[0] == expected(bundled, trials=60)[0]
     expect(explorer.page.locator("#steps > header .about")).to_have_text(
         re.compile("^Best of 60 trials; .* with fewer trials left out")
     )
@@ -86,7 +86,7 @@ def test_the_number_of_trials_is_a_slider_and_a_number(explorer, measured):
     explorer.expect_state()
 
 
-def test_another_metric_is_asked_for_with_a_goal_of_its_own(explorer, measured):
+def test_another_metric_is_asked_for_with_a_goal_of_its_own(explorer, bundled):
     explorer.choice("Metric").select_option("train_cross_entropy_error")
     explorer.expect_state(metric="train_cross_entropy_error")
     expect(explorer.page.locator("#steps .empty")).to_be_visible()
@@ -94,7 +94,7 @@ def test_another_metric_is_asked_for_with_a_goal_of_its_own(explorer, measured):
     explorer.field("Goal as a number").press("Enter")
     explorer.expect_state(metric="train_cross_entropy_error", goal=0.1)
     steps, critical, _ = tables(explorer)
-    own_steps, own_critical = expected(measured, metric="train_cross_entropy_error", goal=0.1)
+    own_steps, own_critical = expected(bundled, metric="train_cross_entropy_error", goal=0.1)
     assert steps == own_steps
     assert same(critical, own_critical)
 

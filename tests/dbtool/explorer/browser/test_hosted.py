@@ -8,7 +8,7 @@ import pytest
 
 from dbtool.cli.explore import write_into
 from tests.support.explorer_browser import (
-    MEASURED,
+    BUNDLED,
     Explorer,
     expect,
     needs_explorer_browser,
@@ -23,7 +23,7 @@ MOST_SHARE = 0.02
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReleaseServer]:
-    folder = published(MEASURED, tmp_path_factory.mktemp("out") / "new", explorer=write_into)
+    folder = published(BUNDLED, tmp_path_factory.mktemp("out") / "new", explorer=write_into)
     with serving_release(folder) as running:
         yield running
 
@@ -40,9 +40,9 @@ def hosted(browser, server: ReleaseServer) -> Iterator[Explorer]:
 def test_it_shows_what_the_page_in_one_file_shows(hosted, explorer: Explorer) -> None:
     for title in ("Steps to result", "Critical batch size", "Best learning rates"):
         assert hosted.csv(title) == explorer.csv(title)
-    study = {"study": "measured:mnist/fc_1024/sgd", "batch_size": 8}
+    study = {"study": "replication:mnist/fc_1024/sgd", "batch_size": 8}
     for each in (hosted, explorer):
-        each.go(workload="measured:mnist/fc_1024/sgd", **study)
+        each.go(workload="replication:mnist/fc_1024/sgd", **study)
         expect(each.page.locator("#study-curves svg[role=img]")).to_be_visible()
     title = "Curves: validation classification error"
     assert hosted.csv(title) == explorer.csv(title)
@@ -74,6 +74,6 @@ def test_what_the_server_refuses_is_told_and_comes_the_next_time(browser, server
         "The measurements cannot be read: the server answers 503 for explorer/curves.parquet"
     )
     server.faults.statuses.clear()
-    explorer.go(workload="measured:mnist/fc_1024/sgd")
+    explorer.go(workload="replication:mnist/fc_256_256_256/sgd")
     expect(explorer.page.locator("#steps svg[role=img]")).to_be_visible()
     explorer.context.close()

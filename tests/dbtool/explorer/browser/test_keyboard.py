@@ -5,7 +5,7 @@ import re
 from tests.support.explorer_browser import expect, needs_explorer_browser
 
 pytestmark = needs_explorer_browser
-SGD = "measured:mnist/fc_128_128_128/sgd"
+SGD = "replication:mnist/fc_1024/sgd"
 _FOCUSED = """() => {
     const each = document.activeElement;
     return each.ariaLabel || each.labels?.[0]?.textContent || each.textContent.trim();
@@ -59,17 +59,17 @@ def test_the_goal_is_moved(explorer):
 
 def test_a_workload_is_picked(explorer):
     tab_to(explorer, "Search workloads")
-    explorer.page.keyboard.type("fc_1024/sgd")
-    tab_to(explorer, "^mnist/fc_1024/sgd")
+    explorer.page.keyboard.type("fc_256_256_256/sgd")
+    tab_to(explorer, "^mnist/fc_256_256_256/sgd")
     press(explorer, "Space")
-    explorer.expect_state(workload=[SGD, "measured:mnist/fc_1024/sgd"])
+    explorer.expect_state(workload=[SGD, "replication:mnist/fc_256_256_256/sgd"])
 
 
 def test_a_study_is_opened_from_the_table_a_trial_pinned_and_the_study_closed(explorer):
     tab_to(explorer, "^Copy command of Steps to result")
     press(explorer, "Tab")
     press(explorer, "Enter")
-    tab_to(explorer, "^Open mnist/fc_128_128_128/sgd at batch size 4$")
+    tab_to(explorer, "^Open mnist/fc_1024/sgd at batch size 4$")
     press(explorer, "Enter")
     study = {"study": SGD, "batch_size": 4}
     explorer.expect_state(**study)

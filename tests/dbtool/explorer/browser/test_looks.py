@@ -8,7 +8,7 @@ import pytest
 from tests.support.explorer_browser import CHECKOUT, expect, needs_explorer_browser
 
 pytestmark = needs_explorer_browser
-SGD = "measured:mnist/fc_128_128_128/sgd"
+SGD = "replication:mnist/fc_1024/sgd"
 STUDY = {"study": SGD, "batch_size": 64}
 FIGURES = {"view": "figures", "figure": "figure_03"}
 AXE = CHECKOUT / "dbtool/explorer/page/node_modules/axe-core/axe.min.js"
@@ -54,8 +54,8 @@ def see(explorer, state):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_stands_out_from_its_ground(tab, measured_page, scheme):
-    explorer = tab(measured_page, color_scheme=scheme)
+def test_text_stands_out_from_its_ground(tab, bundled_page, scheme):
+    explorer = tab(bundled_page, color_scheme=scheme)
     for state in (STUDY, FIGURES):
         see(explorer, state)
         contrasts = explorer.page.evaluate(_CONTRASTS)
@@ -63,11 +63,11 @@ def test_text_stands_out_from_its_ground(tab, measured_page, scheme):
         assert [each for each in contrasts if each[1] < 4.5] == []
 
 
-def test_the_page_follows_the_system_and_a_button_switches_it(tab, measured_page):
+def test_the_page_follows_the_system_and_a_button_switches_it(tab, bundled_page):
     ground = "getComputedStyle(document.body).backgroundColor"
     seen = {}
     for scheme in ("light", "dark"):
-        explorer = tab(measured_page, color_scheme=scheme)
+        explorer = tab(bundled_page, color_scheme=scheme)
         before = explorer.page.evaluate(ground)
         explorer.button("Light or dark").click()
         seen[scheme] = (before, explorer.page.evaluate(ground))
@@ -76,8 +76,8 @@ def test_the_page_follows_the_system_and_a_button_switches_it(tab, measured_page
 
 
 @pytest.mark.parametrize("width", [360, 768, 1280, 3840])
-def test_nothing_scrolls_sideways_and_everything_can_be_touched(tab, measured_page, width):
-    explorer = tab(measured_page, viewport={"width": width, "height": 900})
+def test_nothing_scrolls_sideways_and_everything_can_be_touched(tab, bundled_page, width):
+    explorer = tab(bundled_page, viewport={"width": width, "height": 900})
     for state in ({}, STUDY, FIGURES):
         see(explorer, state)
         explorer.page.evaluate(
@@ -98,9 +98,9 @@ def test_nothing_scrolls_sideways_and_everything_can_be_touched(tab, measured_pa
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `make explorer`")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("state", [{}, STUDY, FIGURES], ids=["first", "study", "figures"])
-def test_axe_finds_nothing_against_the_guidelines(tab, measured_page, scheme, state):
+def test_axe_finds_nothing_against_the_guidelines(tab, bundled_page, scheme, state):
     # The page's own policy would not run it.
-    explorer = tab(measured_page, color_scheme=scheme, bypass_csp=True)
+    explorer = tab(bundled_page, color_scheme=scheme, bypass_csp=True)
     see(explorer, state)
     explorer.page.evaluate(
         "() => document.querySelectorAll('details').forEach(each => each.open = true)"
@@ -115,11 +115,11 @@ def test_every_chart_is_an_image_with_a_text(explorer):
     texts = [chart.get_attribute("aria-label") for chart in charts.all()]
     assert len(texts) == 5
     assert all(len(text) > 10 for text in texts)
-    assert "120000 steps at batch size 1" in texts[0]
+    assert "31124 steps at batch size 1" in texts[0]
 
 
-def test_the_page_is_small_and_holds_all_that_it_shows(measured_page: Path):
-    text = measured_page.read_text(encoding="utf-8")
-    assert measured_page.stat().st_size < 3_000_000
+def test_the_page_is_small_and_holds_all_that_it_shows(bundled_page: Path):
+    text = bundled_page.read_text(encoding="utf-8")
+    assert bundled_page.stat().st_size < 3_000_000
     facts = json.loads(text.partition('id="facts">')[2].partition("</script>")[0])
     assert facts["files"] is None

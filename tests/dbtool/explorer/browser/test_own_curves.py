@@ -7,7 +7,7 @@ import re
 from tests.support.explorer_browser import agree, expect, in_bash, needs_explorer_browser
 
 pytestmark = needs_explorer_browser
-SGD = "mnist/fc_128_128_128/sgd"
+SGD = "mnist/fc_1024/sgd"
 STEPS = """\
 workload,batch_size,steps
 mine,16,8000
@@ -90,8 +90,8 @@ def legend(explorer):
     return explorer.page.locator("#steps .legend li")
 
 
-def test_a_dropped_file_is_drawn_and_told_of_beside_the_others(explorer, measured):
-    sizes = measured.studies(SGD).height
+def test_a_dropped_file_is_drawn_and_told_of_beside_the_others(explorer, bundled):
+    sizes = bundled.studies(SGD).height
     expect(explorer.points("steps")).to_have_count(sizes)
     asked = len(explorer.requests)
     explorer.drop(own=STEPS)

@@ -5,8 +5,8 @@ import pytest
 from tests.support.explorer_browser import expect, needs_explorer_browser
 
 pytestmark = needs_explorer_browser
-SGD = "measured:mnist/fc_128_128_128/sgd"
-MOMENTUM = "measured:mnist/fc_128_128_128/momentum"
+SGD = "replication:mnist/fc_1024/sgd"
+MOMENTUM = "replication:mnist/fc_128_128_128/nesterov_momentum"
 STATES = {
     "several workloads at a goal": {"workload": [MOMENTUM, SGD], "goal": 0.04, "trials": 30},
     "relative steps": {"workload": [SGD, MOMENTUM], "relative": 1, "line": "none"},
@@ -16,12 +16,12 @@ STATES = {
     "a figure": {"view": "figures", "figure": "learning-rates"},
 }
 WRONG = [
-    "workload=nowhere:nothing&workload=measured:mnist/fc_128_128_128/sgd",
+    "workload=nowhere:nothing&workload=replication:mnist/fc_1024/sgd",
     "goal=low&trials=-3&trials=2.5",
     "trials=1e99",
     "metric=loss",
     "view=nothing&line=crooked&relative=yes",
-    "study=measured:mnist/fc_128_128_128/sgd&batch-size=3&trial=1",
+    "study=replication:mnist/fc_1024/sgd&batch-size=3&trial=1",
     "study=nowhere&batch-size=16",
     "batch-size=16&trial=4",
     "=&&&%%%&goal=%E0%A4%A",
@@ -45,7 +45,7 @@ def seen(explorer):
 
 @pytest.mark.parametrize("state", STATES.values(), ids=STATES)
 def test_the_address_of_what_is_seen_shows_it_again_in_a_new_tab(
-    explorer, tab, measured_page, state
+    explorer, tab, bundled_page, state
 ):
     explorer.go(**state)
     explorer.expect_state(**state)
@@ -53,7 +53,7 @@ def test_the_address_of_what_is_seen_shows_it_again_in_a_new_tab(
         expect(explorer.page.locator("#study-curves svg[role=img]")).to_be_visible()
     link = explorer.copied("Copy link to what is seen")
     assert link == explorer.page.url
-    again = tab(measured_page)
+    again = tab(bundled_page)
     again.page.goto("about:blank")
     again.page.goto(link)
     again.settle()

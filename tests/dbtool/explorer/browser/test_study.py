@@ -8,9 +8,9 @@ import pytest
 from tests.support.explorer_browser import expect, needs_explorer_browser, same
 
 pytestmark = needs_explorer_browser
-SGD = "mnist/fc_128_128_128/sgd"
+SGD = "mnist/fc_1024/sgd"
 BATCH_SIZE = 16
-STUDY = {"study": f"measured:{SGD}", "batch_size": BATCH_SIZE}
+STUDY = {"study": f"replication:{SGD}", "batch_size": BATCH_SIZE}
 CURVES = "Curves: validation classification error"
 
 
@@ -26,13 +26,13 @@ def winner(db):
     return row["trial_id"], row["steps"]
 
 
-def test_a_point_opens_its_study_and_close_closes_it(explorer, measured):
-    place = measured.studies(SGD).sort("batch_size")["batch_size"].to_list().index(BATCH_SIZE)
+def test_a_point_opens_its_study_and_close_closes_it(explorer, bundled):
+    place = bundled.studies(SGD).sort("batch_size")["batch_size"].to_list().index(BATCH_SIZE)
     explorer.press_point("steps", place)
     explorer.expect_state(**STUDY)
     heading = explorer.page.get_by_role("heading", name=f"{SGD} at batch size {BATCH_SIZE}")
     expect(heading).to_be_focused()
-    trial, steps = winner(measured)
+    trial, steps = winner(bundled)
     expect(explorer.page.locator(".study > header .about")).to_contain_text(
         f"trial {trial} was first, after {steps:,} steps"
     )
@@ -47,25 +47,25 @@ def test_a_point_tells_what_is_known_of_it(explorer):
     point.hover(force=True)
     tip = explorer.page.locator("#steps [aria-label=tip]")
     expect(tip).to_contain_text("batch size 16")
-    expect(tip).to_contain_text("6,566 steps, more than 5,628")
-    expect(tip).to_contain_text("best of 36 trials")
+    expect(tip).to_contain_text("2,121 steps, more than 1,945")
+    expect(tip).to_contain_text("best of 24 trials")
 
 
-def test_its_curves_are_all_evaluations_of_its_trials(study, measured):
+def test_its_curves_are_all_evaluations_of_its_trials(study, bundled):
     rows = study.csv(CURVES)
-    expected = measured.sql(
+    expected = bundled.sql(
         "SELECT trial_id, step, value FROM evaluations WHERE workload = $workload AND "
         "batch_size = $size AND metric = 'val_classification_error' ORDER BY trial_id, step",
         workload=SGD,
         size=BATCH_SIZE,
     ).rows()
-    assert len(rows) == len(expected) > 1000
+    assert len(rows) == len(expected) > 300
     assert [(int(r["trial_id"]), int(r["step"]), float(r["value"])) for r in rows] == expected
 
 
-def test_its_search_space_is_its_trials(study, measured):
+def test_its_search_space_is_its_trials(study, bundled):
     rows = study.csv("Search space")
-    crossings = measured.sql(
+    crossings = bundled.sql(
         "SELECT trial_id, status, settings FROM trials WHERE workload = $workload AND "
         "batch_size = $size ORDER BY trial_id",
         workload=SGD,
@@ -74,7 +74,7 @@ def test_its_search_space_is_its_trials(study, measured):
     assert [(int(row["trial_id"]), row["status"]) for row in rows] == [r[:2] for r in crossings]
     for row, (*_, settings) in zip(rows, crossings, strict=True):
         assert all(same(row[name], value) for name, value in json.loads(settings).items())
-    trial, steps = winner(measured)
+    trial, steps = winner(bundled)
     reached = {int(row["trial_id"]): int(row["steps"]) for row in rows if row["steps"]}
     assert min(reached.values()) == steps
     assert min(trial for trial in reached if reached[trial] == steps) == trial
@@ -83,8 +83,8 @@ def test_its_search_space_is_its_trials(study, measured):
     )
 
 
-def test_a_point_of_the_search_space_pins_its_trial_and_lets_it_go(study, measured):
-    first, _ = winner(measured)
+def test_a_point_of_the_search_space_pins_its_trial_and_lets_it_go(study, bundled):
+    first, _ = winner(bundled)
     title = study.page.locator("#trial-title")
     study.press_point("search-space", 3)
     expect(title).to_have_text(re.compile(r"^Trial \d+ pinned$"))
@@ -118,7 +118,7 @@ def test_a_curve_pins_its_trial(study):
 
 
 def test_the_axes_of_the_search_space_are_chosen(explorer):
-    key = "measured:mnist/fc_128_128_128/momentum"
+    key = "replication:mnist/fc_128_128_128/nesterov_momentum"
     explorer.go(workload=key, study=key, batch_size=64)
     labels = explorer.page.locator("#search-space svg [aria-label$='axis label']")
     expect(labels).to_have_text(["learning rate →", "↑ 1 \N{MINUS SIGN} momentum"])
@@ -128,11 +128,11 @@ def test_the_axes_of_the_search_space_are_chosen(explorer):
     expect(labels).to_have_text(["1 \N{MINUS SIGN} momentum →", "↑ steps to the goal"])
 
 
-def test_a_goal_that_moves_moves_its_winner(study, measured):
+def test_a_goal_that_moves_moves_its_winner(study, bundled):
     study.field("Goal as a number").fill("0.08")
     study.field("Goal as a number").press("Enter")
     asked = {"goal": 0.08, "batch_size": BATCH_SIZE, "trials": 10**6}
-    [row] = measured.steps_to_result(SGD, **asked).rows(named=True)
+    [row] = bundled.steps_to_result(SGD, **asked).rows(named=True)
     expect(study.page.locator(".study > header .about")).to_contain_text(
         f"trial {row['trial_id']} was first, after {row['steps']:,} steps"
     )

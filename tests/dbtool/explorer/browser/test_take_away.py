@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from tests.support.explorer_browser import (
-    MEASURED,
+    BUNDLED,
     agree,
     expect,
     in_bash,
@@ -16,7 +16,7 @@ from tests.support.explorer_browser import (
 from tests.support.made_up import curve, write_shard
 
 pytestmark = needs_explorer_browser
-SGD = "mnist/fc_128_128_128/sgd"
+SGD = "mnist/fc_1024/sgd"
 CARDS = {
     "Steps to result": "steps",
     "Critical batch size": "critical",
@@ -25,7 +25,7 @@ CARDS = {
 # How much higher a picture is than its chart.
 TITLE = 26
 SVG = "{http://www.w3.org/2000/svg}"
-STUDY = {"study": f"measured:{SGD}", "batch_size": 64}
+STUDY = {"study": f"replication:{SGD}", "batch_size": 64}
 PLACES = [
     ("first", "digits/fc_64/sgd", 1.0),
     ("second, it's", "digits/fc_64/sgd", 1.3),
@@ -74,11 +74,11 @@ def releases(tab, page_of_two):
     return tab(page_of_two, at={"workload": keys, "trials": 5})
 
 
-def test_the_csv_of_a_card_is_what_dbtool_answers(explorer, measured):
+def test_the_csv_of_a_card_is_what_dbtool_answers(explorer, bundled):
     asked = {"goal": 0.035, "trials": 25}
     explorer.go(**asked)
     for title, rows in CARDS.items():
-        told = measured.scaling(SGD, rows=rows, **asked)
+        told = bundled.scaling(SGD, rows=rows, **asked)
         shown = explorer.csv(title)
         agree(shown, told.write_csv())
         # The page has of the steps those trials, too, that took the fewest.
@@ -86,19 +86,19 @@ def test_the_csv_of_a_card_is_what_dbtool_answers(explorer, measured):
         assert set(shown[0]) - set(told.columns) == (fewest if rows == "steps" else set())
 
 
-def test_the_csvs_of_a_study_are_what_dbtool_answers(explorer, measured):
+def test_the_csvs_of_a_study_are_what_dbtool_answers(explorer, bundled):
     explorer.go(**STUDY)
     expect(explorer.page.locator("#study-curves svg[role=img]")).to_be_visible()
-    curves = measured.sql(
+    curves = bundled.sql(
         "SELECT trial_id, step, value FROM evaluations WHERE workload = $workload AND "
         "batch_size = 64 AND metric = 'val_classification_error' ORDER BY trial_id, step",
         workload=SGD,
     )
     agree(explorer.csv("Curves: validation classification error"), curves.polars().write_csv())
     space = explorer.csv("Search space")
-    trials = measured.trials(SGD, batch_size=64)
+    trials = bundled.trials(SGD, batch_size=64)
     agree(space, trials.select("trial_id", "status", "learning_rate").write_csv())
-    fewest = measured.steps_to_result(SGD, batch_size=64, trials=10**6)["steps"][0]
+    fewest = bundled.steps_to_result(SGD, batch_size=64, trials=10**6)["steps"][0]
     assert min(int(row["steps"]) for row in space if row["steps"]) == fewest
 
 
@@ -169,4 +169,4 @@ def test_the_link_is_the_address_of_what_is_seen(explorer):
 
 def test_the_citation_is_that_of_dbtool(explorer):
     text = explorer.copied("Cite these releases in BibTeX")
-    assert text.strip() == in_bash(f"dbtool cite --db '{MEASURED}'").strip()
+    assert text.strip() == in_bash(f"dbtool cite --db '{BUNDLED}'").strip()

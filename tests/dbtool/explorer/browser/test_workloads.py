@@ -5,16 +5,16 @@ import re
 from tests.support.explorer_browser import expect, needs_explorer_browser
 
 pytestmark = needs_explorer_browser
-SGD = "mnist/fc_128_128_128/sgd"
-ADAM = "mnist/fc_128_128_128/adam"
+SGD = "mnist/fc_1024/sgd"
+SMALL = "mnist/fc_64_64_64/sgd"
 
 
 def choices(explorer):
     return explorer.page.locator(".choice")
 
 
-def test_every_workload_is_offered_and_one_with_most_studies_is_drawn(explorer, measured):
-    names = {each.removesuffix(" ") for each in measured.workloads()["workload"]}
+def test_every_workload_is_offered_and_one_with_most_studies_is_drawn(explorer, bundled):
+    names = {each.removesuffix(" ") for each in bundled.workloads()["workload"]}
     offered = (
         choices(explorer)
         .locator(".name")
@@ -28,13 +28,13 @@ def test_every_workload_is_offered_and_one_with_most_studies_is_drawn(explorer, 
     assert {row["workload"] for row in explorer.csv("Steps to result")} == {SGD}
 
 
-def test_workloads_are_searched_by_parts_of_their_names_in_any_order(explorer, measured):
+def test_workloads_are_searched_by_parts_of_their_names_in_any_order(explorer, bundled):
     search = explorer.page.get_by_role("searchbox")
-    search.fill("128 MOMENTUM mnist")
+    search.fill("128 ADAM mnist")
     expected = [
         name
-        for name in measured.workloads()["workload"]
-        if all(word in name for word in ("128", "momentum", "mnist"))
+        for name in bundled.workloads()["workload"]
+        if all(word in name for word in ("128", "adam", "mnist"))
     ]
     assert expected
     expect(choices(explorer)).to_have_count(len(expected))
@@ -45,31 +45,31 @@ def test_workloads_are_searched_by_parts_of_their_names_in_any_order(explorer, m
     )
     expect(explorer.button("Add all")).to_be_disabled()
     search.fill("")
-    expect(choices(explorer)).to_have_count(measured.workloads().height)
+    expect(choices(explorer)).to_have_count(bundled.workloads().height)
 
 
 def test_workloads_are_added_in_the_order_in_which_they_are_picked(explorer):
-    explorer.page.get_by_role("searchbox").fill("fc_128_128_128/adam")
-    explorer.page.get_by_role("checkbox", name=re.compile("adam")).check()
-    explorer.expect_state(workload=[f"measured:{SGD}", f"measured:{ADAM}"])
-    expect(explorer.page.locator("#steps .legend li")).to_have_text(["sgd", "adam"])
+    explorer.page.get_by_role("searchbox").fill("fc_64")
+    explorer.page.get_by_role("checkbox", name=re.compile("fc_64")).check()
+    explorer.expect_state(workload=[f"replication:{SGD}", f"replication:{SMALL}"])
+    expect(explorer.page.locator("#steps .legend li")).to_have_text(["fc_1024", "fc_64_64_64"])
     explorer.settle()
     for title in ("Steps to result", "Critical batch size", "Best learning rates"):
-        assert [*dict.fromkeys(row["workload"] for row in explorer.csv(title))] == [SGD, ADAM]
+        assert [*dict.fromkeys(row["workload"] for row in explorer.csv(title))] == [SGD, SMALL]
     colours = explorer.points("steps").evaluate_all(
         "(all) => [...new Set(all.map((each) => getComputedStyle(each).fill))]"
     )
     assert len(colours) == 2
     explorer.page.get_by_role("searchbox").fill("")
-    explorer.page.get_by_role("checkbox", name=f"{SGD} 13 batch sizes", exact=True).uncheck()
-    explorer.expect_state(workload=f"measured:{ADAM}")
-    expect(explorer.page.locator("#steps .legend li")).to_have_text([ADAM])
+    explorer.page.get_by_role("checkbox", name=f"{SGD} 17 batch sizes", exact=True).uncheck()
+    explorer.expect_state(workload=f"replication:{SMALL}")
+    expect(explorer.page.locator("#steps .legend li")).to_have_text([SMALL])
 
 
 def test_all_that_are_found_are_added_and_all_are_cleared(explorer):
-    explorer.page.get_by_role("searchbox").fill("sparsity")
+    explorer.page.get_by_role("searchbox").fill("fc_1024")
     explorer.button("Add all").click()
-    expect(explorer.page.locator("#steps .legend li")).to_have_count(4)
+    expect(explorer.page.locator("#steps .legend li")).to_have_count(3)
     explorer.button("Clear").click()
     explorer.expect_state(workload="")
     expect(explorer.page.locator("#steps .empty")).to_have_text(
@@ -81,9 +81,11 @@ def test_all_that_are_found_are_added_and_all_are_cleared(explorer):
 
 def test_another_workload_is_asked_for_its_own_goal(explorer):
     explorer.go(goal=0.05)
-    explorer.page.get_by_role("searchbox").fill("fashion sgd")
+    explorer.page.get_by_role("searchbox").fill("subsets 55000")
     explorer.button("Clear").click()
     explorer.button("Add all").click()
-    explorer.expect_state(workload="measured:fashion_mnist/fc_128_128_128/sgd")
+    explorer.expect_state(
+        workload="replication:mnist_subsets/mnist_55000/simple_cnn_base/nesterov_momentum"
+    )
     explorer.settle()
-    assert {row["goal"] for row in explorer.csv("Steps to result")} == {"0.14"}
+    assert {row["goal"] for row in explorer.csv("Steps to result")} == {"0.02"}
