@@ -35,7 +35,7 @@ VIEWS = {
 }
 QUERIES = {**VIEWS, **{name: query(name, "analyses") for name in analyses()}}
 # Some engines take seconds for the others, however few the rows are.
-QUICK = {*VIEWS, "divergence", "optima", "summary"}
+QUICK = {*VIEWS, "summary"}
 CASES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in QUERIES]
 
 

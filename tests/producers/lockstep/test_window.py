@@ -127,7 +127,14 @@ def test_other_metaparameters_keep_their_ranges() -> None:
     assert found["label_smoothing"] == smoothing
 
 
-@pytest.mark.parametrize("name", sorted(OPTIMIZERS))
+# Muon's step takes long to compile.
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name == "muon" else name
+        for name in sorted(OPTIMIZERS)
+    ],
+)
 def test_windows_of_every_optimizer(name: str) -> None:
     """A steady gradient moves the weights by learning_rate / (1 - momentum) where that is said."""
     import jax.numpy as jnp

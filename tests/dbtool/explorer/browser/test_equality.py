@@ -93,7 +93,7 @@ def check(explorer: Explorer, db: Database, state: dict[str, Any]) -> None:
 
 
 def test_random_states_have_the_numbers_of_dbtool(explorer, bundled):
-    for state in random_states(bundled, 20, seed=0):
+    for state in random_states(bundled, 8, seed=0):
         check(explorer, bundled, state)
 
 
