@@ -79,6 +79,7 @@ def undisturbed(
     return out
 
 
+@pytest.mark.slow
 def test_studies_are_trained_as_their_tables_say(undisturbed: Path) -> None:
     for study, trials in {
         (TRAINED, 8): [0, 1, 2],

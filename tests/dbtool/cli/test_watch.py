@@ -127,6 +127,7 @@ def test_negative_values_and_many_rows_fit() -> None:
         assert words(watch.lines()[-1])[-1] == "█████████▁"
 
 
+@pytest.mark.slow
 def test_watching_changes_no_row_and_fits_a_terminal(made_up_mnist: Path, tmp_path: Path) -> None:
     out, plain = tmp_path / "watched", tmp_path / "plain"
     sweep = [WORKLOAD, "--batch-sizes", "8,16", "--trials", "2", "--steps", "40", "--goal", "0.9"]

@@ -41,6 +41,7 @@ def test_what_is_beside_a_release_belongs_to_it(folder: Path) -> None:
     assert "[explorer.html](explorer.html)" in (folder / "README.md").read_text()
 
 
+@pytest.mark.slow
 def test_the_same_release_gives_the_same_bytes(folder: Path, release: Path, tmp_path: Path) -> None:
     again = published(release, tmp_path / "again", explorer=write_into)
     assert bytes_of(again) == bytes_of(folder)

@@ -105,6 +105,7 @@ def test_what_was_trained_is_saved_and_not_trained_again(
     sweep.assert_goes_on(tmp_path)
 
 
+@pytest.mark.slow
 def test_what_is_told_while_compiling_is_what_was_saved(sweep: Sweep, tmp_path: Path) -> None:
     # Without programs that were compiled before, which may be there when the signal comes.
     cold = replace(sweep, environment=fast_start(tmp_path / "compiled"))
@@ -120,6 +121,7 @@ def test_what_is_told_while_compiling_is_what_was_saved(sweep: Sweep, tmp_path: 
     sweep.assert_goes_on(out)
 
 
+@pytest.mark.slow
 def test_a_second_signal_stops_in_the_middle_of_saving(sweep: Sweep, tmp_path: Path) -> None:
     code, shown = sweep.interrupted(tmp_path, "trial-steps/s", "a second Ctrl-C stops at once")
     assert code == 130, shown

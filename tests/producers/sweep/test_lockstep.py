@@ -258,6 +258,7 @@ WIDENED: dict[str, Any] = {"steps": 80, "trials": 16, "rates": (1e-3, 5e-1)}
 ONE_WIDE = WINDOWS | {"wide_trials": 1}
 
 
+@pytest.mark.slow
 def test_an_optimum_at_the_edge_widens_the_window(stripes: Path, tmp_path: Path) -> None:
     both = studies(ONE_WIDE, batch_sizes=(BATCH_SIZE, 2 * BATCH_SIZE), seed=_low_seed(), **WIDENED)
     trained = train(both, tmp_path / "whole", stripes)

@@ -87,6 +87,7 @@ def measurements(found: Rows) -> Rows:
     return {name: found[name] for name in found if name not in {"training", "validation"}}
 
 
+@pytest.mark.slow
 @cases(QUICK, *OTHERS)
 def test_processes_agree_with_a_process_alone(found: list[Rows], case: str) -> None:
     settings = CASES["diverging" if case == RESUMED else case]

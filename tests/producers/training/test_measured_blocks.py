@@ -73,6 +73,7 @@ def test_each_measure_keeps_to_its_own_steps(noise: Rows) -> None:
             assert {name: metrics[name] for name in MOMENTS} == with_noise[step]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"devices": 2}, {"shared": True}, {"streamed": True}])
 def test_measuring_changes_nothing_else(options: dict[str, Any]) -> None:
     assert_same(without_measures(trained(NOISE, **options)), trained(**options))

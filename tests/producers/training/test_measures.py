@@ -117,6 +117,7 @@ def test_lipschitz_constant_along_the_next_step(sparse: bool) -> None:
     assert found["gradient_lipschitz_constant"] == pytest.approx(max(ratios), rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True])
 def test_largest_eigenvalue_of_the_hessian(sparse: bool) -> None:
     state = trained(sparse=sparse)
@@ -136,6 +137,7 @@ def test_largest_eigenvalue_of_the_hessian(sparse: bool) -> None:
     assert found["largest_hessian_eigenvalue"] == pytest.approx(max(eigenvalues, key=abs), rel=1e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MEASURES)
 def test_trials_together_are_trials_one_by_one(name: str) -> None:
     states = [trained(seed) for seed in (1, 2)]

@@ -69,6 +69,7 @@ def test_a_block_stops_at_the_first_evaluation_past_its_goal(whole: Rows) -> Non
     assert [record.status(trial) for trial in range(TRIALS)] == [*["COMPLETE"] * 3, "INFEASIBLE"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{"devices": 2}, {"lanes": 4}, {"devices": 4, "devices_a_trial": 2}]
 )

@@ -61,6 +61,7 @@ def test_curves_are_bit_for_bit_those_of_a_split_in_memory(shared: bool, divergi
         assert [record.status(trial) for trial in range(4)].count("INFEASIBLE") >= 2
 
 
+@pytest.mark.slow
 def test_curves_do_not_depend_on_how_much_is_read_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

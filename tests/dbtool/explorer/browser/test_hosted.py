@@ -37,6 +37,7 @@ def hosted(browser, server: ReleaseServer) -> Iterator[Explorer]:
     explorer.context.close()
 
 
+@pytest.mark.slow
 def test_it_shows_what_the_page_in_one_file_shows(hosted, explorer: Explorer) -> None:
     for title in ("Steps to result", "Critical batch size", "Best learning rates"):
         assert hosted.csv(title) == explorer.csv(title)

@@ -136,6 +136,7 @@ def test_charts_are_saved_as_png_of_twice_their_size_with_their_titles(explorer)
         assert above.getpixel((image.width - 1, 0)) == (255, 255, 255)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("title", CARDS)
 def test_commands_of_several_releases_are_one_for_each(releases, title):
     shown = releases.csv(title)
