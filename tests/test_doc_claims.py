@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 import dbtool
 from dbtool.analysis.scaling import Settings
 from dbtool.analysis.tables import found_in_database
@@ -42,6 +44,7 @@ def _told() -> set[tuple[str, ...]]:
     return told
 
 
+@pytest.mark.slow
 def test_each_interval_of_the_document_is_what_the_data_tell() -> None:
     text = (ROOT / "docs" / "measured.md").read_text(encoding="utf-8")
     claims = CLAIM.findall(OTHER.sub("", text))
