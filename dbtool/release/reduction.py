@@ -70,19 +70,15 @@ class Reduction(Struct, frozen=True, forbid_unknown_fields=True):
         None where there is no such: rows that are gone do not come back, and what is rounded twice
         may differ from what is rounded once.
         """
-        if before == WHOLE:
-            return self
-        rounds = self.loss_bits < _FLOAT32_MANTISSA_BITS
-        rounded_before = before.loss_bits < _FLOAT32_MANTISSA_BITS
-        if rounds and rounded_before and self.loss_bits != before.loss_bits:
-            return None
         early = before.then_one_in == 1 or self.every_loss_up_to <= before.every_loss_up_to
         late = self.then_one_in is None or (
             before.then_one_in is not None and self.then_one_in % before.then_one_in == 0
         )
-        if not (early and late):
+        fewest, most = sorted((self.loss_bits, before.loss_bits))
+        rounded_once = most in (fewest, _FLOAT32_MANTISSA_BITS)
+        if not (early and late and rounded_once):
             return None
-        return msgspec.structs.replace(self, loss_bits=min(self.loss_bits, before.loss_bits))
+        return msgspec.structs.replace(self, loss_bits=fewest)
 
 
 # Before threads do, which could crash; see `dbtool.core.footer`.

@@ -105,7 +105,7 @@ def test_two_hundred_random_states_have_the_numbers_of_dbtool(explorer, bundled,
 
 
 @pytest.mark.slow
-def test_states_of_searches_in_lockstep_have_them_too(tab: Opener, tmp_path):
+def test_states_of_searches_to_the_end_of_a_budget_have_them_too(tab: Opener, tmp_path):
     page = write_page(MEASURED, tmp_path / "explorer.html")
     explorer = tab(page)
     with dbtool.open(MEASURED) as db:

@@ -59,7 +59,7 @@ def test_its_curves_are_all_evaluations_of_its_trials(study, bundled):
         workload=SGD,
         size=BATCH_SIZE,
     ).rows()
-    assert len(rows) == len(expected) > 300
+    assert len(rows) == len(expected) == 332
     assert [(int(r["trial_id"]), int(r["step"]), float(r["value"])) for r in rows] == expected
 
 
