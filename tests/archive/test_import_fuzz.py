@@ -143,6 +143,7 @@ def read_slowly(body: bytes) -> list[tuple[int | float | None, ...]]:
     return sorted(rows, key=lambda row: row[0] or 0)
 
 
+@pytest.mark.slow
 @FUZZ
 @given(st.data())
 def test_a_damaged_archive_does_no_harm(tmp_path: Path, data: st.DataObject) -> None:

@@ -96,6 +96,7 @@ def test_shards_are_told_and_a_second_run_trains_nothing(
         assert str(manifest) in one_sentence(produce(*words, *more), 1)
 
 
+@pytest.mark.slow
 def test_questions_are_answered_while_a_sweep_is_in_progress(
     made_up_mnist: Path, tmp_path: Path
 ) -> None:
@@ -125,6 +126,7 @@ def test_questions_are_answered_while_a_sweep_is_in_progress(
     assert row["trials"] == sum(file.rows == 3001 for file in read_manifest(out).shards)
 
 
+@pytest.mark.slow
 def test_official_files_are_trained_on_and_changed_ones_named(
     official_images: Path, tmp_path: Path
 ) -> None:

@@ -84,6 +84,7 @@ def test_improvements_follow_from_the_shards(improved, shards):
                 assert group(file, each["group"]).rows() == expected
 
 
+@pytest.mark.slow
 def test_improvements_answer_for_every_goal_as_dbtool_does(improved, db):
     told, file = improved
     for workload in (ERRORS, PRECISION, HOSTILE):

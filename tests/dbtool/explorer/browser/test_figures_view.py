@@ -43,6 +43,7 @@ def panels(rows):
     return {row["panel_order"] for row in rows if row["x"] and row["y"]}
 
 
+@pytest.mark.slow
 def test_every_figure_that_has_data_is_listed_and_opens_with_its_points_and_sql(figures, plotted):
     specs = [spec for spec in FIGURES if spec.name in plotted]
     expect(links(figures)).to_have_text([spec.full_name for spec in specs])

@@ -75,7 +75,9 @@ def test_the_page_follows_the_system_and_a_button_switches_it(tab, bundled_page)
     assert seen["light"][0] != seen["light"][1]
 
 
-@pytest.mark.parametrize("width", [360, 768, 1280, 3840])
+@pytest.mark.parametrize(
+    "width", [360, 1280, *(pytest.param(width, marks=pytest.mark.slow) for width in (768, 3840))]
+)
 def test_nothing_scrolls_sideways_and_everything_can_be_touched(tab, bundled_page, width):
     explorer = tab(bundled_page, viewport={"width": width, "height": 900})
     for state in ({}, STUDY, FIGURES):
@@ -96,7 +98,7 @@ def test_nothing_scrolls_sideways_and_everything_can_be_touched(tab, bundled_pag
 
 
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `make explorer`")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("state", [{}, STUDY, FIGURES], ids=["first", "study", "figures"])
 def test_axe_finds_nothing_against_the_guidelines(tab, bundled_page, scheme, state):
     # The page's own policy would not run it.

@@ -121,6 +121,7 @@ def test_charts_are_saved_as_svg_that_needs_no_page(explorer):
         assert sum(len(each) for each in groups) == dots.count() > 0
 
 
+@pytest.mark.slow
 def test_charts_are_saved_as_png_of_twice_their_size_with_their_titles(explorer):
     for title in CARDS:
         width, height = chart(explorer, title).evaluate(
