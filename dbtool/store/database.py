@@ -113,15 +113,17 @@ class Database:
                     # EXPLAIN ANALYZE runs what it explains, which may be more than a query.
                     cursor.execute("BEGIN TRANSACTION READ ONLY")
                     yield cursor
+                    if self.opened.closed:
+                        # Then rows end without an error where DuckDB hands them over in batches.
+                        raise DbtoolError(CLOSED)
                 finally:
                     # What was not read to its end still runs in other threads; letting go of the
                     # cursor would wait for it.
-                    cursor.interrupt()
                     end_queries(cursor)
         except duckdb.ConnectionException as error:
             raise DbtoolError(CLOSED) from error
         except duckdb.Error as error:
-            raise DbtoolError(explained(error)) from error
+            raise DbtoolError(CLOSED if self.opened.closed else explained(error)) from error
 
     def sql(
         self, text: str, /, *, tables: Mapping[str, object] | None = None, **values: object

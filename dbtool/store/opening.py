@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
+import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -35,6 +37,9 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
 FETCH_UP_TO = 100_000_000
 """Bytes of shards that a query may fetch from servers unless more is allowed."""
 _FEWEST_THREADS_TO_FETCH = 8
+# DuckDB 1 waits instead.
+_BUSY = getattr(duckdb, "ResourceInUseException", ())
+_SECONDS_BETWEEN_TRIES = 0.001
 
 
 @dataclass
@@ -47,6 +52,7 @@ class Opened:
         checks: of the shards of those on this machine.
         remote: those on servers; None where there are none.
         fetch_up_to: bytes of shards that a query may fetch from servers.
+        closed: whether it was closed.
     """
 
     connection: duckdb.DuckDBPyConnection
@@ -54,16 +60,23 @@ class Opened:
     checks: Sequence[ShardCheck] = ()
     remote: RemoteFiles | None = None
     fetch_up_to: int = FETCH_UP_TO
+    closed: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _cursors: weakref.WeakSet[duckdb.DuckDBPyConnection] = field(default_factory=weakref.WeakSet)
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A cursor of its own; threads may call this at once, as DuckDB 2 does not allow."""
         with self._lock:
-            return self.connection.cursor()
+            cursor = self.connection.cursor()
+            self._cursors.add(cursor)
+            return cursor
 
     def close(self) -> None:
-        """Closes connections to the views and to servers."""
+        """Closes connections to the views and to servers; what other threads ask of them ends."""
+        self.closed = True
         with self._lock:
+            for cursor in list(self._cursors):
+                _close(cursor)
             self.connection.close()
         if self.remote is not None:
             self.remote.close()
@@ -83,6 +96,16 @@ class Opened:
             check.require_sound(on_progress)
         if self.remote is not None:
             self.remote.allow(self.fetch_up_to)
+
+
+def _close(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Ends what another thread runs on a cursor, before which DuckDB 2 refuses to close it."""
+    while True:
+        try:
+            return cursor.close()
+        except _BUSY:
+            cursor.interrupt()
+            time.sleep(_SECONDS_BETWEEN_TRIES)
 
 
 def open_source(source: Source, fetch_up_to: int = FETCH_UP_TO) -> Opened:

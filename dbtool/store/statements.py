@@ -218,6 +218,7 @@ def end_queries(connection: duckdb.DuckDBPyConnection) -> None:
     that read a release on a server wait for Python.
     """
     with contextlib.suppress(duckdb.Error, RuntimeError):
+        connection.interrupt()
         connection.execute("SELECT 1").fetchall()
 
 

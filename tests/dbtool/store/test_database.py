@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -276,6 +277,29 @@ def test_a_frame_that_was_not_read_to_its_end_keeps_nobody_waiting(path: Path) -
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, "True\n[(1,)]\n"), done.stderr
+
+
+def test_closing_ends_what_other_threads_ask(path: Path) -> None:
+    with dbtool.open(str(path)) as db, ThreadPoolExecutor(1) as thread:
+        begun = threading.Event()
+
+        def ask() -> None:
+            with db.cursor() as cursor:
+                begun.set()
+                cursor.execute(ENDLESS).fetchall()
+
+        asked = thread.submit(ask)
+        begun.wait()
+        time.sleep(0.2)
+        db.close()
+        with pytest.raises(dbtool.DbtoolError, match="the database was closed: open it again"):
+            asked.result()
+
+
+def test_rows_do_not_end_silently_where_the_database_is_closed(path: Path) -> None:
+    db = dbtool.open(str(path))
+    with pytest.raises(dbtool.DbtoolError, match="the database was closed"), db.cursor():
+        db.close()
 
 
 def test_ctrl_c_ends_a_query_and_not_the_database(path: Path) -> None:
