@@ -69,7 +69,8 @@ def goals_of(study: StudyFrames, metric: str) -> list[str]:
     return [*map(str, values[:: len(values) // 5 + 1]), "0", "9"]
 
 
-@pytest.mark.parametrize("first", [3, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("first", [3, 100])
 def test_steps_to_result(first: int, replica: Replica) -> None:
     reached = 0
     for study, metric, words in questions(replica.studies):

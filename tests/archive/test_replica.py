@@ -90,6 +90,7 @@ def test_orders_hold_the_same_files(order: Any, replica: Replica, tmp_path: Path
     assert (studies == sorted_studies) == (order == "sorted")
 
 
+@pytest.mark.slow
 def test_benchmark_writes_an_archive_and_its_answers(tmp_path: Path) -> None:
     file = tmp_path / "small.tar.gz"
     options = ["--out", str(file), "--share", "0.004", "--processes", "2", "--order", "shuffled"]

@@ -66,6 +66,7 @@ def test_a_file_that_cannot_be_written_is_told(call: Call, tmp_path: Path) -> No
     assert "folder.html" in call("explore", "--out", str(tmp_path / "folder.html")).sentence(1)
 
 
+@pytest.mark.slow
 @needs_explorer
 def test_publish_writes_it_beside_the_release(call: Call, database: Path, tmp_path: Path) -> None:
     out = str(tmp_path / "out")

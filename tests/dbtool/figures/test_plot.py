@@ -57,6 +57,7 @@ def test_all_draws_what_has_data(dbtool, tmp_path):
     assert "figure_01" not in dbtool("all", "--workload", MEDIUM).stdout
 
 
+@pytest.mark.slow
 def test_all_counts_what_it_leaves_out_and_names_it_when_asked(dbtool):
     words = ("all", "--data", "csv", "--out", "rows")
     [line] = dbtool(*words).stderr.splitlines()

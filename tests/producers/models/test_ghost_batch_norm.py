@@ -45,7 +45,12 @@ def _expected(images: np.ndarray, mean: Any, variance: Any) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("examples", "sizes", "ghosts"), [(12, {"ghost_batch": 4}, 3), (64, {}, 2), (5, {}, 1)]
+    ("examples", "sizes", "ghosts"),
+    [
+        (12, {"ghost_batch": 4}, 3),
+        pytest.param(64, {}, 2, marks=pytest.mark.slow),
+        pytest.param(5, {}, 1, marks=pytest.mark.slow),
+    ],
 )
 def test_each_ghost_batch_is_normalised_by_its_own_statistics(
     examples: int, sizes: dict[str, Any], ghosts: int
@@ -83,6 +88,7 @@ def test_a_batch_that_is_not_divided_is_refused() -> None:
         _layer()(jnp.zeros((48, 1, 1, 3)), train=True)
 
 
+@pytest.mark.slow
 def test_statistics_are_float32_whatever_the_computation() -> None:
     """Of means above 32, bfloat16 would lose an eighth."""
     images = jnp.asarray(30 + 8 * _images(32, 4, 4, 3), jnp.bfloat16)

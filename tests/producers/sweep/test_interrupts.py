@@ -82,9 +82,8 @@ def sweep(
     return Sweep(words, environment, out)
 
 
-@pytest.mark.parametrize(
-    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_what_was_trained_is_saved_and_not_trained_again(
     sweep: Sweep, tmp_path: Path, number: int
 ) -> None:

@@ -79,6 +79,7 @@ def test_measuring_changes_nothing_else(options: dict[str, Any]) -> None:
     assert_same(without_measures(trained(NOISE, **options)), trained(**options))
 
 
+@pytest.mark.slow
 def test_devices_and_lanes_measure_alike(noise: Rows) -> None:
     found = trained(NOISE, devices=2, lanes=2)
     assert_close(without_measures(found), without_measures(noise))

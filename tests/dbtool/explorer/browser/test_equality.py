@@ -92,6 +92,7 @@ def check(explorer: Explorer, db: Database, state: dict[str, Any]) -> None:
         compare(tables.get(card, []), expected[kind])
 
 
+@pytest.mark.slow
 def test_random_states_have_the_numbers_of_dbtool(explorer, bundled):
     for state in random_states(bundled, 8, seed=0):
         check(explorer, bundled, state)

@@ -71,6 +71,7 @@ def test_every_figure_that_has_data_is_listed_and_opens_with_its_points_and_sql(
         )
 
 
+@pytest.mark.slow
 def test_a_figure_draws_a_dot_for_each_of_its_points(figures, plotted):
     figures.go(view="figures", figure="optimizers")
     expect(figures.page.locator("#figure-title")).to_have_text(find_figure("optimizers").full_name)

@@ -49,6 +49,7 @@ def test_it_shows_what_the_page_in_one_file_shows(hosted, explorer: Explorer) ->
     assert hosted.csv(title) == explorer.csv(title)
 
 
+@pytest.mark.slow
 def test_the_curves_of_any_study_take_few_requests_and_bytes(hosted, server) -> None:
     facts = json.loads(hosted.page.locator("#facts").text_content())
     whole = sum(

@@ -83,6 +83,7 @@ def test_a_file_with_such_a_name_that_is_wrong_is_told_of_as_text(hostile):
     assert hostile.page.evaluate(ELEMENTS) == before
 
 
+@pytest.mark.slow
 def test_copied_commands_quote_names_so_that_bash_runs_them(hostile):
     for title in ("Steps to result", "Critical batch size", "Best learning rates"):
         command = hostile.copied(f"Copy command of {title}")

@@ -53,6 +53,7 @@ def see(explorer, state):
         expect(explorer.page.locator(".panels svg").first).to_be_visible()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_stands_out_from_its_ground(tab, bundled_page, scheme):
     explorer = tab(bundled_page, color_scheme=scheme)

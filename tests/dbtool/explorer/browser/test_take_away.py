@@ -154,6 +154,7 @@ def test_commands_of_several_releases_are_one_for_each(releases, title):
     agree(shown, header + "\n" + printed.replace(f"{header}\n", ""))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("title", ["Steps to result", "Best learning rates"])
 def test_sql_of_several_releases_is_one_query(releases, two_releases, title):
     sql = releases.copied(f"Copy SQL of {title}")

@@ -49,6 +49,7 @@ def brown(
         return data, [texts(data, split) for split in (data.train, data.validation, data.test)]
 
 
+@pytest.mark.slow
 def test_known_corpus_is_split_whole_as_ever(
     brown: tuple[Dataset, list[list[str]]], brown_folder: Path
 ) -> None:
