@@ -314,6 +314,14 @@ class SweepOptions(Struct, frozen=True, kw_only=True):
         _Positive,
         Option("Devices that share each batch of a trial; the others train other trials.", "N"),
     ] = 1
+    side_by_side: Annotated[
+        _Positive | None,
+        Option(
+            "Most trials that a device trains at the same time; the others of a block follow. "
+            "Without it one on a CPU core, and all elsewhere.",
+            "N",
+        ),
+    ] = None
     micro_batch: Annotated[
         _Positive | None,
         Option(

@@ -24,9 +24,11 @@ _LIBRARIES = ("jax", "jaxlib", "flax", "optax", "numpy", "scipy")
 
 
 def configure_devices(cores: int | None = None) -> None:
-    """Lets JAX see every CPU core as a device of its own, so that cores train different trials.
+    """Lets JAX see every CPU core as a device of its own, and multiply float32 as float32.
 
-    Has to run before JAX first looks for devices; a process that has already done so keeps them.
+    So cores train different trials. GPUs and TPUs would round the factors of products to fewer
+    digits; what JAX_DEFAULT_MATMUL_PRECISION says holds instead. Has to run before JAX first looks
+    for devices; a process that has already done so keeps them.
 
     Args:
         cores: how many; None for all that this process may use, and for NPROC of them where that
@@ -34,6 +36,8 @@ def configure_devices(cores: int | None = None) -> None:
     """
     import jax
 
+    if jax.config.values["jax_default_matmul_precision"] is None:
+        jax.config.update("jax_default_matmul_precision", "float32")
     if cores is None:
         has_affinity = hasattr(os, "sched_getaffinity")
         cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
@@ -92,7 +96,11 @@ def lanes() -> int:
 
 
 def provenance(
-    batches: str, devices_a_trial: int, micro_batch: int, origin: Origin | None = None
+    batches: str,
+    devices_a_trial: int,
+    micro_batch: int,
+    side_by_side: int,
+    origin: Origin | None = None,
 ) -> dict[str, Any]:
     """What a shard records of the program, its libraries and the device.
 
@@ -100,6 +108,7 @@ def provenance(
         batches: "own" where each trial draws its own, "shared" where a study's trials share them.
         devices_a_trial: how many devices shared each batch.
         micro_batch: how many examples passed through the model at a time.
+        side_by_side: how many trials a device trained at the same time.
         origin: the code that defines the workload, where this package does not.
     """
     import jax
@@ -113,6 +122,8 @@ def provenance(
         "devices": jax.device_count(),
         "devices_per_trial": devices_a_trial,
         "micro_batch": micro_batch,
+        "side_by_side": side_by_side,
+        "matmul_precision": jax.config.values["jax_default_matmul_precision"],
         "platform": f"{platform.system()} {platform.machine()}",
         "git_revision": _git_revision(),
         "batches": batches,

@@ -110,6 +110,7 @@ class StudySession:
             options.devices_per_trial,
             options.micro_batch,
             study.shared_batches,
+            options.side_by_side or lanes(),
         )
         self._splits = self._placed(data)
 
@@ -206,6 +207,7 @@ def footer_of(
             "shared" if study.shared_batches else "own",
             program.devices_a_trial,
             program.batch_shape(study.batch_size)[1],
+            program.side_by_side(len(trials.trial_ids)),
             study.workload.origin,
         ),
     )
@@ -246,12 +248,13 @@ def _block_program(
     devices_a_trial: int,
     micro_batch: int | None,
     shared_batches: bool,
+    side_by_side: int,
 ) -> BlockProgram:
     """The programs of all studies that train with the same functions, as `trainer` takes them."""
     return BlockProgram(
         trainer(*functions),
         device_mesh(devices_a_trial=devices_a_trial),
-        lanes=lanes(),
+        lanes=side_by_side,
         shared_batches=shared_batches,
         evaluation_batch=model_definition(functions[0]).evaluation_batch,
         micro_batch=micro_batch,
@@ -284,11 +287,12 @@ def _memory_to_train(study: StudyPlan, trials: int) -> Iterator[None]:
         told = ("RESOURCE_EXHAUSTED" in str(error), "Out of memory" in str(error))
         if not (isinstance(error, MemoryError) or any(told)):
             raise
-        remedy = (
-            "fewer trials together with --block"
-            if trials > 1
-            else "fewer examples at a time with --micro-batch"
-        )
+        if trials == 1:
+            remedy = "fewer examples at a time with --micro-batch"
+        elif study.search is None:
+            remedy = "fewer trials together with --block"
+        else:
+            remedy = "fewer of them at the same time with --side-by-side"
         raise DbtoolError(
             f"{study.name} with {counted(trials, 'trial')} together needs more memory than there "
             f"is; train {remedy}"

@@ -123,6 +123,10 @@ class BlockProgram:
         share = -(-trials // devices)
         return devices * (share if share <= self._lanes else -(-share // self._lanes) * self._lanes)
 
+    def side_by_side(self, trials: int) -> int:
+        """How many of so many trials a device trains at the same time."""
+        return min(self._lanes, self.slots(trials) // self.devices_of_trials)
+
     def batch_shape(self, batch_size: int) -> tuple[int, int]:
         """A batch as micro-batches: how many, and of how many examples each.
 

@@ -28,7 +28,7 @@ RENDERERS: Mapping[Kind, Renderer] = {
         "panel.",
         labels=("batch size", "relative steps to result"),
         guides=("perfect",),
-        band="The median of the best of {}, divided likewise, lies in the band with a chance of "
+        band="The median of the best of {} divided likewise, lies in the band with a chance of "
         "95 %, by order statistics. An end at the point itself is no bound.",
     ),
     "metaparameter": LineRenderer(

@@ -90,7 +90,20 @@ def test_shard_tells_its_study_trials_and_producer(undisturbed: Path) -> None:
     producer = footer(path, "producer")
     assert producer["batches"] == "own"
     assert (producer["devices_per_trial"], producer["micro_batch"]) == (1, BATCH_SIZE)
+    assert (producer["side_by_side"], producer["matmul_precision"]) == (1, "float32")
     assert {"dbtool", "jax", "jaxlib", "flax", "optax", "numpy", "device"} <= set(producer)
+
+
+def test_trials_side_by_side_have_the_rows_of_each_alone(
+    undisturbed: Path, made_up_mnist: Path, tmp_path: Path
+) -> None:
+    sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS, block=8, side_by_side=3)
+    (path,) = shards(tmp_path)
+    assert footer(path, "producer")["side_by_side"] == 3
+    found, expected = rows(tmp_path), rows(undisturbed)
+    assert found["trial_id"].tolist() == expected["trial_id"].tolist()
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name], values, rtol=TOLERANCE, atol=TOLERANCE)
 
 
 def test_stopped_sweep_goes_on_with_the_same_rows(
