@@ -35,6 +35,7 @@ def test_every_analysis_is_on_the_page() -> None:
         assert f"```sql\n{query}\n```" in PAGE
 
 
+@pytest.mark.slow
 def test_commands_run(
     database: Path,
     capsys: pytest.CaptureFixture[str],

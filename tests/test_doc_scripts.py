@@ -42,6 +42,7 @@ def test_tables_become_what_their_commands_print_and_the_rest_stays(
     assert document.read_text() == written
 
 
+@pytest.mark.slow
 def test_a_picture_is_what_the_command_above_it_draws(database: Path, tmp_path: Path) -> None:
     document = tmp_path / "document.md"
     text = (
@@ -59,6 +60,7 @@ def test_a_picture_is_what_the_command_above_it_draws(database: Path, tmp_path: 
     assert document.read_text() == text
 
 
+@pytest.mark.slow
 def test_a_picture_of_a_scaling_is_drawn_by_its_command(database: Path, tmp_path: Path) -> None:
     document = tmp_path / "document.md"
     command = f"scaling {WORKLOAD} --goal 0.5 --out scaling.png"

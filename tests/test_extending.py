@@ -72,6 +72,7 @@ def test_the_file_of_the_page_is_listed_trained_and_asked(folder: Path) -> None:
     assert float(run(best, folder).splitlines()[1]) < 0.15
 
 
+@pytest.mark.slow
 def test_every_shard_leads_back_to_the_file(folder: Path) -> None:
     digest = hashlib.sha256(FILE.encode()).hexdigest()
     for path in shards(folder / "runs"):

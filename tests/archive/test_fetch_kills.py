@@ -98,6 +98,7 @@ def test_one_process_fetches_at_a_time(fetching: Fetching) -> None:
     assert len(fetching.server.sent) == 1
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_the_part(fetching: Fetching) -> None:
     fetching.server.default = SLOWLY
     process = start(fetching)

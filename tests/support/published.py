@@ -1,6 +1,10 @@
 """Releases of made-up numbers, what is published of them, and what they hold."""
 
+import atexit
 import math
+import shutil
+import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +28,15 @@ VIEWS = ("releases", "workloads", "studies", "trials", "measurements")
 
 def write_shards(folder: Path, release: str = "made-up") -> Path:
     """Three studies of two workloads, one in two shards, with NULL, NaN, inf and other metrics."""
+    return shutil.copytree(_written_shards(release), folder, dirs_exist_ok=True)
+
+
+@cache
+def _written_shards(release: str) -> Path:
+    """Written once by each process, since many tests begin with a folder of them."""
+    made = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, made)
+    folder = Path(made) / "release"
     errors = [0.9, 0.5, 0.3, 0.2, 0.05]
     fast, slow = {"learning_rate": 0.1, "momentum": 0.9}, {"momentum": 0.5, "learning_rate": 0.01}
     odd: list[Any] = [

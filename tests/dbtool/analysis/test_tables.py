@@ -55,6 +55,7 @@ def found(db: Database) -> Found:
     return found_in_database(db, "*", Settings())
 
 
+@pytest.mark.slow
 def test_critical_batch_sizes(found: Found) -> None:
     rows = found.rows("critical")
     assert rows["verdict"].to_list() == ["identified"] * 4

@@ -88,6 +88,7 @@ def test_explain_prints_the_plan(call: Call) -> None:
     assert outcome.output.count("\n") > 5
 
 
+@pytest.mark.slow
 def test_reader_that_goes_away_is_no_error(database: Path) -> None:
     for output_format in ("table", "csv", "jsonl", "json", "markdown", "arrow", "parquet"):
         query = "SELECT range, range::VARCHAR AS text FROM range(300000)"

@@ -45,6 +45,7 @@ def test_workloads_are_chosen_by_patterns_and_the_database_said_again(
     assert not contents.figures["missing"][0]["full_name"].startswith("Figure")
 
 
+@pytest.mark.slow
 @needs_explorer
 def test_it_is_shown_in_the_browser(database: Path, tmp_path: Path) -> None:
     browser, shown = tmp_path / "browser", tmp_path / "shown"

@@ -75,6 +75,7 @@ def test_dry_run_tells_and_writes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_shards_are_told_and_a_second_run_trains_nothing(
     made_up_mnist: Path, tmp_path: Path
 ) -> None:

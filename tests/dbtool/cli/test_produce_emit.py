@@ -160,7 +160,9 @@ def test_a_task_has_every_word_of_the_command(
     assert emitted(call, kind, *given, *out) == job
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [KINDS[0], *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS[1:])]
+)
 def test_a_task_loads_a_file_of_ones_own(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -134,6 +134,7 @@ def test_plan_that_asks_for_more_trials_keeps_the_others(
     assert "with another train_steps (3, there 2); " in refused.stderr
 
 
+@pytest.mark.slow
 def test_dry_run_tells_every_study_and_the_sum(plan: Path, tmp_path: Path) -> None:
     result = produce("--plan", plan, "--dry-run", "--out", tmp_path / "out")
     assert (result.returncode, result.stderr) == (0, "")

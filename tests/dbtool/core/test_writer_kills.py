@@ -98,6 +98,7 @@ def test_kills_lose_nothing_that_was_stored(tmp_path: Path, seed: int) -> None:
     assert not list(folder.rglob(".writing*"))
 
 
+@pytest.mark.slow
 def test_writers_at_once_of_which_some_are_killed(tmp_path: Path) -> None:
     """While readers open the release again and again."""
     folder = tmp_path / "release"

@@ -84,6 +84,7 @@ def test_it_is_pulled_with_the_release(
     assert bytes_of(tmp_path / "came") == bytes_of(folder)
 
 
+@pytest.mark.slow
 def test_publishing_without_it_takes_it_away(release: Path, tmp_path: Path) -> None:
     out = published(release, tmp_path / "out", explorer=write_into)
     published(out, out)
@@ -92,6 +93,7 @@ def test_publishing_without_it_takes_it_away(release: Path, tmp_path: Path) -> N
     assert "explorer" not in (out / "README.md").read_text()
 
 
+@pytest.mark.slow
 def test_what_is_added_to_the_release_takes_it_away(release: Path, tmp_path: Path) -> None:
     out = published(release, tmp_path / "out", explorer=write_into)
     name = read_manifest(out).release

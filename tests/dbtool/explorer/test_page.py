@@ -47,6 +47,7 @@ def page(db, tmp_path_factory):
     return write(db, tmp_path_factory.mktemp("page") / "new" / "explorer.html")
 
 
+@pytest.mark.slow
 def test_names_with_html_stay_text(page):
     elements = Reader(page.read_text(encoding="utf-8")).elements
     scripts = [attrs for tag, attrs in elements if tag == "script"]

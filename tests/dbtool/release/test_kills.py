@@ -119,6 +119,7 @@ def test_what_a_killed_command_left_goes_with_the_next(
     assert contents_of(out) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OUTS)
 def test_a_full_disk_is_one_sentence_and_leaves_nothing(
     own: Path, tmp_path: Path, name: str

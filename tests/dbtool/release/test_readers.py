@@ -149,6 +149,7 @@ def test_hugging_face_takes_the_cards_header(folder: Path, tmp_path: Path) -> No
     assert (said.license, said.license_name) == ("other", "my-own-licence-version-2")
 
 
+@pytest.mark.slow
 @needs_spark
 @pytest.mark.usefixtures("spark")
 def test_spark_reads_what_dbtool_does(folder: Path, shown: str) -> None:
@@ -157,6 +158,7 @@ def test_spark_reads_what_dbtool_does(folder: Path, shown: str) -> None:
         check(folder, table, names[table].toArrow())
 
 
+@pytest.mark.slow
 @needs_spark
 def test_spark_reads_every_table(folder: Path, spark: Any) -> None:
     for table in ("workloads", "studies"):

@@ -155,6 +155,7 @@ def test_more_trials_may_have_to_reach_the_goal(
     assert firsts[search_of(path)["best_trial"]] == first
 
 
+@pytest.mark.slow
 def test_measuring_the_gradients_noise_changes_no_search(
     stripes: Path, tmp_path: Path, goal: float
 ) -> None:
@@ -222,6 +223,7 @@ def windows(stripes: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_the_next_study_is_searched_around_the_optimum(windows: Path) -> None:
     wide, narrow = (shard_of(windows, size) for size in (BATCH_SIZE, 4 * BATCH_SIZE))
     best = search_of(wide)["best_trial"]

@@ -305,6 +305,7 @@ def test_ray_of_this_machine_alone(
     assert sorted(statuses(tmp_path)) == [0, 1]
 
 
+@pytest.mark.slow
 def test_cluster_that_does_not_answer_is_one_sentence(tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="Ray is in the extra `cluster`, which `make test` installs")
     result = produce(*WORDS, "--out", tmp_path, "--on", "ray", RAY_ADDRESS="127.0.0.1:9")

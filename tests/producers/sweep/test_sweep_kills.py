@@ -115,6 +115,7 @@ def test_often_killed_sweeps_end_with_the_same_rows(
     kill_until_done(undisturbed, sweep, tmp_path, kills=5, seed=100 + seed)
 
 
+@pytest.mark.slow
 def test_interrupt_ends_at_once_with_whole_shards(
     undisturbed: tuple[Path, float], sweep: Sweep, tmp_path: Path
 ) -> None:

@@ -199,6 +199,7 @@ def restored(folder: Path, block: object = BLOCK) -> Progress | None:
     return Checkpoints(folder, block, NEVER).restored(program, TRIALS, pruned=True)
 
 
+@pytest.mark.slow
 def test_what_is_restored(copied: Path) -> None:
     progress = restored(copied)
     assert progress is not None

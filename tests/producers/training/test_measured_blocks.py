@@ -63,6 +63,7 @@ def test_it_is_measured_at_its_own_steps_whatever_is_evaluated_there(noise: Rows
         assert all(set(metrics) == MOMENTS for metrics in found.values())
 
 
+@pytest.mark.slow
 def test_each_measure_keeps_to_its_own_steps(noise: Rows) -> None:
     found = trained(EIGENVALUE, NOISE)
     for trial in range(TRIALS - 1):

@@ -172,6 +172,7 @@ def weights_of(tree: Any, trial: int) -> np.ndarray:
     return np.concatenate(kept)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trial", range(TRIALS))
 def test_the_weights_of_highest_sensitivity_over_all_examples_are_kept(trial: int) -> None:
     state = jax.tree.map(lambda a: a[trial], starts())

@@ -90,6 +90,7 @@ def test_trials_that_share_batches_read_them_once() -> None:
     assert max(times.values()) == 2
 
 
+@pytest.mark.slow
 def test_trials_that_end_are_no_longer_read() -> None:
     splits = splits_of(compiled("fc", 1, 1, 1, False, None), streamed=True)
     # Many calls, of which two are read ahead.

@@ -126,6 +126,7 @@ def test_the_address_holds_the_figure(figures, tab, bundled_page):
     expect(again.page.locator("#figure-title")).to_have_text(find_figure("momenta").full_name)
 
 
+@pytest.mark.slow
 def test_what_is_copied_of_a_figure_gives_its_points(figures, plotted, bundled, tmp_path):
     figures.go(view="figures", figure="learning-rates")
     command = figures.copied("Copy command of learning-rates")

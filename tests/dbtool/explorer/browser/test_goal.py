@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from tests.support.explorer_browser import expect, needs_explorer_browser, same
 
 pytestmark = needs_explorer_browser
@@ -64,6 +66,7 @@ def test_of_a_goal_that_no_trial_reached_nothing_is_made_up(explorer):
     expect(explorer.page.locator(".answers")).to_contain_text("cannot be told")
 
 
+@pytest.mark.slow
 def test_the_number_of_trials_is_a_slider_and_a_number(explorer, bundled):
     explorer.slide("Trials a search", 0.01)
     trials = int(explorer.field("Trials a search as a number").input_value())
@@ -86,6 +89,7 @@ def test_the_number_of_trials_is_a_slider_and_a_number(explorer, bundled):
     explorer.expect_state()
 
 
+@pytest.mark.slow
 def test_another_metric_is_asked_for_with_a_goal_of_its_own(explorer, bundled):
     explorer.choice("Metric").select_option("train_cross_entropy_error")
     explorer.expect_state(metric="train_cross_entropy_error")

@@ -68,6 +68,7 @@ def test_the_curves_of_any_study_take_few_requests_and_bytes(hosted, server) -> 
             hosted.go(workload=key)
 
 
+@pytest.mark.slow
 def test_what_the_server_refuses_is_told_and_comes_the_next_time(browser, server) -> None:
     server.faults.statuses["explorer/curves.parquet"] = [503]
     explorer = Explorer(browser, f"{server.url}explorer.html")

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from tests.support.explorer_browser import expect, needs_explorer_browser
 
 pytestmark = needs_explorer_browser
@@ -65,6 +67,7 @@ def test_a_workload_is_picked(explorer):
     explorer.expect_state(workload=[SGD, "replication:mnist/fc_256_256_256/sgd"])
 
 
+@pytest.mark.slow
 def test_a_study_is_opened_from_the_table_a_trial_pinned_and_the_study_closed(explorer):
     tab_to(explorer, "^Copy command of Steps to result")
     press(explorer, "Tab")

@@ -4,6 +4,8 @@ import csv
 import io
 import re
 
+import pytest
+
 from tests.support.explorer_browser import agree, expect, in_bash, needs_explorer_browser
 
 pytestmark = needs_explorer_browser
@@ -112,6 +114,7 @@ def test_a_dropped_file_is_drawn_and_told_of_beside_the_others(explorer, bundled
     assert len(explorer.requests) == asked
 
 
+@pytest.mark.slow
 def test_steps_have_the_critical_batch_size_that_dbtool_tells_of_the_same_file(explorer, tmp_path):
     (tmp_path / "own.csv").write_text(STEPS)
     explorer.drop(own=STEPS)

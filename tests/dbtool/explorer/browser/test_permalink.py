@@ -15,6 +15,7 @@ STATES = {
     "no workload": {"workload": ""},
     "a figure": {"view": "figures", "figure": "learning-rates"},
 }
+QUICK = ("several workloads at a goal", "a figure")
 WRONG = [
     "workload=nowhere:nothing&workload=replication:mnist/fc_1024/sgd",
     "goal=low&trials=-3&trials=2.5",
@@ -43,7 +44,13 @@ def seen(explorer):
     return page.locator("main").inner_text(), drawn, controls
 
 
-@pytest.mark.parametrize("state", STATES.values(), ids=STATES)
+@pytest.mark.parametrize(
+    "state",
+    [
+        pytest.param(state, id=name, marks=() if name in QUICK else pytest.mark.slow)
+        for name, state in STATES.items()
+    ],
+)
 def test_the_address_of_what_is_seen_shows_it_again_in_a_new_tab(
     explorer, tab, bundled_page, state
 ):
