@@ -78,8 +78,11 @@ function About({ facts }: { facts: Facts }) {
 /** Keeps the page's address and its state the same. */
 function useAddress(state: State, facts: Facts, setState: (state: State) => void): void {
   const known = useRef(location.hash);
+  const timer = useRef<number | undefined>(undefined);
   useEffect(() => {
     const changed = () => {
+      // What still waits to be put into the address is older than what now stands there.
+      clearTimeout(timer.current);
       known.current = location.hash;
       setState(stateOf(location.hash, facts));
     };
@@ -89,13 +92,13 @@ function useAddress(state: State, facts: Facts, setState: (state: State) => void
   useEffect(() => {
     const address = addressOf(state, facts);
     // A slider would fill the history, and browsers refuse more than so many changes a second.
-    const timer = setTimeout(() => {
+    timer.current = window.setTimeout(() => {
       // One that was put there since is newer than the state.
       if (location.hash !== known.current || location.hash.replace(/^#/, "") === address) return;
       history.replaceState(null, "", `#${address}`);
       known.current = location.hash;
     }, 150);
-    return () => clearTimeout(timer);
+    return () => clearTimeout(timer.current);
   }, [state]);
 }
 

@@ -89,6 +89,30 @@ def test_back_shows_what_was_seen_before_an_address_was_entered(explorer):
     expect(explorer.field("Goal as a number")).to_have_value("0.04")
 
 
+# Enters an address while another waits to be written, and keeps the page from drawing until then.
+_ENTER_WHILE_ANOTHER_WAITS = """async ([first, second]) => {
+    const changed = () => new Promise((done) => addEventListener("hashchange", done, { once: true }));
+    const enter = async (address) => {
+        const entered = changed();
+        location.hash = address;
+        await entered;
+    };
+    await enter(first);
+    await new Promise((done) => setTimeout(done, 100));
+    await enter(second);
+    const began = performance.now();
+    while (performance.now() < began + 200);
+}"""
+
+
+def test_an_address_that_is_entered_is_not_written_over_by_one_that_waits(explorer):
+    explorer.page.evaluate(_ENTER_WHILE_ANOTHER_WAITS, ["goal=0.04", "goal=0.07"])
+    explorer.settle()
+    explorer.page.go_back()
+    explorer.expect_state(goal=0.04)
+    expect(explorer.field("Goal as a number")).to_have_value("0.04")
+
+
 def test_what_is_changed_here_leaves_one_step_back(explorer):
     before = explorer.page.evaluate("history.length")
     explorer.slide("Goal", 0.3)
