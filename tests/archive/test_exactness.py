@@ -170,7 +170,10 @@ def answers(db: Database, metric: str) -> Iterator[object]:
         yield found.select("step", "trial_id", "value").rows()
 
 
-@pytest.mark.parametrize("metric", ["classification_error", "average_precision"])
+@pytest.mark.parametrize(
+    "metric",
+    [pytest.param("classification_error", marks=pytest.mark.slow), "average_precision"],
+)
 @settings(max_examples=5, deadline=None)
 @given(studies=STUDIES)
 def test_answers_about_odd_values(

@@ -123,6 +123,7 @@ def test_what_outgrows_memory_comes_back(
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a.tar", "db", "small.db"]
 
 
+@pytest.mark.slow
 def test_trials_that_come_after_their_study_was_whole(importing: Importing, tmp_path: Path) -> None:
     # The published table has 240 trials of this study or so; two more come at the end.
     plan = next(each for each in published_plans(evaluations=24) if each.path.startswith(MNIST))

@@ -54,7 +54,14 @@ def test_help_holds_an_example_that_parses(name: str, call: Call) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["", *GROUPS["Read"], "plot", pytest.param("explore", marks=needs_explorer), "export", "cite"],
+    [
+        "",
+        *GROUPS["Read"],
+        "plot",
+        pytest.param("explore", marks=[needs_explorer, pytest.mark.slow]),
+        pytest.param("export", marks=pytest.mark.slow),
+        "cite",
+    ],
 )
 def test_examples_run_on_the_release_that_ships(
     name: str, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -57,6 +57,7 @@ def test_it_is_shown_in_the_browser(database: Path, tmp_path: Path) -> None:
     assert shown.read_text() == f"{(tmp_path / 'explorer.html').as_uri()}\n"
 
 
+@pytest.mark.slow
 @needs_explorer
 def test_a_file_that_cannot_be_written_is_told(call: Call, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").touch()

@@ -31,6 +31,7 @@ def listed(folder: Path) -> set[str]:
     return {file.path for file in read_manifest(folder).files if "explorer" in file.path}
 
 
+@pytest.mark.slow
 def test_what_is_beside_a_release_belongs_to_it(folder: Path) -> None:
     assert listed(folder) == FILES
     assert verify(folder).problems == ()

@@ -90,8 +90,7 @@ def contents_of(out: Path) -> dict[str, bytes] | None:
     "name",
     [
         "publish",
-        "parquet",
-        *(pytest.param(each, marks=pytest.mark.slow) for each in ("reduce", "duckdb", "original")),
+        *(pytest.param(each, marks=pytest.mark.slow) for each in OUTS if each != "publish"),
     ],
 )
 def test_what_a_killed_command_left_goes_with_the_next(

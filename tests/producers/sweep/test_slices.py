@@ -170,6 +170,7 @@ def test_slices_run_at_once_in_processes_of_their_own(made_up_mnist: Path, tmp_p
     assert unlisted(together) == []
 
 
+@pytest.mark.slow
 def test_more_slices_than_blocks_is_told(made_up_mnist: Path, tmp_path: Path) -> None:
     words = (WORKLOAD, "--batch-sizes", str(BATCH_SIZE), "--trials", "3", "--block", "2")
     data = in_place_of_mnist(made_up_mnist)

@@ -211,6 +211,7 @@ def test_what_is_restored(copied: Path) -> None:
     assert kept
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_another_block_is_not_taken(copied: Path) -> None:
     assert restored(copied, BLOCK | {"trials": [0, 1, 2, 4]}) is None
     assert restored(copied / "elsewhere") is None

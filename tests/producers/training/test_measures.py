@@ -150,6 +150,7 @@ def test_trials_together_are_trials_one_by_one(name: str) -> None:
             assert float(found[metric][index]) == pytest.approx(value, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_convolutions_can_be_differentiated_twice() -> None:
     random = np.random.default_rng(0)
     images = jnp.asarray(random.normal(size=(2, 6, 6, 1)), jnp.float32)

@@ -57,6 +57,7 @@ def kernels(masks: dict[str, dict[str, jax.Array]]) -> np.ndarray:
     return np.concatenate([np.asarray(masks[layer]["kernel"]).ravel() for layer in ("a", "b")])
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(arrays.arrays(np.float32, 20, elements=SENSITIVITY), st.floats(0, 1))
 def test_keeps_exactly_as_many_as_asked_and_ties_by_position(

@@ -41,6 +41,7 @@ def test_the_goal_slider_moves_steps_critical_batch_size_and_address(explorer, b
     assert tables(explorer) == first
 
 
+@pytest.mark.slow
 def test_a_goal_is_typed_and_taken_back(explorer, bundled):
     field = explorer.field("Goal as a number")
     expect(field).to_have_value("0.03")

@@ -103,6 +103,7 @@ def test_copied_sql_quotes_names_so_that_it_runs(hostile, db):
         agree(hostile.csv(title), found.write_csv())
 
 
+@pytest.mark.slow
 def test_files_hold_names_as_text(hostile):
     rows = hostile.csv("Steps to result")
     assert [row["workload"] for row in rows] == [HOSTILE, PRECISION]

@@ -128,6 +128,7 @@ def test_the_axes_of_the_search_space_are_chosen(explorer):
     expect(labels).to_have_text(["1 \N{MINUS SIGN} momentum →", "↑ steps to the goal"])
 
 
+@pytest.mark.slow
 def test_a_goal_that_moves_moves_its_winner(study, bundled):
     study.field("Goal as a number").fill("0.08")
     study.field("Goal as a number").press("Enter")

@@ -170,6 +170,7 @@ def test_the_link_is_the_address_of_what_is_seen(explorer):
     assert link == f"{explorer.url}#goal=0.05" == explorer.page.url
 
 
+@pytest.mark.slow
 def test_the_citation_is_that_of_dbtool(explorer):
     text = explorer.copied("Cite these releases in BibTeX")
     assert text.strip() == in_bash(f"dbtool cite --db '{BUNDLED}'").strip()
