@@ -56,7 +56,7 @@ ON_EACH, SHARED_BY = (16, 1), (2, 4)
 PUBLISHED = [name for name, each in WORKLOADS.items() if each.paper == BATCH_SIZE_STUDY]
 SPARSE = [name for name, each in WORKLOADS.items() if each.paper == SPARSITY_STUDY]
 # The first of each model and optimizer; others differ in the number of classes or tokens at most.
-# One of each network, but for the one that takes longest.
+# Without the network that takes longest.
 QUICK_PUBLISHED = {
     WORKLOADS[name].model: name for name in reversed(PUBLISHED) if "resnet_50" not in name
 }.values()
