@@ -51,8 +51,9 @@ class Curve:
         return [(x, y) for x, y, marked in rows if marked and y is not None]
 
     def unreached(self) -> list[float]:
-        """The x at which no trial reached the goal."""
-        return [x for x, steps in self.columns("x", "steps") if steps is None]
+        """The x at which no trial reached the goal, as far as anybody knows."""
+        rows = self.columns("x", "steps", "is_unknown")
+        return [x for x, steps, is_unknown in rows if steps is None and not is_unknown]
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,12 @@ asked AS (FROM drawn('curves', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT
 trial_rows AS (FROM trial_steps('asked')),
 study_rows AS (FROM study_steps('trial_rows')),
 points AS (
-    SELECT *, CASE WHEN is_held AND NOT (stopped AND steps IS NULL) THEN 100 * sparsity::DOUBLE END AS x
+    SELECT
+        *,
+        coalesce(stopped AND steps IS NULL, false) AS is_unknown,
+        CASE WHEN is_held AND (NOT is_unknown OR count(steps) OVER curve > 0) THEN 100 * sparsity::DOUBLE END AS x
     FROM study_rows
+    WINDOW curve AS (PARTITION BY panel_order, batch_order, release_order)
 )
 SELECT
     panel,
@@ -59,7 +63,8 @@ SELECT
     momentum,
     best_of,
     band_low,
-    band_high
+    band_high,
+    is_unknown
 FROM banded('points', 'trial_rows', NULL, coalesce($bands::BOOLEAN, false))
 WINDOW curve AS (PARTITION BY panel_order, batch_order, release_order)
 QUALIFY x IS NOT NULL OR count(x) OVER curve = 0 AND row_number() OVER (curve ORDER BY sparsity) = 1

@@ -162,7 +162,9 @@ class LineRenderer(Renderer):
     def _gaps(self, rows: pl.DataFrame, x: str) -> list[str]:
         if not self.counts_steps:
             return _where("No finite value", rows, pl.col("y").is_null(), x) + super().notes(rows)
-        notes = _where("Goal not reached", rows, pl.col("steps").is_null(), x)
+        unknown = pl.col("is_unknown") if "is_unknown" in rows.columns else pl.lit(value=False)
+        notes = _where("Goal not reached", rows, pl.col("steps").is_null() & ~unknown, x)
+        notes += _where("Steps unknown, since the search ended first", rows, unknown, x)
         notes += _where("Goal passed before step 1", rows, pl.col("steps") == 0, x)
         missing = rows.filter(pl.col("y").is_null() & (pl.col("steps") > 0))["series"]
         if len(missing) and "normalise_at" in rows.columns:

@@ -118,6 +118,16 @@ def test_long_lists_of_gaps_are_left_to_the_csv():
     assert expected in caption(points_of(rows), "1")
 
 
+def test_a_study_that_ended_before_its_goal_is_told_from_one_that_missed_it():
+    rows = [row | {"is_unknown": row["x"] == 2} for row in steps_rows()]
+    rows[1] |= {"y": None, "steps": None}
+    told = caption(points_of(rows), "1")
+    assert "Goal not reached: Simple CNN on MNIST at batch size 16." in told
+    assert (
+        "Steps unknown, since the search ended first: Simple CNN on MNIST at batch size 2." in told
+    )
+
+
 def test_a_goal_passed_before_the_first_step_is_told_and_not_drawn():
     points = points_of([row | {"y": 0, "steps": 0} for row in steps_rows()[:2]])
     assert "Goal passed before step 1: " in " ".join(caption(points, "1"))

@@ -62,6 +62,14 @@ def test_the_line_breaks_where_no_trial_reached_the_goal_and_a_cross_says_so():
     assert "no trial reached the goal" in words(axes)
 
 
+def test_the_line_breaks_without_a_cross_where_a_study_ended_before_its_goal():
+    rows = [row | {"is_unknown": False} for row in made_points.steps_rows()[:4]]
+    rows[1] |= {"y": None, "steps": None, "is_unknown": True}
+    (axes,) = drawn(rows)
+    assert [x for x, y in marks(axes, "line: simple_cnn_base") if math.isnan(y)] == [2]
+    assert not [line for line in axes.lines if line.get_label().startswith("unreached")]
+
+
 def test_the_strip_has_a_row_a_curve_that_missed_the_goal_somewhere():
     ys = {"fc_1024": (640, None), "fc_64_64_64": (None, 320), "simple_cnn_base": (640, 320)}
     rows = made_points.series_rows("steps_to_result", (1, 2), ys, steps=lambda _, y: y)

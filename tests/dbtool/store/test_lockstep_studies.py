@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dbtool.figures.points import Request, read_points
+from dbtool.figures.specs import find_figure
 from dbtool.store.database import open_database
 from tests.support.made_up import write_shard
 from tests.support.published import published
@@ -69,6 +71,20 @@ def test_dropped_trials_count_where_trials_are_dropped(db: Database) -> None:
 
 def test_beyond_its_goal_a_study_that_stopped_tells_nothing(db: Database) -> None:
     assert steps(db, 0.05) == [(8, None, None, 3, 40), (16, None, None, 1, None)]
+
+
+def test_a_figure_tells_what_nobody_knows_from_what_no_trial_reached(folder: Path) -> None:
+    write_shard(folder, workload=WORKLOAD, batch_size=32, trials=[trial(0, "COMPLETE", (8, 0.04))])
+
+    def points(db: Database, goal: float) -> list[tuple[Any, ...]]:
+        request = Request(goal=goal, workloads=(WORKLOAD,))
+        rows = read_points(db, find_figure("steps"), request).rows
+        return rows.select("x", "y", "is_unknown").rows()
+
+    with open_database(folder) as db:
+        assert points(db, 0.05) == [(8, None, True), (16, None, False), (32, 8, False)]
+        # Where a curve has no steps at all, what is unknown has no place among its points.
+        assert points(db, 0.03) == [(16, None, False), (32, None, False)]
 
 
 def test_a_stopped_curve_has_no_best_value_but_within_its_steps(db: Database) -> None:

@@ -1,6 +1,7 @@
 """The page's figures: those of `dbtool plot`, each with its points, its SQL and its address."""
 
 import re
+from itertools import groupby
 
 import pytest
 
@@ -80,6 +81,22 @@ def test_a_figure_draws_a_dot_for_each_of_its_points(figures, plotted):
     expect(dots).to_have_count(len([row for row in rows if row["y"]]))
     series = [*dict.fromkeys(row["series"] for row in rows)]
     expect(figures.page.locator(".figure .legend li")).to_have_text(series)
+
+
+@pytest.mark.slow
+def test_a_curve_breaks_where_a_row_has_no_y(figures, plotted):
+    figures.go(view="figures", figure="figure_02")
+    expect(figures.page.locator("#figure-title")).to_have_text(find_figure("2").full_name)
+    rows = rows_of(plotted["figure_02"])
+    pieces = [
+        sum(has_y for has_y, _ in groupby(curve, key=lambda row: row["y"] != ""))
+        for _, curve in groupby(rows, key=lambda row: row["series"])
+    ]
+    assert max(pieces) > 1
+    lines = figures.page.locator(".figure .panels g[aria-label=line] path")
+    expect(lines).to_have_count(len(pieces))
+    paths = lines.evaluate_all("(all) => all.map((each) => each.getAttribute('d'))")
+    assert [path.count("M") for path in paths] == pieces
 
 
 def test_the_points_of_a_figure_are_a_table(figures, plotted):

@@ -85,7 +85,8 @@ function panelChart(panel: Panel, rows: readonly Row[], series: readonly string[
         clip: true,
       }),
       Plot.line(lines, { x: "x", y: "perfect", z: curve, stroke: colour, strokeOpacity: 0.6, strokeDasharray: "5 4", clip: true }),
-      ...(dots ? [] : [Plot.line(placed, { x: "x", y: "y", z: curve, stroke: colour, strokeWidth: 1.6, clip: true })]),
+      // A curve breaks where a row has no y: no trial reached the goal there, or nobody knows.
+      ...(dots ? [] : [Plot.line(rows, { x: "x", y: "y", z: curve, stroke: colour, strokeWidth: 1.6, clip: true })]),
       ...(panel.kind === "curves"
         ? []
         : [
