@@ -66,21 +66,25 @@ SELECT first.* REPLACE (coalesce(first.trial_id, best.trial_id) AS trial_id)
 FROM query_table(study_rows) AS first
 LEFT JOIN query_table(best_rows) AS best USING (panel_order, series_order, release_order, batch_size);
 
--- Steps to result against batch size, from rows of study_steps. is_unknown tells a study that ended, at another goal, before
--- a trial was past this one: nobody knows its steps; it has an x where its curve has steps at another batch size. perfect is
--- the line of perfect scaling through the curve's smallest batch size that reached the goal: twice the batch, half the steps.
+-- Whether nobody knows a study's steps to a goal: its search ended before a trial was past it. Takes two columns of a row of
+-- study_steps.
+CREATE MACRO steps_unknown(stopped, steps) AS coalesce(stopped AND steps IS NULL, false);
+
+-- Steps to result against batch size, from rows of study_steps. A study whose steps are unknown (is_unknown) has an x where
+-- its curve has steps at another batch size. perfect is the line of perfect scaling through the curve's smallest batch size
+-- that reached the goal: twice the batch, half the steps.
 CREATE MACRO steps_points(study_rows) AS TABLE
 SELECT
     panel,
     series,
-    CASE WHEN NOT (stopped AND steps IS NULL) OR count(steps) OVER curve > 0 THEN batch_size END AS x,
+    CASE WHEN NOT steps_unknown(stopped, steps) OR count(steps) OVER curve > 0 THEN batch_size END AS x,
     steps AS y,
     arg_min(steps * batch_size, batch_size) FILTER (steps IS NOT NULL) OVER curve / x AS perfect,
     * EXCLUDE (
         panel, series, trials, metaparameters, train_steps, stopped, search_space, is_held, most_steps, most_examples
     ),
     CASE WHEN is_held THEN trials END AS trials,
-    coalesce(stopped AND steps IS NULL, false) AS is_unknown
+    steps_unknown(stopped, steps) AS is_unknown
 FROM query_table(study_rows)
 WINDOW curve AS (PARTITION BY panel_order, series_order, release_order)
 ORDER BY panel_order, series_order, release_order, x;

@@ -36,7 +36,7 @@ study_rows AS (FROM study_steps('trial_rows')),
 points AS (
     SELECT
         *,
-        coalesce(stopped AND steps IS NULL, false) AS is_unknown,
+        steps_unknown(stopped, steps) AS is_unknown,
         CASE WHEN is_held AND (NOT is_unknown OR count(steps) OVER curve > 0) THEN 100 * sparsity::DOUBLE END AS x
     FROM study_rows
     WINDOW curve AS (PARTITION BY panel_order, batch_order, release_order)
