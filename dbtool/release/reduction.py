@@ -70,10 +70,10 @@ class Reduction(Struct, frozen=True, forbid_unknown_fields=True):
         None where there is no such: rows that are gone do not come back, and what is rounded twice
         may differ from what is rounded once.
         """
-        early = before.then_one_in == 1 or self.every_loss_up_to <= before.every_loss_up_to
-        late = self.then_one_in is None or (
-            before.then_one_in is not None and self.then_one_in % before.then_one_in == 0
-        )
+        one_in = before.then_one_in
+        thinned = range(before.every_loss_up_to + 1, self.every_loss_up_to + 1)
+        early = one_in == 1 or all(one_in is not None and step % one_in == 0 for step in thinned)
+        late = self.then_one_in is None or (one_in is not None and self.then_one_in % one_in == 0)
         fewest, most = sorted((self.loss_bits, before.loss_bits))
         rounded_once = most in (fewest, _FLOAT32_MANTISSA_BITS)
         if not (early and late and rounded_once):

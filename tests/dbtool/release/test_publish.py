@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dbtool.core.errors import DbtoolError, UsageError
@@ -168,6 +168,8 @@ ONE_IN = st.none() | st.integers(1, 6)
 REDUCTIONS = st.builds(Reduction, st.integers(0, 12), ONE_IN, BITS)
 
 
+# The only step that the second keeps beyond the first's 5 is one of the first's every other.
+@example(Reduction(5, 2, 1), Reduction(6, None, 1), [0.0])
 @given(REDUCTIONS, REDUCTIONS, st.lists(st.floats(0, 10, width=32), min_size=1, max_size=20))
 def test_a_reduction_that_follows_another_is_as_one(
     first: Reduction, second: Reduction, losses: list[float]
