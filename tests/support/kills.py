@@ -1,12 +1,13 @@
 """Commands that fill releases and are killed, interrupted or out of disk: what holds for all."""
 
+import os
 import random
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,11 +71,18 @@ def kill_and_repeat(
     _assert_goes_on(undisturbed, database)
 
 
+def files_below(folder: Path) -> Iterator[Path]:
+    """The files that a process at work has in a folder; a glob fails where folders vanish."""
+    return (Path(parent, name) for parent, _, names in os.walk(folder) for name in names)
+
+
 def interrupt_and_repeat(undisturbed: Undisturbed, database: Path) -> None:
     """Ctrl-C ends the command in one line, and the next one goes on."""
     process = _start(undisturbed.words, database)
     # From its first file on it is at work.
-    while process.poll() is None and not any(database.rglob("*.parquet")):
+    while process.poll() is None and not any(
+        path.suffix == ".parquet" for path in files_below(database)
+    ):
         time.sleep(0.005)
     process.send_signal(signal.SIGINT)
     code, errors = _finished(process)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.support.kills import files_below
 from tests.support.own_workload import FILE
 from tests.support.sweeps import (
     TRAINED,
@@ -230,12 +231,6 @@ def undisturbed(
     return out
 
 
-def has_begun(runs: Path) -> bool:
-    """Whether a block has saved something; unlike a glob, a walk outlives folders that vanish."""
-    walk = os.walk(runs)
-    return any(names and ".work" in Path(folder).parts for folder, _, names in walk)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_tasks_that_die_or_run_twice_train_the_sweep(
@@ -274,7 +269,7 @@ def test_tasks_that_die_or_run_twice_train_the_sweep(
     for strike in (signal.SIGKILL, signal.SIGTERM):
         struck = start(2)
         deadline = time.monotonic() + PATIENCE
-        while not has_begun(runs):
+        while not any(".work" in path.parts for path in files_below(runs)):
             assert struck.poll() is None, struck.communicate()
             assert time.monotonic() < deadline
             time.sleep(0.01)
