@@ -6,6 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 import duckdb
+import polars as pl
 import pyarrow as pa
 
 from dbtool.core.contract import OTHER_METRICS, metric_columns
@@ -113,8 +114,9 @@ def _without_leftovers(column: pa.Array) -> pa.Array:
     """A column with zeros under nulls, where DuckDB leaves whatever was in memory."""
     if not (pa.types.is_floating(column.type) and column.null_count):
         return column
-    nulls = column.is_null().to_numpy(zero_copy_only=False)
-    return pa.array(column.fill_null(0).to_numpy(), column.type, mask=nulls)
+    _, valid = column.is_valid().buffers()
+    _, values = pl.Series(column).fill_null(0).to_arrow().buffers()
+    return pa.Array.from_buffers(column.type, len(column), [valid, values])
 
 
 def _copy(path: Path, file_format: FileFormat, rows: pa.RecordBatchReader) -> None:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from dbtool.core.contract import ARCHIVE_ROOT, archive_columns
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.release.file_format import TAR_ENDINGS
-from dbtool.release.selection import Study, Trial, read_rows
+from dbtool.release.selection import Study, Trial, read_rows, trial_ids
 from dbtool.store.statements import sql_text
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def _lines(
     fields = ["step", *(f"coalesce({value}::VARCHAR, '')" for value in columns.values())]
     line = f"concat_ws(',', {', '.join(fields)}) || chr(10)"
     rows = read_rows(cursor, study, trials, f"trial_id, {line} AS line")
-    ids = rows["trial_id"].to_numpy()
+    ids = trial_ids(rows)
     # One text of all lines, cut afterwards, takes a fraction of the time of one for each.
     lines = rows["line"].cast(pa.large_string()).combine_chunks()
     _, offsets, text = lines.buffers()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+import polars as pl
 from msgspec import Struct
 
 from dbtool.core.resources import query
@@ -148,7 +149,13 @@ def read_rows(
     rows = table_of(cursor, text, values)
     # Shards come one after the other with trials sorted in each, so that rows are in order already
     # but where trials of one lie between those of another.
-    ids = rows["trial_id"].to_numpy()
+    ids = trial_ids(rows)
     if (np.diff(ids) < 0).any():
         rows = rows.take(np.argsort(ids, kind="stable"))
     return rows
+
+
+def trial_ids(rows: pa.Table) -> np.ndarray:
+    """The trial of each row, int64 [rows]."""
+    # By itself Arrow would import pandas where it is installed, and swallow a Ctrl-C meanwhile.
+    return pl.Series(rows["trial_id"]).to_numpy()

@@ -16,6 +16,7 @@ from dbtool.core.http import without_secrets
 from dbtool.core.release import read_release
 from dbtool.store.relations import OpenRelease, make_relations
 from dbtool.store.soundness import ShardCheck
+from dbtool.store.statements import interruptible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -130,8 +131,9 @@ def open_source(source: Source, fetch_up_to: int = FETCH_UP_TO) -> Opened:
         if source.urls:
             releases += _add_remote(opened, source.urls)
         _refuse_twice(releases, [*map(str, source.folders), *map(without_secrets, source.urls)])
-        make_relations(opened.connection, releases)
-        _lock(opened.connection, releases)
+        with interruptible():
+            make_relations(opened.connection, releases)
+            _lock(opened.connection, releases)
     except duckdb.Error as error:
         opened.close()
         # The first shard is opened for its columns; where it is damaged, this says so.

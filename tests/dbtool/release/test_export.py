@@ -2,9 +2,12 @@
 
 import csv
 import hashlib
+import importlib.util
 import json
 import math
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +220,17 @@ def test_an_interrupted_export_leaves_nothing(replica: Path, tmp_path: Path, nam
     rows = view(replica).height
     assert told == sorted(told)
     assert told[-1] == (rows, rows)
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a.duckdb", "a.arrow", "folder"])
+def test_pandas_is_not_imported(replica: Path, tmp_path: Path, name: str) -> None:
+    """A Ctrl-C while Arrow imports it would be lost."""
+    assert importlib.util.find_spec("pandas")
+    program = "import sys; from dbtool.cli.main import app; app(standalone_mode=False)"
+    program += "; assert 'pandas' not in sys.modules"
+    chosen = [] if name.startswith("a.") else ["--format", "original"]
+    words = ["export", "--out", str(tmp_path / name), "--db", str(replica), *chosen]
+    subprocess.run([sys.executable, "-c", program, *words], check=True)
 
 
 def test_files_are_as_the_authors_wrote_them(replica: Path, tmp_path: Path) -> None:

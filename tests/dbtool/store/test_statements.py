@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
 import pytest
 
+from dbtool.store.database import open_database
 from dbtool.store.statements import interruptible
+from tests.support.published import write_shards
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 
 def _interrupted(_: int) -> int:
@@ -54,3 +58,21 @@ def test_a_query_that_names_the_error_has_only_failed() -> None:
         interruptible(),
     ):
         connection.execute("SELECT KeyboardInterrupt")
+
+
+def test_ctrl_c_while_releases_are_opened(tmp_path: Path) -> None:
+    folder = write_shards(tmp_path / "release")
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for milliseconds in range(5, 65, 2):
+            with pytest.raises(KeyboardInterrupt):
+                _open_until(folder, milliseconds / 1_000)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def _open_until(folder: Path, seconds: float) -> None:
+    """Opens releases again and again until a signal comes."""
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    while True:
+        open_database(folder).close()
