@@ -17,7 +17,7 @@ import typer
 from dbtool.cli.completion import trainable_workloads
 from dbtool.cli.messages import tell
 from dbtool.core.errors import DbtoolError, UsageError, counted, unknown
-from dbtool.figures.gaps import left_out_of
+from dbtool.figures.gaps import left_out_of, past
 from dbtool.figures.points import NoDataError, read_points
 from dbtool.figures.specs import FIGURES, find_figure
 
@@ -179,7 +179,8 @@ def _files_and_gaps(points: Points, spec: FigureSpec, **options: Any) -> tuple[l
     gaps = []
     for release, missing in left_out_of(points, spec).items():
         ways = f"; to fill: {missing.ways}" if missing.ways else ""
-        gaps.append(f"{spec.name}: no data in release {release}: {'; '.join(missing.names)}{ways}")
+        what = f"no data in release {release}{past(points.goal)}"
+        gaps.append(f"{spec.name}: {what}: {'; '.join(missing.names)}{ways}")
     return write_figure(points, spec, **options), "\n".join(gaps)
 
 

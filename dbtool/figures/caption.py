@@ -78,7 +78,8 @@ def facts_and_gaps(
     paragraphs = [_points(panels), origin, choice, *dict.fromkeys(notes)]
     for release, missing in gaps.left_out_of(points, spec).items():
         ways = f" To fill: {missing.ways}." if commands and missing.ways else ""
-        paragraphs.append(f"No data in release {release}: {gaps.few_of(missing.names)}.{ways}")
+        what = f"No data in release {release}{gaps.past(points.goal)}"
+        paragraphs.append(f"{what}: {gaps.few_of(missing.names)}.{ways}")
     return [part for part in paragraphs if part]
 
 

@@ -69,6 +69,11 @@ def left_out_names(rows: pl.DataFrame, left_out: pl.DataFrame) -> list[str]:
     ]
 
 
+def past(goal: float | None) -> str:
+    """What a sentence about missing data adds where a goal was asked for."""
+    return "" if goal is None else f" past the goal {goal:g}"
+
+
 def few_of(names: Sequence[str]) -> str:
     """The names, joined; of very many the first, and how many more there are."""
     more = len(names) - MOST_NAMED

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.figures.gaps import what_fills
+from dbtool.figures.gaps import past, what_fills
 from dbtool.store.questions import Question, listed
 from dbtool.store.statements import sql_text
 
@@ -73,6 +73,7 @@ class Points:
         releases: those the request names, or the one the rows are from; in their order.
         sql: the query with its parameters filled in; it runs as it is.
         trainable: as in the request.
+        goal: as in the request.
         findings: what an analysis found of a panel's curve, by panel_order.
     """
 
@@ -81,6 +82,7 @@ class Points:
     releases: Sequence[str]
     sql: str
     trainable: frozenset[str] = frozenset()
+    goal: float | None = None
     findings: Mapping[int, Findings] = field(default_factory=dict)
 
     @property
@@ -141,7 +143,8 @@ def as_points(frame: pl.DataFrame, spec: FigureSpec, request: Request) -> Points
     held = frame.filter(pl.col("x").is_not_null())
     releases = request.releases or tuple(held["release"].drop_nulls().unique(maintain_order=True))
     left_out = frame.filter(pl.col("x").is_null())
-    return Points(held, left_out, releases, filled_query(spec, request), request.trainable)
+    sql = filled_query(spec, request)
+    return Points(held, left_out, releases, sql, request.trainable, request.goal)
 
 
 def _no_data(
@@ -155,6 +158,11 @@ def _no_data(
             f"{looked_at} has no workloads with a goal that {spec.takes_only}; "
             "see what there is with `dbtool workloads`"
         )
+    if named is not None and request.goal is not None:
+        return NoDataError(
+            f"no trial of {looked_at} got past the goal {request.goal:g}; "
+            "give one that is easier with --goal"
+        )
     if named is not None:
         return NoDataError(f"no goal is known for {looked_at}; give one with --goal")
     held = looked_at if releases else "the database, which holds no release,"
@@ -166,7 +174,8 @@ def _no_data(
         )
     filled = what_fills(missing, releases, request.trainable, in_published=spec.in_published)
     way = f"{filled} would fill it" if filled else "no release or producer of dbtool has them"
-    return NoDataError(f"{held} has no rows of {spec.name}; {way}")
+    way = way if request.goal is None else f"an easier goal, or {way}"
+    return NoDataError(f"{held} has no rows of {spec.name}{past(request.goal)}; {way}")
 
 
 def _values(spec: FigureSpec, request: Request) -> Mapping[str, Any]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.files import sha256_of
 from dbtool.core.footer import FooterError
 from dbtool.core.index import TABLES, ClashError, Index
 from dbtool.core.manifest import (
@@ -139,8 +140,17 @@ def _unlisted(folder: Path, manifest: Manifest) -> Iterator[Problem]:
         if path.is_dir() or _is_hidden(below) or below.as_posix() in listed:
             continue
         is_shard = below.parts[0] == "measurements" and path.suffix == ".parquet"
-        remedy = f"list it with `dbtool index {folder}`, or remove it" if is_shard else "remove it"
+        listable = is_shard and _has_its_contents(path)
+        remedy = f"list it with `dbtool index {folder}`, or remove it" if listable else "remove it"
         yield Problem(path, "the manifest does not list it", remedy)
+
+
+def _has_its_contents(shard: Path) -> bool:
+    """Whether its contents are those that its name says."""
+    try:
+        return sha256_of(shard).startswith(shard.stem)
+    except OSError:
+        return False
 
 
 def _wrong_others(folder: Path, manifest: Manifest) -> Iterator[Problem]:

@@ -112,6 +112,9 @@ def test_cut_missing_and_extra_files_are_found(folder: Path) -> None:
         f"{shard.name}: the manifest does not list it; list it with "
         f"`dbtool index {folder}`, or remove it"
     )
+    shard.write_bytes(shard.read_bytes()[:-1])
+    [problem] = verify(folder).problems
+    assert str(problem).endswith(f"{shard.name}: the manifest does not list it; remove it")
 
 
 def test_a_missing_manifest_is_one_sentence(folder: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dbtool.figures.points import Request, read_points
+from dbtool.figures.points import NoDataError, Request, read_points
 from dbtool.figures.specs import find_figure
 from dbtool.store.database import open_database
 from tests.support.made_up import write_shard
@@ -107,3 +107,15 @@ def test_a_search_is_part_of_its_study_and_published(folder: Path, tmp_path: Pat
     ]
     with open_database(published(folder, tmp_path / "published")) as db:
         assert (db.sql(query).rows(), steps(db)) == (held, expected)
+
+
+def test_a_goal_that_nobody_got_past_is_the_reason_for_an_empty_figure(tmp_path: Path) -> None:
+    write_shard(
+        tmp_path / "release", workload=WORKLOAD, batch_size=8, trials=STOPPED, search=SEARCH
+    )
+    request = Request(goal=0.01, workloads=(WORKLOAD,))
+    with (
+        open_database(tmp_path / "release") as db,
+        pytest.raises(NoDataError, match=rf"^no trial of {WORKLOAD} got past the goal 0\.01; "),
+    ):
+        read_points(db, find_figure("steps"), request)
