@@ -189,7 +189,8 @@ def steps(
 
     Steps to result are the fewest steps that any of a study's first COMPLETE trials, which were
     trained to their end, took to get strictly past the goal (or to it, where the workload's goal is
-    inclusive). They are empty where no trial did.
+    inclusive). Of a study that was searched in lockstep, the trials that were dropped count too.
+    Steps are empty where no trial did.
 
     Example: dbtool steps 'mnist/*' --goal 0.05 --metric val_classification_error
     """
