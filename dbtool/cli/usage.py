@@ -35,6 +35,11 @@ def usage_sentence(error: TyperException, words: Sequence[str]) -> str:
     option = getattr(error, "option_name", None)
     # Of its classes for wrong words Typer makes the base alone public.
     if option is not None and type(error).__name__ == "NoSuchOption" and context is not None:
+        if command == "dbtool sql" and any(map(str.isspace, option)):
+            return (
+                "a query that begins with -- is taken for an option; put another -- before it, as "
+                "in `dbtool sql -- '--query'`"
+            )
         return _unknown_option(option, context, command)
     reason = _reason(error)
     if command == "dbtool sql" and reason.startswith("unexpected"):

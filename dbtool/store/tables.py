@@ -72,11 +72,11 @@ def _check_name(cursor: duckdb.DuckDBPyConnection, name: str, seen: set[str]) ->
 
 def _rows(name: str, given: object) -> pa.Table:
     if isinstance(given, str | os.PathLike):
-        return _read(Path(given).expanduser()).to_arrow()
+        return _as_arrow(name, _read(Path(given).expanduser()))
     if isinstance(given, pl.LazyFrame):
         given = given.collect()
     if isinstance(given, pl.DataFrame):
-        return given.to_arrow()
+        return _as_arrow(name, given)
     try:
         return pa.table(given)
     except (TypeError, ValueError) as error:
@@ -84,6 +84,16 @@ def _rows(name: str, given: object) -> pa.Table:
             f"the table {name} is a {type(given).__name__}: give the path of a file, or a frame of "
             "Polars, pandas or Arrow"
         ) from error
+
+
+def _as_arrow(name: str, frame: pl.DataFrame) -> pa.Table:
+    # Polars reads whole numbers of 128 bits, which Arrow lacks.
+    large = pl.selectors.by_dtype(pl.Int128, pl.UInt128)
+    try:
+        return frame.with_columns(large.cast(pl.Decimal(38, 0))).to_arrow()
+    except (pl.exceptions.PolarsError, pa.ArrowException) as error:
+        reason = first_sentence(error)
+        raise UsageError(f"the table {name} has a column that SQL cannot take: {reason}") from error
 
 
 def _read(file: Path) -> pl.DataFrame:

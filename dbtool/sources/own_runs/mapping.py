@@ -44,6 +44,14 @@ _Part = Annotated[
     ),
 ]
 _Times = Annotated[int, Meta(ge=1, le=2**63 - 1)]
+_Seed = Annotated[
+    int,
+    Meta(
+        ge=-(2**63),
+        le=2**63 - 1,
+        description=f"a whole number from {-(2**63):,} to {2**63 - 1:,}",
+    ),
+]
 _Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 _Number = Annotated[
     float,
@@ -212,7 +220,7 @@ class TrialTable(_Table, frozen=True):
 
     trial_id: _Property[Annotated[int, Meta(ge=0, le=2**31 - 1)]] | None = None
     status: _Property[_Status] | None = None
-    seed: _Property[Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]] | None = None
+    seed: _Property[_Seed] | None = None
 
 
 class MetricColumn(_Table, frozen=True):

@@ -279,7 +279,7 @@ class _Reader:
         wrong = wrong.with_columns(pl.col(_STEP).alias("text"))
         empty = pl.col("text").is_null()
         self._refuse(wrong.filter(empty).drop("text"), steps.column, "it is empty")
-        reason = f"{{}}{times} is no step, a whole number from 0"
+        reason = f"{{}}{times} is no step, a whole number from 0 to {2**63 - 1:,}"
         self._refuse(wrong.filter(~empty), steps.column, reason)
         return values.drop_nulls("step").rename({_RUN: "run"})
 

@@ -133,8 +133,9 @@ def _parquet_parts(path: Path, file: BinaryIO) -> Iterator[Part]:
         rows = pl.read_parquet(file)
         while nested := [name for name, kind in rows.schema.items() if kind == pl.Struct]:
             rows = rows.unnest(nested, separator=".")
+        seconds = polars.selectors.duration().dt.total_microseconds() / 1_000_000
         # Lists are no measurements.
-        rows = rows.select(~polars.selectors.nested()).cast(pl.String)
+        rows = rows.with_columns(seconds).select(~polars.selectors.nested()).cast(pl.String)
     except pl.exceptions.PolarsError as error:
         raise RunsError(f"{path} is no Parquet of numbers and texts") from error
     yield Part([], dict.fromkeys(rows.columns, ()))

@@ -25,6 +25,7 @@ NO_STATUS = (
     'as in values = { finished = "COMPLETE" }'
 )
 NO_RATE = 'learning_rate is "done", and should be a finite number'
+FROM_0 = "from 0 to 9,223,372,036,854,775,807"
 WIDE = "run,step,error\na,0,0.9\na,10,0.05\n"
 
 
@@ -87,6 +88,21 @@ def test_parquet_of_a_data_frame(tmp_path: Path) -> None:
     assert query(tmp_path, "SELECT DISTINCT learning_rate FROM trials") == [(0.5,)]
     sentence = "2.parquet is no Parquet of numbers and texts"
     assert _refused(tmp_path / "no", {"2.parquet": "x"}, kind="parquet") == sentence
+
+
+def test_durations_of_a_data_frame_are_seconds(tmp_path: Path) -> None:
+    frame = {"run": ["a"], "step": [0], "error": [0.5], "took": pa.array([1_500], "duration[ms]")}
+    pq.write_table(pa.table(frame), tmp_path / "runs.parquet")
+    load(tmp_path, {"1.parquet": (tmp_path / "runs.parquet").read_bytes()}, kind="parquet")
+    assert query(tmp_path, ROWS) == [(0, 0, 0.5, {"took": 1.5})]
+
+
+def test_a_seed_has_a_range(tmp_path: Path) -> None:
+    seeded = {"trial": {"seed": '{ column = "seed" }'}}
+    assert _refused(tmp_path, {"1.csv": f"run,step,error,seed\na,0,0.5,{2**63}\n"}, **seeded) == (
+        f"1.csv line 2, column 'seed': seed is \"{2**63}\", and should be a whole number from "
+        "-9,223,372,036,854,775,808 to 9,223,372,036,854,775,807"
+    )
 
 
 def test_file_names_name_runs_and_properties(tmp_path: Path) -> None:
@@ -192,7 +208,11 @@ def test_about_the_release(tmp_path: Path) -> None:
         ),
         (
             "run,step,error\na,0,0.5\na,1.5,0.5\n",
-            "1.csv line 3, column 'step': '1.5' is no step, a whole number from 0",
+            f"1.csv line 3, column 'step': '1.5' is no step, a whole number {FROM_0}",
+        ),
+        (
+            f"run,step,error\na,{2**63},0.5\n",
+            f"1.csv line 2, column 'step': '{2**63}' is no step, a whole number {FROM_0}",
         ),
         ("run,step,error\na,,0.5\n", "1.csv line 2, column 'step': it is empty"),
         ("rum,step,error\na,0,0.5\n", "1.csv line 2: there is no column 'run'; closest: 'rum'"),

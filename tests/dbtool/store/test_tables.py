@@ -127,3 +127,12 @@ def test_what_is_no_table_is_refused(db: Database) -> None:
         db.sql("FROM runs", tables={"runs": 3})
     with pytest.raises(UsageError, match="the table Runs is given twice"):
         db.sql("FROM runs", tables={"runs": FRAME, "Runs": FRAME})
+
+
+def test_whole_numbers_of_any_size(db: Database, tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("seed\n99999999999999999999\n1\n")
+    assert db.sql("SELECT seed FROM runs", tables={"runs": path}).rows() == [(10**20 - 1,), (1,)]
+    nested = pl.DataFrame({"seeds": [[10**20]]}, schema={"seeds": pl.List(pl.Int128)})
+    with pytest.raises(UsageError, match="the table runs has a column that SQL cannot take"):
+        db.sql("FROM runs", tables={"runs": nested})
