@@ -77,7 +77,8 @@ def load_shard(folder: Path, path: str) -> Shard:
     try:
         sha256, size = sha256_of(file), file.stat().st_size
     except OSError as error:
-        raise FooterError(f"{file} cannot be read: {error.strerror}; {_WRITE_ANEW}") from error
+        remedy = "allow it" if isinstance(error, PermissionError) else _WRITE_ANEW
+        raise FooterError(f"{file} cannot be read: {error.strerror}; {remedy}") from error
     if not sha256.startswith(file.stem):
         raise FooterError(
             f"{file} was cut short or altered: its contents are not those of its name; "
