@@ -56,7 +56,7 @@ class Scaling:
             come less far, so that their steps are but a bound from above.
         curve: of the steps, as fitted; None where too few batch sizes reached the goal.
         tradeoff: the critical batch size by the definition of that name; None likewise.
-        overhead: likewise.
+        overhead: likewise, and where linear scaling starts beyond the largest batch size.
         start: the batch size that linear scaling starts from.
         regimes: None where too few batch sizes reached the goal.
         rates: the best learning rates, by rising batch size.
@@ -163,6 +163,10 @@ def _scaling(
 ) -> Scaling:
     curve = fit_curve(steps, level=settings.level) if steps else None
     start = settings.start or (curve.reached[0] if curve else None)
+    overhead = None
+    # Beyond the largest batch size the curve is a guess.
+    if curve and start and start <= steps[-1].batch_size:
+        overhead = curve.overhead(settings.overhead, start)
     return Scaling(
         steps=steps,
         trials=trials,
@@ -172,7 +176,7 @@ def _scaling(
         wide=wide,
         curve=curve,
         tradeoff=curve.tradeoff if curve else None,
-        overhead=curve.overhead(settings.overhead, start) if curve and start else None,
+        overhead=overhead,
         start=start,
         regimes=find_regimes(steps, curve, level=settings.level) if steps else None,
         rates=rates,

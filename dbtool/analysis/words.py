@@ -117,7 +117,7 @@ def _others(kind: str, weights: Mapping[Any, float], best: str) -> Iterator[str]
 
 
 def _critical(scaling: Scaling, settings: Settings) -> Iterator[str]:
-    if scaling.tradeoff is None or scaling.overhead is None or scaling.start is None:
+    if scaling.tradeoff is None or scaling.start is None:
         yield (
             f"The critical batch size cannot be told: "
             f"{counted(len(scaling.reached), 'batch size')} reached the goal, and it takes "
@@ -129,6 +129,12 @@ def _critical(scaling: Scaling, settings: Settings) -> Iterator[str]:
         f"Critical batch size {_estimate(scaling.tradeoff, level)}, where a run takes twice the "
         "fewest steps and twice the fewest examples (tradeoff)."
     )
+    if scaling.overhead is None:
+        yield (
+            f"Linear scaling cannot start from {_number(scaling.start)}, beyond the largest batch "
+            f"size, {_number(scaling.steps[-1].batch_size)} (overhead)."
+        )
+        return
     yield (
         f"Critical batch size {_estimate(scaling.overhead, level)}, where steps exceed linear "
         f"scaling from {_number(scaling.start)} by {100 * settings.overhead:g}% (overhead)."

@@ -33,13 +33,25 @@ def test_steps_of_a_table(call: Call, table: Path) -> None:
     outcome = call("scaling", "--csv", str(table), "--from", "256", "--format", "csv")
     assert (outcome.code, outcome.errors) == (0, "")
     found = rows(outcome.output)
-    assert [row["verdict"] for row in found.values()] == ["identified"] * 2 + ["lower_bound"] * 2
+    assert [row["verdict"] for row in found.values()] == [
+        *["identified"] * 2,
+        # Its largest batch size is below 256.
+        *["lower_bound", "not_identified"],
+    ]
     overhead = found["85M", "overhead"]
     assert float(overhead["critical_batch_size"]) == pytest.approx(745.3, rel=0.01)
     assert float(overhead["low"]) < 745.3 < float(overhead["high"])
     perfect = found["perfect", "tradeoff"]
     assert (perfect["critical_batch_size"], perfect["high"]) == ("", "")
     assert float(perfect["low"]) > 128
+
+
+def test_linear_scaling_starts_at_a_measured_batch_size(call: Call, table: Path) -> None:
+    said = " ".join(call("scaling", "--csv", str(table), "--from", "16385").output.split())
+    assert "cannot start from 16,385, beyond the largest batch size, 16,384 (overhead)." in said
+    rows_of = call("scaling", "--csv", str(table), "--from", "16385", "--format", "csv").output
+    assert rows(rows_of)["85M", "overhead"]["verdict"] == "not_identified"
+    assert rows(rows_of)["85M", "tradeoff"]["verdict"] == "identified"
 
 
 def test_the_share_of_overhead_is_an_option(call: Call, table: Path) -> None:
