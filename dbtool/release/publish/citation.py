@@ -194,6 +194,21 @@ def is_spdx(licence: str | None) -> bool:
     return licence in _LICENCES
 
 
+def check_licence(licence: str) -> None:
+    """Refuses an identifier written otherwise, which no reader would know; a sentence may stand.
+
+    Raises:
+        UsageError: it is an identifier but for case, spaces and hyphens, such as `CC BY 4.0`.
+    """
+    meant = {_letters(known): known for known in _LICENCES}.get(_letters(licence), licence)
+    if meant != licence:
+        raise UsageError(f"the identifier of the licence {licence!r} is {meant}: --licence {meant}")
+
+
+def _letters(licence: str) -> str:
+    return re.sub(r"[^a-z0-9.]", "", licence.lower())
+
+
 def licence_url(licence: str) -> str:
     """Where the licence is to be read; the licence itself where that is not known."""
     return f"https://spdx.org/licenses/{licence}.html" if licence in _LICENCES else licence

@@ -28,7 +28,7 @@ from dbtool.release.building import building
 from dbtool.release.checking import copy_shard, read_whole, sound_shard
 from dbtool.release.layout import BIBTEX, CARD, CITATION, CROISSANT, SCRIPT, sums
 from dbtool.release.publish.card import card
-from dbtool.release.publish.citation import citation_cff, citation_of
+from dbtool.release.publish.citation import check_licence, citation_cff, citation_of
 from dbtool.release.publish.croissant import croissant
 from dbtool.release.publish.script import script
 from dbtool.release.reduction import WHOLE, write_reduced
@@ -74,7 +74,7 @@ def publish(
 
     Raises:
         UsageError: the source is no release folder, the new folder is there already, there is no
-            licence, or the release cannot be reduced like that.
+            licence or one misspelt, or the release cannot be reduced like that.
         DbtoolError: the source is damaged, pyiceberg is needed and not installed, or writing
             fails.
     """
@@ -90,6 +90,7 @@ def publish(
             f"the release {about.release} has no licence: give the one of its measurements, such "
             "as --licence CC-BY-4.0"
         )
+    check_licence(about.licence)
     if out is not None and source.resolve() in out.resolve().parents:
         raise UsageError(f"{out} lies in {source}: name a folder beside it with --out")
     if out is not None and out.resolve() != source.resolve():

@@ -318,6 +318,20 @@ def test_what_a_release_cannot_say_of_itself(own: Path, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("CC BY 4.0", "CC-BY-4.0"), ("cc0-1.0", "CC0-1.0"), ("apache 2.0", "Apache-2.0")],
+)
+def test_an_identifier_of_a_licence_written_otherwise(
+    own: Path, tmp_path: Path, written: str, meant: str
+) -> None:
+    with pytest.raises(UsageError, match=f"'{written}' is {meant}: --licence {meant}"):
+        published(own, tmp_path / "out", licence=written)
+    assert list(tmp_path.iterdir()) == []
+    # A version that is not listed is no other way to write the one that is.
+    published(own, tmp_path / "out", licence="CC-BY-2.0")
+
+
 @pytest.mark.parametrize("spoil", ["flip", "rows", "unlisted"])
 def test_what_is_damaged_is_not_published_or_added(own: Path, tmp_path: Path, spoil: str) -> None:
     source = tmp_path / "source"
