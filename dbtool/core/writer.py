@@ -317,7 +317,7 @@ def locked(
     except OSError as error:
         raise DbtoolError(
             f"cannot write to the release {folder}: {error.strerror or error}; what it holds is "
-            "unharmed, make that possible and run the same command again"
+            "unharmed; free some space or allow writing there, then run the same command again"
         ) from error
 
 
