@@ -154,8 +154,10 @@ def test_full_disk_is_one_sentence_and_leaves_earlier_shards(
     assert len(sentences) == 1, errors
     # Of the shard or of the manifest, whichever was to be written next.
     assert re.fullmatch(
-        rf"dbtool: (could not write a shard into|cannot write to the release) {tmp_path}\S*: "
-        "File too large; .*free some space or .*, then run the same command again",
+        rf"dbtool: (could not write a shard into {tmp_path}\S*: File too large; "
+        rf"free some space or choose another folder|cannot write to the release {tmp_path}: "
+        "File too large; what it holds is unharmed; free some space or allow writing there), "
+        "then run the same command again",
         sentences[0],
     )
     assert_whole(tmp_path)
