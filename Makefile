@@ -3,6 +3,8 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?=
+# What runs is compiled when it first does; to compile all there is ahead takes longer.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 RELEASE := data/replication
 PAGE := dbtool/explorer/page
 PACKAGES := $(PAGE)/node_modules/.package-lock.json
@@ -75,11 +77,11 @@ clean: ## remove what the other targets made
 	rm -rf $(VENV) $(PAGE)/node_modules dbtool/explorer/built build dist figures .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(VENV)/installed: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(INSTALL) -c constraints.txt -e .
 	@touch $@
 
 $(VENV)/installed-dev: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster,train,dev,docs]'
+	$(INSTALL) -c constraints.txt -e '.[cluster,train,dev,docs]'
 	@touch $(VENV)/installed $@
 
 # A candidate must run: version managers leave commands on the PATH that only say the version is not there.
@@ -95,3 +97,5 @@ $(BIN)/python:
 	done; \
 	echo "no Python 3.11 or newer found: install one, or name it as in: make test PYTHON=/path/to/python3.12" >&2; \
 	exit 1
+	@# Those that come with Python 3.11 take half as long again.
+	@$(INSTALL) 'pip>=24'

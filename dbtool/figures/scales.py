@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from matplotlib.ticker import (
+    FixedFormatter,
     FixedLocator,
-    LogFormatterMathtext,
     LogLocator,
     MaxNLocator,
     NullFormatter,
@@ -31,6 +31,7 @@ NUMBERS_PER_INCH = 1.9
 OCTAVES_A_DECADE = math.log2(10)
 # Beyond this an axis would be mostly empty, and the octaves differ instead.
 MOST_WIDENING = 2.0
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
@@ -140,8 +141,9 @@ def _set_scale(axes: Axes, which: str, scale: Scale, span: Span, inches: float) 
             axis.set_major_locator(LogLocator(10, subs=_digits(decades), numticks=99))
             axis.set_major_formatter(StrMethodFormatter("{x:g}"))
         else:
-            axis.set_major_locator(FixedLocator(_powers(base, span, room)))
-            axis.set_major_formatter(LogFormatterMathtext(base))
+            exponents = _exponents(base, span, room)
+            axis.set_major_locator(FixedLocator([float(base) ** each for each in exponents]))
+            axis.set_major_formatter(FixedFormatter([power(base, each) for each in exponents]))
         # Small ticks cost more time than all else of an axis, and tell little between octaves.
         between = LogLocator(10, subs="all", numticks=99) if base == 10 and decades < 2.5 else None
         axis.set_minor_locator(between or NullLocator())
@@ -149,8 +151,18 @@ def _set_scale(axes: Axes, which: str, scale: Scale, span: Span, inches: float) 
     (axes.set_xlim if which == "x" else axes.set_ylim)(span.ends(scale))
 
 
-def _powers(base: int, span: Span, room: int) -> list[float]:
-    """Powers to mark along a stretch, at most `room` of them, evenly spaced from the zeroth on.
+def power(base: int, exponent: int) -> str:
+    """A power as plain text, since Matplotlib takes long to parse a formula.
+
+    Example:
+        >>> power(10, -3)
+        '10⁻³'
+    """
+    return f"{base}{str(exponent).translate(_SUPERSCRIPTS)}"
+
+
+def _exponents(base: int, span: Span, room: int) -> list[int]:
+    """Exponents of the powers to mark along a stretch, at most `room`, evenly spaced from 0 on.
 
     Matplotlib's own locator spaces them from any: of batch sizes it would mark 2, 8, 32, …
     """
@@ -160,7 +172,7 @@ def _powers(base: int, span: Span, room: int) -> list[float]:
         last = math.floor(span.high / octaves / step)
         if last - first < room:
             break
-    return [float(base) ** (step * index) for index in range(first, last + 1)]
+    return [step * index for index in range(first, last + 1)]
 
 
 def _digits(decades: float) -> tuple[float, ...]:

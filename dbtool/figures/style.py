@@ -44,7 +44,6 @@ DOTS_PER_INCH = 200
 # Matplotlib types the keys as literals, which a mapping made elsewhere cannot be.
 RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
-    "mathtext.fontset": "dejavusans",
     "text.color": INK,
     "axes.edgecolor": QUIET,
     "axes.labelcolor": INK,

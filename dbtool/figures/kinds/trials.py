@@ -14,7 +14,7 @@ from dbtool.core.errors import counted
 from dbtool.figures import marks
 from dbtool.figures.kinds.renderer import Renderer
 from dbtool.figures.names import readable
-from dbtool.figures.scales import OCTAVES_A_DECADE, given_span, set_scales, span_of
+from dbtool.figures.scales import OCTAVES_A_DECADE, given_span, power, set_scales, span_of
 from dbtool.figures.style import BAND, PERFECT, QUIET, TINY
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def _draw_contours(axes: Axes, x: Span, y: Span, size: Size) -> None:
         axes.text(
             2**at,
             2 ** (at - shift),
-            rf"$\mathdefault{{10^{{{exponent}}}}}$",
+            power(10, exponent),
             fontsize=TINY,
             color=QUIET,
             rotation=angle,

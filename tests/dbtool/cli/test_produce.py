@@ -11,6 +11,7 @@ import pytest
 
 from dbtool.core.contract import study_path
 from dbtool.core.manifest import is_release, read_manifest
+from producers.workloads.registry import WORKLOADS
 from tests.support.sweeps import (
     BATCH_SIZE,
     CONSOLE_SCRIPT,
@@ -30,6 +31,8 @@ ALL_SIZES = "1,2,4,8,16,32,64,128,256,512,1024,2048,4096,8192,16384,32768,55000"
 PATIENCE = 90.0
 # No address answers there, so that nothing is fetched.
 NOWHERE = "http://127.0.0.1:9"
+# The last workload of each; those of other optimizers and data sets train the same.
+NETWORKS = {(name.startswith("sparsity"), each.model): name for name, each in WORKLOADS.items()}
 
 
 @pytest.fixture(scope="module")
@@ -163,6 +166,18 @@ def test_smoke_trains_on_made_up_data_and_says_so(tmp_path: Path) -> None:
     again = produce("--preset", "smoke", WORKLOAD, "--out", out, "--trials", "3")
     assert again.returncode == 0, again.stderr
     assert set(statuses(out)) == {0, 1, 2}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workload", NETWORKS.values())
+def test_smoke_trains_every_network(workload: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = produce("--preset", "smoke", workload, "--out", out)
+    assert result.returncode == 0, result.stderr
+    (path,) = shards(out)
+    assert footer(path, "study")["workload"]["definition"]["model"] == WORKLOADS[workload].model
+    steps = [trial["steps"] for trial in footer(path, "trials")]
+    assert steps == [3, 3]
 
 
 def test_folder_of_data_sets_that_does_not_exist(tmp_path: Path) -> None:

@@ -23,6 +23,11 @@ from tests.dbtool.figures.made_points import (
 )
 
 KINDS = pytest.mark.parametrize("kind", ROWS_OF)
+QUICK = ("steps_to_result", "grid")
+FEW_KINDS = pytest.mark.parametrize(
+    "kind",
+    [kind if kind in QUICK else pytest.param(kind, marks=pytest.mark.slow) for kind in ROWS_OF],
+)
 
 
 def figure_of(kind, width=None):
@@ -58,7 +63,9 @@ def laid_out(figure):
             yield text.get_text(), text.get_window_extent()
 
 
-@pytest.mark.parametrize("width", [None, 3.5, pytest.param(13.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "width", [3.5, *(pytest.param(width, marks=pytest.mark.slow) for width in (None, 13.0))]
+)
 @KINDS
 def test_no_words_overlap_or_leave_the_page(kind, width):
     figure = figure_of(kind, width)
@@ -75,7 +82,7 @@ def test_no_words_overlap_or_leave_the_page(kind, width):
         assert not axes.bbox.overlaps(other.get_tightbbox())
 
 
-@KINDS
+@FEW_KINDS
 def test_a_figure_is_as_wide_as_asked_and_its_type_stays(kind):
     narrow, wide = (figure_of(kind, width) for width in (3.5, 9.0))
     assert narrow.get_size_inches()[0] == pytest.approx(3.5)
@@ -85,7 +92,7 @@ def test_a_figure_is_as_wide_as_asked_and_its_type_stays(kind):
     assert {axes.get_subplotspec().colspan.start for axes in narrow.axes} == {0}
 
 
-@KINDS
+@FEW_KINDS
 def test_the_same_points_give_the_same_bytes(kind, tmp_path):
     points, spec = points_of(ROWS_OF[kind]), find_figure(FIGURE_OF[kind])
     formats = (*FORMATS, *DATA_FORMATS)

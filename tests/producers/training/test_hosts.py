@@ -105,6 +105,7 @@ def test_what_was_resumed_is_bit_for_bit_what_was_not_stopped(
     assert_same(others[0][RESUMED], measurements(others[0]["diverging"]))
 
 
+@pytest.mark.slow
 @cases(QUICK, "micro-batches", "trials apart")
 def test_each_process_reads_its_half(found: list[Rows]) -> None:
     """Of every trial's batches, or the batches of half the trials."""

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 import dbtool
 from dbtool.api import Database
@@ -19,8 +20,12 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def bundled_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_page(BUNDLED, tmp_path_factory.mktemp("bundled") / "explorer.html")
+def bundled_page(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """Written once for all processes that share the tests, since that takes a while."""
+    own = tmp_path_factory.getbasetemp()
+    page = (own if worker_id == "master" else own.parent) / "bundled.html"
+    with FileLock(f"{page}.lock"):
+        return page if page.exists() else write_page(BUNDLED, page)
 
 
 @pytest.fixture(scope="session")

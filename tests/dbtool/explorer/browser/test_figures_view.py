@@ -23,7 +23,12 @@ pytestmark = needs_explorer_browser
 def plotted(tmp_path_factory):
     """The points that `dbtool plot` writes of every figure that has data, by their names."""
     folder = tmp_path_factory.mktemp("plotted")
-    in_bash(f"dbtool plot all --data csv --out '{folder}' --db '{BUNDLED}'")
+    return written("all", folder)
+
+
+def written(name, folder):
+    """The points that `dbtool plot` writes, by their figures' names."""
+    in_bash(f"dbtool plot {name} --data csv --out '{folder}' --db '{BUNDLED}'")
     return {file.stem: file.read_text(encoding="utf-8") for file in folder.glob("*.csv")}
 
 
@@ -99,11 +104,11 @@ def test_a_curve_breaks_where_a_row_has_no_y(figures, plotted):
     assert [path.count("M") for path in paths] == pieces
 
 
-def test_the_points_of_a_figure_are_a_table(figures, plotted):
+def test_the_points_of_a_figure_are_a_table(figures, tmp_path):
     figures.go(view="figures", figure="momenta")
     figures.page.locator(".figure .table > summary").click()
     table = figures.page.get_by_role("region", name="Points of momenta")
-    rows = rows_of(plotted["momenta"])
+    rows = rows_of(written("momenta", tmp_path)["momenta"])
     expect(table.locator("tbody tr")).to_have_count(len(rows))
     expect(table.locator("th")).to_have_text([name.replace("_", " ") for name in rows[0]])
     place = [*rows[0]].index("y")
@@ -114,6 +119,7 @@ def test_the_points_of_a_figure_are_a_table(figures, plotted):
     )
 
 
+@pytest.mark.slow
 def test_figures_without_data_are_named_with_what_would_fill_them(figures, plotted):
     missing = [spec for spec in FIGURES if spec.name not in plotted]
     hidden = figures.page.get_by_text(f"Without data here ({len(missing)})", exact=True)
