@@ -252,7 +252,11 @@ def alone(folder: Path) -> Iterator[Database]:
 
 
 @pytest.mark.parametrize("spec", FIGURES, ids=lambda spec: spec.name)
-@pytest.mark.parametrize("request_", [Request(), Request("published", 5, 0.05)], ids=str)
+@pytest.mark.parametrize(
+    "request_",
+    [pytest.param(Request(), marks=pytest.mark.slow), Request("published", 5, 0.05)],
+    ids=str,
+)
 def test_every_figure_s_query_gives_the_same_points(
     spec: FigureSpec, request_: Request, plain: duckdb.DuckDBPyConnection, alone: Database
 ) -> None:

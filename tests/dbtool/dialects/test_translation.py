@@ -15,7 +15,13 @@ ABOUT = [About(release="my-release")]
 TABLES = {"workloads", "studies", "trials", "measurements"}
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    "dialect",
+    [
+        "spark",
+        *(pytest.param(each, marks=pytest.mark.slow) for each in DIALECTS if each != "spark"),
+    ],
+)
 @pytest.mark.parametrize("name", analyses())
 def test_it_reads_tables_of_the_release_alone(name: str, dialect: str) -> None:
     generator = DIALECTS[dialect].generator

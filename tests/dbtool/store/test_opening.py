@@ -289,6 +289,7 @@ def test_queries_cannot_change_or_touch_or_print_anything(
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", [each for each in QUERIES if each and not UNREACHED.search(each)])
 def test_what_kind_of_statement_it_is_does_not_matter(folder: Path, query: str) -> None:
     """Past the check of it, a connection cannot touch anything either, but the shards it reads."""
