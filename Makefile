@@ -3,8 +3,9 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?=
-# What runs is compiled when it first does; to compile all there is ahead takes longer.
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+# What runs is compiled when it first does, unless Python is told not to; all of it ahead takes longer.
+COMPILE := $(if $(PYTHONDONTWRITEBYTECODE),--compile,--no-compile)
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(COMPILE)
 RELEASE := data/replication
 PAGE := dbtool/explorer/page
 PACKAGES := $(PAGE)/node_modules/.package-lock.json
