@@ -19,6 +19,7 @@ from dbtool.store.database import Database, open_database
 from tests.support.engines import DOCS, ENGINES, Run, engine
 from tests.support.made_up import curve, write_shard
 from tests.support.published import SGD, published, write_shards
+from tests.support.slow import quick_few
 from tests.support.spark import open_spark
 
 # The searches of which ran to the end of their budgets, as some analyses ask.
@@ -37,7 +38,7 @@ VIEWS = {
 QUERIES = {**VIEWS, **{name: query(name, "analyses") for name in analyses()}}
 # Some engines take seconds for the others, however few the rows are.
 QUICK = {*VIEWS, "summary"}
-CASES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in QUERIES]
+CASES = quick_few(QUERIES, QUICK)
 
 
 @pytest.fixture(scope="module")

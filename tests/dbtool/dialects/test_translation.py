@@ -10,18 +10,13 @@ from dbtool.core.manifest import About
 from dbtool.dialects.engines import DIALECTS
 from dbtool.dialects.translation import translated
 from dbtool.store.analyses import analyses, query_text
+from tests.support.slow import quick_few
 
 ABOUT = [About(release="my-release")]
 TABLES = {"workloads", "studies", "trials", "measurements"}
 
 
-@pytest.mark.parametrize(
-    "dialect",
-    [
-        "spark",
-        *(pytest.param(each, marks=pytest.mark.slow) for each in DIALECTS if each != "spark"),
-    ],
-)
+@pytest.mark.parametrize("dialect", quick_few(DIALECTS, {"spark"}))
 @pytest.mark.parametrize("name", analyses())
 def test_it_reads_tables_of_the_release_alone(name: str, dialect: str) -> None:
     generator = DIALECTS[dialect].generator

@@ -21,13 +21,10 @@ from tests.dbtool.figures.made_points import (
     points_of,
     steps_rows,
 )
+from tests.support.slow import quick_few
 
 KINDS = pytest.mark.parametrize("kind", ROWS_OF)
-QUICK = ("steps_to_result", "grid")
-FEW_KINDS = pytest.mark.parametrize(
-    "kind",
-    [kind if kind in QUICK else pytest.param(kind, marks=pytest.mark.slow) for kind in ROWS_OF],
-)
+FEW_KINDS = pytest.mark.parametrize("kind", quick_few(ROWS_OF, {"steps_to_result", "grid"}))
 
 
 def figure_of(kind, width=None):
@@ -63,9 +60,7 @@ def laid_out(figure):
             yield text.get_text(), text.get_window_extent()
 
 
-@pytest.mark.parametrize(
-    "width", [3.5, *(pytest.param(width, marks=pytest.mark.slow) for width in (None, 13.0))]
-)
+@pytest.mark.parametrize("width", quick_few([None, 3.5, 13.0], {3.5}))
 @KINDS
 def test_no_words_overlap_or_leave_the_page(kind, width):
     figure = figure_of(kind, width)

@@ -24,6 +24,7 @@ from tests.support.blocks import (
     rows,
     train,
 )
+from tests.support.slow import quick_few
 
 if TYPE_CHECKING:
     from producers.training.block_record import BlockRecord
@@ -45,7 +46,7 @@ def of_trial(columns: Rows, trial_id: int) -> Rows:
     return {name: values[columns["trial_id"] == trial_id] for name, values in columns.items()}
 
 
-@pytest.mark.parametrize("lanes", [pytest.param(2, marks=pytest.mark.slow), 100])
+@pytest.mark.parametrize("lanes", quick_few([2, 100], {100}))
 def test_curves_do_not_depend_on_the_grouping(lanes: int) -> None:
     assert_close(trained(lanes), trained(1))
 

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 600.0
 EXAMPLES_OF_A_TRIAL = 12 * 16
-QUICK = "one trial on all"
-OTHERS = [name for name in [*CASES, RESUMED] if name != QUICK]
+ALL_CASES = [*CASES, RESUMED]
 
 
 def by_process(folder: Path, cases: list[str]) -> list[dict[str, Rows]]:
@@ -62,25 +61,19 @@ def by_process(folder: Path, cases: list[str]) -> list[dict[str, Rows]]:
 
 
 @pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Rows]]:
-    return by_process(tmp_path_factory.mktemp("hosts"), [QUICK])
-
-
-@pytest.fixture(scope="module")
-def others(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Rows]]:
-    return by_process(tmp_path_factory.mktemp("hosts"), OTHERS)
+def by_case(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Rows]]:
+    """What each process found in every case."""
+    return by_process(tmp_path_factory.mktemp("hosts"), ALL_CASES)
 
 
 @pytest.fixture
-def found(case: str, request: pytest.FixtureRequest) -> list[Rows]:
+def found(case: str, by_case: list[dict[str, Rows]]) -> list[Rows]:
     """What each process found in a case."""
-    all_cases = request.getfixturevalue("quick" if case == QUICK else "others")
-    return [of_process[case] for of_process in all_cases]
+    return [of_process[case] for of_process in by_case]
 
 
 def cases(*names: str) -> pytest.MarkDecorator:
-    slow = [name if name == QUICK else pytest.param(name, marks=pytest.mark.slow) for name in names]
-    return pytest.mark.parametrize("case", slow)
+    return pytest.mark.parametrize("case", names)
 
 
 def measurements(found: Rows) -> Rows:
@@ -88,7 +81,7 @@ def measurements(found: Rows) -> Rows:
 
 
 @pytest.mark.slow
-@cases(QUICK, *OTHERS)
+@cases(*ALL_CASES)
 def test_processes_agree_with_a_process_alone(found: list[Rows], case: str) -> None:
     settings = CASES["diverging" if case == RESUMED else case]
     same: dict[str, Any] = {each: settings.get(each) for each in ("diverging", "evaluations")}
@@ -100,13 +93,13 @@ def test_processes_agree_with_a_process_alone(found: list[Rows], case: str) -> N
 
 @pytest.mark.slow
 def test_what_was_resumed_is_bit_for_bit_what_was_not_stopped(
-    others: list[dict[str, Rows]],
+    by_case: list[dict[str, Rows]],
 ) -> None:
-    assert_same(others[0][RESUMED], measurements(others[0]["diverging"]))
+    assert_same(by_case[0][RESUMED], measurements(by_case[0]["diverging"]))
 
 
 @pytest.mark.slow
-@cases(QUICK, "micro-batches", "trials apart")
+@cases("one trial on all", "micro-batches", "trials apart")
 def test_each_process_reads_its_half(found: list[Rows]) -> None:
     """Of every trial's batches, or the batches of half the trials."""
     requested = [of_process["training"] for of_process in found]
@@ -117,12 +110,14 @@ def test_each_process_reads_its_half(found: list[Rows]) -> None:
     assert not set(evaluated[0]) & set(evaluated[1])
 
 
+@pytest.mark.slow
 @cases("shared batches")
 def test_processes_with_trials_of_their_own_read_all_shared_batches(found: list[Rows]) -> None:
     # Each process has devices for whole batches of its trials, which are the same batches.
     assert [len(of_process["training"]) for of_process in found] == [EXAMPLES_OF_A_TRIAL] * 2
 
 
+@pytest.mark.slow
 @cases("diverging")
 def test_trials_that_end_are_no_longer_read(found: list[Rows]) -> None:
     requested = sum(len(of_process["training"]) for of_process in found)

@@ -30,10 +30,9 @@ from producers.workloads.definition import BATCH_SIZE_STUDY, SPARSITY_STUDY
 from producers.workloads.registry import WORKLOADS
 from tests.support.blocks import TRIALS, compiled, splits_of
 from tests.support.parameter_counts import parameter_count
+from tests.support.slow import quick_few
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
     from jax.export import Exported
     from jax.sharding import Mesh
 
@@ -61,11 +60,6 @@ QUICK_PUBLISHED = {
     WORKLOADS[name].model: name for name in reversed(PUBLISHED) if "resnet_50" not in name
 }.values()
 QUICK_SPARSE = [name for name in SPARSE if re.fullmatch("sparsity_90/.*/nesterov_momentum", name)]
-
-
-def some(names: Sequence[str], quick: Collection[str]) -> list[Any]:
-    """All of them, but those that are not quick are marked as slow."""
-    return [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in names]
 
 
 def program_of(workload: Workload, dtype: str) -> BlockProgram:
@@ -193,12 +187,12 @@ def check_examples(arrays: Any, workload: Workload, *before: int) -> None:
     assert [str(each.dtype) for each in arrays] == dtypes
 
 
-@pytest.mark.parametrize("name", some(PUBLISHED, QUICK_PUBLISHED))
+@pytest.mark.parametrize("name", quick_few(PUBLISHED, QUICK_PUBLISHED))
 def test_published_workloads_at_their_largest_batch_in_bfloat16(name: str) -> None:
     check(WORKLOADS[name], max(WORKLOADS[name].batch_sizes), "bfloat16")
 
 
-@pytest.mark.parametrize("name", some(SPARSE, QUICK_SPARSE))
+@pytest.mark.parametrize("name", quick_few(SPARSE, QUICK_SPARSE))
 def test_workloads_of_the_sparsity_study_at_their_smallest_batch_in_float32(name: str) -> None:
     check(WORKLOADS[name], min(WORKLOADS[name].batch_sizes), "float32")
 

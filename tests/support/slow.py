@@ -1,0 +1,17 @@
+"""Values of a test of which a few are quick enough for `make test`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable
+
+
+def quick_few(values: Iterable[Any], quick: Container[Any]) -> list[Any]:
+    """All of them, to parametrize with; those that are not quick are marked as slow."""
+    return [
+        value if value in quick else pytest.param(value, marks=pytest.mark.slow) for value in values
+    ]
