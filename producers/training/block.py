@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import NamedSharding, PartitionSpec
 
-from producers.training.groups import of_each, of_each_if_any
+from producers.training.groups import of_each, of_each_if_any, of_group
 from producers.training.mesh import DATA, EVERYWHERE, TRIAL, TRIALS, put
 from producers.training.pruning import connection_sensitivity, masks
 from producers.training.step import TrialState, pruned
@@ -296,14 +296,18 @@ class BlockProgram:
         training: tuple[jax.Array, jax.Array] | None,
     ) -> Any:
         batch_axis = None if self.shared_batches else 0
-        steps_axis = 0 if self.shared_batches else 1
-        one_step_of_each = of_each(partial(self._one_step, training), (0, 0, batch_axis))
 
         def advance_group(
-            states: TrialState, metaparameters: Metaparameters, alive: jax.Array, batches: Any
+            each: Callable[..., Any],
+            states: TrialState,
+            metaparameters: Metaparameters,
+            alive: jax.Array,
+            batches: Any,
         ) -> tuple[TrialState, jax.Array]:
+            one_step_of_each = each(partial(self._one_step, training), (0, 0, batch_axis))
+            steps_axis = 0 if self.shared_batches else alive.ndim
             capacity = jax.tree.leaves(batches)[0].shape[steps_axis]
-            losses = jnp.full((alive.shape[0], capacity), jnp.nan, jnp.float32)
+            losses = jnp.full((*alive.shape, capacity), jnp.nan, jnp.float32)
 
             def unfinished(carry: tuple[Any, ...]) -> jax.Array:
                 done, _, _, running = carry
@@ -317,17 +321,19 @@ class BlockProgram:
                     batches,
                 )
                 states, loss = one_step_of_each(states, metaparameters, batch)
-                losses = jax.lax.dynamic_update_index_in_dim(losses, loss, done, 1)
+                losses = jax.lax.dynamic_update_index_in_dim(losses, loss, done, -1)
                 return done + 1, states, losses, running & jnp.isfinite(loss)
 
             start = jnp.zeros((), jnp.int32), states, losses, alive
             _, states, losses, _ = jax.lax.while_loop(unfinished, one_step, start)
             return states, losses
 
+        advance = of_group(advance_group, (0, 0, 0, batch_axis))
         if self.shared_batches:
-            with_batches = partial(advance_group, batches=batches)
-            return self._over_groups(with_batches, states, metaparameters, alive)
-        return self._over_groups(advance_group, states, metaparameters, alive, batches)
+            return self._over_groups(
+                lambda *of_trials: advance(*of_trials, batches), states, metaparameters, alive
+            )
+        return self._over_groups(advance, states, metaparameters, alive, batches)
 
     def _one_step(
         self,

@@ -11,28 +11,40 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def of_each(function: Callable[..., Any], axes: int | tuple[int | None, ...] = 0) -> Any:
-    """A function of one trial, as a function of a group of them.
+Axes = int | tuple[int | None, ...]
 
-    A group of one is not vmapped: XLA makes slower code for products with a batch axis of one
-    (benchmarks/models.py measures it).
+
+def of_group(function: Callable[..., Any], axes: Axes = 0) -> Callable[..., Any]:
+    """Make a function of a group of trials from one that says what becomes of each trial.
+
+    A group of one is computed without its trial axis: the axis is removed before `function` is
+    called and added to what it returns. XLA makes slower code for products with a batch axis of
+    one, and where a loop's body removes the axis it copies every weight at every step
+    (benchmarks/models.py measures both).
 
     Args:
-        function: takes arrays, or trees of them, of one trial.
+        function: takes `each`, then the arrays of the group. `each(f, axes)` is `f`, a function of
+            one trial, applied to each trial of the group: `jax.vmap`, or `f` itself.
         axes: as `jax.vmap` takes it: which axis of each argument has the trials; the first must.
     """
 
-    def of_group(*arguments: Any) -> Any:
-        axis_of = axes if isinstance(axes, tuple) else (axes,) * len(arguments)
+    def grouped(*arguments: Any) -> Any:
         if jax.tree.leaves(arguments[0])[0].shape[0] > 1:
-            return jax.vmap(function, axis_of)(*arguments)
+            return function(jax.vmap, *arguments)
+        axis_of = axes if isinstance(axes, tuple) else (axes,) * len(arguments)
         of_the_only = [
             argument if axis is None else jax.tree.map(lambda array: array[0], argument)
             for argument, axis in zip(arguments, axis_of, strict=True)
         ]
-        return jax.tree.map(lambda array: array[None], function(*of_the_only))
+        result = function(lambda of_one, _: of_one, *of_the_only)
+        return jax.tree.map(lambda array: array[None], result)
 
-    return of_group
+    return grouped
+
+
+def of_each(function: Callable[..., Any], axes: Axes = 0) -> Callable[..., Any]:
+    """Make a function of a group of trials from a function of one trial; see `of_group`."""
+    return of_group(lambda each, *arguments: each(function, axes)(*arguments), axes)
 
 
 def of_each_if_any(function: Callable[..., Any], fill: float) -> Any:

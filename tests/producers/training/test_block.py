@@ -10,13 +10,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from producers.training.abstract import abstract_advance
 from producers.training.block import BlockProgram
 from producers.training.groups import of_each
 from producers.training.mesh import device_mesh
 from producers.training.step import trainer
+from producers.workloads.registry import WORKLOADS
 from tests.support.blocks import (
     EVALUATIONS,
     OTHER_EXAMPLES,
+    PROBLEMS,
+    TRAINING_EXAMPLES,
     Rows,
     assert_close,
     assert_same,
@@ -28,6 +32,7 @@ from tests.support.slow import quick_few
 
 if TYPE_CHECKING:
     from producers.training.block_record import BlockRecord
+    from producers.training.step import TrialState
 
 STEPS = max(EVALUATIONS)
 TRIALS = 6
@@ -139,6 +144,60 @@ def test_evaluations_take_the_weights_that_the_optimizer_names() -> None:
     for name, total in found.items():
         np.testing.assert_allclose(total, of_averages[name], rtol=1e-4)
     assert (abs(of_averages["loss"] - of_trained["loss"]) > 1e-2).all()
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_trial_alone_is_bit_for_bit_a_loop_over_its_steps(name: str) -> None:
+    problem, steps = PROBLEMS[name], 3
+    functions = problem.trainer
+    split = made_up_split(functions.form, TRAINING_EXAMPLES, 1)
+    numbers = np.random.default_rng(2).integers(
+        0, TRAINING_EXAMPLES, (1, steps, 1, problem.batch_size), np.int32
+    )
+    metaparameters = {"learning_rate": problem.learning_rate, "momentum": 0.9}
+    of_trial = {key: np.full(1, value, np.float32) for key, value in metaparameters.items()}
+    program = BlockProgram(
+        functions, device_mesh(jax.devices()[:1]), lanes=1, shared_batches=False, evaluation_batch=8
+    )
+    states, losses = program.advance(
+        program.start(np.array([5], np.uint32)),
+        of_trial,
+        np.array([True]),
+        numbers,
+        steps,
+        program.put(split),
+    )
+
+    # Written out with the trial axis, which each step removes and restores.
+    @jax.jit
+    def step(states: TrialState, inputs: jax.Array, targets: jax.Array) -> tuple[Any, jax.Array]:
+        state = jax.tree.map(lambda array: array[0], states)
+        of_this = {key: jnp.float32(value) for key, value in metaparameters.items()}
+        state, loss = functions.step(state, of_this, inputs, targets)
+        return jax.tree.map(lambda array: array[None], state), loss
+
+    expected, found = jax.jit(jax.vmap(functions.start))(jnp.array([5], jnp.uint32)), []
+    for batch in numbers[0, :, 0]:
+        expected, loss = step(expected, split.inputs[batch], split.targets[batch])
+        found.append(loss)
+    np.testing.assert_array_equal(losses[0], found)
+    jax.tree.map(np.testing.assert_array_equal, states, expected)
+
+
+def test_a_trial_alone_is_carried_from_step_to_step_without_a_trial_axis() -> None:
+    # With it XLA would copy every weight at every step.
+    program = BlockProgram(
+        trainer("fc_64_64_64", "sgd", "constant"),
+        device_mesh(jax.devices()[:1]),
+        lanes=1,
+        shared_batches=False,
+        evaluation_batch=8,
+    )
+    arguments = abstract_advance(program, WORKLOADS["mnist/fc_64_64_64/sgd"], 4, 1)
+    lowered = program.compiled_advance.lower(*arguments).as_text()
+    heads = [line for line in lowered.splitlines() if "stablehlo.while" in line]
+    (loop,) = [head for head in heads if "tensor<784x64xf32>" in head]
+    assert "tensor<1x784x64xf32>" not in loop
 
 
 def product(state: dict[str, jax.Array], inputs: jax.Array) -> tuple[jax.Array, jax.Array]:
