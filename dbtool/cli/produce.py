@@ -17,9 +17,10 @@ from dbtool.cli.produce_options import (
     sweep_options,
 )
 from dbtool.core.errors import UsageError, counted
-from dbtool.core.manifest import is_release
+from dbtool.core.manifest import is_release, releases_in
 from dbtool.core.resources import libraries_of
-from dbtool.store.sources import as_url, releases_in
+from dbtool.core.walk import is_file
+from dbtool.store.sources import as_url
 
 if TYPE_CHECKING:
     from dbtool.cli.interruption import Stop
@@ -97,7 +98,7 @@ def _check_out(out: Path) -> None:
     """
     if as_url(out):
         raise UsageError(f"--out is {as_url(out)}, and should be a folder of this machine")
-    if out.is_file():
+    if is_file(out):
         raise UsageError(f"--out is {out}, which is a file: name a folder")
     if not is_release(out) and (held := releases_in(out)):
         raise UsageError(

@@ -9,14 +9,15 @@ import hashlib
 import os
 import secrets
 import stat
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from dbtool.core.errors import DbtoolError
+from dbtool.core.walk import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from io import BufferedReader
-    from pathlib import Path
 
 TEMPORARY_PREFIX = ".writing-"
 """What the names of unfinished files begin with."""
@@ -119,9 +120,14 @@ def sync_folder(folder: Path) -> None:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Removes what killed processes left unfinished in a folder and those below it."""
-    for path in folder.rglob(f"{TEMPORARY_PREFIX}*"):
-        if path.is_file():
+    """Removes what killed processes left unfinished in a folder and those below it.
+
+    Raises:
+        AccessError: a folder cannot be read.
+    """
+    for entry in walk(folder):
+        if entry.name.startswith(TEMPORARY_PREFIX) and entry.is_file(follow_symlinks=False):
+            path = Path(entry.path)
             with contextlib.suppress(OSError), path.open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 path.unlink()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -19,16 +19,19 @@ from dbtool import __version__
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import open_file
 from dbtool.core.resources import schema_version
+from dbtool.core.walk import access_error, entries, is_file, is_folder, status_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
 MANIFEST = "manifest.json"
 SUMS = "SHA256SUMS"
 """The hashes of all files for other programs, which publishing adds."""
 FORMAT = 3
-_MEASUREMENTS = "measurements/"
+MEASUREMENTS = "measurements"
+"""The folder of the shards."""
+# What a file system puts on a disk for itself, which only root may read.
+_NO_RELEASE = "lost+found"
 _LONGEST_NAME = 200
 # More than any file is; a sum of those of a manifest still fits 64 bits.
 _LARGEST_FILE = 2**48
@@ -92,7 +95,7 @@ class Manifest(About, frozen=True, kw_only=True):
     @property
     def shards(self) -> tuple[ReleaseFile, ...]:
         """The files of measurements."""
-        return tuple(file for file in self.files if file.path.startswith(_MEASUREMENTS))
+        return tuple(file for file in self.files if file.path.startswith(f"{MEASUREMENTS}/"))
 
     def file(self, path: str) -> ReleaseFile | None:
         """The file at a path below the folder; None where it is not listed."""
@@ -114,21 +117,40 @@ def new_manifest(about: About, files: Iterable[ReleaseFile]) -> Manifest:
 
 
 def is_release(folder: Path) -> bool:
-    """Whether a folder is a release folder, sound or not."""
-    return (folder / MANIFEST).is_file()
+    """Whether a folder is a release folder, sound or not.
+
+    Raises:
+        AccessError: the folder cannot be read.
+    """
+    return is_file(folder / MANIFEST)
+
+
+def releases_in(folder: Path) -> list[Path]:
+    """List the release folders in a folder, without hidden ones.
+
+    Raises:
+        AccessError: the folder or one in it, which may be a release, cannot be read.
+    """
+    found = []
+    for entry in entries(folder):
+        if entry.name.startswith(".") or entry.name == _NO_RELEASE:
+            continue
+        if entry.is_symlink() and status_of(entry.path) is None:
+            raise access_error(entry.path, FileNotFoundError())
+        if is_release(Path(entry.path)):
+            found.append(folder / entry.name)
+    return found
 
 
 def lack_of_release(path: Path) -> str:
     """Why a path is no release folder, as what a sentence says of it."""
     if _URL.match(str(path)):
         return "is a URL: take it to this machine with `dbtool pull`, and name that folder"
-    if not path.exists():
-        return "does not exist: name a release folder"
-    if not path.is_dir():
-        return "is no folder: name a release folder"
-    held = sorted(path.glob(f"*/{MANIFEST}"))
-    if held:
-        return f"is a folder of releases: name one in it, such as {held[0].parent}"
+    if not is_folder(path):
+        missing = status_of(path) is None
+        return f"{'does not exist' if missing else 'is no folder'}: name a release folder"
+    if held := releases_in(path):
+        return f"is a folder of releases: name one in it, such as {held[0]}"
     return f"is no release folder: there is no {MANIFEST} in it"
 
 
@@ -142,9 +164,10 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         with open_file(path) as file:
             text = file.read()
+    except PermissionError as error:
+        raise access_error(path, error) from error
     except OSError as error:
-        remedy = "allow it" if isinstance(error, PermissionError) else _remedy(path)
-        raise DbtoolError(f"{path} cannot be read: {error.strerror}; {remedy}") from error
+        raise DbtoolError(f"{path} cannot be read: {error.strerror}; {_remedy(path)}") from error
     return parse_manifest(text, str(path))
 
 

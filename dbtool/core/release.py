@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -19,12 +20,12 @@ from dbtool.core.errors import DbtoolError
 from dbtool.core.files import open_file, sha256_of
 from dbtool.core.footer import FooterError
 from dbtool.core.index import REPEATED, TABLES, Index, check_tables
-from dbtool.core.manifest import read_manifest
+from dbtool.core.manifest import MEASUREMENTS, read_manifest
 from dbtool.core.shards import Shard, read_footer
+from dbtool.core.walk import access_error, entries
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from dbtool.core.manifest import Manifest
 
@@ -55,10 +56,24 @@ def read_release(folder: Path) -> tuple[Manifest, dict[str, pa.Table]]:
 
 
 def shard_paths(folder: Path) -> list[str]:
-    """The shards that lie in a release folder, listed or not, as sorted paths below it."""
-    found = folder.glob("measurements/workload=*/batch_size=*/*.parquet")
+    """The shards that lie in a release folder, listed or not, as sorted paths below it.
+
+    Raises:
+        AccessError: one of its folders cannot be read.
+    """
+    found = [folder / MEASUREMENTS]
+    for prefix in ("workload=", "batch_size="):
+        found = [
+            Path(entry.path)
+            for above in found
+            for entry in entries(above)
+            if entry.name.startswith(prefix)
+        ]
     return sorted(
-        path.relative_to(folder).as_posix() for path in found if not path.name.startswith(".")
+        f"{above.relative_to(folder).as_posix()}/{entry.name}"
+        for above in found
+        for entry in entries(above)
+        if entry.name.endswith(".parquet") and not entry.name.startswith(".")
     )
 
 
@@ -70,15 +85,14 @@ def load_shard(folder: Path, path: str) -> Shard:
         path: below it.
 
     Raises:
-        FooterError: it was cut short or altered, its footer is out of contract, or it cannot be
-            read.
+        FooterError: it was cut short or altered, or its footer is out of contract.
+        AccessError: it cannot be read.
     """
     file = folder / path
     try:
         sha256, size = sha256_of(file), file.stat().st_size
     except OSError as error:
-        remedy = "allow it" if isinstance(error, PermissionError) else _WRITE_ANEW
-        raise FooterError(f"{file} cannot be read: {error.strerror}; {remedy}") from error
+        raise access_error(file, error) from error
     if not sha256.startswith(file.stem):
         raise FooterError(
             f"{file} was cut short or altered: its contents are not those of its name; "

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
 import filelock
 
-if TYPE_CHECKING:
-    from pathlib import Path
+from dbtool.core.walk import entries
 
 LOCK = ".lock"
 """The file that a sweep holds while it trains; the names of those of slices begin so."""
@@ -17,10 +17,13 @@ WORK = ".work"
 
 def sweep_in(folder: Path) -> Literal["training", "stopped"] | None:
     """What a sweep does in a folder, or in a folder in it; None where no sweep has begun."""
-    found = [*folder.glob(f"{LOCK}*"), *folder.glob(f"*/{LOCK}*")]
-    if any(map(_held, found)):
+    marks = [
+        mark for each in (folder, *map(Path, entries(folder))) for mark in map(Path, entries(each))
+    ]
+    locks = [mark for mark in marks if mark.name.startswith(LOCK)]
+    if any(map(_held, locks)):
         return "training"
-    return "stopped" if found or any([*folder.glob(WORK), *folder.glob(f"*/{WORK}")]) else None
+    return "stopped" if locks or any(mark.name == WORK for mark in marks) else None
 
 
 def _held(lock: Path) -> bool:

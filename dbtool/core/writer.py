@@ -29,6 +29,7 @@ from dbtool.core.files import (
 from dbtool.core.index import TABLES, ClashError, Index
 from dbtool.core.manifest import (
     MANIFEST,
+    MEASUREMENTS,
     SUMS,
     About,
     Manifest,
@@ -42,6 +43,7 @@ from dbtool.core.manifest import (
 )
 from dbtool.core.release import load_shard, read_release, shard_paths
 from dbtool.core.shards import COMPRESSION_LEVEL, Shard, not_written, read_footer, write_shard
+from dbtool.core.walk import entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -84,6 +86,7 @@ class ReleaseWriter:
         Raises:
             UsageError: the folder holds a release of another name.
             DbtoolError: it is damaged, or cannot be written.
+            AccessError: a folder in it cannot be read; what it lists stays.
         """
         check_about(about)
         make_folder(folder, "name another one")
@@ -237,6 +240,8 @@ class ReleaseWriter:
         """Takes in shards that a killed writer had not listed, and forgets those that are gone."""
         there = set(shard_paths(self.folder))
         gone = self._shards.keys() - there
+        if gone and not there:
+            _require_mounted(self.folder)
         if gone:
             self._shards = {path: self._shards[path] for path in self._shards.keys() & there}
             self.index = Index.of(load_shard(self.folder, path) for path in sorted(self._shards))
@@ -273,9 +278,11 @@ def rebuild(folder: Path, about: About | None = None) -> Manifest:
         UsageError: there are no shards.
         DbtoolError: a shard is not sound or clashes with another, the manifest is needed and cannot
             be read, or the folder cannot be written.
+        AccessError: a folder in it or a shard cannot be read; what it lists stays.
     """
     if not shard_paths(folder):
-        if folder.is_dir() and is_release(folder):
+        if is_release(folder):
+            _require_mounted(folder)
             raise UsageError(f"{folder} holds no shards: there is nothing to make an index of")
         raise UsageError(f"{folder} {lack_of_release(folder)}")
     with locked(folder):
@@ -291,6 +298,19 @@ def rebuild(folder: Path, about: About | None = None) -> Manifest:
         shards = [load_shard(folder, path) for path in shard_paths(folder)]
         listed = [shard.listed for shard in shards]
         return _list(folder, about, listed, Index.of(shards), before)
+
+
+def _require_mounted(folder: Path) -> None:
+    """Refuses a release without shards whose folder is empty, as where a disk is not mounted.
+
+    Whoever removes shards by hand leaves the folders of their studies.
+    """
+    path = folder / MEASUREMENTS
+    if not entries(path):
+        raise DbtoolError(
+            f"there is nothing in {path}, where {folder / MANIFEST} lists shards: mount the disk "
+            f"that they are on, or remove {folder} to begin anew"
+        )
 
 
 @contextlib.contextmanager

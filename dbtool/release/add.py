@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dbtool.core.index import Index
 from dbtool.core.shards import not_written
+from dbtool.core.walk import status_of
 from dbtool.core.writer import ReleaseWriter
 from dbtool.release.checking import copy_shard, read_whole, sound_shard
 
@@ -60,7 +61,7 @@ def add_release(
     manifest = read_whole(folder)
     with ReleaseWriter(into, manifest.about) as writer:
         # The writer has listed all that lies there.
-        new = [file for file in manifest.shards if not (into / file.path).exists()]
+        new = [file for file in manifest.shards if status_of(into / file.path) is None]
         held = set(writer.index.studies)
         shards = [sound_shard(folder, file) for file in new]
         Index.of(shards)

@@ -13,6 +13,7 @@ import filelock
 
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import make_folder
+from dbtool.core.walk import entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,10 +64,10 @@ def _require_free(target: Path) -> None:
 
 
 def _remove_abandoned(parent: Path) -> None:
-    for left in parent.glob(f"{_PREFIX}*"):
-        if left.is_dir() and not left.is_symlink():
-            with contextlib.suppress(OSError), _locked(left, timeout=0):
-                shutil.rmtree(left)
+    for entry in entries(parent):
+        if entry.name.startswith(_PREFIX) and entry.is_dir(follow_symlinks=False):
+            with contextlib.suppress(OSError), _locked(entry.path, timeout=0):
+                shutil.rmtree(entry.path)
 
 
 def _locked(scratch: str | Path, timeout: float = -1) -> filelock.BaseFileLock:

@@ -14,6 +14,7 @@ from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import make_folder, write_whole
 from dbtool.core.http import without_secrets
 from dbtool.core.manifest import MANIFEST, SUMS, is_release, read_manifest
+from dbtool.core.walk import entries, is_folder, status_of
 from dbtool.core.writer import locked
 from dbtool.release.layout import sums
 from dbtool.store.remote import TELL_HOST, read_remote_manifest, release_url, remote_file
@@ -136,9 +137,9 @@ def _check_paths(manifest: Manifest, url: str) -> None:
 
 def _check_folder(folder: Path, release: str) -> None:
     """Refuses a folder in which something else is, or what was added to the release here."""
-    if folder.exists() and not folder.is_dir():
+    if not is_folder(folder) and status_of(folder) is not None:
         raise UsageError(f"{folder} is a file: {_OTHER}")
-    if not folder.exists() or (folder / _COMING).is_dir() or not any(folder.iterdir()):
+    if is_folder(folder / _COMING) or not entries(folder):
         return
     if not is_release(folder):
         raise UsageError(f"{folder} holds something else: {_OTHER}")

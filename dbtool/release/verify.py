@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -17,6 +18,7 @@ from dbtool.core.footer import FooterError
 from dbtool.core.index import TABLES, ClashError, Index
 from dbtool.core.manifest import (
     MANIFEST,
+    MEASUREMENTS,
     SUMS,
     ReleaseFile,
     is_release,
@@ -24,13 +26,13 @@ from dbtool.core.manifest import (
     read_manifest,
 )
 from dbtool.core.shards import Shard
+from dbtool.core.walk import AccessError, status_of, walk
 from dbtool.release.checking import checked_shard
 from dbtool.release.layout import CROISSANT, sums
 from dbtool.store.soundness import fault, in_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
     from dbtool.core.manifest import Manifest
 
@@ -86,6 +88,8 @@ def verify(
         path: what to check.
         on_progress: called with the bytes of shards that are checked and of all in a release.
 
+    A folder or file that cannot be read is a problem of its own: what it holds was not checked.
+
     Raises:
         UsageError: there is no release at that path.
 
@@ -93,34 +97,45 @@ def verify(
         >>> verify(Path("data/replication")).problems
         ()
     """
-    found = [_verify_release(folder, on_progress) for folder in _releases(path)]
-    if not found:
+    folders, unreadable = _releases(path)
+    found = [_verify_release(folder, on_progress) for folder in folders]
+    if not (found or unreadable):
         raise UsageError(f"{path} {lack_of_release(path)}")
+    problems = [*unreadable, *(problem for each in found for problem in each.problems)]
     return Verified(
         sum(each.releases for each in found),
         sum(each.shards for each in found),
         sum(each.measurements for each in found),
-        tuple(problem for each in found for problem in each.problems),
+        tuple(dict.fromkeys(problems)),
     )
 
 
-def _releases(path: Path) -> list[Path]:
-    """The release folders at and below a path, also those whose manifest is gone."""
-    marks = [mark for name in (MANIFEST, CROISSANT, "measurements") for mark in path.rglob(name)]
-    folders = sorted({mark.parent for mark in marks if not _is_hidden(mark.relative_to(path))})
-    return [each for each in folders if not any(other in folders for other in each.parents)]
+def _releases(path: Path) -> tuple[list[Path], list[Problem]]:
+    """The release folders at and below a path, also those whose manifest is gone.
+
+    Of folders that cannot be read nobody can tell; these are problems. Like whoever opens a folder
+    of releases, it follows the links in it.
+    """
+    errors: list[AccessError] = []
+    found = [*walk(path, hidden=False, on_error=errors.append)]
+    for link in [each for each in found if each.is_symlink() and Path(each.path).parent == path]:
+        found += walk(link.path, hidden=False, on_error=errors.append)
+    marks = (MANIFEST, CROISSANT, MEASUREMENTS)
+    folders = {Path(entry.path).parent for entry in found if entry.name in marks}
+    outermost = [each for each in sorted(folders) if folders.isdisjoint(each.parents)]
+    return outermost, [_unreadable(error) for error in errors]
 
 
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
+def _unreadable(error: AccessError) -> Problem:
+    return Problem(error.path, str(error), None)
 
 
 def _verify_release(folder: Path, on_progress: Callable[[int, int], None]) -> Verified:
     """Holds a release folder against its manifest, both ways, and its shards against its index."""
     path = folder / MANIFEST
-    if path.exists() and not is_release(folder):
-        return Verified(0, 0, 0, (Problem(path, "it is not a file"),))
     try:
+        if status_of(path) is not None and not is_release(folder):
+            return Verified(0, 0, 0, (Problem(path, "it is not a file"),))
         manifest = read_manifest(folder)
     except DbtoolError as error:
         reason = f"{error}; nothing else of that release was checked"
@@ -135,14 +150,25 @@ def _verify_release(folder: Path, on_progress: Callable[[int, int], None]) -> Ve
 def _unlisted(folder: Path, manifest: Manifest) -> Iterator[Problem]:
     """What lies in the folder besides the release; hosts keep files of their own in hidden ones."""
     listed = {MANIFEST, SUMS, *(file.path for file in manifest.files)}
-    for path in sorted(folder.rglob("*")):
+    errors: list[AccessError] = []
+    found = walk(folder, hidden=False, on_error=errors.append)
+    for path in sorted(Path(entry.path) for entry in found if not _is_folder(entry)):
         below = path.relative_to(folder)
-        if path.is_dir() or _is_hidden(below) or below.as_posix() in listed:
+        if below.as_posix() in listed:
             continue
         is_shard = below.parts[0] == "measurements" and path.suffix == ".parquet"
         listable = is_shard and _has_its_contents(path)
         remedy = f"list it with `dbtool index {folder}`, or remove it" if listable else "remove it"
         yield Problem(path, "the manifest does not list it", remedy)
+    yield from map(_unreadable, errors)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a folder, or a link to one."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def _has_its_contents(shard: Path) -> bool:
@@ -161,7 +187,11 @@ def _wrong_others(folder: Path, manifest: Manifest) -> Iterator[Problem]:
         digest = hashlib.sha256(text).hexdigest()
         files.add(ReleaseFile(path=SUMS, sha256=digest, bytes=len(text)))
     for file in sorted(files, key=lambda each: each.path):
-        reason = fault(folder, file)
+        try:
+            reason = fault(folder, file)
+        except AccessError as error:
+            yield _unreadable(error)
+            continue
         is_made_anew = file.path in TABLES
         remedy = f"run `dbtool index {folder}`, or {_GET_ANEW}" if is_made_anew else _GET_ANEW
         if reason is not None:
@@ -175,6 +205,8 @@ def _checked(
     def check(file: ReleaseFile) -> Shard | Problem:
         try:
             return checked_shard(folder, file)
+        except AccessError as error:
+            return _unreadable(error)
         except FooterError as error:
             return Problem(folder / file.path, str(error))
 

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import os
+import stat
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,6 +20,7 @@ import platformdirs
 
 from dbtool.core.errors import DbtoolError
 from dbtool.core.files import sha256_of, write_whole
+from dbtool.core.walk import access_error, status_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,19 +35,24 @@ _TICK_NS = 2 * 10**9
 
 
 def fault(folder: Path, file: ReleaseFile) -> str | None:
-    """What is wrong with a file of a release, such as "it is missing"; None where nothing is."""
+    """What is wrong with a file of a release, such as "it is missing"; None where nothing is.
+
+    Raises:
+        AccessError: it cannot be read, so that nobody can tell.
+    """
     path = folder / file.path
+    status = status_of(path)
+    if status is None:
+        return "it is missing"
+    if not stat.S_ISREG(status.st_mode):
+        return "it is not a file"
+    if status.st_size != file.bytes:
+        return f"it has {status.st_size:,} bytes and should have {file.bytes:,}"
     try:
-        if not path.is_file():
-            return "it is not a file" if path.exists() else "it is missing"
-        size = path.stat().st_size
-        if size != file.bytes:
-            return f"it has {size:,} bytes and should have {file.bytes:,}"
-        if sha256_of(path) != file.sha256:
-            return "its contents are not those that the manifest lists"
+        sha256 = sha256_of(path)
     except OSError as error:
-        return f"it cannot be read ({error.strerror})"
-    return None
+        raise access_error(path, error) from error
+    return None if sha256 == file.sha256 else "its contents are not those that the manifest lists"
 
 
 def in_threads(

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import platformdirs
 
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.manifest import MANIFEST, is_release
+from dbtool.core.manifest import MANIFEST, is_release, releases_in
 from dbtool.core.resources import bundled_release
+from dbtool.core.walk import is_file, is_folder, status_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,6 +51,7 @@ def named_source(given: str | os.PathLike[str] | None, option: str = "--db") -> 
     Raises:
         UsageError: there is no release.
         DbtoolError: nor on this machine, or a sweep has not written one yet.
+        AccessError: what was named, or a folder in it, cannot be read.
     """
     if given is None:
         given, option = _from_environment(), "DBTOOL_DB"
@@ -67,7 +69,7 @@ def named_source(given: str | os.PathLike[str] | None, option: str = "--db") -> 
     if url := as_url(given):
         return Source(url, urls=[url])
     path = Path(given).expanduser()
-    if not path.is_dir():
+    if not is_folder(path):
         raise UsageError(f"{os.fspath(given)}, which {option} names, {_no_folder(path)}")
     found = [path] if is_release(path) else releases_in(path)
     if not found:
@@ -81,7 +83,7 @@ def _no_folder(path: Path) -> str:
         return "is no URL that can be read: name one of http:// or https://, or a folder"
     if re.fullmatch(r"[\w.-]+:\d+(?:/.*)?", str(path)):
         return f"is no URL: put http:// before it, as in http://{path}"
-    if not path.exists():
+    if status_of(path) is None:
         named = {each.name: each for each in [*releases_in(user_folder()), bundled_release()]}
         if str(path) in named:
             return f"does not exist; the release of that name is {named[str(path)]}"
@@ -108,7 +110,7 @@ def folder_to_write(option: str | os.PathLike[str] | None, release: str) -> Path
     folder = user_folder() if given is None else Path(given).expanduser()
     if given is not None and (url := as_url(given)):
         raise UsageError(f"{url} can only be read: name a folder to write to with --db")
-    if folder.is_file():
+    if is_file(folder):
         raise UsageError(f"{folder} is a file: name a folder of releases with --db")
     return folder if is_release(folder) else folder / folder_name(release)
 
@@ -119,11 +121,6 @@ def folder_name(release: str) -> str:
 
     name = quote(release, safe=" +-._=@,~")
     return f"%2E{name[1:]}" if name.startswith(".") else name
-
-
-def releases_in(folder: Path) -> list[Path]:
-    """The release folders in a folder."""
-    return sorted(path.parent for path in folder.glob(f"*/{MANIFEST}") if path.is_file())
 
 
 def as_url(given: str | os.PathLike[str]) -> str | None:

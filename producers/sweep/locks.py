@@ -14,6 +14,7 @@ import filelock
 
 from dbtool.core.errors import DbtoolError
 from dbtool.core.sweeps import LOCK
+from dbtool.core.walk import files_matching
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +47,7 @@ def only_writer(folder: Path, part: Slice | None = None, partition: str = "") ->
         own, holder = folder / f"{LOCK}-{part.number}-{cut}", f"another process of slice {part}"
         others = "a slice of another sweep, or of one cut differently,"
     with _held(own, holder):
-        for path in set(folder.glob(f"{LOCK}*")) - {own}:
+        for path in set(files_matching(folder, f"{LOCK}*")) - {own}:
             if cut is None or not path.name.endswith(cut):
                 with _held(path, "another sweep" if path == whole else others):
                     pass

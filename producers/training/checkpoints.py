@@ -16,6 +16,7 @@ import re
 import shutil
 import time
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -24,13 +25,13 @@ import orbax.checkpoint as ocp
 
 from dbtool.core.errors import DbtoolError
 from dbtool.core.files import sha256_of, write_whole
+from dbtool.core.walk import entries, files_matching, walk
 from producers.training.block_record import BlockRecord
 from producers.training.hosts import from_first, is_first
 from producers.training.progress import Progress, Slots
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from producers.training.block import BlockProgram
 
@@ -156,7 +157,7 @@ class Checkpoints:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _latest(self) -> int | None:
-        steps = [int(path.stem) for path in self._folder.glob(f"*{_DIGEST}")]
+        steps = [int(path.stem) for path in files_matching(self._folder, f"*{_DIGEST}")]
         if not steps:
             return None
         step = max(steps)
@@ -178,16 +179,14 @@ class Checkpoints:
     def _complete(self, step: int) -> None:
         digest = self._digest_file(step)
         write_whole(digest, f"{_digest(self._folder / str(step))}\n".encode())
-        for path in self._folder.glob(f"*{_DIGEST}"):
+        for path in files_matching(self._folder, f"*{_DIGEST}"):
             if path != digest:
                 path.unlink()
         self._remove_incomplete()
 
     def _remove_incomplete(self) -> None:
         """Removes what a kill or a full disk left, and checkpoints that no longer count."""
-        if not self._folder.exists():
-            return
-        for path in self._folder.iterdir():
+        for path in (Path(entry.path) for entry in entries(self._folder)):
             if path.suffix != _DIGEST and not self._digest_file(path.name).exists():
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
@@ -209,10 +208,9 @@ def _numbered(leaves: list[Any]) -> dict[str, Any]:
 
 def _digest(folder: Path) -> str:
     digest = hashlib.sha256()
-    for name in sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*")):
-        path = folder / name
-        if path.is_file():
-            digest.update(f"{sha256_of(path)}  {name}\n".encode())
+    files = (Path(entry.path) for entry in walk(folder) if entry.is_file())
+    for name, path in sorted((path.relative_to(folder).as_posix(), path) for path in files):
+        digest.update(f"{sha256_of(path)}  {name}\n".encode())
     return digest.hexdigest()
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from dbtool.core.errors import UsageError
 from dbtool.core.files import make_folder
 from dbtool.core.manifest import About
+from dbtool.core.walk import walk
 from dbtool.core.writer import ReleaseWriter
 from dbtool.sources.archive.gather import Gatherer
 from dbtool.sources.archive.members import ArchiveError, UnreadableError, folder_members
@@ -145,7 +146,7 @@ def _count(written: Written, report: ImportReport) -> None:
 
 
 def _nothing_in(path: Path) -> str:
-    if path.is_dir() and next(path.rglob("*.parquet"), None):
+    if path.is_dir() and any(entry.name.endswith(".parquet") for entry in walk(path)):
         return (
             f"{path} holds no archive but Parquet files: add a release folder with "
             f"`dbtool ingest {path}`"

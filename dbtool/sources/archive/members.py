@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import functools
-import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from dbtool.core.contract import ARCHIVE_ROOT
 from dbtool.core.errors import DbtoolError, printable
 from dbtool.core.files import open_file
+from dbtool.core.walk import walk
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from dbtool.core.walk import AccessError
 
 STUDY, METADATA, MEASUREMENTS = "study.json", "metadata.json", "measurements.csv"
 # The published archive's files are far smaller; what claims more is no such file.
@@ -122,37 +125,24 @@ def folder_members(
     """
     whole = folder.resolve()
     above = whole.parts[whole.parts.index(ARCHIVE_ROOT) :] if ARCHIVE_ROOT in whole.parts else ()
-    files = list(_files(str(whole), "/".join(above)))
-    for number, (name, entry) in enumerate(files, 1):
+    unreadable: list[AccessError] = []
+    found = list(walk(whole, on_error=unreadable.append))
+    files = [entry for entry in found if not entry.is_dir(follow_symlinks=False)]
+
+    def name_of(path: str) -> str:
+        return "/".join((*above, path.removeprefix(str(whole)).lstrip("/")))
+
+    for error in unreadable:
+        yield ArchiveError(name_of(str(error.path)), str(error))
+    for number, entry in enumerate(files, 1):
+        name = name_of(entry.path)
         try:
-            if isinstance(entry, OSError):
-                raise entry
             member = _member(name, entry)
         except OSError as error:
             member = ArchiveError(name, f"it cannot be read ({error.strerror})")
         if member is not None:
             yield member
         on_progress(number, len(files))
-
-
-def _files(top: str, name: str) -> Iterator[tuple[str, os.DirEntry[str] | OSError]]:
-    """What is no folder, or cannot be read; each with the name that an archive has for it."""
-    # A list and no recursion: folders can lie deeper in one another than Python's calls.
-    waiting = [(top, name)]
-    while waiting:
-        folder, name = waiting.pop()
-        try:
-            with os.scandir(folder) as found:
-                entries = sorted(found, key=lambda entry: entry.name, reverse=True)
-        except OSError as error:
-            yield name, error
-            continue
-        for entry in entries:
-            below = f"{name}/{entry.name}".lstrip("/")
-            if entry.is_dir(follow_symlinks=False):
-                waiting.append((entry.path, below))
-            else:
-                yield below, entry
 
 
 def _member(name: str, entry: os.DirEntry[str]) -> Member | ArchiveError | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import polars as pl
 
 from dbtool.core.errors import UsageError
+from dbtool.core.walk import entries, is_file
 from dbtool.sources.numbers import whole_number
 from dbtool.sources.own_runs import words
 from dbtool.sources.own_runs.file_names import file_name_pattern
@@ -228,7 +229,7 @@ def _see_runs(layout: Layout) -> set[str]:
 def _see_beside(histories: Tables, layout: Layout) -> None:
     """Sees what JSON and YAML files beside the histories say of the runs."""
     folders = sorted({path.parent for path in histories})
-    there = {path.name for each in folders for path in each.iterdir() if path.is_file()}
+    there = {entry.name for each in folders for entry in entries(each) if is_file(entry.path)}
     said: dict[tuple[Path, str], str] = {}
     for name in sorted(name for name in there if name.endswith((".json", ".yaml", ".yml"))):
         with Problems():

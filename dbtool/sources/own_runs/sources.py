@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import glob
 import re
+from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbtool.core.errors import UsageError
+from dbtool.core.walk import files_matching, is_file, is_folder, status_of, walk
 from dbtool.sources.own_runs.file_names import file_name_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from dbtool.sources.own_runs.mapping import RunMapping
     from dbtool.sources.own_runs.tables import Kind
@@ -28,6 +29,7 @@ def find_files(paths: Sequence[Path], kind: Kind, mapping: RunMapping) -> list[P
 
     Raises:
         UsageError: a source is not there, or stands for no file.
+        AccessError: a folder cannot be read.
     """
     table = None if mapping.runs is None else Path(mapping.runs.file).resolve()
     name = mapping.files.name
@@ -35,15 +37,15 @@ def find_files(paths: Sequence[Path], kind: Kind, mapping: RunMapping) -> list[P
     found: dict[Path, None] = {}
     for path in paths:
         there = [path]
-        if path.is_dir():
+        if is_folder(path):
             there = [
                 each
                 for each in files_below(path)
                 if fits.fullmatch(each.resolve().as_posix()) and each.resolve() != table
             ]
-        elif glob.has_magic(str(path)) and not path.exists():
-            named = map(Path, glob.glob(str(path), recursive=True))  # noqa: PTH207 (absolute ones too)
-            there = sorted((each for each in named if each.is_file()), key=natural)
+        elif has_magic(str(path)) and status_of(path) is None:
+            below = str(path.relative_to(path.anchor))
+            there = sorted(files_matching(Path(path.anchor), below), key=natural)
         if not there:
             wanted = f"is named as the mapping says, {name}" if name else f"ends in .{kind}"
             raise UsageError(
@@ -53,12 +55,14 @@ def find_files(paths: Sequence[Path], kind: Kind, mapping: RunMapping) -> list[P
     return list(found)
 
 
-def files_below(folder: Path) -> Iterator[Path]:
-    """The files in a folder and those below it in the order of their names, without hidden ones."""
-    for path in sorted(folder.rglob("*"), key=natural):
-        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if not hidden and path.is_file():
-            yield path
+def files_below(folder: Path) -> list[Path]:
+    """The files in a folder and those below it in the order of their names, without hidden ones.
+
+    Raises:
+        AccessError: a folder cannot be read.
+    """
+    found = walk(folder, hidden=False)
+    return sorted((Path(entry.path) for entry in found if is_file(entry.path)), key=natural)
 
 
 def natural(path: Path) -> list[tuple[bool, int, str]]:

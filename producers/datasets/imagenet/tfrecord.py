@@ -28,6 +28,7 @@ from google.protobuf import (
 
 from dbtool.core.errors import DbtoolError
 from dbtool.core.files import open_file
+from dbtool.core.walk import files_matching
 from producers.datasets.folders import reading
 from producers.datasets.streamed import EncodedImage
 
@@ -152,7 +153,8 @@ def find_shards(folder: Path, split: str) -> list[Path]:
     They lie in a folder, or in the folder of the split's name there.
     """
     for below in (folder / split, folder):
-        found = {path.name for path in below.glob(f"{split}-*") if _NAME.fullmatch(path.name)}
+        there = (path.name for path in files_matching(below, f"{split}-*"))
+        found = set(filter(_NAME.fullmatch, there))
         counts = sorted({name[-5:] for name in found})
         if len(counts) > 1:
             raise DbtoolError(

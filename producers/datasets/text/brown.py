@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dbtool.core.errors import DbtoolError
+from dbtool.core.walk import files_matching
 from producers.datasets.folders import (
     candidate_folders,
     default_cache,
@@ -142,7 +143,7 @@ def _word(token: str, name: str, line: int) -> str:
 def _read(folder: Path) -> dict[str, bytes]:
     """The corpus in a folder, or in the package's archive in it; empty when there is none."""
     archive = folder / PACKAGE.archive
-    found = sorted(path for path in folder.glob("c[a-r][0-9][0-9]") if path.is_file())
+    found = sorted(files_matching(folder, "c[a-r][0-9][0-9]"))
     if found or not archive.is_file():
         return {path.name: read_bytes(path) for path in found}
     return _texts_in(read_bytes(archive), archive)

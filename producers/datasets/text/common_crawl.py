@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dbtool.core.walk import files_matching
 from producers.datasets.folders import candidate_folders, not_found
 from producers.datasets.split import Dataset
 from producers.datasets.text.corpus import open_corpus
@@ -69,7 +70,7 @@ def _archives(request: Request) -> list[Path]:
     folders = candidate_folders(request)
     for folder in folders:
         patterns = [f"{below}{ending}" for below in _FOLDERS for ending in _ENDINGS]
-        found = {path for pattern in patterns for path in folder.glob(pattern)}
+        found = {path for pattern in patterns for path in files_matching(folder, pattern)}
         if found:
             return sorted(found)
     raise not_found(request.source, folders, " or ".join(_ENDINGS), _HOW_TO_GET)

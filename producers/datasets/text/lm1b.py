@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dbtool.core.errors import DbtoolError
+from dbtool.core.walk import files_matching
 from producers.datasets.folders import candidate_folders, not_found
 from producers.datasets.split import Dataset
 from producers.datasets.text.corpus import open_corpus
@@ -76,8 +77,8 @@ def _shards(request: Request) -> tuple[list[Path], list[Path]]:
     """The training and the held-out shards, which must all be there."""
     folders = candidate_folders(request, inside=[_UNPACKED])
     for folder in folders:
-        training = sorted((folder / _TRAINING).glob("news.en-*-of-*"))
-        held_out = sorted((folder / _HELD_OUT).glob("news.en.heldout-*-of-*"))
+        training = sorted(files_matching(folder / _TRAINING, "news.en-*-of-*"))
+        held_out = sorted(files_matching(folder / _HELD_OUT, "news.en.heldout-*-of-*"))
         if training or held_out:
             break
     else:

@@ -1,0 +1,173 @@
+"""Lists folders; what cannot be read is an error that names it, and is not taken for gone."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from fnmatch import fnmatch
+from glob import has_magic
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Self
+
+from dbtool.core.errors import DbtoolError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+# There is nothing at a path that is too long, or in which a file stands for a folder.
+_ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}
+
+
+class AccessError(DbtoolError):
+    """A file or folder is there, or may be, and cannot be read.
+
+    Attributes:
+        path: of the file or folder.
+    """
+
+    def __init__(self, sentence: str, path: Path) -> None:
+        super().__init__(sentence)
+        self.path = path
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, Path]]:
+        # Exceptions pass from one process to another by their `args`, which lack the path.
+        return type(self), (str(self), self.path)
+
+
+def access_error(path: str | os.PathLike[str], error: OSError) -> AccessError:
+    """Return the sentence for an error of the operating system at a path."""
+    if isinstance(error, FileNotFoundError):
+        reason = "it is a link, and what it leads to is not there; mount the disk or remove it"
+    elif isinstance(error, PermissionError):
+        reason = f"{error.strerror}; allow it"
+    else:
+        reason = f"{error.strerror}; check the disk that it is on"
+    return AccessError(f"{os.fspath(path)} cannot be read: {reason}", Path(path))
+
+
+def status_of(path: str | os.PathLike[str]) -> os.stat_result | None:
+    """Return what `os.stat` says of a path, following links; None where nothing is there.
+
+    Raises:
+        AccessError: the path leads through a folder that cannot be read, or through links in a
+            circle.
+    """
+    try:
+        return os.stat(path)  # noqa: PTH116 (paths of both kinds)
+    except ValueError:  # a NUL in it
+        return None
+    except OSError as error:
+        if error.errno in _ABSENT:
+            return None
+        raise access_error(path, error) from error
+
+
+def is_file(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is that of a file, or of a link to one.
+
+    Raises:
+        AccessError: as of `status_of`.
+    """
+    status = status_of(path)
+    return status is not None and stat.S_ISREG(status.st_mode)
+
+
+def is_folder(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is that of a folder, or of a link to one.
+
+    Raises:
+        AccessError: as of `status_of`.
+    """
+    status = status_of(path)
+    return status is not None and stat.S_ISDIR(status.st_mode)
+
+
+def entries(folder: str | os.PathLike[str]) -> list[os.DirEntry[str]]:
+    """List a folder, sorted by name; empty where it is missing or is a file.
+
+    Raises:
+        AccessError: it cannot be read, or is a link to what is not there, such as a disk that is
+            not mounted.
+    """
+    try:
+        with os.scandir(folder) as found:
+            return sorted(found, key=lambda entry: entry.name)
+    except OSError as error:
+        if error.errno in _ABSENT and not os.path.islink(folder):  # noqa: PTH114
+            return []
+        if isinstance(error, NotADirectoryError):
+            return []
+        raise access_error(folder, error) from error
+
+
+def _raised(error: AccessError) -> None:
+    raise error
+
+
+def walk(
+    top: str | os.PathLike[str],
+    *,
+    hidden: bool = True,
+    on_error: Callable[[AccessError], None] = _raised,
+) -> Iterator[os.DirEntry[str]]:
+    """Yield what lies in a folder and in those below it, folders too; links are not followed.
+
+    Folders may lie in one another deeper than Python can recurse.
+
+    Args:
+        top: the folder.
+        hidden: whether to yield and enter what has a name that begins with a dot.
+        on_error: called with the error of each folder that cannot be read; by default it is raised.
+
+    Raises:
+        AccessError: a folder cannot be read.
+    """
+    waiting = [os.fspath(top)]
+    while waiting:
+        try:
+            found = entries(waiting.pop())
+        except AccessError as error:
+            on_error(error)
+            continue
+        if not hidden:
+            found = [entry for entry in found if not entry.name.startswith(".")]
+        yield from found
+        folders = [entry.path for entry in found if entry.is_dir(follow_symlinks=False)]
+        waiting += reversed(folders)
+
+
+def files_matching(folder: Path, pattern: str) -> Iterator[Path]:
+    """Yield the files below a folder whose paths match a pattern such as `**/metrics.csv`.
+
+    As in a shell, `*`, `?` and `[…]` match within a name, `**` any folders, and neither matches
+    names that begin with a dot unless the pattern's part does.
+
+    Raises:
+        AccessError: a folder in which files may match cannot be read.
+    """
+    *parts, name = PurePath(pattern).parts
+    folders = [folder]
+    for part in parts:
+        folders = list(dict.fromkeys(_folders(folders, part)))
+    for each in folders:
+        yield from (found for found in _matching(each, name) if is_file(found))
+
+
+def _folders(above: list[Path], part: str) -> Iterator[Path]:
+    for folder in above:
+        if part == "**":
+            yield folder
+            below = walk(folder, hidden=False)
+            yield from (Path(entry.path) for entry in below if entry.is_dir(follow_symlinks=False))
+        else:
+            yield from (found for found in _matching(folder, part) if is_folder(found))
+
+
+def _matching(folder: Path, part: str) -> Iterator[Path]:
+    if not has_magic(part):
+        yield folder / part
+        return
+    for entry in entries(folder):
+        if fnmatch(entry.name, part) and entry.name.startswith(".") <= part.startswith("."):
+            yield folder / entry.name

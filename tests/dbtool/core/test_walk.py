@@ -1,0 +1,114 @@
+"""Folders are listed whole, however deep, or the one that cannot be read is named."""
+
+from __future__ import annotations
+
+import glob
+import os
+import pickle
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbtool.core.files import remove_unfinished
+from dbtool.core.walk import AccessError, access_error, entries, files_matching, status_of, walk
+from dbtool.core.writer import rebuild
+from dbtool.release.verify import verify
+from dbtool.sources.own_runs.sources import files_below
+from tests.support.made_up import write_release
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DEEP = 1_200
+
+
+def names(folder: Path, *, hidden: bool = True) -> list[str]:
+    return [os.path.relpath(entry.path, folder) for entry in walk(folder, hidden=hidden)]
+
+
+def test_it_yields_folders_and_files_and_follows_no_links(tmp_path: Path) -> None:
+    for path in ("b/c", ".hidden/d"):
+        (tmp_path / path).mkdir(parents=True)
+        (tmp_path / path / "file").touch()
+    (tmp_path / "a").touch()
+    (tmp_path / "b" / "again").symlink_to(tmp_path)
+    (tmp_path / "nowhere").symlink_to("gone")
+    visible = ["a", "b", "nowhere", "b/again", "b/c", "b/c/file"]
+    assert names(tmp_path, hidden=False) == visible
+    assert set(names(tmp_path)) == {*visible, ".hidden", ".hidden/d", ".hidden/d/file"}
+
+
+def test_what_is_not_there_is_empty_and_a_link_to_it_is_not(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert entries(tmp_path / "missing") == entries(tmp_path / "file") == []
+    (tmp_path / "disk").symlink_to(tmp_path / "not_mounted")
+    with pytest.raises(AccessError, match=r"disk cannot be read: it is a link, .*mount the disk"):
+        entries(tmp_path / "disk")
+    (tmp_path / "circle").symlink_to("circle")
+    with pytest.raises(AccessError, match="circle cannot be read"):
+        status_of(tmp_path / "circle")
+
+
+@pytest.fixture
+def deep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with a file at the end of a row of folders."""
+    monkeypatch.chdir(tmp_path)
+    for _ in range(DEEP):
+        Path("d").mkdir()
+        os.chdir("d")
+    Path("last.csv").touch()
+    os.chdir(tmp_path)
+    yield tmp_path
+    # As pytest would, but for Python's recursion.
+    (tmp_path / "d" / "/".join(["d"] * (DEEP - 1)) / "last.csv").unlink()
+    for count in range(DEEP, 0, -1):
+        (tmp_path / "/".join(["d"] * count)).rmdir()
+
+
+def test_folders_may_lie_deeper_than_python_recurses(deep: Path) -> None:
+    release = write_release(deep / "release")
+    (found,) = [path for path in files_below(deep) if path.suffix == ".csv"]
+    assert found.name == "last.csv"
+    assert len(found.relative_to(deep).parts) == DEEP + 1
+    assert verify(deep).problems == ()
+    (deep / "d").rename(release / "d")
+    try:
+        remove_unfinished(release)
+        rebuild(release)
+    finally:
+        (release / "d").rename(deep / "d")
+
+
+def test_an_error_passes_to_another_process_whole(tmp_path: Path) -> None:
+    error = access_error(tmp_path, PermissionError(13, "Permission denied"))
+    passed_on = pickle.loads(pickle.dumps(error))  # noqa: S301
+    assert (str(passed_on), passed_on.path) == (str(error), tmp_path)
+    assert str(error) == f"{tmp_path} cannot be read: Permission denied; allow it"
+
+
+NAMES = ["a", "ab", "b", ".a", "[a]", "a.csv", "b.csv"]
+PARTS = ["*", "**", "a*", "?", "[ab]", "*.csv", "a", ".*", "[[]a]", "[!a]"]
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("tree")
+    for first in NAMES[:5]:
+        for second in NAMES[:5]:
+            (folder / first / second).mkdir(parents=True)
+            for name in NAMES[5:]:
+                (folder / first / second / name).touch()
+                (folder / first / name).touch()
+    return folder
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=3), st.sampled_from(NAMES + PARTS[:1] + PARTS[2:]))
+def test_patterns_match_what_those_of_a_shell_do(tree: Path, parts: list[str], last: str) -> None:
+    pattern = "/".join([*parts, last])
+    expected = glob.glob(pattern, root_dir=tree, recursive=True)  # noqa: PTH207 (the reference)
+    found = [path.relative_to(tree).as_posix() for path in files_matching(tree, pattern)]
+    assert len(found) == len(set(found))
+    assert set(found) == {path for path in expected if (tree / path).is_file()}

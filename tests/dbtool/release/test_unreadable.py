@@ -1,0 +1,174 @@
+"""What a person may not read, or what is not mounted, is named and never taken for gone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dbtool.core.manifest import MANIFEST
+from dbtool.core.release import shard_paths
+from dbtool.release.verify import verify
+from tests.support.made_up import write_release
+from tests.support.rights import run_without_rights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    Outcome = tuple[str, int, str, str]
+
+HIDES: dict[str, Callable[[Path], Path]] = {}
+"""By kind: hides shards of a release folder, and returns what a sentence should name."""
+LISTS = (MANIFEST, "workloads.parquet", "studies.parquet", "trials.parquet")
+
+
+def hides(function: Callable[[Path], Path]) -> Callable[[Path], Path]:
+    HIDES[function.__name__] = function
+    return function
+
+
+@hides
+def all_measurements(release: Path) -> Path:
+    path = release / "measurements"
+    path.chmod(0)
+    return path
+
+
+@hides
+def folder_of_a_workload(release: Path) -> Path:
+    path = release / shard_paths(release)[0]
+    path.parent.parent.chmod(0)
+    return path.parent.parent
+
+
+@hides
+def folder_of_a_study_that_may_be_listed(release: Path) -> Path:
+    path = release / shard_paths(release)[0]
+    path.parent.chmod(0o400)
+    return path.parent
+
+
+@hides
+def shard(release: Path) -> Path:
+    path = release / shard_paths(release)[0]
+    path.chmod(0)
+    return path
+
+
+@hides
+def disk_behind_a_link(release: Path) -> Path:
+    path = release / "measurements"
+    path.rename(release.parent / "disk")
+    path.symlink_to(release.parent / "not_mounted")
+    return path
+
+
+@hides
+def disk_at_an_empty_folder(release: Path) -> Path:
+    path = release / "measurements"
+    path.rename(release.parent / "disk")
+    path.mkdir()
+    return path
+
+
+def restore(release: Path) -> None:
+    path, disk = release / "measurements", release.parent / "disk"
+    if disk.exists():
+        path.unlink() if path.is_symlink() else path.rmdir()
+        disk.rename(path)
+    path.chmod(0o755)
+    for each in path.rglob("*"):
+        each.chmod(0o755)
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Sequence[Outcome]]:
+    """By kind, what `ingest`, `index` and `verify` said, and a problem with what they left."""
+    top: Path = tmp_path_factory.mktemp("hidden")
+    more = write_release(top / "more", "hidden")
+    releases = {kind: write_release(top / kind / "release", "hidden") for kind in HIDES}
+    listed = {name: (more / name).read_bytes() for name in LISTS}
+    commands: list[tuple[str | Path, ...]] = []
+    paths = {}
+    for kind, release in releases.items():
+        paths[kind] = HIDES[kind](release)
+        commands += [("ingest", more, "--db", release), ("index", release), ("verify", release)]
+    try:
+        found = iter(run_without_rights(*commands))
+    finally:
+        for release in releases.values():
+            restore(release)
+    for release in releases.values():
+        assert {name: (release / name).read_bytes() for name in LISTS} == listed
+        assert verify(release).problems == ()
+    return {kind: [(str(paths[kind]), *next(found)) for _ in range(3)] for kind in HIDES}
+
+
+@pytest.mark.parametrize("kind", HIDES)
+def test_a_release_keeps_what_it_lists(
+    outcomes: Mapping[str, Sequence[Outcome]], kind: str
+) -> None:
+    ingest, index, verify = outcomes[kind]
+    for path, code, out, errors in (index, verify, *([] if kind == "shard" else [ingest])):
+        assert (code, out) == (1, ""), errors
+        assert path in errors
+    assert index[-1].count("\n") == 1
+    assert "sound, 0 measurements" in verify[-1]
+
+
+@pytest.mark.parametrize("kind", ["folder", "manifest", "link"])
+def test_a_release_among_others_is_named_where_it_cannot_be_read(tmp_path: Path, kind: str) -> None:
+    database = tmp_path / "releases"
+    write_release(database / "one", "one")
+    release = path = write_release(database / "two", "two")
+    if kind == "link":
+        release = release.rename(tmp_path / "disk")
+        path.symlink_to(tmp_path / "not_mounted")
+    else:
+        path = release / MANIFEST if kind == "manifest" else release
+        path.chmod(0)
+    try:
+        outcomes = run_without_rights(
+            ("releases", "--db", database),
+            ("ingest", database, "--db", tmp_path / "into"),
+            ("verify", database),
+        )
+    finally:
+        path.chmod(0o755) if path.exists() else path.unlink()
+    for code, out, errors in outcomes[::2]:
+        assert (code, out) == (1, ""), errors
+        assert str(path) in errors
+    assert outcomes[1][0] == 1
+    assert str(path) in outcomes[1][2]
+
+
+def test_own_runs_that_cannot_be_read_are_not_left_out(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    for run in ("first", "second"):
+        (logs / run).mkdir(parents=True)
+        (logs / run / "log.csv").write_text("step,loss\n0,2.5\n10,1.5\n20,1.25\n")
+    mapping = tmp_path / "mapping.toml"
+    mapping.write_text(
+        'release = "mine"\n'
+        'files = { name = "{run}/log.csv", step = "step" }\n'
+        'workload = { dataset = "a", model = "b", optimizer = "c", '
+        'metric = "val_cross_entropy_error" }\n'
+        "study = { batch_size = 8 }\n"
+        'metrics = { val_cross_entropy_error = "loss" }\n'
+    )
+    (logs / "second").chmod(0)
+    rest = ("--from", "csv", "--map", mapping, "--db", tmp_path / "into")
+    try:
+        outcomes = run_without_rights(
+            ("ingest", logs, *rest),
+            ("ingest", logs / "*" / "log.csv", *rest),
+            ("ingest", logs / "**" / "log.csv", *rest),
+            ("ingest", "--guess", logs),
+        )
+    finally:
+        (logs / "second").chmod(0o755)
+    for code, out, errors in outcomes:
+        assert (code, out) == (1, ""), errors
+        assert f"{logs / 'second'}" in errors
+        assert errors.count("\n") == 1
