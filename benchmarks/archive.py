@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from dbtool.api import Database
+    from dbtool.store.database import Database
 
 BLOCK = 4 << 20
 REPEATS = 7

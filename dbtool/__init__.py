@@ -5,7 +5,7 @@
 ...     "replication" in db.releases()["release"]
 True
 
-`dbtool.open` opens releases to read: see `dbtool.api` for what can be asked of them.
+`dbtool.open` opens releases to read: see `dbtool.Database` for what can be asked of them.
 Importing this package imports no more than the standard library; DuckDB and Polars come with the
 first `open`.
 """
@@ -19,9 +19,9 @@ from dbtool.core.errors import DbtoolError, UsageError
 if TYPE_CHECKING:
     import os
 
-    from dbtool.api import Database
+    from dbtool.store.database import Database
 
-__all__ = ["DbtoolError", "UsageError", "__version__", "open"]
+__all__ = ["Database", "DbtoolError", "UsageError", "__version__", "open"]
 
 __version__ = "0.2.0"
 
@@ -50,9 +50,15 @@ def open(  # noqa: A001 (named like gzip.open and its like, and called as dbtool
         True
         >>> db.close()
     """
-    from dbtool.api import Database
     from dbtool.store.database import open_database
 
-    return Database(
-        open_database(source, release=release, option="dbtool.open").opened, release=release
-    )
+    return open_database(source, release=release, option="dbtool.open")
+
+
+def __getattr__(name: str) -> object:
+    """What is heavy to import, once it is asked for."""
+    if name == "Database":
+        from dbtool.store.database import Database
+
+        return Database
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,8 +9,8 @@ from markdown_it import MarkdownIt
 from typer.testing import CliRunner
 
 import dbtool
-from dbtool.api import Database
 from dbtool.cli.main import app
+from dbtool.store.database import Database
 from producers import own
 
 PAGES = command_pages()

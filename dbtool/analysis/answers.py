@@ -11,14 +11,12 @@ from dbtool.analysis.critical import StepsAt
 from dbtool.analysis.scaling import Scaling, Settings, scaling_of_searches, scaling_of_steps
 from dbtool.analysis.searches import searches
 from dbtool.core.errors import UsageError, first_sentence
-from dbtool.store import questions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from dbtool.analysis.searches import Search
-    from dbtool.store.database import Database
 
 
 @dataclass(frozen=True)
@@ -42,35 +40,11 @@ class Answer:
     searches: Sequence[Search] = ()
 
 
-def trials_of_database(
-    db: Database,
-    workload: str | Iterable[str],
-    *,
-    goal: float | None = None,
-    metric: str | None = None,
-    release: str | None = None,
-) -> pl.DataFrame:
-    """When each trial of workloads passed their goal: the rows of the question `crossings`.
-
-    Args:
-        db: the database.
-        workload: names or patterns.
-        goal: the value to get past; None: each workload's own goal.
-        metric: the column that is to pass it; None: each workload's own metric.
-        release: of this release alone.
-
-    Raises:
-        UsageError: a name is not there, or a workload has no goal of its own for the metric.
-    """
-    question = questions.crossings(db, workload, goal=goal, metric=metric, release=release)
-    return db.result(question).polars()
-
-
 def answers_of_trials(trials: pl.DataFrame, settings: Settings) -> list[Answer]:
     """How far larger batches help on the workloads of some trials, in their order.
 
     Args:
-        trials: see `trials_of_database`.
+        trials: rows of `Database.crossings`.
         settings: how it is told.
     """
     found = []

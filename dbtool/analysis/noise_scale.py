@@ -125,7 +125,7 @@ def moments_of_trials(db: Database, trials: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         db: the database.
-        trials: its rows of `dbtool.analysis.answers.trials_of_database`.
+        trials: its rows of `Database.crossings`.
     """
     study = ["release", "workload", "batch_size", "trial_id"]
     workloads = trials["workload"].unique(maintain_order=True).to_list()

@@ -12,6 +12,7 @@ from dbtool.analysis.critical import StepsAt, fit_curve
 from dbtool.analysis.learning_rates import best_rate, fit_laws
 from dbtool.analysis.regimes import find_regimes
 from dbtool.analysis.searches import equal_trials
+from dbtool.core.checks import number, whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,18 +28,30 @@ class Settings:
     """How a scaling is told.
 
     Attributes:
-        level: of all intervals.
+        level: of all intervals, from 0.5 to 0.999.
         overhead: the share by which steps exceed linear scaling at the critical batch size that is
-            called overhead.
-        start: the batch size that linear scaling starts from; None: the smallest that reached the
-            goal.
-        trials: at which searches are compared; None: as many as all have.
+            called overhead, from 0.001 to 100.
+        start: the batch size that linear scaling starts from, above 0; None: the smallest that
+            reached the goal.
+        trials: at which searches are compared, 1 or more; None: as many as all have.
+
+    Raises:
+        UsageError: a number is out of range.
     """
 
     level: float = 0.95
     overhead: float = 0.2
     start: float | None = None
     trials: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses numbers that are out of range."""
+        number("level", self.level, 0.5, 0.999)
+        number("overhead", self.overhead, 0.001, 100)
+        if self.start is not None:
+            number("start (--from)", self.start, 1e-9, 1e15)
+        if self.trials is not None:
+            whole("trials", self.trials)
 
 
 @dataclass(frozen=True)

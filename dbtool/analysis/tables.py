@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 
 import polars as pl
 
-from dbtool.analysis.answers import answers_of_trials, trials_of_database
+from dbtool.analysis.answers import answers_of_trials
 from dbtool.analysis.comparison import comparison_rows, tasks_of
 from dbtool.analysis.interval import NOTHING_KNOWN, finite
 from dbtool.analysis.kinds import Kind
@@ -40,7 +40,7 @@ class Found:
         answers: one a workload.
         settings: those they were made with.
         db: the database that the trials are of; None for a table of steps.
-        trials: of all the workloads; see `dbtool.analysis.answers.trials_of_database`; None
+        trials: of all the workloads; the rows of `Database.crossings`; None
             likewise.
     """
 
@@ -58,14 +58,15 @@ class Found:
         if kind not in KINDS:
             raise unknown("kind of rows", kind, KINDS, "dbtool scaling --help")
         if kind in _OF_ANY_STEPS:
-            return _OF_ANSWERS[kind](self.answers, self.settings)
+            rows = _OF_ANSWERS[kind](self.answers, self.settings)
+            return rows if self.db is None else _with_whole_sizes(rows)
         if self.db is None or self.trials is None:
             raise UsageError(
                 f"rows of {kind} come from trials, and a table of steps has none; ask for one of "
                 f"{', '.join(_OF_ANY_STEPS)}"
             )
         if kind == "learning_rates":
-            return _learning_rates(self.answers)
+            return _with_whole_sizes(_learning_rates(self.answers))
         if kind == "noise_scale":
             return self._noise_scale(self.db, self.trials)
         tasks = tasks_of(self.trials, self.db.workloads())
@@ -103,7 +104,7 @@ def found_in_database(
     Raises:
         UsageError: a name is not there, or a workload has no goal of its own for the metric.
     """
-    trials = trials_of_database(db, workload, goal=goal, metric=metric, release=release)
+    trials = db.crossings(workload, goal=goal, metric=metric, release=release)
     return Found(answers_of_trials(trials, settings), settings, db, trials)
 
 
@@ -210,6 +211,11 @@ def _frame(made: Sequence[Mapping[str, object]], *columns: str) -> pl.DataFrame:
     types = dict.fromkeys(_TEXTS, pl.String) | dict.fromkeys(_COUNTS, pl.Int64)
     names = (*_WORKLOAD, *columns)
     return pl.DataFrame(made, schema={name: types.get(name, pl.Float64) for name in names})
+
+
+def _with_whole_sizes(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with batch sizes as studies have them, so that the two can be joined."""
+    return rows.with_columns(pl.col("^batch_size$").cast(pl.Int64))
 
 
 def _named(answer: Answer) -> dict[str, object]:

@@ -23,10 +23,11 @@ from dbtool.cli.options import (
 )
 from dbtool.cli.view import View, chosen_view
 from dbtool.core.errors import UsageError
-from dbtool.store import questions
-from dbtool.store.questions import FIRST_TRIALS, listed
+from dbtool.store.questions import FIRST_TRIALS
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from dbtool.store import database as store
 
 _FIRST = {
@@ -63,7 +64,7 @@ def releases(
     Example: dbtool releases --format markdown
     """
     view = _view("releases", columns, wide=wide)
-    print_answer(lambda _: listed("releases"), db, None, output_format, limit, view)
+    print_answer(lambda database: database.releases(), db, output_format, limit, view)
 
 
 def workloads(
@@ -112,7 +113,7 @@ def workloads(
         print_catalog(db, release, output_format, limit, view)
         return
     print_answer(
-        lambda _: listed("workloads", release=release), db, release, output_format, limit, view
+        lambda database: database.workloads(release=release), db, output_format, limit, view
     )
 
 
@@ -134,9 +135,8 @@ def studies(
     Example: dbtool studies 'mnist/*'
     """
     print_answer(
-        lambda database: questions.studies(database, workload or None, release),
+        lambda database: database.studies(workload, release=release),
         db,
-        release,
         output_format,
         limit,
         _view("studies", columns, wide=wide),
@@ -162,9 +162,8 @@ def trials(
     Example: dbtool trials 'mnist/*' --batch-size 64 --limit 20
     """
     print_answer(
-        lambda database: questions.trials(database, workload, batch_size or None, release),
+        lambda database: database.trials(workload, batch_size=batch_size, release=release),
         db,
-        release,
         output_format,
         limit,
         _view("trials", columns, wide=wide),
@@ -195,23 +194,16 @@ def steps(
     Example: dbtool steps 'mnist/*' --goal 0.05 --metric val_classification_error
     """
 
-    def asked(database: "store.Database") -> questions.Question:
+    def answer(database: "store.Database") -> "pl.DataFrame":
         tell_unlike_definitions(database, workload, release)
-        return questions.steps_to_result(
-            database,
+        return database.steps_to_result(
             workload,
             goal=goal,
             metric=metric,
             trials=trials,
-            batch_size=batch_size or None,
+            batch_size=batch_size,
             release=release,
         )
 
-    print_answer(
-        asked,
-        db,
-        release,
-        output_format,
-        limit,
-        _view("steps", columns, wide=wide),
-    )
+    view = _view("steps", columns, wide=wide)
+    print_answer(answer, db, output_format, limit, view)

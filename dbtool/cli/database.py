@@ -10,10 +10,14 @@ from dbtool.cli.bars import bar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    import polars as pl
+
     from dbtool.cli.options import Format
     from dbtool.cli.view import View
     from dbtool.store.database import Database
-    from dbtool.store.questions import Question
+
+# The columns that hold JSON, which frames hold as text.
+_JSON = ("definition", "search_space", "search", "metaparameters", "settings", "producer")
 
 
 @contextlib.contextmanager
@@ -70,23 +74,24 @@ def tell_unlike_definitions(db: Database, workloads: Iterable[str], release: str
 
 
 def print_answer(
-    question: Callable[[Database], Question],
+    answer: Callable[[Database], pl.DataFrame],
     source: str | None,
-    release: str | None,
     output_format: Format,
     limit: int | None,
     view: View,
 ) -> None:
-    """Opens the chosen releases, and prints the rows of a question to them.
+    """Opens the chosen releases, and prints the rows of an answer from them.
 
     Raises:
         UsageError: they are not there, or lack a name or column, or the format is a binary one and
             standard output a terminal.
         DbtoolError: a shard is damaged, or the format cannot hold a column.
     """
-    from dbtool.cli.output import print_rows
+    from dbtool.cli.output import print_table, require_printable
 
-    with reading(source, release) as db:
-        asked = question(db)
-        with db.cursor(measurements=asked.measurements) as cursor:
-            print_rows(cursor, asked, output_format, limit, view=view)
+    require_printable(output_format)
+    with reading(source) as db:
+        rows = answer(db)
+    documents = ", ".join(f"{name}::JSON AS {name}" for name in _JSON if name in rows.columns)
+    columns = f"* REPLACE ({documents})" if documents else "*"
+    print_table(rows.to_arrow(), output_format, limit, columns, view)

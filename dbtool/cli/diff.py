@@ -9,7 +9,7 @@ from dbtool.cli.database import reading
 from dbtool.cli.messages import tell
 from dbtool.cli.options import Columns, Format, Goal, Limit, Metric, OutputFormat, Trials, Wide
 from dbtool.cli.view import chosen_view
-from dbtool.core.errors import DbtoolError, UsageError, counted
+from dbtool.core.errors import DbtoolError, counted
 from dbtool.store.questions import FIRST_TRIALS
 
 _FIRST = ("workload", "batch_size", "trial_id", "kind", "what", "a", "b")
@@ -58,8 +58,6 @@ def command(
     from dbtool.release.difference import differences
 
     require_printable(output_format)
-    if metric is not None and goal is None:
-        raise UsageError("--metric needs the value that it is to pass: give it with --goal X")
     try:
         with (
             reading(a, release, option="A") as first,

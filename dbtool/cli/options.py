@@ -101,7 +101,6 @@ AnyWorkloads = Annotated[
 BatchSizes = Annotated[
     list[int] | None,
     typer.Option(
-        min=1,
         metavar="B",
         help="Only this batch size; may be given more than once.",
     ),
@@ -128,7 +127,6 @@ Metric = Annotated[
 Trials = Annotated[
     int,
     typer.Option(
-        min=1,
         metavar="N",
         help="Count the first N trials of each study.",
     ),

@@ -9,9 +9,9 @@ from dbtool.cli.completion import figures, held_releases, held_workloads
 from dbtool.cli.database import reading
 from dbtool.cli.messages import tell
 from dbtool.cli.options import Database, Format, Goal
+from dbtool.core.checks import number
 from dbtool.core.errors import UsageError
 from dbtool.figures.specs import DATA_FORMATS, FIGURES, FORMATS
-from dbtool.store.questions import require_goal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -132,7 +132,8 @@ def command(
     from dbtool.cli import plotting
     from dbtool.figures.points import Request
 
-    require_goal(goal)
+    if goal is not None:
+        number("goal", goal)
     _check_together(
         {"--list": list_figures, "--sql": sql, "--data": data},
         {"--format": output_format, "--out": out, "--width": width},

@@ -79,7 +79,6 @@ def command(
     trials: Annotated[
         int | None,
         typer.Option(
-            min=1,
             metavar="K",
             help="Compare the best of K trials; without it of as many as every study has.",
         ),
@@ -87,8 +86,6 @@ def command(
     overhead: Annotated[
         float,
         typer.Option(
-            min=0.001,
-            max=100,
             metavar="X",
             help="The share by which steps exceed linear scaling at the critical batch size of "
             "that definition.",
@@ -98,15 +95,11 @@ def command(
         float | None,
         typer.Option(
             "--from",
-            min=1e-9,
-            max=1e15,
             metavar="B",
             help="The batch size from which scaling is linear; without it the smallest.",
         ),
     ] = None,
-    level: Annotated[
-        float, typer.Option(min=0.5, max=0.999, metavar="P", help="The level of all intervals.")
-    ] = 0.95,
+    level: Annotated[float, typer.Option(metavar="P", help="The level of all intervals.")] = 0.95,
     rows: Annotated[
         Kind | None,
         typer.Option(

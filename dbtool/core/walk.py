@@ -39,6 +39,8 @@ def access_error(path: str | os.PathLike[str], error: OSError) -> AccessError:
     """Return the sentence for an error of the operating system at a path."""
     if isinstance(error, FileNotFoundError):
         reason = "it is a link, and what it leads to is not there; mount the disk or remove it"
+    elif error.errno == errno.ELOOP:
+        reason = "it is a link that leads back to itself; remove it"
     elif isinstance(error, PermissionError):
         reason = f"{error.strerror}; allow it"
     else:

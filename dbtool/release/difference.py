@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import duckdb
 import pyarrow as pa
 
+from dbtool.core.checks import number, whole
 from dbtool.core.errors import UsageError
 from dbtool.core.resources import query
-from dbtool.store.questions import FIRST_TRIALS, require_goal, require_metric
+from dbtool.store.questions import FIRST_TRIALS, require_metric
 from dbtool.store.result import Result
 from dbtool.store.statements import table_of
 
@@ -50,9 +51,12 @@ def differences(
         >>> with dbtool.open("old") as old, dbtool.open("new") as new:
         ...     print(differences(old, new))
     """
+    if goal is not None:
+        number("goal", goal)
+    elif metric is not None:
+        raise UsageError("a metric needs the value that it is to pass: give it with --goal X")
     require_metric(first, metric)
-    require_goal(goal)
-    to_goal = {"metric": metric, "goal": goal, "trials": trials}
+    to_goal = {"metric": metric, "goal": goal, "trials": whole("trials", trials)}
     with duckdb.connect() as connection:
         for name, side in (("a", first), ("b", second)):
             connection.register("incoming", _facts(side, to_goal))

@@ -11,7 +11,7 @@ import polars as pl
 from msgspec import Struct
 
 from dbtool.core.resources import query
-from dbtool.store import questions
+from dbtool.store.questions import chosen_studies
 from dbtool.store.statements import table_of
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def select(
     Raises:
         UsageError: a name is not there.
     """
-    values = questions.trials(db, workload, batch_size, release).values
+    values = chosen_studies(db, workload, batch_size, release)
     with db.cursor(measurements=False) as cursor:
         index = {name: table_of(cursor, query(name, "export"), values) for name in _INDEX}
     workloads = {(row["release"], row["workload"]): row for row in index["workloads"].to_pylist()}

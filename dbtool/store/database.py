@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+from html import escape
 from typing import TYPE_CHECKING, Self
 
 import duckdb
 
+from dbtool.core.checks import whole
 from dbtool.core.errors import DbtoolError, UsageError, closest
-from dbtool.store import questions
+from dbtool.core.resources import query
 from dbtool.store.analyses import query_text
 from dbtool.store.lazy import lazy_measurements
 from dbtool.store.mistakes import explained
 from dbtool.store.opening import FETCH_UP_TO, open_source
-from dbtool.store.questions import FIRST_TRIALS
-from dbtool.store.result import Result
+from dbtool.store.questions import (
+    FIRST_TRIALS,
+    Question,
+    chosen_studies,
+    chosen_trials,
+    known_release,
+    require_goals,
+    require_metric,
+    workload_names,
+)
+from dbtool.store.result import Result, names_uncut
 from dbtool.store.sources import named_source
 from dbtool.store.statements import end_queries, interruptible, one_query, require_text, table_of
 from dbtool.store.tables import add_tables
@@ -26,14 +37,19 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from dbtool.figures.plot import Plot
     from dbtool.store.opening import Opened
-    from dbtool.store.questions import Question
 
 CLOSED = "the database was closed: open it again with dbtool.open()"
 
 
 class Database:
     """Releases that are open to read; made by `dbtool.open`, closed by a `with` or `close`.
+
+    Workloads are named by their names or by patterns as on the command line, in which `*`, `?` and
+    `[]` stand for other letters and `*` for slashes too; several are given as a list. Names and
+    numbers are checked: what is missing or out of range raises a `UsageError` with the closest
+    valid choices. Threads may share one.
 
     Attributes:
         opened: the releases.
@@ -60,7 +76,7 @@ class Database:
         self.opened = opened
         self._on_progress = on_progress
         self._release: str | None = None
-        self._release = questions.known_release(self, release)
+        self._release = known_release(self, release)
 
     def __enter__(self) -> Self:
         return self
@@ -76,6 +92,17 @@ class Database:
     def __repr__(self) -> str:
         of = f", release={self._release!r}" if self._release else ""
         return f"<dbtool.Database {self.opened.name}{of}>"
+
+    def _repr_html_(self) -> str:
+        """What it holds and what to ask next, as notebooks show it."""
+        about = f"<p>{escape(repr(self))}</p>"
+        try:
+            releases, workloads = self.releases(), self.workloads(release=self.release)
+        except DbtoolError as error:
+            return f"{about}<p>{escape(str(error))}</p>"
+        columns = ["release", "workloads", "studies", "trials", "measurements", "title"]
+        with names_uncut(thousands_separator=",", tbl_hide_column_data_types=True):
+            return f"{about}{releases.select(columns)._repr_html_()}{_next(workloads)}"
 
     @property
     def release(self) -> str | None:
@@ -160,9 +187,13 @@ class Database:
         with self.cursor(measurements=question.measurements) as cursor:
             return Result(table_of(cursor, question.sql, question.values))
 
+    def _frame(self, name: str, *, measurements: bool = False, **values: object) -> pl.DataFrame:
+        """The rows of one of the queries in queries/browse."""
+        return self.result(Question(query(name), values, measurements)).polars()
+
     def releases(self) -> pl.DataFrame:
         """The releases with their titles, licences and sizes, a row a release."""
-        return self.result(questions.listed("releases")).polars()
+        return self._frame("releases")
 
     def workloads(self, *, release: str | None = None) -> pl.DataFrame:
         """The workloads with their goals and sizes, a row a workload of a release.
@@ -173,8 +204,7 @@ class Database:
         Raises:
             UsageError: there is no such release.
         """
-        known = questions.known_release(self, release)
-        return self.result(questions.listed("workloads", release=known)).polars()
+        return self._frame("workloads", release=known_release(self, release))
 
     def studies(
         self, workload: str | Iterable[str] | None = None, *, release: str | None = None
@@ -188,7 +218,9 @@ class Database:
         Raises:
             UsageError: a name is not there.
         """
-        return self.result(questions.studies(self, workload, release)).polars()
+        release = known_release(self, release)
+        names = workload_names(self, workload, release)
+        return self._frame("studies", workloads=names, release=release)
 
     def trials(
         self,
@@ -212,7 +244,7 @@ class Database:
             >>> sorted(set(trials["status"])), trials.height
             (['COMPLETE', 'INCOMPLETE', 'INFEASIBLE'], 50)
         """
-        return self.result(questions.trials(self, workload, batch_size, release)).polars()
+        return self._frame("trials", **chosen_studies(self, workload, batch_size, release))
 
     def measurements(
         self,
@@ -244,8 +276,11 @@ class Database:
             >>> curve.sort("step").head(2).collect().rows()
             [(0, 0.9366), (64, 0.179)]
         """
-        question = questions.measurements(self, workload, batch_size, trial_id, release)
-        return lazy_measurements(self, question)
+        chosen = chosen_studies(self, workload, batch_size, release)
+        chosen["trials"] = chosen_trials(self, chosen, trial_id)
+        if workload is None:
+            chosen["workloads"] = None
+        return lazy_measurements(self, Question(query("measurements"), chosen, measurements=True))
 
     def steps_to_result(
         self,
@@ -278,16 +313,42 @@ class Database:
             >>> steps.select("batch_size", "steps").rows()
             [(16, 5999), (64, 1676), (256, 770)]
         """
-        question = questions.steps_to_result(
-            self,
-            workload,
-            goal=goal,
-            metric=metric,
-            trials=trials,
-            batch_size=batch_size,
-            release=release,
-        )
-        return self.result(question).polars()
+        chosen = chosen_studies(self, workload, batch_size, release)
+        require_metric(self, metric)
+        require_goals(self, chosen, metric, goal)
+        values = chosen | {"metric": metric, "goal": goal, "trials": whole("trials", trials)}
+        return self._frame("steps", measurements=True, **values)
+
+    def crossings(
+        self,
+        workload: str | Iterable[str],
+        *,
+        goal: float | None = None,
+        metric: str | None = None,
+        release: str | None = None,
+    ) -> pl.DataFrame:
+        """When each trial of workloads passed the goal, a row a trial.
+
+        `steps` is the first evaluation past the goal, null where there is none, and `after` the
+        last evaluation before it.
+
+        Args:
+            workload: names or patterns.
+            goal: the value to get past; None: each workload's own goal.
+            metric: the column that is to pass it; None: each workload's own metric.
+            release: of this release alone.
+
+        Raises:
+            UsageError: a name is not there, or a workload has no goal of its own for the metric.
+
+        Example:
+            >>> db.crossings("mnist/fc_64_64_64/sgd")["steps"].min()
+            421
+        """
+        chosen = chosen_studies(self, workload, None, release)
+        require_metric(self, metric)
+        require_goals(self, chosen, metric, goal)
+        return self._frame("crossings", measurements=True, **chosen, metric=metric, goal=goal)
 
     def best(
         self,
@@ -316,17 +377,111 @@ class Database:
         Raises:
             UsageError: a name is not there.
         """
-        question = questions.best(
-            self,
-            workload,
+        chosen = chosen_studies(self, workload, batch_size, release)
+        require_metric(self, metric)
+        return self._frame(
+            "best",
+            measurements=True,
+            **chosen,
             metric=metric,
-            most_steps=most_steps,
-            most_examples=most_examples,
-            trials=trials,
-            batch_size=batch_size,
-            release=release,
+            trials=whole("trials", trials),
+            most_steps=None if most_steps is None else whole("most_steps", most_steps),
+            most_examples=None if most_examples is None else whole("most_examples", most_examples),
         )
-        return self.result(question).polars()
+
+    def scaling(
+        self,
+        workload: str | Iterable[str],
+        *,
+        goal: float | None = None,
+        metric: str | None = None,
+        trials: int | None = None,
+        overhead: float = 0.2,
+        start: float | None = None,
+        level: float = 0.95,
+        release: str | None = None,
+        rows: str = "critical",
+    ) -> pl.DataFrame:
+        """How far larger batches help: a row a workload and definition of the critical batch size.
+
+        See docs/scaling.md for the definitions and the columns.
+
+        Args:
+            workload: names or patterns.
+            goal: the value to get past; None: each workload's own goal.
+            metric: the column that is to pass it; None: each workload's own metric.
+            trials: compare the best of so many; None: of as many as every study has.
+            overhead: the share by which steps exceed linear scaling at the critical batch size of
+                that definition.
+            start: the batch size from which scaling is linear; None: the smallest.
+            level: of all intervals.
+            release: of this release alone.
+            rows: of this kind in place of critical: regimes, steps, learning_rates, noise_scale,
+                comparison or profiles.
+
+        Raises:
+            UsageError: a name is not there, or a workload has no goal of its own for the metric.
+
+        Example:
+            >>> rows = db.scaling("mnist/fc_64_64_64/sgd")
+            >>> rows.select("definition", "verdict").rows()
+            [('tradeoff', 'identified'), ('overhead', 'identified')]
+        """
+        from dbtool.analysis.scaling import Settings
+        from dbtool.analysis.tables import found_in_database
+
+        settings = Settings(level=level, overhead=overhead, start=start, trials=trials)
+        found = found_in_database(
+            self, workload, settings, goal=goal, metric=metric, release=release
+        )
+        return found.rows(rows)
+
+    def plot(
+        self,
+        figure: str,
+        *,
+        workload: str | Iterable[str] | None = None,
+        goal: float | None = None,
+        trials: int | None = None,
+        bands: bool | None = None,
+        through: str | None = None,
+        release: str | None = None,
+        width: float | None = None,
+    ) -> Plot:
+        """A figure, which a notebook shows; `.points` are its rows, `.save(file)` writes it.
+
+        Args:
+            figure: its name or number, as `dbtool plot --list` gives them.
+            workload: names or patterns, for the figures of any workloads.
+            goal: the value to get past; None: each workload's own goal.
+            trials: the first of each study to use; None: as the figure says.
+            bands: whether curves have bands; None: those of the figures of any workloads.
+            through: "first" hangs lines of perfect scaling on the first point, as the papers do.
+            release: the release to draw from, or several joined by commas; None: the one with the
+                most studies of the figure.
+            width: in inches; None: as wide as suits its panels.
+
+        Raises:
+            UsageError: there is no such figure, release or workload.
+            DbtoolError: there are no rows for it.
+
+        Example:
+            >>> db.plot("steps", workload="mnist/fc_64_64_64/sgd")
+            <Plot steps: Steps to result against batch size, 17 points>
+        """
+        from dbtool.figures.plot import plot
+        from dbtool.figures.points import Request
+
+        names = (workload,) if isinstance(workload, str) else workload
+        request = Request(
+            release=release if release is not None else self.release,
+            trials=trials,
+            goal=goal,
+            workloads=None if names is None else tuple(names),
+            through=through,
+            bands=bands,
+        )
+        return plot(self, figure, request, width)
 
 
 def open_database(
@@ -380,3 +535,22 @@ def check_values(
             require_text(value, f"the value of ${name}")
     for name in sorted(named - set(values)):
         raise UsageError(f"the query needs a value for ${name}; {remedy.format(name=name)}")
+
+
+def _next(workloads: pl.DataFrame) -> str:
+    """What to type next, about the workload that can tell most."""
+    if workloads.is_empty():
+        return ""
+    rows = workloads.rows(named=True)
+    largest = max(rows, key=lambda row: (row["goal"] is not None, row["studies"]))
+    name = repr(largest["workload"])
+    calls = [
+        "workloads()",
+        f"steps_to_result({name})",
+        f"scaling({name})",
+        f"plot('steps', workload={name})",
+        f"measurements({name})",
+        'sql("SELECT * FROM trials LIMIT 10")',
+    ]
+    lines = "\n".join(f"db.{call}" for call in calls)
+    return f"<p>Next:</p><pre>{escape(lines, quote=False)}</pre>"

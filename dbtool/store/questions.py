@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import csv
 import fnmatch
-import math
-import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from dbtool.core.checks import number, whole
 from dbtool.core.errors import UsageError, unknown
 from dbtool.core.resources import query, schema_folder
 
@@ -51,109 +50,6 @@ def listed(name: str, **values: Any) -> Question:
         values: of its parameters.
     """
     return Question(query(name), values)
-
-
-def studies(db: Database, workload: Patterns, release: str | None) -> Question:
-    """The studies of workloads, a row each.
-
-    Raises:
-        UsageError: a name is not there.
-    """
-    release = known_release(db, release)
-    names = workload_names(db, workload, release)
-    return Question(query("studies"), {"workloads": names, "release": release})
-
-
-def trials(db: Database, workload: Patterns, batch_size: Numbers, release: str | None) -> Question:
-    """The trials of workloads, a row each.
-
-    Raises:
-        UsageError: a name is not there.
-    """
-    return Question(query("trials"), _chosen(db, workload, batch_size, release))
-
-
-def measurements(
-    db: Database, workload: Patterns, batch_size: Numbers, trial_id: Numbers, release: str | None
-) -> Question:
-    """The measurements of trials, a row each.
-
-    Raises:
-        UsageError: a name is not there.
-    """
-    chosen = _chosen(db, workload, batch_size, release)
-    wanted = _numbers(trial_id)
-    if wanted is not None:
-        held = {found for (found,) in db.result(listed("held_trials", **chosen))}
-        for trial in wanted:
-            if trial not in held:
-                near = sorted(held, key=lambda each: (abs(each - trial), each))[:3]
-                listing = f"dbtool trials {' '.join(chosen['workloads'][:1])}".rstrip()
-                raise unknown("trial", str(trial), map(str, near), listing)
-    if workload is None:
-        chosen["workloads"] = None
-    return Question(query("measurements"), chosen | {"trials": wanted}, measurements=True)
-
-
-def steps_to_result(
-    db: Database,
-    workload: Patterns,
-    *,
-    goal: float | None,
-    metric: str | None,
-    trials: int,
-    batch_size: Numbers,
-    release: str | None,
-) -> Question:
-    """The steps to result of workloads, a row a study.
-
-    Raises:
-        UsageError: a name is not there, or a workload has no goal of its own for the metric.
-    """
-    chosen = _counted(db, workload, batch_size, metric, trials, release)
-    _require_goals(db, chosen, goal)
-    return Question(query("steps"), chosen | {"goal": goal}, measurements=True)
-
-
-def crossings(
-    db: Database,
-    workload: Patterns,
-    *,
-    goal: float | None,
-    metric: str | None,
-    release: str | None,
-) -> Question:
-    """When the trials of workloads passed a goal, a row a trial.
-
-    Raises:
-        UsageError: a name is not there, or a workload has no goal of its own for the metric.
-    """
-    chosen = _chosen(db, workload, None, release)
-    require_metric(db, metric)
-    chosen |= {"metric": metric}
-    _require_goals(db, chosen, goal)
-    return Question(query("crossings"), chosen | {"goal": goal}, measurements=True)
-
-
-def best(
-    db: Database,
-    workload: Patterns,
-    *,
-    metric: str | None,
-    most_steps: int | None,
-    most_examples: int | None,
-    trials: int,
-    batch_size: Numbers,
-    release: str | None,
-) -> Question:
-    """The best measurement of each study of workloads within a budget, a row a study.
-
-    Raises:
-        UsageError: a name is not there.
-    """
-    chosen = _counted(db, workload, batch_size, metric, trials, release)
-    budget = {"most_steps": most_steps, "most_examples": most_examples}
-    return Question(query("best"), chosen | budget, measurements=True)
 
 
 def known_release(db: Database, release: str | None) -> str | None:
@@ -205,16 +101,6 @@ def unknown_workload(word: str, held: Iterable[str]) -> UsageError:
     return unknown("workload", word, held, "dbtool workloads")
 
 
-def require_goal(goal: float | None) -> None:
-    """Refuses a goal that nothing can get past.
-
-    Raises:
-        UsageError: it is not finite.
-    """
-    if goal is not None and not math.isfinite(goal):
-        raise UsageError(f"the goal {goal} is not a finite number, such as 0.03")
-
-
 def require_metric(db: Database, metric: str | None) -> None:
     """Refuses a metric that no column holds.
 
@@ -228,10 +114,22 @@ def require_metric(db: Database, metric: str | None) -> None:
         raise unknown("metric", metric, held, "dbtool sql 'DESCRIBE measurements'")
 
 
-def _require_goals(db: Database, chosen: Mapping[str, Any], goal: float | None) -> None:
-    """Refuses a goal that is none, and none where workloads have none for the metric."""
-    require_goal(goal)
-    metric = chosen["metric"]
+def require_goals(
+    db: Database, chosen: Mapping[str, Any], metric: str | None, goal: float | None
+) -> None:
+    """Refuses a goal that is not finite, and none where a workload has none for the metric.
+
+    Args:
+        db: the database.
+        chosen: from `chosen_studies`.
+        metric: None: each workload's own.
+        goal: None: each workload's own.
+
+    Raises:
+        UsageError: it is such.
+    """
+    if goal is not None:
+        number("goal", goal)
     goals = listed("goals", workloads=chosen["workloads"], release=chosen["release"])
     for name, own_metric, own_goal in db.result(goals):
         if goal is None and (own_goal is None or metric not in {None, own_metric}):
@@ -241,12 +139,16 @@ def _require_goals(db: Database, chosen: Mapping[str, Any], goal: float | None) 
             )
 
 
-def _chosen(
+def chosen_studies(
     db: Database, workload: Patterns, batch_size: Numbers, release: str | None
 ) -> dict[str, Any]:
-    """The studies that are named, which must be there."""
+    """The studies that are named, as values of a query: workloads, release and batch_sizes.
+
+    Raises:
+        UsageError: a name or batch size is not there.
+    """
     release = known_release(db, release)
-    names, sizes = workload_names(db, workload, release), _numbers(batch_size)
+    names, sizes = workload_names(db, workload, release), _numbers(batch_size, "batch_size")
     chosen = {"workloads": names, "release": release}
     if sizes is None:
         return chosen | {"batch_sizes": None}
@@ -259,30 +161,34 @@ def _chosen(
     return chosen | {"batch_sizes": sizes}
 
 
-def _counted(
-    db: Database,
-    workload: Patterns,
-    batch_size: Numbers,
-    metric: str | None,
-    trials: int,
-    release: str | None,
-) -> dict[str, Any]:
-    """A metric of the first trials of studies."""
-    if trials < 1:
-        raise UsageError(f"of each study {trials} trials would count: give 1 or more")
-    chosen = _chosen(db, workload, batch_size, release)
-    require_metric(db, metric)
-    return chosen | {"metric": metric, "trials": trials}
+def chosen_trials(db: Database, chosen: Mapping[str, Any], trial_id: Numbers) -> list[int] | None:
+    """The trials that are named, of studies that were; None: all.
+
+    Raises:
+        UsageError: one is not there.
+    """
+    wanted = _numbers(trial_id, "trial_id")
+    if wanted is not None:
+        held = {found for (found,) in db.result(listed("held_trials", **chosen))}
+        for trial in wanted:
+            if trial not in held:
+                near = sorted(held, key=lambda each: (abs(each - trial), each))[:3]
+                listing = f"dbtool trials {' '.join(chosen['workloads'][:1])}".rstrip()
+                raise unknown("trial", str(trial), map(str, near), listing)
+    return wanted
 
 
 def _patterns(given: Patterns) -> list[str]:
-    if given is None:
-        return list(_ALL)
-    return [given] if isinstance(given, str) else list(given)
+    names: list[Any] = [given] if isinstance(given, str) else list(_ALL if given is None else given)
+    if not all(isinstance(name, str) for name in names):
+        raise UsageError(
+            f"workload is a {type(given).__name__}, and should be a name or a pattern such as "
+            "'mnist/*', or a list of them"
+        )
+    return names
 
 
-def _numbers(given: Numbers) -> list[int] | None:
+def _numbers(given: Numbers, name: str) -> list[int] | None:
     if given is None:
         return None
-    # Numbers of NumPy too.
-    return [*map(operator.index, given if isinstance(given, Iterable) else [given])]
+    return [whole(name, each, 0) for each in (given if isinstance(given, Iterable) else [given])]

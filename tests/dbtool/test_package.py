@@ -33,7 +33,13 @@ def test_importing_brings_nothing_heavy() -> None:
     assert done.stdout == "[]\n"
 
 
-MODULES = ("dbtool", "dbtool.core.contract", "dbtool.store.database", "dbtool.store.result")
+MODULES = (
+    "dbtool",
+    "dbtool.core.checks",
+    "dbtool.core.contract",
+    "dbtool.store.database",
+    "dbtool.store.result",
+)
 
 
 @pytest.mark.parametrize("name", MODULES)

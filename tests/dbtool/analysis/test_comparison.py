@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 
-from dbtool.analysis.answers import trials_of_database
 from dbtool.analysis.comparison import (
     Task,
     chance_of_fewer,
@@ -214,7 +213,7 @@ def test_tasks_of_a_database(tmp_path: Path) -> None:
     write("digits/fc/momentum", 8, 0.05, goal=0.2)
     with open_database(tmp_path) as db:
         workloads = db.workloads()
-        trials = trials_of_database(db, "*")
+        trials = db.crossings("*")
     tasks = tasks_of(trials, workloads)
     sparse = Task(TASK.release, "sparsity_50", *("digits", "fc"), TASK.metric, 0.1)
     other_goal = Task(TASK.release, None, *("digits", "fc"), TASK.metric, 0.2)

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbtool.analysis.answers import trials_of_database
 from dbtool.analysis.critical import Estimate
 from dbtool.analysis.noise_scale import (
     FEWEST_BLOCKS,
@@ -177,13 +176,13 @@ def test_moments_of_a_database(tmp_path: Path) -> None:
     write_shard(tmp_path, workload="digits/fc/adam", batch_size=8, trials=trials[1:2])
     columns = ("workload", "batch_size", "goal", "trial_id", "steps", "step", "squared_norm")
     with open_database(tmp_path) as db:
-        found = moments_of_trials(db, trials_of_database(db, WORKLOAD)).select(columns).rows()
+        found = moments_of_trials(db, db.crossings(WORKLOAD)).select(columns).rows()
         assert found == [
             (WORKLOAD, 8, 0.1, 0, 9, 0, 2.0),
             (WORKLOAD, 8, 0.1, 0, 9, 9, 1.0),
             (WORKLOAD, 8, 0.1, 1, None, 0, -2.0),
         ]
-        eased = moments_of_trials(db, trials_of_database(db, ["digits/*"], goal=0.5))
+        eased = moments_of_trials(db, db.crossings(["digits/*"], goal=0.5))
         assert eased["workload"].unique().sort().to_list() == ["digits/fc/adam", WORKLOAD]
         assert eased.filter(trial_id=0)["steps"].to_list() == [5, 5]
         assert eased["covariance_trace"].to_list() == [10.0] * 4

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import dbtool
-from dbtool.analysis.answers import trials_of_database
 from dbtool.analysis.critical import StepsAt
 from dbtool.analysis.searches import Search, equal_trials, searches
 from tests.support.made_up import curve, write_shard
@@ -67,7 +66,7 @@ def test_crossings_of_stored_trials(tmp_path: Path) -> None:
         goal=0.1,
     )
     with dbtool.open(tmp_path / "made-up") as db:
-        [search] = searches(trials_of_database(db, "digits/*"))
+        [search] = searches(db.crossings("digits/*"))
     assert search.after.tolist() == [10, 30, math.inf, 0]
     assert search.steps.tolist() == [20, math.inf, math.inf, 10]
     assert search.learning_rate.tolist() == [0.1, 0.2, 9.0, 0.3]

@@ -12,8 +12,8 @@ from dbtool.analysis.answers import answers_of_csv
 from dbtool.analysis.scaling import Settings
 from dbtool.analysis.tables import KINDS, Found, found_in_database
 from dbtool.analysis.words import sentences
-from dbtool.api import Database
 from dbtool.core.errors import UsageError
+from dbtool.store.database import Database
 from tests.support.made_up import write_shard
 
 SIZES = [2**octave for octave in range(13)]

@@ -164,7 +164,7 @@ def test_an_archive_has_no_definitions_to_compare(call: Call, tmp_path: Path) ->
         (["{first}", "{empty}"], "empty, which B names, holds no release"),
         (
             ["{first}", "{first}", "--metric", "steps"],
-            "--metric needs the value that it is to pass",
+            "a metric needs the value that it is to pass",
         ),
         (
             ["{first}", "{first}", "--metric", "val_error", "--goal", "1"],

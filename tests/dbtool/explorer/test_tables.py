@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from dbtool.explorer.contents import LARGE, Tables, choose, write_tables
-from dbtool.store import questions
 from tests.dbtool.explorer.conftest import ERRORS, HOSTILE, OWN_METRIC, PRECISION, RELEASE
 
 # Of the values, which have two decimals, some are equal to goals.
@@ -92,10 +91,8 @@ def test_improvements_answer_for_every_goal_as_dbtool_does(improved, db):
         for each in held["metrics"]:
             rows = group(file, each["group"])
             for goal in GOALS:
-                question = questions.crossings(
-                    db, workload, goal=goal, metric=each["metric"], release=None
-                )
-                answer = db.result(question).polars().filter(pl.col("status") != "INFEASIBLE")
+                answer = db.crossings(workload, goal=goal, metric=each["metric"])
+                answer = answer.filter(pl.col("status") != "INFEASIBLE")
                 expected = answer.select("batch_size", "trial_id", "after", "steps").rows()
                 assert crossings(rows, expected, each["metric"], goal, held) == expected
 

@@ -10,7 +10,7 @@ import pytest
 import dbtool
 from dbtool.analysis.scaling import Settings
 from dbtool.analysis.tables import found_in_database
-from dbtool.api import Database
+from dbtool.store.database import Database
 from tests.support.explorer_browser import (
     MEASURED,
     Explorer,
