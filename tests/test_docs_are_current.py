@@ -3,9 +3,12 @@
 import shutil
 import subprocess
 import sys
+from io import BytesIO
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 ROOT = Path(__file__).parents[1]
 LEFT_OUT = {"docs", ".git", ".venv"}
@@ -23,7 +26,19 @@ def test_all_documents_are_written_again_as_they_are(tmp_path: Path) -> None:
     subprocess.run(words, cwd=tmp_path, check=True)
     before, after = (_contents(folder) for folder in (ROOT / "docs", docs))
     assert sorted(after) == sorted(before)
-    assert [name for name in before if after[name] != before[name]] == []
+    assert [name for name in before if not _are_alike(before[name], after[name], name)] == []
+
+
+def _are_alike(before: bytes, after: bytes, name: str) -> bool:
+    """Whether a file is the same; of a picture, whether an eye could tell two apart."""
+    if before == after or not name.endswith(".webp"):
+        return before == after
+    # Processors round differently, which moves an edge by a part of a pixel.
+    one, other = (np.asarray(Image.open(BytesIO(file)), np.int16) for file in (before, after))
+    if one.shape != other.shape:
+        return False
+    differences = np.abs(one - other)
+    return bool(differences.max() <= 16 and (differences > 0).mean() < 1e-3)
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
