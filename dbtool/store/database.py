@@ -12,7 +12,6 @@ from dbtool.core.checks import whole
 from dbtool.core.errors import DbtoolError, UsageError, closest
 from dbtool.core.resources import query
 from dbtool.store.analyses import query_text
-from dbtool.store.lazy import lazy_measurements
 from dbtool.store.mistakes import explained
 from dbtool.store.opening import FETCH_UP_TO, open_source
 from dbtool.store.questions import (
@@ -28,7 +27,6 @@ from dbtool.store.questions import (
 from dbtool.store.result import Result, names_uncut
 from dbtool.store.sources import named_source
 from dbtool.store.statements import end_queries, interruptible, one_query, require_text, table_of
-from dbtool.store.tables import add_tables
 
 if TYPE_CHECKING:
     import os
@@ -136,7 +134,11 @@ class Database:
             with interruptible():
                 cursor = self.opened.cursor()
                 try:
-                    add_tables(cursor, tables or {})
+                    if tables:
+                        # Polars reads them, which takes as long to import as a small query runs.
+                        from dbtool.store.tables import add_tables
+
+                        add_tables(cursor, tables)
                     # EXPLAIN ANALYZE runs what it explains, which may be more than a query.
                     cursor.execute("BEGIN TRANSACTION READ ONLY")
                     yield cursor
@@ -276,6 +278,8 @@ class Database:
             >>> curve.sort("step").head(2).collect().rows()
             [(0, 0.9366), (64, 0.179)]
         """
+        from dbtool.store.lazy import lazy_measurements
+
         chosen = chosen_studies(self, workload, batch_size, release)
         chosen["trials"] = chosen_trials(self, chosen, trial_id)
         if workload is None:

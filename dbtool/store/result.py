@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
 import pyarrow as pa
 
 from dbtool.core.errors import DbtoolError, first_sentence
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pandas as pd
+    import polars as pl
 
 # The type as which DuckDB hands over sums of whole numbers.
 _WIDE_INTEGERS = pa.decimal128(38, 0)
@@ -58,6 +58,8 @@ class Result:
         Raises:
             DbtoolError: Polars cannot hold them, as two columns of one name.
         """
+        import polars as pl
+
         try:
             return pl.DataFrame(self._table)
         except pl.exceptions.PolarsError as error:
@@ -122,6 +124,8 @@ def names_uncut(**more: Any) -> pl.Config:
     Args:
         more: what else `polars.Config` takes.
     """
+    import polars as pl
+
     told = pl.Config.state(if_set=True).get("POLARS_FMT_STR_LEN")
     return pl.Config(fmt_str_lengths=int(told or _LONGEST_NAME), **more)
 
