@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import jax
 from jax.experimental import topologies
 
-from producers.datasets.registry import STREAMED
+from producers.datasets.registry import DATASETS
 from producers.models.registry import model_definition
 from producers.training.abstract import abstract_advance
 from producers.training.block import BlockProgram
@@ -132,7 +132,7 @@ def _nameless(workload: Workload, dtype: Literal["float32", "bfloat16"]) -> Work
 @functools.cache
 def compiled(workload: Workload, devices: Sequence[jax.Device], micro_batch: int) -> Step:
     """Compiles the training of a block of a workload for devices, which need not be there."""
-    share = workload.source in STREAMED
+    share = DATASETS[workload.source].is_streamed
     program = BlockProgram(
         trainer(
             *(workload.model, workload.optimizer, workload.schedule),

@@ -28,8 +28,7 @@ from benchmarks.by_hand import LEARNING_RATE, MOMENTUM
 from benchmarks.settings import Setting
 from producers.datasets import Split
 from producers.datasets.forms import IMAGENET, LM1B, ImageForm, TextForm
-from producers.datasets.made_up import write_made_up
-from producers.datasets.registry import load_dataset
+from producers.datasets.registry import load_dataset, write_made_up
 from producers.devices import configure_devices
 from producers.training.block import BlockProgram
 from producers.training.mesh import device_mesh

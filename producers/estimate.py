@@ -9,8 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from dbtool.core.errors import counted
-from producers.datasets.permutation import HOLDING_OUT
-from producers.datasets.registry import is_own
+from producers.datasets.registry import dataset_definition
 from producers.operations import forward_operations
 from producers.sweep.tasks import held_index, next_blocks
 
@@ -28,16 +27,6 @@ _SHARE_OF_PEAK = 0.5
 _LEAST_SECONDS_A_STEP = 5e-6
 _BYTES_A_ROW = 4.5
 
-# Examples of the test of the data sets of HOLDING_OUT.
-_TEST = 10_000
-# Examples of validation and test of the other data sets; of Open Images in the paper.
-_HELD_OUT = {
-    "imagenet": (50_000, 50_045),
-    "open_images_v4": (41_225, 124_293),
-    "lm1b": (6_075, 6_206),
-    "common_crawl": (6_075, 6_075),
-    "brown": (2_000, 2_000),
-}
 # Of replaced data sets and the user's own, whose held-out examples are known when they are loaded.
 _SHARE_HELD_OUT = 20
 
@@ -101,13 +90,14 @@ def _seconds_a_trial(study: StudyPlan, rate: float) -> float:
 
 def held_out_examples(workload: Workload) -> tuple[int, int]:
     """How many examples validation and test have; of some data sets about."""
-    if workload.replaces is not None or is_own(workload.source):
+    source = dataset_definition(workload.source)
+    if workload.replaces is not None or source.held_out is None:
         share = max(1, workload.train_examples // _SHARE_HELD_OUT)
         return share, share
-    if workload.source in HOLDING_OUT:
-        return workload.held_out.examples, _TEST
     halves = 2 if workload.subset == "half_classes" else 1
-    validation, test = _HELD_OUT[workload.source]
+    validation, test = source.held_out
+    if source.chooses_held_out:
+        validation = workload.held_out.examples
     return validation // halves, test // halves
 
 

@@ -6,6 +6,7 @@ defines under any of these names:
 - WORKLOADS, a list of Workload: what is trained on what, and measured how
 - MODELS, a list of ModelDefinition, for models that are not in this package
 - OPTIMIZERS, a list of OptimizerDefinition, likewise
+- SCHEDULES, a list of ScheduleDefinition, for learning rates, likewise
 - DATASETS, a dictionary of names to functions from a Request to a Dataset, likewise
 
 docs/extending.md shows a whole one.
@@ -16,6 +17,7 @@ from producers.datasets.split import Dataset, ExampleSource, Request, Split
 from producers.models.registry import ModelDefinition
 from producers.search import Choice, Range
 from producers.training.optimizers import OptimizerDefinition
+from producers.training.schedules import ScheduleDefinition
 from producers.workloads.definition import EvaluationRule, StepBudget, Workload
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "OptimizerDefinition",
     "Range",
     "Request",
+    "ScheduleDefinition",
     "Split",
     "StepBudget",
     "TextForm",

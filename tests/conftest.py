@@ -73,7 +73,7 @@ def replica(
 @pytest.fixture(scope="session")
 def made_up_mnist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of a few made-up images in the format of MNIST, for sweeps to train on."""
-    from producers.datasets.made_up import write_made_up
+    from producers.datasets.registry import write_made_up
 
     folder: Path = tmp_path_factory.mktemp("mnist")
     write_made_up("mnist", folder)

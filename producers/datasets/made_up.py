@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dbtool.core.errors import unknown
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     import numpy.typing as npt
@@ -47,14 +45,6 @@ _PAGES, _SENTENCES_A_PAGE = 16, 10
 _BROWN_SENTENCES = 229
 
 
-def write_made_up(source: str, folder: Path) -> None:
-    """Writes a few made-up examples in the format of a data set, the same files every time."""
-    if source not in _WRITERS:
-        raise unknown("data set", source, _WRITERS, "dbtool workloads --catalog")
-    folder.mkdir(parents=True, exist_ok=True)
-    _WRITERS[source](folder)
-
-
 def _images(
     random: np.random.Generator, labels: npt.NDArray[np.uint8], shape: tuple[int, ...], classes: int
 ) -> npt.NDArray[np.uint8]:
@@ -65,7 +55,8 @@ def _images(
     return np.round(255 * light.clip(0, 1)).astype(np.uint8)
 
 
-def _write_idx(folder: Path) -> None:
+def write_idx(folder: Path) -> None:
+    """Write the files of MNIST and Fashion MNIST."""
     random = np.random.default_rng(_SEED)
     for split, size in _IDX_SIZES.items():
         labels = np.arange(size, dtype=np.uint8) % _GREY_CLASSES
@@ -76,7 +67,8 @@ def _write_idx(folder: Path) -> None:
         (folder / f"{split}-labels-idx1-ubyte").write_bytes(header + labels.tobytes())
 
 
-def _write_cifar_10(folder: Path) -> None:
+def write_cifar_10(folder: Path) -> None:
+    """Write the files of CIFAR-10."""
     random = np.random.default_rng(_SEED)
     for name, size in _CIFAR_SIZES.items():
         labels = np.arange(size, dtype=np.uint8) % _GREY_CLASSES
@@ -84,7 +76,8 @@ def _write_cifar_10(folder: Path) -> None:
         (folder / name).write_bytes(np.column_stack([labels, planes]).tobytes())
 
 
-def _write_imagenet(folder: Path) -> None:
+def write_imagenet(folder: Path) -> None:
+    """Write the files of ImageNet, as folders of classes."""
     random = np.random.default_rng(_SEED)
     for split, size in _IMAGENET_SIZES.items():
         for label, name in enumerate(_IMAGENET_CLASSES):
@@ -96,7 +89,8 @@ def _write_imagenet(folder: Path) -> None:
                 _write_jpeg(of_class / f"{name}_{number}.JPEG", image)
 
 
-def _write_open_images(folder: Path) -> None:
+def write_open_images(folder: Path) -> None:
+    """Write the files of Open Images v4."""
     random = np.random.default_rng(_SEED)
     (folder / "classes-trainable.txt").write_text("\n".join(_OPEN_IMAGES_CLASSES) + "\n")
     first = 1
@@ -130,7 +124,8 @@ def _sentences(random: np.random.Generator, count: int) -> list[str]:
     return [" ".join(random.choice(words) for words in _SENTENCE) for _ in range(count)]
 
 
-def _write_lm1b(folder: Path) -> None:
+def write_lm1b(folder: Path) -> None:
+    """Write the files of LM1B."""
     random = np.random.default_rng(_SEED)
     for name, count in _LM1B_SHARDS.items():
         path = folder / name
@@ -138,14 +133,16 @@ def _write_lm1b(folder: Path) -> None:
         path.write_text(_lines(_sentences(random, count)))
 
 
-def _write_common_crawl(folder: Path) -> None:
+def write_common_crawl(folder: Path) -> None:
+    """Write the files of Common Crawl."""
     random = np.random.default_rng(_SEED)
     pages = [_lines(_sentences(random, _SENTENCES_A_PAGE)) for _ in range(_PAGES)]
     records = [gzip.compress(_record(page.encode()), mtime=0) for page in pages]
     (folder / "made-up-00000.warc.wet.gz").write_bytes(b"".join(records))
 
 
-def _write_brown(folder: Path) -> None:
+def write_brown(folder: Path) -> None:
+    """Write the files of the Brown corpus."""
     sentences = _sentences(np.random.default_rng(_SEED), _BROWN_SENTENCES)
     tagged = [" ".join(f"{word}/nn" for word in sentence.split()) for sentence in sentences]
     (folder / "ca01").write_text(_lines(tagged))
@@ -164,15 +161,3 @@ def _record(payload: bytes) -> bytes:
         "\r\n"
     )
     return header.encode() + payload + b"\r\n\r\n"
-
-
-_WRITERS: dict[str, Callable[[Path], None]] = {
-    "mnist": _write_idx,
-    "fashion_mnist": _write_idx,
-    "cifar_10": _write_cifar_10,
-    "imagenet": _write_imagenet,
-    "open_images_v4": _write_open_images,
-    "lm1b": _write_lm1b,
-    "common_crawl": _write_common_crawl,
-    "brown": _write_brown,
-}

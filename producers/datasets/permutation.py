@@ -43,9 +43,6 @@ class HeldOut:
 RANDOM_5_000 = HeldOut()
 """A fixed random set of 5,000."""
 
-HOLDING_OUT = ("mnist", "fashion_mnist", "cifar_10")
-"""The data sets of which it can be chosen; the loaders of all others say themselves."""
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Order:

@@ -1,48 +1,138 @@
-"""Loading any data set by its name."""
+"""The data sets, each defined once, and loading any of them by its name."""
 
 from __future__ import annotations
 
 import importlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbtool.core.errors import UsageError, unknown
 from producers.datasets.own import checked
-from producers.datasets.permutation import HOLDING_OUT, RANDOM_5_000
+from producers.datasets.permutation import RANDOM_5_000
 from producers.datasets.split import Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from producers.datasets.split import Dataset
 
     Load = Callable[[Request], Dataset]
 
-LOADERS: dict[str, tuple[str, str] | Load] = {
-    "mnist": ("mnist.images", "load_idx"),
-    "fashion_mnist": ("mnist.images", "load_idx"),
-    "cifar_10": ("cifar", "load_cifar_10"),
-    "imagenet": ("imagenet.images", "load_imagenet"),
-    "open_images_v4": ("open_images", "load_open_images"),
-    "lm1b": ("text.lm1b", "load_lm1b"),
-    "common_crawl": ("text.common_crawl", "load_common_crawl"),
-    "brown": ("text.brown", "load_brown"),
+
+@dataclass(frozen=True)
+class DatasetDefinition:
+    """A data set that workloads name as their source.
+
+    Attributes:
+        name: as workloads name it.
+        load: the function from a Request to a Dataset; of a data set of this package `MODULE:NAME`
+            below producers.datasets, imported when it is called.
+        made_up: the function in producers.datasets.made_up that writes a few examples in the
+            format of the data set; None of a user's own, which has no format to be replaced in.
+        held_out: examples of validation and test; None where the loader decides.
+        chooses_held_out: whether a workload may choose which examples are for validation.
+        subsets: the names of parts of it.
+        is_streamed: whether training examples are read when they are needed, since memory would
+            not hold them. How many there are is then known from the papers alone.
+    """
+
+    name: str
+    load: str | Load
+    made_up: str | None = None
+    held_out: tuple[int, int] | None = None
+    chooses_held_out: bool = False
+    subsets: tuple[str, ...] = ()
+    is_streamed: bool = False
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is a user's own."""
+        return callable(self.load)
+
+    def loaded(self, request: Request) -> Dataset:
+        """Load it, a user's own with a check of what its function returned.
+
+        Raises:
+            DbtoolError: the files cannot be had, or their contents are wrong.
+        """
+        if callable(self.load):
+            return checked(self.load(request), request)
+        load: Load = _imported(self.load)
+        return load(request)
+
+
+DATASETS: dict[str, DatasetDefinition] = {
+    each.name: each
+    for each in (
+        *(
+            DatasetDefinition(
+                name,
+                "mnist.images:load_idx",
+                "write_idx",
+                held_out=(5_000, 10_000),
+                chooses_held_out=True,
+            )
+            for name in ("mnist", "fashion_mnist")
+        ),
+        DatasetDefinition(
+            "cifar_10",
+            "cifar:load_cifar_10",
+            "write_cifar_10",
+            held_out=(5_000, 10_000),
+            chooses_held_out=True,
+        ),
+        DatasetDefinition(
+            "imagenet",
+            "imagenet.images:load_imagenet",
+            "write_imagenet",
+            held_out=(50_000, 50_045),
+            subsets=("half_classes", "half_images"),
+            is_streamed=True,
+        ),
+        DatasetDefinition(
+            "open_images_v4",
+            "open_images:load_open_images",
+            "write_open_images",
+            held_out=(41_225, 124_293),
+            is_streamed=True,
+        ),
+        DatasetDefinition(
+            "lm1b",
+            "text.lm1b:load_lm1b",
+            "write_lm1b",
+            held_out=(6_075, 6_206),
+            is_streamed=True,
+        ),
+        DatasetDefinition(
+            "common_crawl",
+            "text.common_crawl:load_common_crawl",
+            "write_common_crawl",
+            held_out=(6_075, 6_075),
+            is_streamed=True,
+        ),
+        DatasetDefinition("brown", "text.brown:load_brown", "write_brown", held_out=(2_000, 2_000)),
+    )
 }
-"""The module and function that load each data set, imported when they are called.
+"""Those of this package, and those that `producers.workloads.own` adds, by their names."""
 
-Of those that `producers.workloads.own` adds the function itself.
-"""
 
-STREAMED = frozenset({"imagenet", "open_images_v4", "lm1b", "common_crawl"})
-"""Those whose training examples are read when they are needed; memory holds those of the others."""
+def dataset_definition(source: str) -> DatasetDefinition:
+    """Return the data set of a name.
 
-_WITH_SUBSETS = {"imagenet"}
+    Raises:
+        UsageError: there is none.
+    """
+    if source not in DATASETS:
+        raise unknown("data set", source, DATASETS, "dbtool workloads --catalog")
+    return DATASETS[source]
 
 
 def load_dataset(source: str, **wanted: Any) -> Dataset:
-    """Loads a data set, or finds its files where memory would not hold it.
+    """Load a data set, or find its files where memory would not hold it.
 
     Args:
-        source: the data set's name, one of LOADERS.
+        source: the data set's name.
         wanted: how it is wanted, as `Request` has it. Images are scaled to the form's height and
             width, and the form of the result has the number of classes that were found.
 
@@ -55,27 +145,34 @@ def load_dataset(source: str, **wanted: Any) -> Dataset:
         >>> len(load_dataset("mnist", form=GREY_28, train_examples=6_875).train)
         6875
     """
-    if source not in LOADERS:
-        raise unknown("data set", source, LOADERS, "dbtool workloads --catalog")
+    definition = dataset_definition(source)
     request = Request(source, **wanted)
-    if request.subset is not None and source not in _WITH_SUBSETS:
+    if request.subset is not None and not definition.subsets:
         raise UsageError(
             f"{source} has no subset {request.subset!r}; only imagenet has some: half_classes and"
             " half_images"
         )
-    if request.held_out != RANDOM_5_000 and source not in HOLDING_OUT:
+    if request.held_out != RANDOM_5_000 and not definition.chooses_held_out:
         raise UsageError(
             f"which examples {source} holds out cannot be chosen; only mnist, fashion_mnist and"
             " cifar_10 leave the choice"
         )
-    found = LOADERS[source]
-    if callable(found):
-        return checked(found(request), request)
-    module, function = found
-    load: Load = getattr(importlib.import_module(f"producers.datasets.{module}"), function)
-    return load(request)
+    return definition.loaded(request)
 
 
-def is_own(source: str) -> bool:
-    """Whether a data set is none of this package."""
-    return callable(LOADERS.get(source))
+def write_made_up(source: str, folder: Path) -> None:
+    """Write a few made-up examples in the format of a data set, the same files every time.
+
+    Raises:
+        UsageError: there is no such data set, or it is a user's own.
+    """
+    known = {name: each.made_up for name, each in DATASETS.items() if each.made_up}
+    if source not in known:
+        raise unknown("data set", source, known, "dbtool workloads --catalog")
+    folder.mkdir(parents=True, exist_ok=True)
+    _imported(f"made_up:{known[source]}")(folder)
+
+
+def _imported(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(f"producers.datasets.{module}"), name)

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import NamedSharding, PartitionSpec
 
-from producers.datasets.registry import STREAMED
+from producers.datasets.registry import DATASETS
 from producers.training.batches import IndexDraw
 from producers.training.mesh import DATA, EVERYWHERE, TRIAL
 from producers.training.stream import steps_a_call
@@ -38,7 +38,7 @@ def abstract_advance(
     steps = jax.ShapeDtypeStruct((), jnp.int32, weak_type=True)
     batches: Any
     training = None
-    if workload.source in STREAMED:
+    if DATASETS[workload.source].is_streamed:
         batches = _streamed_batches(program, workload.form, batch_size, trials)
     else:
         everywhere = NamedSharding(program.mesh, EVERYWHERE)

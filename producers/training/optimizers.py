@@ -1,4 +1,4 @@
-"""Update rules with their search spaces, through optax, and learning-rate schedules.
+"""Update rules with their search spaces, through optax.
 
 Metaparameters may be traced.
 
@@ -43,7 +43,7 @@ Search spaces: those of sgd and the momenta are stated by the published studies.
 chosen: ranges about the usual values, with decay rates on a scale of the logarithm of one minus
 the value and epsilon on one of the logarithm, as Choi et al. (2019) search them.
 
-A new optimizer or schedule is added here.
+A new optimizer is added here.
 """
 
 from __future__ import annotations
@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     from producers.search import Metaparameter
 
     Metaparameters = Mapping[str, jax.Array]
-    Schedule = Callable[[Metaparameters, jax.Array], jax.Array]
 
 LEARNING_RATE = "learning_rate"
 
@@ -306,31 +305,3 @@ def optimizer_definition(name: str) -> OptimizerDefinition:
     if name not in OPTIMIZERS:
         raise unknown("optimizer", name, OPTIMIZERS, "dbtool produce --list")
     return OPTIMIZERS[name]
-
-
-def _constant(metaparameters: Metaparameters, step: jax.Array) -> jax.Array:
-    del step
-    return metaparameters[LEARNING_RATE]
-
-
-def _linear_decay(metaparameters: Metaparameters, step: jax.Array) -> jax.Array:
-    """Straight down to learning_rate * end_learning_rate_factor, and kept from then on.
-
-    The end is reached after learning_rate_decay_steps updates (Shallue et al., 2018, appendix).
-    """
-    import jax.numpy as jnp
-
-    progress = jnp.minimum(step / metaparameters["learning_rate_decay_steps"], 1.0)
-    factor = 1.0 - (1.0 - metaparameters["end_learning_rate_factor"]) * progress
-    return metaparameters[LEARNING_RATE] * factor
-
-
-SCHEDULES: dict[str, Schedule] = {"constant": _constant, "linear_decay": _linear_decay}
-"""From the metaparameters and the number of updates made, the learning rate."""
-
-
-def schedule_named(name: str) -> Schedule:
-    """The schedule of that name."""
-    if name not in SCHEDULES:
-        raise unknown("learning-rate schedule", name, SCHEDULES, "dbtool produce --list")
-    return SCHEDULES[name]

@@ -15,8 +15,9 @@ from flax import nnx
 from producers.datasets.forms import GREY_28, ImageForm
 from producers.models.registry import model_definition
 from producers.training.objectives import objective_for
-from producers.training.optimizers import LEARNING_RATE, optimizer_definition, schedule_named
+from producers.training.optimizers import LEARNING_RATE, optimizer_definition
 from producers.training.pruning import masked
+from producers.training.schedules import schedule_definition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
     from producers.datasets.forms import Form
     from producers.training.objectives import Objective, Totals
-    from producers.training.optimizers import OptimizerDefinition, Schedule
+    from producers.training.optimizers import OptimizerDefinition
+    from producers.training.schedules import ScheduleDefinition
 
     Metaparameters = Mapping[str, jax.Array]
 
@@ -79,7 +81,7 @@ class Trainer:
     form: Form
     objective: Objective
     optimizer: OptimizerDefinition
-    schedule: Schedule
+    schedule: ScheduleDefinition
 
     @cached_property
     def _graph(self) -> Any:
@@ -181,7 +183,7 @@ class Trainer:
         gradients = masked(gradient.gradients, state.masks)
         direction = self.optimizer.direction(metaparameters)
         updates, optimizer = direction.update(gradients, state.optimizer, state.parameters)
-        learning_rate = self.schedule(metaparameters, state.step)
+        learning_rate = self.schedule.rate(metaparameters, state.step)
         updates = jax.tree.map(lambda update: -learning_rate * update, updates)
         parameters = optax.apply_updates(state.parameters, masked(updates, state.masks))
         return state._replace(
@@ -245,7 +247,7 @@ def trainer(
         form,
         objective_for(form),
         optimizer_definition(optimizer),
-        schedule_named(schedule),
+        schedule_definition(schedule),
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from dbtool.core.footer import Workload as RecordedWorkload
 from producers.datasets.forms import GREY_28
 from producers.datasets.permutation import RANDOM_5_000
+from producers.datasets.registry import DATASETS
 from producers.search import SCRAMBLED, search_space_json
 from producers.spacing import Spacing
 
@@ -190,7 +191,7 @@ class Workload:
 
         The sizes of the large data sets are known as published alone.
         """
-        exact = self.replaces is not None or self.source not in _SIZES_AS_PUBLISHED
+        exact = self.replaces is not None or not DATASETS[self.source].is_streamed
         return self.train_examples if exact else None
 
     def definition(self) -> dict[str, Any]:
@@ -217,8 +218,6 @@ def recorded_workload(workload: Workload) -> RecordedWorkload:
     shared = [name for name in RecordedWorkload.__struct_fields__ if name not in own]
     return RecordedWorkload(**own, **{name: getattr(workload, name) for name in shared})
 
-
-_SIZES_AS_PUBLISHED = {"imagenet", "open_images_v4", "lm1b", "common_crawl"}
 
 # Recorded whether or not they hold their defaults.
 _FIRST_RULES = {

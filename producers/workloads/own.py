@@ -25,14 +25,14 @@ from dbtool.core.errors import DbtoolError, UsageError, unknown
 from dbtool.core.footer import check_names
 from dbtool.core.parsing import parse_json
 from producers.datasets.forms import ImageForm, TextForm
-from producers.datasets.registry import LOADERS
+from producers.datasets.registry import DATASETS, DatasetDefinition
 from producers.models.registry import FULLY_CONNECTED, MODELS, ModelDefinition
 from producers.training.optimizers import (
     LEARNING_RATE,
     OPTIMIZERS,
-    SCHEDULES,
     OptimizerDefinition,
 )
+from producers.training.schedules import SCHEDULES, ScheduleDefinition
 from producers.workloads.definition import (
     BATCH_SIZE_STUDY,
     EvaluationRule,
@@ -46,7 +46,7 @@ from producers.workloads.registry import WORKLOADS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-T = TypeVar("T", Workload, ModelDefinition, OptimizerDefinition)
+T = TypeVar("T", Workload, ModelDefinition, OptimizerDefinition, ScheduleDefinition)
 
 ENTRY_POINTS = "dbtool.workloads"
 """The group of entry points whose modules are loaded wherever they are installed."""
@@ -73,11 +73,11 @@ class OwnFile:
 _REGISTRIES: dict[str, dict[str, Any]] = {
     "model": MODELS,
     "optimizer": OPTIMIZERS,
-    "data set": LOADERS,
+    "learning-rate schedule": SCHEDULES,
+    "data set": DATASETS,
     "workload": WORKLOADS,
 }
 _KNOWN = {kind: dict(registry) for kind, registry in _REGISTRIES.items()}
-_KNOWN["learning-rate schedule"] = dict(SCHEDULES)
 _TYPES = {"form": (ImageForm, TextForm), "budget": (StepBudget,), "evaluation": (EvaluationRule,)}
 
 LOADED: dict[Origin, OwnFile | None] = {}
@@ -199,12 +199,16 @@ def _register(module: ModuleType, origin: Origin) -> None:
     defined: dict[str, dict[str, Any]] = {
         "model": _listed(module, "MODELS", ModelDefinition),
         "optimizer": _listed(module, "OPTIMIZERS", OptimizerDefinition),
-        "data set": dict(getattr(module, "DATASETS", {})),
+        "learning-rate schedule": _listed(module, "SCHEDULES", ScheduleDefinition),
+        "data set": {
+            name: DatasetDefinition(name, load)
+            for name, load in dict(getattr(module, "DATASETS", {})).items()
+        },
         "workload": workloads,
     }
-    for name, load in defined["data set"].items():
-        if not callable(load):
-            raise UsageError(f"DATASETS gives {name} no function, but {load!r:.60}")
+    for name, dataset in defined["data set"].items():
+        if not dataset.is_own:
+            raise UsageError(f"DATASETS gives {name} no function, but {dataset.load!r:.60}")
     if not workloads:
         raise UsageError("it lists no WORKLOADS, such as WORKLOADS = [Workload(...)]")
     for kind, registry in _REGISTRIES.items():
@@ -249,9 +253,11 @@ def _check_names(workload: Workload, known: Mapping[str, Mapping[str, Any]]) -> 
     for kind, name in parts.items():
         if name not in known[kind]:
             raise unknown(kind, name, known[kind], "dbtool produce --list")
-    needed = {LEARNING_RATE, *known["optimizer"][workload.optimizer].metaparameters}
-    if workload.schedule == "linear_decay":
-        needed |= {"learning_rate_decay_steps", "end_learning_rate_factor"}
+    needed = {
+        LEARNING_RATE,
+        *known["optimizer"][workload.optimizer].metaparameters,
+        *known["learning-rate schedule"][workload.schedule].metaparameters,
+    }
     searched = {name for name, _ in workload.search_space}
     if searched - {"label_smoothing"} != needed:
         raise UsageError(

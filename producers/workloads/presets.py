@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dbtool.core.errors import UsageError, unknown
 from producers.configuration import DEFAULT_TRIALS
 from producers.datasets.forms import ImageForm
-from producers.datasets.registry import is_own
+from producers.datasets.registry import DATASETS, write_made_up
 from producers.workloads.replace import Replacement
 
 if TYPE_CHECKING:
@@ -132,14 +132,14 @@ def preset_data(
     for given, option in ((replacements, "--replace"), (vocabulary, "--vocabulary")):
         if given:
             raise UsageError(f"the preset {preset.name} makes up its own data; leave out {option}")
-    from producers.datasets.made_up import write_made_up
-
     with tempfile.TemporaryDirectory(prefix="dbtool-made-up-") as folder:
         made_up = []
-        for source in dict.fromkeys(each.source for each in workloads if not is_own(each.source)):
+        sources = dict.fromkeys(each.source for each in workloads)
+        for source in [each for each in sources if not DATASETS[each].is_own]:
             made_up.append(Replacement(source, f"made_up_{source}", Path(folder) / source))
             write_made_up(source, made_up[-1].folder)
-        yield [each if is_own(each.source) else _small(each) for each in workloads], made_up
+        small = [each if DATASETS[each.source].is_own else _small(each) for each in workloads]
+        yield small, made_up
 
 
 @contextlib.contextmanager

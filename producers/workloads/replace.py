@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dbtool.core.errors import UsageError, closest, unknown
 from producers.datasets.forms import TextForm
-from producers.datasets.registry import is_own
+from producers.datasets.registry import DATASETS
 from producers.workloads.registry import WORKLOADS
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def parse_replacement(text: str, base: Path = Path()) -> Replacement:
     name, colon, folder = rest.partition(":")
     if not (equals and colon and folder):
         raise UsageError(f"{text!r} does not say what replaces what; write it as {_EXAMPLE}")
-    sources = {each.source for each in WORKLOADS.values() if not is_own(each.source)}
+    sources = {name for name, each in DATASETS.items() if not each.is_own}
     if source not in sources:
         raise unknown("data set", source, sources, "dbtool produce --list")
     if not _NAME.fullmatch(name):

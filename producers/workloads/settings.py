@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from producers.datasets.permutation import HOLDING_OUT
+from producers.datasets.registry import DATASETS
 from producers.models.registry import model_definition
 from producers.workloads.definition import BATCH_SIZE_STUDY, SPARSITY_STUDY
 
@@ -56,7 +56,7 @@ def settings(workload: Workload) -> list[Setting]:
     graded = of_model | {"held_out: examples": "recalled"} | dict(workload.certainty)
     found: list[Setting] = []
     for whole in _SETTINGS:
-        if whole != "held_out" or workload.source in HOLDING_OUT:
+        if whole != "held_out" or DATASETS[workload.source].chooses_held_out:
             for name, value in _parts(whole, getattr(workload, whole)):
                 grade = _certainty(name, graded, _BY_NAME.get(workload.paper, "chosen"))
                 found.append(Setting(name, value, grade))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -14,13 +15,15 @@ from dbtool.core.errors import DbtoolError, UsageError
 from producers.configuration import SweepOptions
 from producers.datasets.forms import ImageForm, TextForm
 from producers.datasets.own import checked
-from producers.datasets.registry import LOADERS
+from producers.datasets.registry import DATASETS
 from producers.datasets.split import Dataset, Request, Split
 from producers.estimate import held_out_examples
 from producers.models.registry import MODELS
 from producers.sweep.session import StudySession
 from producers.sweep.tasks import partition
 from producers.training.optimizers import OPTIMIZERS
+from producers.training.schedules import SCHEDULES
+from producers.training.step import trainer
 from producers.workloads import own
 from producers.workloads.definition import Origin
 from producers.workloads.own import blaming_own_code, load_own
@@ -40,7 +43,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _registries_as_before() -> Iterator[None]:
-    held: list[dict[Any, Any]] = [MODELS, OPTIMIZERS, LOADERS, WORKLOADS, own.LOADED]
+    held: list[dict[Any, Any]] = [
+        MODELS,
+        OPTIMIZERS,
+        SCHEDULES,
+        DATASETS,
+        WORKLOADS,
+        own.LOADED,
+    ]
     before = [dict(each) for each in held]
     yield
     for each, items in zip(held, before, strict=True):
@@ -83,6 +93,23 @@ def test_what_a_file_lists_joins_what_is_known(path: Path) -> None:
     assert workload.definition()["origin"]["sha256"] == workload.origin.sha256
     assert all("origin" not in each.definition() for each in WORKLOADS.values() if not each.origin)
     assert {each.certainty for each in settings(workload)} == {"chosen"}
+
+
+def test_a_file_brings_a_schedule_of_optax(path: Path) -> None:
+    schedule = """MODELS = [MODEL]
+from producers.own import ScheduleDefinition
+warm_up = optax.linear_schedule(0.0, 1.0, 10)
+SCHEDULES = [ScheduleDefinition("warm_up", lambda m, step: m["learning_rate"] * warm_up(step))]
+"""
+    text = FILE.replace("MODELS = [MODEL]\n", schedule).replace('"constant"', '"warm_up"')
+    path.write_text(text)
+    (workload,) = load_own(path)
+    functions = trainer(workload.model, workload.optimizer, workload.schedule, workload.form)
+    rates = [
+        functions.schedule.rate({"learning_rate": jnp.float32(0.5)}, step)
+        for step in map(jnp.int32, (4, 90))
+    ]
+    assert rates == [pytest.approx(0.2), pytest.approx(0.5)]
 
 
 # What is changed in the file, and parts of the sentence.
@@ -129,14 +156,14 @@ MISTAKES = [
 def test_what_is_wrong_is_one_sentence_and_registers_nothing(
     old: str, new: str, parts: list[str], path: Path
 ) -> None:
-    before = [set(each) for each in (MODELS, OPTIMIZERS, LOADERS, WORKLOADS)]
+    before = [set(each) for each in (MODELS, OPTIMIZERS, DATASETS, WORKLOADS)]
     with pytest.raises(DbtoolError) as caught:
         load_own(changed(path, old, new))
     sentence = str(caught.value)
     assert sentence.startswith(str(path))
     assert "\n" not in sentence
     assert all(part.replace("LINE", line_of(old)) in sentence for part in parts), sentence
-    assert [set(each) for each in (MODELS, OPTIMIZERS, LOADERS, WORKLOADS)] == before
+    assert [set(each) for each in (MODELS, OPTIMIZERS, DATASETS, WORKLOADS)] == before
 
 
 def test_a_file_takes_nothing_from_another(path: Path, tmp_path: Path) -> None:

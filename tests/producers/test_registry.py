@@ -17,10 +17,11 @@ from producers.datasets.forms import (
     ImageForm,
     TextForm,
 )
-from producers.datasets.registry import LOADERS
+from producers.datasets.registry import DATASETS
 from producers.models.registry import model_definition
 from producers.search import Range, Sobol, StepsRange, search_space_json
-from producers.training.optimizers import SCHEDULES, optimizer_definition
+from producers.training.optimizers import optimizer_definition
+from producers.training.schedules import SCHEDULES
 from producers.workloads.definition import (
     BATCH_SIZE_STUDY,
     CERTAINTIES,
@@ -195,7 +196,7 @@ def test_every_workload_is_whole_and_recorded_as_shards_have_it(name: str) -> No
     assert needed | {"schedule"} <= set(certainty) <= own | parts
     assert {each.certainty for each in settings(workload)} <= set(CERTAINTIES)
 
-    assert workload.source in LOADERS
+    assert workload.source in DATASETS
     assert workload.schedule in SCHEDULES
     expected = {"learning_rate", *optimizer_definition(workload.optimizer).metaparameters}
     if workload.schedule == "linear_decay":

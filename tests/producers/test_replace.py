@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dbtool.core.errors import UsageError
 from producers.datasets.forms import GREY_28, TextForm
-from producers.datasets.made_up import write_made_up
+from producers.datasets.registry import write_made_up
 from producers.datasets.text.vocabulary import train_vocabulary
 from producers.workloads.registry import WORKLOADS, find_workloads
 from producers.workloads.replace import Replacement, parse_replacement, replace_data, replaced

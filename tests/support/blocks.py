@@ -25,8 +25,9 @@ from producers.training.block_record import BlockRecord
 from producers.training.checkpoints import Checkpoints
 from producers.training.mesh import device_mesh
 from producers.training.objectives import objective_for
-from producers.training.optimizers import optimizer_definition, schedule_named
+from producers.training.optimizers import optimizer_definition
 from producers.training.run import BlockTrials, Splits, train_block
+from producers.training.schedules import schedule_definition
 from producers.training.step import Trainer, trainer
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _problem(
         form,
         objective_for(form),
         optimizer_definition("momentum"),
-        schedule_named("constant"),
+        schedule_definition("constant"),
     )
     return Problem(functions, batch_size, learning_rate)
 

@@ -21,9 +21,8 @@ from producers.datasets.forms import (
     ImageForm,
     TextForm,
 )
-from producers.datasets.made_up import write_made_up
 from producers.datasets.permutation import HeldOut
-from producers.datasets.registry import STREAMED
+from producers.datasets.registry import DATASETS, write_made_up
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,7 +77,7 @@ def test_splits_are_as_the_form_says_and_training_sets_nest(source: str, folder:
     assert (whole.name, len(whole.train), len(part.train)) == (source, count, 20)
     assert part.file_hashes == whole.file_hashes
     assert whole.form.input_shape == form.input_shape
-    assert isinstance(whole.train, Split) == (source not in STREAMED)
+    assert isinstance(whole.train, Split) == (not DATASETS[source].is_streamed)
     for name in ("train", "validation", "test"):
         one, other = getattr(whole, name), getattr(part, name)
         found, expected = read(other), read(one, len(other))
@@ -93,7 +92,9 @@ def test_splits_are_as_the_form_says_and_training_sets_nest(source: str, folder:
             assert not found.targets.flags.writeable
 
 
-@pytest.mark.parametrize("source", sorted(STREAMED), indirect=True)
+@pytest.mark.parametrize(
+    "source", sorted(name for name, each in DATASETS.items() if each.is_streamed), indirect=True
+)
 def test_threads_read_what_one_reads_in_any_order(source: str, folder: Path) -> None:
     train = load(source, folder).train
     assert not isinstance(train, Split)

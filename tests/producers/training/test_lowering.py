@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from jax.sharding import NamedSharding, PartitionSpec
 
-from producers.datasets.registry import STREAMED
+from producers.datasets.registry import DATASETS
 from producers.models.registry import model_definition
 from producers.training.abstract import abstract_advance, abstract_evaluate
 from producers.training.batches import IndexDraw
@@ -69,7 +69,7 @@ def program_of(workload: Workload, dtype: str) -> BlockProgram:
 
 def layout(workload: Workload) -> tuple[int, int]:
     """Trials of a block, and devices that share the batches of one."""
-    return SHARED_BY if workload.source in STREAMED else ON_EACH
+    return SHARED_BY if DATASETS[workload.source].is_streamed else ON_EACH
 
 
 @functools.cache
@@ -151,7 +151,7 @@ def check(workload: Workload, batch_size: int, dtype: str) -> None:
     assert {each.shape for each in (alive, *metaparameters.values())} == {(trials,)}
     steps = jax.tree.leaves(batches)[0].shape[1]
     of_steps = (trials, steps, 1, batch_size)
-    if workload.source in STREAMED:
+    if DATASETS[workload.source].is_streamed:
         check_examples(batches, workload, *of_steps)
         assert training is None
         placed = jax.tree.unflatten(lowered.in_tree, lowered.in_shardings_jax(on(workload)))[0][3]

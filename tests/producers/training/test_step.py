@@ -13,7 +13,8 @@ from flax import nnx
 from dbtool.core.errors import UsageError
 from producers.datasets.forms import CIFAR_10, IMAGENET, ImageForm
 from producers.training.objectives import objective_for
-from producers.training.optimizers import optimizer_definition, schedule_named
+from producers.training.optimizers import optimizer_definition
+from producers.training.schedules import schedule_definition
 from producers.training.step import Trainer, trainer
 
 LEARNING_RATE = 0.3
@@ -33,7 +34,7 @@ class Shown(nnx.Module):
 def shown(form: ImageForm, images: np.ndarray) -> np.ndarray:
     """What models see of images, flattened."""
     objective, rule = objective_for(form), optimizer_definition("sgd")
-    functions = Trainer(lambda _: Shown(), form, objective, rule, schedule_named("constant"))
+    functions = Trainer(lambda _: Shown(), form, objective, rule, schedule_definition("constant"))
     state = functions.start(jnp.uint32(0))
     return np.asarray(functions.logits(state.parameters, state.statistics, jnp.asarray(images)))
 
@@ -169,7 +170,7 @@ def test_schedules_by_hand(schedule: str, step: int, expected: float) -> None:
         "end_learning_rate_factor": jnp.float32(0.1),
         "learning_rate_decay_steps": jnp.float32(100),
     }
-    value = schedule_named(schedule)(metaparameters, jnp.int32(step))
+    value = schedule_definition(schedule).rate(metaparameters, jnp.int32(step))
     assert float(value) == pytest.approx(expected, rel=1e-6)
 
 
@@ -177,6 +178,6 @@ def test_unknown_names_are_refused() -> None:
     with pytest.raises(UsageError, match="unknown optimizer 'sdg'; closest: sgd"):
         optimizer_definition("sdg")
     with pytest.raises(UsageError, match="unknown learning-rate schedule 'constnt'"):
-        schedule_named("constnt")
+        schedule_definition("constnt")
     with pytest.raises(UsageError, match="unknown model 'fc_'"):
         trainer("fc_", "sgd", "constant")
