@@ -27,7 +27,7 @@ import dbtool
 from benchmarks.timed import Timed, in_turns, ratio
 from dbtool.data_loader import load_study
 from dbtool.release.export import export
-from dbtool.release.file_format import FileFormat, format_of
+from dbtool.release.file_format import FileFormat, file_format_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,7 +108,7 @@ def export_once(release: Path, pattern: str, out: Path) -> None:
     """`dbtool export`."""
     out.unlink(missing_ok=True)
     with dbtool.open(release) as db:
-        export(db, out, format_of(out), pattern)
+        export(db, out, file_format_of(out), pattern)
 
 
 def copy(release: Path, pattern: str, out: Path) -> None:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Sequence
 
-    from dbtool.release.selection import Study
+    from dbtool.release.selection import ExportedStudy
     from dbtool.store.database import Database
 
 _FEWEST_PARTS = 3  # DATASET/MODEL/OPTIMIZER
@@ -183,7 +183,7 @@ def _reading(database: Database | None) -> Iterator[Database]:
 
 
 def _load(
-    db: Database, study: Study, wanted: _Wanted, folder: str | os.PathLike[str]
+    db: Database, study: ExportedStudy, wanted: _Wanted, folder: str | os.PathLike[str]
 ) -> tuple[dict[str, Any], pd.DataFrame]:
     """The metadata and measurements of the trials of a study that are wanted.
 
@@ -225,7 +225,7 @@ def _indexed(rows: pl.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(values, index=index)
 
 
-def _studies(db: Database, path: PurePath) -> Sequence[Study]:
+def _studies(db: Database, path: PurePath) -> Sequence[ExportedStudy]:
     """The studies of the workload that a path names, by batch size.
 
     Raises:

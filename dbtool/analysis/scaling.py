@@ -12,7 +12,7 @@ from dbtool.analysis.critical import StepsAt, fit_curve
 from dbtool.analysis.learning_rates import best_rate, fit_laws
 from dbtool.analysis.regimes import find_regimes
 from dbtool.analysis.searches import equal_trials
-from dbtool.core.checks import number, whole
+from dbtool.core.checks import require_number, require_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,12 +46,12 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Refuses numbers that are out of range."""
-        number("level", self.level, 0.5, 0.999)
-        number("overhead", self.overhead, 0.001, 100)
+        require_number("level", self.level, 0.5, 0.999)
+        require_number("overhead", self.overhead, 0.001, 100)
         if self.start is not None:
-            number("start (--from)", self.start, 1e-9, 1e15)
+            require_number("start (--from)", self.start, 1e-9, 1e15)
         if self.trials is not None:
-            whole("trials", self.trials)
+            require_whole("trials", self.trials)
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def command(
     Example: dbtool diff old-release new-release
     """
     from dbtool.cli.output import print_table, require_printable
-    from dbtool.release.difference import differences
+    from dbtool.release.difference import diff
 
     require_printable(output_format)
     try:
@@ -63,7 +63,7 @@ def command(
             reading(a, release, option="A") as first,
             reading(b, release_b or release, option="B") as second,
         ):
-            found = differences(first, second, metric=metric, goal=goal, trials=trials)
+            found = diff(first, second, metric=metric, goal=goal, trials=trials)
     except DbtoolError as error:
         error.exit_code = TROUBLE
         raise

@@ -10,7 +10,7 @@ from dbtool.cli.database import reading
 from dbtool.cli.messages import tell
 from dbtool.cli.options import AnyWorkloads, BatchSizes, Database, Release
 from dbtool.core.errors import counted
-from dbtool.release.file_format import FileFormat, format_of
+from dbtool.release.file_format import FileFormat, file_format_of
 
 
 def command(
@@ -48,7 +48,7 @@ def command(
     """
     from dbtool.release.export import export
 
-    chosen = file_format or format_of(out)
+    chosen = file_format or file_format_of(out)
     with reading(db, release) as database, bar("exporting", "measurements") as on_progress:
         studies = export(
             database,

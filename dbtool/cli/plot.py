@@ -9,7 +9,7 @@ from dbtool.cli.completion import figures, held_releases, held_workloads
 from dbtool.cli.database import reading
 from dbtool.cli.messages import tell
 from dbtool.cli.options import Database, Format, Goal
-from dbtool.core.checks import number
+from dbtool.core.checks import require_number
 from dbtool.core.errors import UsageError
 from dbtool.figures.specs import DATA_FORMATS, FIGURES, FORMATS
 
@@ -133,7 +133,7 @@ def command(
     from dbtool.figures.points import Request
 
     if goal is not None:
-        number("goal", goal)
+        require_number("goal", goal)
     _check_together(
         {"--list": list_figures, "--sql": sql, "--data": data},
         {"--format": output_format, "--out": out, "--width": width},

@@ -9,7 +9,7 @@ from typing import Any
 from dbtool.core.errors import UsageError
 
 
-def whole(name: str, value: Any, least: int = 1) -> int:
+def require_whole(name: str, value: Any, least: int = 1) -> int:
     """Return a whole number as an int; those of NumPy are taken, too.
 
     Args:
@@ -21,7 +21,7 @@ def whole(name: str, value: Any, least: int = 1) -> int:
         UsageError: it is not a whole number, or is smaller.
 
     Example:
-        >>> whole("trials", 0)
+        >>> require_whole("trials", 0)
         Traceback (most recent call last):
             ...
         dbtool.core.errors.UsageError: trials is 0, and should be a whole number from 1
@@ -35,7 +35,9 @@ def whole(name: str, value: Any, least: int = 1) -> int:
     return found
 
 
-def number(name: str, value: Any, least: float = -math.inf, most: float = math.inf) -> float:
+def require_number(
+    name: str, value: Any, least: float = -math.inf, most: float = math.inf
+) -> float:
     """Return a finite number as a float.
 
     Args:
@@ -48,7 +50,7 @@ def number(name: str, value: Any, least: float = -math.inf, most: float = math.i
         UsageError: it is not a finite number, or is out of range.
 
     Example:
-        >>> number("level", 2, 0.5, 0.999)
+        >>> require_number("level", 2, 0.5, 0.999)
         Traceback (most recent call last):
             ...
         dbtool.core.errors.UsageError: level is 2, and should be a number from 0.5 to 0.999

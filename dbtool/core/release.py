@@ -104,7 +104,7 @@ def load_shard(folder: Path, path: str) -> Shard:
         raise FooterError(f"{file} is refused: {error}; {_WRITE_ANEW}") from error
 
 
-def parse_tables(
+def parse_index(
     contents: Mapping[str, bytes], manifest: Manifest, origin: str
 ) -> dict[str, pa.Table]:
     """The tables of an index by the names of their files.
@@ -141,7 +141,7 @@ def _listed_tables(folder: Path, manifest: Manifest) -> dict[str, pa.Table] | No
             return None
         if listed is None or hashlib.sha256(contents[name]).hexdigest() != listed.sha256:
             return None
-    return parse_tables(contents, manifest, str(folder))
+    return parse_index(contents, manifest, str(folder))
 
 
 def _table(content: bytes) -> pa.Table:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pyarrow as pa
 
-from dbtool.core.checks import number, whole
+from dbtool.core.checks import require_number, require_whole
 from dbtool.core.errors import UsageError
 from dbtool.core.resources import query
 from dbtool.store.questions import FIRST_TRIALS, require_metric
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dbtool.store.database import Database
 
 
-def differences(
+def diff(
     first: Database,
     second: Database,
     *,
@@ -49,14 +49,14 @@ def differences(
 
     Example:
         >>> with dbtool.open("old") as old, dbtool.open("new") as new:
-        ...     print(differences(old, new))
+        ...     print(diff(old, new))
     """
     if goal is not None:
-        number("goal", goal)
+        require_number("goal", goal)
     elif metric is not None:
         raise UsageError("a metric needs the value that it is to pass: give it with --goal X")
     require_metric(first, metric)
-    to_goal = {"metric": metric, "goal": goal, "trials": whole("trials", trials)}
+    to_goal = {"metric": metric, "goal": goal, "trials": require_whole("trials", trials)}
     with duckdb.connect() as connection:
         for name, side in (("a", first), ("b", second)):
             connection.register("incoming", _facts(side, to_goal))

@@ -14,7 +14,7 @@ from dbtool.core.errors import first_sentence
 from dbtool.core.resources import schema_folder
 from dbtool.release.building import building
 from dbtool.release.file_format import FileFormat
-from dbtool.release.original import refuse_folders, write_study, writing
+from dbtool.release.original import layout_writer, refuse_folders, write_study
 from dbtool.release.selection import read_rows, select
 from dbtool.store.relations import SCHEMA_FILES
 from dbtool.store.statements import interruptible, sql_text, table_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dbtool.release.original import OnTrials
-    from dbtool.release.selection import Selection, Study, Trial
+    from dbtool.release.selection import ExportedStudy, ExportedTrial, Selection
     from dbtool.store.database import Database
 
 
@@ -45,7 +45,7 @@ def export(
     batch_size: int | Iterable[int] | None = None,
     release: str | None = None,
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
-) -> list[Study]:
+) -> list[ExportedStudy]:
     """Writes measurements by release, workload, batch size, trial and step.
 
     Memory holds some hundred thousand of them at a time, or one trial's.
@@ -76,7 +76,7 @@ def export(
     studies = selection.studies
     done, total = 0, sum(trial.measurements for study in studies for trial in study.trials)
 
-    def on_trials(trials: Sequence[Trial]) -> None:
+    def on_trials(trials: Sequence[ExportedTrial]) -> None:
         nonlocal done
         done += sum(trial.measurements for trial in trials)
         on_progress(done, total)
@@ -85,7 +85,7 @@ def export(
         refuse_folders(studies)
     with building(out) as path, db.cursor() as cursor:
         if file_format is FileFormat.ORIGINAL:
-            with writing(path) as put:
+            with layout_writer(path) as put:
                 for study in studies:
                     write_study(cursor, study, put, on_trials)
         else:
@@ -154,7 +154,7 @@ def _write_database(path: Path, selection: Selection, rows: pa.RecordBatchReader
 @contextlib.contextmanager
 def _rows(
     cursor: duckdb.DuckDBPyConnection,
-    studies: Sequence[Study],
+    studies: Sequence[ExportedStudy],
     file_format: FileFormat,
     on_trials: OnTrials,
 ) -> Iterator[pa.RecordBatchReader]:

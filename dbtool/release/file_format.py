@@ -28,7 +28,7 @@ class FileFormat(StrEnum):
     ORIGINAL = "original"
 
 
-def format_of(out: Path) -> FileFormat:
+def file_format_of(out: Path) -> FileFormat:
     """The format that a file's name means.
 
     Raises:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from dbtool.core.contract import ARCHIVE_ROOT, archive_columns
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.release.file_format import TAR_ENDINGS
-from dbtool.release.selection import Study, Trial, read_rows, trial_ids
+from dbtool.release.selection import ExportedStudy, ExportedTrial, read_rows, trial_ids
 from dbtool.store.statements import sql_text
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     import duckdb
 
     Put = Callable[[str, bytes], None]
-    OnTrials = Callable[[Sequence[Trial]], None]
+    OnTrials = Callable[[Sequence[ExportedTrial]], None]
 
 
-def study_json(study: Study) -> dict[str, Any]:
+def study_json(study: ExportedStudy) -> dict[str, Any]:
     """What a study.json says."""
     return {
         "batch_size": study.batch_size,
@@ -43,7 +43,7 @@ def study_json(study: Study) -> dict[str, Any]:
     }
 
 
-def metadata_json(study: Study, trial: Trial) -> dict[str, Any]:
+def metadata_json(study: ExportedStudy, trial: ExportedTrial) -> dict[str, Any]:
     """What a metadata.json says, without what the authors call internal."""
     parameters = {
         # The archive writes whole numbers without a decimal point.
@@ -60,7 +60,7 @@ def metadata_json(study: Study, trial: Trial) -> dict[str, Any]:
     }
 
 
-def refuse_folders(studies: Sequence[Study]) -> None:
+def refuse_folders(studies: Sequence[ExportedStudy]) -> None:
     """Refuses workloads whose studies would have one folder, or one somewhere else.
 
     Raises:
@@ -83,7 +83,7 @@ def refuse_folders(studies: Sequence[Study]) -> None:
 
 
 @contextlib.contextmanager
-def writing(path: Path) -> Iterator[Put]:
+def layout_writer(path: Path) -> Iterator[Put]:
     """What writes files into a new folder or, as its name says, a new tar file.
 
     The same files give the same bytes.
@@ -109,7 +109,7 @@ def writing(path: Path) -> Iterator[Put]:
 
 
 def write_study(
-    cursor: duckdb.DuckDBPyConnection, study: Study, put: Put, on_trials: OnTrials
+    cursor: duckdb.DuckDBPyConnection, study: ExportedStudy, put: Put, on_trials: OnTrials
 ) -> None:
     """Writes a study in the archive's layout, below its root.
 
@@ -134,7 +134,7 @@ def write_study(
         on_trials(trials)
 
 
-def _columns(cursor: duckdb.DuckDBPyConnection, study: Study) -> dict[str, str]:
+def _columns(cursor: duckdb.DuckDBPyConnection, study: ExportedStudy) -> dict[str, str]:
     """By its name in the archive, the SQL of each metric that a study has a value of.
 
     Of the study and not of the trial, because the archive's files of a study have one header.
@@ -153,8 +153,8 @@ def _columns(cursor: duckdb.DuckDBPyConnection, study: Study) -> dict[str, str]:
 
 def _lines(
     cursor: duckdb.DuckDBPyConnection,
-    study: Study,
-    trials: Sequence[Trial],
+    study: ExportedStudy,
+    trials: Sequence[ExportedTrial],
     columns: Mapping[str, str],
 ) -> Iterator[bytes]:
     """The lines of each trial's measurements.csv but the first."""

@@ -29,7 +29,7 @@ _INDEX = ("releases", "workloads", "studies", "trials")
 _NUMBERS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
 
-class Trial(Struct, frozen=True):
+class ExportedTrial(Struct, frozen=True):
     """A trial of a study, as the index of its release has it."""
 
     trial_id: int
@@ -39,7 +39,7 @@ class Trial(Struct, frozen=True):
     measurements: int
 
 
-class Study(Struct, frozen=True):
+class ExportedStudy(Struct, frozen=True):
     """A study, as the index of its release has it, with its trials sorted by trial_id."""
 
     release: str
@@ -51,11 +51,11 @@ class Study(Struct, frozen=True):
     early_stopping: bool
     train_steps: int
     search_space: dict[str, Any]
-    trials: list[Trial]
+    trials: list[ExportedTrial]
 
-    def groups(self) -> Iterator[list[Trial]]:
+    def groups(self) -> Iterator[list[ExportedTrial]]:
         """All trials in order, in groups whose measurements are read at once."""
-        group: list[Trial] = []
+        group: list[ExportedTrial] = []
         rows = 0
         for trial in self.trials:
             rows += trial.measurements
@@ -74,7 +74,7 @@ class Selection(Struct, frozen=True):
         index: of the relations that the views stand on, by name, the rows that belong to them.
     """
 
-    studies: list[Study]
+    studies: list[ExportedStudy]
     index: Mapping[str, pa.Table]
 
 
@@ -93,14 +93,14 @@ def select(
     with db.cursor(measurements=False) as cursor:
         index = {name: table_of(cursor, query(name, "export"), values) for name in _INDEX}
     workloads = {(row["release"], row["workload"]): row for row in index["workloads"].to_pylist()}
-    trials: dict[Any, list[Trial]] = {}
+    trials: dict[Any, list[ExportedTrial]] = {}
     for row in index["trials"].drop_columns(["producer"]).to_pylist():
         given = json.loads(row["metaparameters"])
         numbers = {
             name: _NUMBERS.get(value, value) if isinstance(value, str) else value
             for name, value in given.items()
         }
-        trial = msgspec.convert(row | {"metaparameters": numbers}, Trial)
+        trial = msgspec.convert(row | {"metaparameters": numbers}, ExportedTrial)
         trials.setdefault((row["release"], row["workload"], row["batch_size"]), []).append(trial)
     studies = [
         msgspec.convert(
@@ -110,7 +110,7 @@ def select(
                 "search_space": json.loads(row["search_space"]),
                 "trials": trials[row["release"], row["workload"], row["batch_size"]],
             },
-            Study,
+            ExportedStudy,
         )
         for row in index["studies"].to_pylist()
     ]
@@ -119,8 +119,8 @@ def select(
 
 def read_rows(
     cursor: duckdb.DuckDBPyConnection,
-    study: Study,
-    trials: Sequence[Trial],
+    study: ExportedStudy,
+    trials: Sequence[ExportedTrial],
     columns: str,
     source: str = "measurements",
 ) -> pa.Table:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import duckdb
 
-from dbtool.core.checks import whole
+from dbtool.core.checks import require_whole
 from dbtool.core.errors import DbtoolError, UsageError, closest
 from dbtool.core.resources import query
 from dbtool.store.analyses import query_text
@@ -320,7 +320,11 @@ class Database:
         chosen = chosen_studies(self, workload, batch_size, release)
         require_metric(self, metric)
         require_goals(self, chosen, metric, goal)
-        values = chosen | {"metric": metric, "goal": goal, "trials": whole("trials", trials)}
+        values = chosen | {
+            "metric": metric,
+            "goal": goal,
+            "trials": require_whole("trials", trials),
+        }
         return self._frame("steps", measurements=True, **values)
 
     def crossings(
@@ -383,14 +387,13 @@ class Database:
         """
         chosen = chosen_studies(self, workload, batch_size, release)
         require_metric(self, metric)
+        budget = {"most_steps": most_steps, "most_examples": most_examples}
+        for name, most in budget.items():
+            if most is not None:
+                budget[name] = require_whole(name, most)
+        trials = require_whole("trials", trials)
         return self._frame(
-            "best",
-            measurements=True,
-            **chosen,
-            metric=metric,
-            trials=whole("trials", trials),
-            most_steps=None if most_steps is None else whole("most_steps", most_steps),
-            most_examples=None if most_examples is None else whole("most_examples", most_examples),
+            "best", measurements=True, **chosen, **budget, metric=metric, trials=trials
         )
 
     def scaling(

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from dbtool.core.checks import number, whole
+from dbtool.core.checks import require_number, require_whole
 from dbtool.core.errors import UsageError, unknown
 from dbtool.core.resources import query, schema_folder
 
@@ -129,7 +129,7 @@ def require_goals(
         UsageError: it is such.
     """
     if goal is not None:
-        number("goal", goal)
+        require_number("goal", goal)
     goals = listed("goals", workloads=chosen["workloads"], release=chosen["release"])
     for name, own_metric, own_goal in db.result(goals):
         if goal is None and (own_goal is None or metric not in {None, own_metric}):
@@ -191,4 +191,6 @@ def _patterns(given: Patterns) -> list[str]:
 def _numbers(given: Numbers, name: str) -> list[int] | None:
     if given is None:
         return None
-    return [whole(name, each, 0) for each in (given if isinstance(given, Iterable) else [given])]
+    return [
+        require_whole(name, each, 0) for each in (given if isinstance(given, Iterable) else [given])
+    ]

@@ -23,7 +23,7 @@ from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.http import RemoteFile, check_url, without_secrets
 from dbtool.core.index import TABLES
 from dbtool.core.manifest import MANIFEST, parse_manifest
-from dbtool.core.release import parse_tables
+from dbtool.core.release import parse_index
 from dbtool.store.relations import OpenRelease
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
             DbtoolError: its manifest or its index cannot be had, is damaged, or of another version.
         """
         manifest, _ = read_remote_manifest(self._downloader, url)
-        tables = parse_tables(
+        tables = parse_index(
             {name: self._content(url, manifest, name) for name in TABLES},
             manifest,
             without_secrets(url),

@@ -133,7 +133,7 @@ def table_of(
 
 
 @dataclass(frozen=True)
-class Stream:
+class RowStream:
     """The rows of a query as they come.
 
     Attributes:
@@ -153,7 +153,7 @@ def streamed(
     query: str | duckdb.Statement,
     values: Mapping[str, object],
     rows: int,
-) -> Iterator[Stream]:
+) -> Iterator[RowStream]:
     """The rows of a query in batches, while the block lasts.
 
     A reader that outlives its connection, as the traceback of an error can make it, has DuckDB wait
@@ -185,7 +185,7 @@ def streamed(
                 yield batch
 
         try:
-            yield Stream(reader.schema, types, batches())
+            yield RowStream(reader.schema, types, batches())
         finally:
             reader.close()
 

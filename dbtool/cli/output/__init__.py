@@ -29,8 +29,8 @@ _ROWS_OF_A_BATCH = 30_720
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Rows as they come.
+class TypedRows:
+    """TypedRows as they come.
 
     Attributes:
         schema: the columns, no two of the same name.
@@ -42,9 +42,9 @@ class Rows:
     types: Sequence[DuckDBPyType]
     batches: Iterator[pa.RecordBatch]
 
-    def of(self, positions: Sequence[int]) -> Rows:
+    def of(self, positions: Sequence[int]) -> TypedRows:
         """The rows with some of the columns alone."""
-        return Rows(
+        return TypedRows(
             pa.schema([self.schema.field(position) for position in positions]),
             [self.types[position] for position in positions],
             (batch.select(list(positions)) for batch in self.batches),
@@ -110,12 +110,12 @@ def print_rows(
         if output_format in (Format.TABLE, Format.MARKDOWN):
             from dbtool.cli.output import text
 
-            text.print_rows(rows, output_format, view)
+            text.print_text(rows, output_format, view)
         else:
             # Polars takes a while to import.
             from dbtool.cli.output import records
 
-            records.print_rows(rows, output_format)
+            records.print_records(rows, output_format)
 
 
 def print_table(
@@ -146,7 +146,7 @@ def _running(
     question: Question,
     limit: int | None,
     on_rows: Callable[[], None],
-) -> Iterator[Rows]:
+) -> Iterator[TypedRows]:
     with streamed(cursor, question.sql, question.values, _ROWS_OF_A_BATCH) as stream:
         names = _distinct(stream.schema.names)
         schema = pa.schema(
@@ -155,7 +155,9 @@ def _running(
         batches = _first(stream.batches, schema, limit)
         first = next(batches, None)
         on_rows()
-        yield Rows(schema, stream.types, itertools.chain([] if first is None else [first], batches))
+        yield TypedRows(
+            schema, stream.types, itertools.chain([] if first is None else [first], batches)
+        )
 
 
 def _first(

@@ -1,4 +1,4 @@
-"""Rows for programs: CSV, JSON, JSON lines, Parquet and Arrow."""
+"""TypedRows for programs: CSV, JSON, JSON lines, Parquet and Arrow."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from dbtool.core.errors import DbtoolError, first_sentence
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dbtool.cli.output import Rows
+    from dbtool.cli.output import TypedRows
 
 
-def print_rows(rows: Rows, output_format: Format) -> None:
+def print_records(rows: TypedRows, output_format: Format) -> None:
     """Prints rows in a format for programs; see `dbtool.cli.output.print_rows`."""
     output = sys.stdout.buffer
     try:
@@ -46,7 +46,7 @@ def print_rows(rows: Rows, output_format: Format) -> None:
     output.flush()
 
 
-def _csv(rows: Rows) -> Iterator[bytes]:
+def _csv(rows: TypedRows) -> Iterator[bytes]:
     header = pl.DataFrame(schema=dict.fromkeys(rows.schema.names, pl.String))
     yield header.write_csv().encode()
     for table in rows.converted(
@@ -55,7 +55,7 @@ def _csv(rows: Rows) -> Iterator[bytes]:
         yield pl.DataFrame(table).write_csv(include_header=False).encode()
 
 
-def _json_lines(rows: Rows) -> Iterator[list[bytes]]:
+def _json_lines(rows: TypedRows) -> Iterator[list[bytes]]:
     """The rows as JSON objects, each on a line, a list of them a batch."""
     for table in rows.converted(
         lambda columns: (
@@ -66,7 +66,7 @@ def _json_lines(rows: Rows) -> Iterator[list[bytes]]:
         yield [f"{line}\n".encode() for line in table["line"].to_pylist()]
 
 
-def _json(rows: Rows) -> Iterator[bytes]:
+def _json(rows: TypedRows) -> Iterator[bytes]:
     before = b"[\n"
     for lines in _json_lines(rows):
         for line in lines:

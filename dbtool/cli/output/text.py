@@ -1,4 +1,4 @@
-"""Rows as text for people: an aligned table, or a Markdown table."""
+"""TypedRows as text for people: an aligned table, or a Markdown table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dbtool.core.errors import printable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from dbtool.cli.output import Rows
+    from dbtool.cli.output import TypedRows
     from dbtool.cli.view import View
 
 # The widths come from this many rows; the rows after them keep the widths, so memory stays small.
@@ -31,7 +31,7 @@ NUMBERS = frozenset(
 )
 
 
-def print_rows(rows: Rows, output_format: Format, view: View) -> None:
+def print_text(rows: TypedRows, output_format: Format, view: View) -> None:
     """Prints rows as a table or as Markdown; see `dbtool.cli.output.print_rows`."""
     names = [" ".join(printable(name).split()) for name in rows.schema.names]
     right = [kind.id in NUMBERS for kind in rows.types]
@@ -41,7 +41,7 @@ def print_rows(rows: Rows, output_format: Format, view: View) -> None:
         _print_table(names, right, _cells(rows, null=NULL), view)
 
 
-def _cells(rows: Rows, null: str) -> Iterator[list[str]]:
+def _cells(rows: TypedRows, null: str) -> Iterator[list[str]]:
     """The cells of each row, each on one line."""
     nested = [kind.id in NESTED for kind in rows.types]
     for table in rows.converted(

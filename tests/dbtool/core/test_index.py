@@ -12,7 +12,7 @@ import pytest
 from dbtool.core.errors import DbtoolError
 from dbtool.core.index import STUDIES, TABLES, TRIALS, WORKLOADS, ClashError, Index, check_tables
 from dbtool.core.manifest import read_manifest
-from dbtool.core.release import load_shard, parse_tables, read_release, shard_paths
+from dbtool.core.release import load_shard, parse_index, read_release, shard_paths
 from dbtool.core.shards import write_shard as write
 from tests.support.made_up import curve, shard_footer, shard_table, write_shard
 from tests.support.published import write_shards
@@ -185,7 +185,7 @@ def test_what_is_no_table_is_refused(folder: Path) -> None:
     manifest = read_manifest(folder)
     for noise in (b"", b"PAR1" * 9, contents[TRIALS][:-9]):
         with pytest.raises(DbtoolError, match="of it is not sound: a file is not readable Parquet"):
-            parse_tables({**contents, STUDIES: noise}, manifest, "it")
+            parse_index({**contents, STUDIES: noise}, manifest, "it")
 
 
 def test_values_out_of_contract_are_refused(folder: Path) -> None:

@@ -19,7 +19,7 @@ import pytest
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.release import selection
 from dbtool.release.export import export
-from dbtool.release.file_format import FileFormat, format_of
+from dbtool.release.file_format import FileFormat, file_format_of
 from dbtool.store.database import open_database
 from tests.replica import plan_study, write_archive
 from tests.support.archives import imported
@@ -80,7 +80,7 @@ def view(folder: Path, order: str = "ALL") -> pl.DataFrame:
 
 
 def exported(folder: Path, out: Path, *words: str, **chosen: Any) -> Path:
-    chosen_format = FileFormat.ORIGINAL if out.suffix == "" else format_of(out)
+    chosen_format = FileFormat.ORIGINAL if out.suffix == "" else file_format_of(out)
     with open_database(folder) as db:
         export(db, out, chosen_format, *words, **chosen)
     return out
