@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import typer
 import typer.main
-from typer._click.formatting import HelpFormatter
 
 from dbtool.cli.main import app
 from dbtool.cli.registry import COMMANDS, LazyGroup
@@ -15,12 +15,10 @@ from dbtool.cli.registry import COMMANDS, LazyGroup
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from typer._click.core import Command, Context
-
 EXAMPLE = "Example: "
 
 
-class _Markdown(HelpFormatter):
+class _Markdown(typer.Context.formatter_class):  # type: ignore[misc, valid-type]  # a variable
     """Writes help as Markdown in place of lines that suit a terminal."""
 
     def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
@@ -65,9 +63,10 @@ def command_pages() -> dict[str, str]:
     return pages
 
 
-def _page(command: Command, context: Context) -> str:
+def _page(command: Any, context: Any) -> str:
     context.formatter_class = _Markdown
-    return command.get_help(context)
+    text: str = command.get_help(context)
+    return text
 
 
 def _escaped(text: str) -> str:

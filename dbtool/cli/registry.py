@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 import typer.main
@@ -15,9 +15,6 @@ from dbtool.core.errors import UsageError, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    # Typer brings its own Click; an overriding method needs the names of its types.
-    from typer._click import Command, Context, HelpFormatter
 
 
 @dataclass(frozen=True)
@@ -118,19 +115,22 @@ WORDS = {
 """What the words of the commands mean."""
 
 
-def _nothing(ctx: Context) -> str | None:  # noqa: ARG001 (Typer's signature)
+def _nothing(ctx: object) -> str | None:  # noqa: ARG001 (Typer's signature)
     """The type of an argument, whose help says what it is."""
     return None
 
 
 class LazyGroup(TyperGroup):
-    """A group of commands that are imported one by one, when called."""
+    """A group of commands that are imported one by one, when called.
 
-    def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002 (Typer's signature)
+    The classes of the Click that Typer brings have no public names: here they are Any or object.
+    """
+
+    def list_commands(self, ctx: object) -> list[str]:  # noqa: ARG002 (Typer's signature)
         """The commands' names, in the registry's order."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:  # noqa: ARG002 (Typer's signature)
+    def get_command(self, ctx: object, cmd_name: str) -> Any:  # noqa: ARG002 (Typer's signature)
         """The command of that name, imported now; None where there is none.
 
         Its module may have a class of its own for it, `Command`.
@@ -151,9 +151,7 @@ class LazyGroup(TyperGroup):
                 each.display_type_rich = _nothing  # type: ignore[method-assign]
         return command
 
-    def resolve_command(
-        self, ctx: Context, args: list[str]
-    ) -> tuple[str | None, Command | None, list[str]]:
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """The command that the first argument names, and the arguments after it.
 
         Raises:
@@ -171,7 +169,7 @@ class LazyGroup(TyperGroup):
         _refuse_empty(args)
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:  # noqa: ARG002 (Typer's signature)
+    def format_commands(self, ctx: object, formatter: Any) -> None:  # noqa: ARG002 (Typer's signature)
         """Writes the commands, without importing them, and what their words mean."""
         for group, entries in GROUPS.items():
             with formatter.section(group):

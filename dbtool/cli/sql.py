@@ -3,7 +3,7 @@
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -20,9 +20,6 @@ from dbtool.store.questions import Question
 if TYPE_CHECKING:
     import duckdb
 
-    # Typer brings its own Click; an overriding method needs the names of its types.
-    from typer._click import Context, HelpFormatter
-
 _WHOLE = re.compile(r"[+-]?\d+")
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
@@ -30,7 +27,7 @@ _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 class Command(TyperCommand):
     """The command, whose help lists the analyses."""
 
-    def format_epilog(self, ctx: "Context", formatter: "HelpFormatter") -> None:  # noqa: ARG002 (Typer's signature)
+    def format_epilog(self, ctx: object, formatter: Any) -> None:  # noqa: ARG002 (Typer's signature)
         """Writes each analysis with the question that it answers."""
         with formatter.section("Analyses"):
             formatter.write_dl(analyses())

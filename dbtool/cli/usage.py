@@ -13,7 +13,7 @@ from dbtool.core.errors import unknown
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from typer._click import Context
+    from typer import Context
     from typer.exceptions import TyperException
 
 _NUMBERS = {int: "a whole number", float: "a number"}
