@@ -307,7 +307,7 @@ class SweepOptions(Struct, frozen=True, kw_only=True):
     ] = 1
     gpus_per_task: Annotated[_Natural, Option("GPUs of a block's worker on a cluster.", "N")] = 0
     dtype: Annotated[
-        Literal["float32", "bfloat16"],
+        Literal["bfloat16", "float32"],
         Option("What models compute in; weights and losses are float32 in either case."),
     ] = "float32"
     devices_per_trial: Annotated[

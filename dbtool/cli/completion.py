@@ -25,13 +25,6 @@ def trainable_workloads() -> list[str]:
     return list(WORKLOADS)
 
 
-def presets() -> list[tuple[str, str]]:
-    """Presets of how much to train, each with what it is for."""
-    from producers.workloads.presets import PRESETS
-
-    return [(preset.name, preset.about) for preset in PRESETS.values()]
-
-
 def figures() -> list[tuple[str, str]]:
     """Figures, each with its title."""
     from dbtool.figures.specs import FIGURES

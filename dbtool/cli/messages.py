@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
-    from producers.workloads.definition import Workload
-
 
 def tell(line: str) -> None:
     """Prints a line on standard error; letters that would move the cursor are written out."""
@@ -31,14 +29,6 @@ def few_of(names: Sequence[str], most: int) -> str:
     """The first few of many names, and how many more there are."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
-
-
-def goal_words(workload: Workload) -> str:
-    """The goal as an inequality; of a workload without one the metric alone."""
-    if workload.goal is None:
-        return f"{workload.metric} without a goal"
-    sign = (">" if workload.maximize else "<") + ("=" if workload.goal_inclusive else "")
-    return f"{workload.metric} {sign} {workload.goal:g}"
 
 
 @contextlib.contextmanager

@@ -22,14 +22,16 @@ class Entry:
     """Where a command is found.
 
     Attributes:
-        module: the module to import, below dbtool.cli.
+        module: the module to import, in the package.
         help: the first line of the function's docstring, kept here so that listing imports nothing.
         function: the function in that module.
+        package: holds the module.
     """
 
     module: str
     help: str
     function: str = "command"
+    package: str = "dbtool.cli"
 
 
 GROUPS: Mapping[str, Mapping[str, Entry]] = {
@@ -62,7 +64,9 @@ GROUPS: Mapping[str, Mapping[str, Entry]] = {
             "import_", "Import an archive in the published format into a release of yours."
         ),
         "produce": Entry(
-            "produce", "Train workloads and write their measurements into a release folder."
+            "command",
+            "Train workloads and write their measurements into a release folder.",
+            package="producers.cli",
         ),
         "ingest": Entry("ingest", "Add release folders, or runs of other tools, to your releases."),
         "pull": Entry("pull", "Download a whole published release from a server, and check it."),
@@ -138,7 +142,7 @@ class LazyGroup(TyperGroup):
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
-        module = importlib.import_module(f"dbtool.cli.{entry.module}")
+        module = importlib.import_module(f"{entry.package}.{entry.module}")
         holder = typer.Typer(
             add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
         )

@@ -186,6 +186,14 @@ class Workload:
         return "/".join([*folders, self.dataset, self.model, self.optimizer])
 
     @property
+    def stated_goal(self) -> str:
+        """The goal as an inequality; of a workload without one the metric alone."""
+        if self.goal is None:
+            return f"{self.metric} without a goal"
+        sign = (">" if self.maximize else "<") + ("=" if self.goal_inclusive else "")
+        return f"{self.metric} {sign} {self.goal:g}"
+
+    @property
     def train_limit(self) -> int | None:
         """How many training examples to ask the loader for; None where it takes what it finds.
 

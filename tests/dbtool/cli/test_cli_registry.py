@@ -24,8 +24,8 @@ HEAVY = {"duckdb", "jax", "matplotlib", "numpy", "polars", "pyarrow", "rich"}
 
 def _docstring(name: str) -> str:
     entry = COMMANDS[name]
-    function = getattr(importlib.import_module(f"dbtool.cli.{entry.module}"), entry.function)
-    return inspect.getdoc(function) or ""
+    module = importlib.import_module(f"{entry.package}.{entry.module}")
+    return inspect.getdoc(getattr(module, entry.function)) or ""
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dbtool.cli.messages import tell
 from dbtool.core.errors import counted
+from producers.cli.watch import Watch
 from producers.sweep.run import SweepEvents
 from producers.sweep.tasks import all_blocks, held_index, next_blocks
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.progress import Progress
 
-    from dbtool.cli.watch import Watch
     from dbtool.core.shards import Shard
     from producers.configuration import SweepOptions
     from producers.plan import StudyPlan
@@ -30,26 +30,25 @@ if TYPE_CHECKING:
 def sweep_progress(
     studies: Sequence[StudyPlan], out: Path, options: SweepOptions, *, watch: bool = False
 ) -> Iterator[SweepEvents]:
-    """The events of a sweep, shown on standard error.
+    """Show the events of a sweep on standard error.
 
     Args:
         studies: of the sweep.
         out: the folder it writes.
         options: how it trains.
-        watch: whether to show how each study comes along: on a terminal all the time, elsewhere a
-            line at its end.
+        watch: show how each study comes along: on a terminal all the time, elsewhere a line at its
+            end.
     """
+    left = next_blocks(studies, held_index(out), options)
     planned = sum(
         sum(map(len, blocks)) * study.train_steps
-        for study, blocks in zip(
-            studies, next_blocks(studies, held_index(out), options), strict=True
-        )
+        for study, blocks in zip(studies, left, strict=True)
     )
     # Rich takes some variables of the environment for a terminal.
     on_terminal = sys.stderr.isatty()
     started = time.monotonic()
-    rows = _rows(on_terminal) if watch else None
-    with _bar(rows.lines if rows else list, disable=not on_terminal) as progress:
+    rows = Watch() if on_terminal else Watch(tell)
+    with _bar(rows.lines if watch else list, disable=not on_terminal) as progress:
         task = progress.add_task("starting", total=planned, speed="")
         done = block_steps = passed = 0
         begun = True
@@ -60,13 +59,17 @@ def sweep_progress(
             # Rounds of a search have no shards of their own.
             passed += block_steps
             block_steps = len(trial_ids) * study.train_steps
-            # Trials that are added to reach a number of feasible ones were not planned.
-            total = max(planned, passed + block_steps)
-            description = f"{study.name}, {counted(len(trial_ids), 'trial')}"
-            # The first steps come with the programs that make them.
             progress.update(
-                task, description=description, completed=passed, total=total, speed="compiling …"
+                task,
+                description=f"{study.name}, {counted(len(trial_ids), 'trial')}",
+                completed=passed,
+                # Trials that are added to reach a number of feasible ones were not planned.
+                total=max(planned, passed + block_steps),
+                # The first steps come with the programs that make them.
+                speed="compiling …",
             )
+            if watch:
+                rows.on_block(study, trial_ids)
 
         def on_record(record: BlockRecord) -> None:
             nonlocal begun
@@ -75,6 +78,8 @@ def sweep_progress(
                 # They were done at another time, and say nothing about the speed.
                 progress.reset(task, completed=passed + restored)
             begun = True
+            if watch:
+                rows.on_record(record)
 
         def on_steps(trial_steps: int) -> None:
             nonlocal done
@@ -91,17 +96,10 @@ def sweep_progress(
             if not on_terminal:
                 tell(f"wrote {out / shard.path} ({counted(shard.rows, 'measurement')})")
 
-        events = SweepEvents(on_block, on_steps, on_shard, on_record)
-        with rows.following(events) if rows else contextlib.nullcontext(events) as followed:
-            yield followed
+        yield SweepEvents(on_block, on_steps, on_shard, on_record)
+        rows.end()
     if not planned:
         tell(f"nothing to train: {_why_nothing(studies, out, options)}")
-
-
-def _rows(on_terminal: bool) -> Watch:
-    from dbtool.cli.watch import Watch
-
-    return Watch() if on_terminal else Watch(tell)
 
 
 def _bar(rows: Callable[[], list[str]], *, disable: bool) -> Progress:
@@ -112,11 +110,9 @@ def _bar(rows: Callable[[], list[str]], *, disable: bool) -> Progress:
 
     class Bar(Progress):
         def get_renderables(self) -> Iterable[RenderableType]:
-            for task in self.tasks:
-                yield Text(task.description)
+            yield from (Text(task.description) for task in self.tasks)
             yield self.make_tasks_table(self.tasks)
-            for row in rows():
-                yield Text(row, no_wrap=True, overflow="crop")
+            yield from (Text(row, no_wrap=True, overflow="crop") for row in rows())
 
     return Bar(
         BarColumn(bar_width=24),

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.dbtool.cli.conftest import Call
 from tests.support.kills import files_below
 from tests.support.own_workload import FILE
 from tests.support.sweeps import (
@@ -27,8 +28,6 @@ from tests.support.sweeps import (
     statuses,
     unlisted,
 )
-
-from .conftest import Call
 
 KINDS = ("slurm", "kubernetes", "skypilot")
 CHECKOUT = Path(__file__).resolve().parents[3]

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import dbtool
-from dbtool.cli.watch import Watch
-from producers.sweep.run import SweepEvents
+from producers.cli.watch import Watch
 from producers.training.block_record import BlockRecord
 from tests.support.sweeps import (
     CONSOLE_SCRIPT,
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 ERROR = "val_classification_error"
 HEADING = "batch size  trials  dropped  diverged      best  past goal    steps  over steps"
-EVENTS = SweepEvents(lambda *_: None, lambda _: None, lambda _: None)
 
 
 def study(batch_size: int = 8, **workload: object) -> StudyPlan:
@@ -57,40 +55,39 @@ def words(line: str) -> list[str]:
 
 def test_a_row_tells_how_a_study_stands() -> None:
     watch = Watch()
-    with watch.following(EVENTS) as events:
-        assert watch.lines() == []
-        events.on_block(study(), range(4))
-        assert words(watch.lines()[-1]) == ["8", "4", "0", "0", "-", "0", "-"]
-        # The goal is passed after 20 steps and, by another trial, after 30; 0.25 does not pass it.
-        curves = [[0.8, 0.4, 0.2], [0.9, 0.5, 0.25, 0.1], [0.8, np.nan], [0.8, 0.7]]
-        measured = record(curves)
-        measured.drop(np.array([3]))
-        events.on_record(measured)
-        heading, workload, row = watch.lines()
-        assert (heading, workload) == (HEADING, f"{TRAINED}: {ERROR} < 0.25")
-        # Its last number ends where the heading of the steps does.
-        assert row[: heading.index("steps") + 5].endswith(" 20")
-        assert words(row)[:-1] == ["8", "4", "1", "1", "0.1", "2", "20"]
-        # After 0, 3 1/3, … 30 steps: three times 0.8, 0.4 and 0.2, each a third of the way that
-        # is left to 0.1, and that once.
-        assert words(row)[-1] == "███▆▆▆▃▃▃▁"
+    assert watch.lines() == []
+    watch.on_block(study(), range(4))
+    assert words(watch.lines()[-1]) == ["8", "4", "0", "0", "-", "0", "-"]
+    # The goal is passed after 20 steps and, by another trial, after 30; 0.25 does not pass it.
+    curves = [[0.8, 0.4, 0.2], [0.9, 0.5, 0.25, 0.1], [0.8, np.nan], [0.8, 0.7]]
+    measured = record(curves)
+    measured.drop(np.array([3]))
+    watch.on_record(measured)
+    heading, workload, row = watch.lines()
+    assert (heading, workload) == (HEADING, f"{TRAINED}: {ERROR} < 0.25")
+    # Its last number ends where the heading of the steps does.
+    assert row[: heading.index("steps") + 5].endswith(" 20")
+    assert words(row)[:-1] == ["8", "4", "1", "1", "0.1", "2", "20"]
+    # After 0, 3 1/3, … 30 steps: three times 0.8, 0.4 and 0.2, each a third of the way that
+    # is left to 0.1, and that once.
+    assert words(row)[-1] == "███▆▆▆▃▃▃▁"
 
 
 def test_blocks_of_a_study_are_one_row_and_its_last_one_stays() -> None:
     told: list[str] = []
     watch = Watch(told.append)
-    with watch.following(EVENTS) as events:
-        events.on_block(study(), range(2))
-        events.on_record(record([[0.8, 0.3], [0.8, 0.2]]))
-        events.on_block(study(), range(2, 3))
-        events.on_record(record([[0.7, 0.6, 0.1]]))
-        assert words(watch.lines()[-1])[:-1] == ["8", "3", "0", "0", "0.1", "2", "10"]
-        assert told == [HEADING, f"{TRAINED}: {ERROR} < 0.25"]
-        events.on_block(study(16), range(5))
-        assert words(told[-1])[:2] == ["8", "3"]
-        assert [words(line)[0] for line in watch.lines()[2:]] == ["8", "16"]
-        events.on_block(study(8, optimizer="momentum", goal=None), range(1))
-        events.on_record(record([[0.5]]))
+    watch.on_block(study(), range(2))
+    watch.on_record(record([[0.8, 0.3], [0.8, 0.2]]))
+    watch.on_block(study(), range(2, 3))
+    watch.on_record(record([[0.7, 0.6, 0.1]]))
+    assert words(watch.lines()[-1])[:-1] == ["8", "3", "0", "0", "0.1", "2", "10"]
+    assert told == [HEADING, f"{TRAINED}: {ERROR} < 0.25"]
+    watch.on_block(study(16), range(5))
+    assert words(told[-1])[:2] == ["8", "3"]
+    assert [words(line)[0] for line in watch.lines()[2:]] == ["8", "16"]
+    watch.on_block(study(8, optimizer="momentum", goal=None), range(1))
+    watch.on_record(record([[0.5]]))
+    watch.end()
     assert [words(line)[:2] for line in told[2:]] == [
         ["8", "3"],
         ["16", "5"],
@@ -106,25 +103,23 @@ def test_blocks_of_a_study_are_one_row_and_its_last_one_stays() -> None:
 )
 def test_higher_values_may_be_better(inclusive: bool, past: str, steps: str) -> None:
     watch = Watch()
-    with watch.following(EVENTS) as events:
-        plan = study(maximize=True, goal=0.25, goal_inclusive=inclusive)
-        events.on_block(plan, range(2))
-        events.on_record(record([[0.25, 0.2], [0.1, 0.4]]))
-        assert words(watch.lines()[-1])[4:7] == ["0.4", past, steps]
-        assert words(watch.lines()[-1])[-1] == "▁▁▁▁▁▁▁▁▁█"
+    plan = study(maximize=True, goal=0.25, goal_inclusive=inclusive)
+    watch.on_block(plan, range(2))
+    watch.on_record(record([[0.25, 0.2], [0.1, 0.4]]))
+    assert words(watch.lines()[-1])[4:7] == ["0.4", past, steps]
+    assert words(watch.lines()[-1])[-1] == "▁▁▁▁▁▁▁▁▁█"
 
 
 def test_negative_values_and_many_rows_fit() -> None:
     watch = Watch()
-    with watch.following(EVENTS) as events:
-        for batch_size in range(1, 100):
-            events.on_block(study(batch_size * 10_000), range(100_000))
-            events.on_record(record([[-1.2345e-5, -1.2345e-3]], every=1_000_000))
-        assert len(watch.lines()) == 17
-        assert max(map(len, watch.lines())) < 80
-        assert words(watch.lines()[-1])[:2] == ["990,000", "1"]
-        # On a line, since it has no logarithm.
-        assert words(watch.lines()[-1])[-1] == "█████████▁"
+    for batch_size in range(1, 100):
+        watch.on_block(study(batch_size * 10_000), range(100_000))
+        watch.on_record(record([[-1.2345e-5, -1.2345e-3]], every=1_000_000))
+    assert len(watch.lines()) == 17
+    assert max(map(len, watch.lines())) < 80
+    assert words(watch.lines()[-1])[:2] == ["990,000", "1"]
+    # On a line, since it has no logarithm.
+    assert words(watch.lines()[-1])[-1] == "█████████▁"
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import pytest
 
 from dbtool.core.contract import study_path
 from dbtool.core.manifest import read_manifest
+from tests.dbtool.cli.conftest import Call
 from tests.support.sweeps import (
     DATA,
     TRAINED,
@@ -18,8 +19,6 @@ from tests.support.sweeps import (
     shards,
     statuses,
 )
-
-from .conftest import Call
 
 OTHER = "mnist/fc_128_128_128/sgd"
 OTHER_TRAINED = f"replaced/{DATA}/fc_128_128_128/sgd"

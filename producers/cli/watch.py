@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
 import math
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from dbtool.cli.messages import goal_words
 from producers.training.stopping import Goal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from producers.plan import StudyPlan
-    from producers.sweep.run import SweepEvents
     from producers.training.block_record import BlockRecord
     from producers.workloads.definition import Workload
 
@@ -27,7 +24,7 @@ _HEIGHTS = "▁▂▃▄▅▆▇█"
 _WIDTH = 10
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Standing:
     """How trials of a study stand.
 
@@ -38,7 +35,7 @@ class Standing:
         best: each step after which the best cost of all trials fell, and that cost, in order.
     """
 
-    counts: Counter[str]
+    counts: Counter[str] = field(default_factory=Counter)
     steps: float = math.inf
     evaluated: int = 0
     best: tuple[tuple[int, float], ...] = ()
@@ -66,13 +63,13 @@ class Standing:
             _falling(points[:, 0], points[:, 1]),
         )
 
-    def row(self, batch_size: int, *, maximize: bool) -> str:
+    def row(self, study: StudyPlan) -> str:
         """The row of a study, of at most 79 columns."""
-        sign, counts = -1 if maximize else 1, self.counts
+        sign, counts = -1 if study.workload.maximize else 1, self.counts
         best = f"{sign * self.best[-1][1]:.3g}" if self.best else "-"
         steps = f"{self.steps:,.0f}" if counts["past"] else "-"
         return (
-            f"{batch_size:>10,}  {counts['trials']:>6,}  {counts['INCOMPLETE']:>7,}  "
+            f"{study.batch_size:>10,}  {counts['trials']:>6,}  {counts['INCOMPLETE']:>7,}  "
             f"{counts['INFEASIBLE']:>8,}  {best:>8}  {counts['past']:>9,}  {steps:>7}  "
             f"{self._curve(sign) if self.best else ''}"
         )
@@ -104,51 +101,43 @@ class Watch:
 
     def __init__(self, on_line: Callable[[str], None] = lambda _: None) -> None:
         self._on_line = on_line
-        self._lines: list[str] = []
-        self._workload = ""
+        self._ended: list[str] = []
         self._study: StudyPlan | None = None
-        self._before = self._now = Standing(Counter())
+        self._before = self._now = Standing()
 
     def lines(self) -> list[str]:
         """A heading, and the last of the rows."""
-        rows = [*self._lines, *self._row()][-_MOST_ROWS:]
+        rows = [*self._ended, *self._row()][-_MOST_ROWS:]
         return [_HEADING, *rows] if rows else []
 
-    @contextlib.contextmanager
-    def following(self, events: SweepEvents) -> Iterator[SweepEvents]:
-        """The events of a sweep, which these rows follow."""
+    def on_block(self, study: StudyPlan, trial_ids: Sequence[int]) -> None:
+        """Begin a block of trials, and the row of its study unless that is the last one."""
+        if self._study is None or self._study.key != study.key:
+            workload = study.workload
+            is_other = self._study is None or self._study.workload.name != workload.name
+            self.end()
+            if is_other:
+                self._add(f"{workload.name}: {workload.stated_goal}")
+            self._study, self._before, self._now = study, Standing(), Standing()
+        self._before += self._now
+        self._now = Standing(Counter(trials=len(trial_ids)))
 
-        def on_block(study: StudyPlan, trial_ids: Sequence[int]) -> None:
-            events.on_block(study, trial_ids)
-            if self._study is None or self._study.key != study.key:
-                self._begin(study)
-            self._before += self._now
-            self._now = Standing(Counter(trials=len(trial_ids)))
+    def on_record(self, record: BlockRecord) -> None:
+        """Show what the block has measured so far."""
+        if self._study is not None:
+            self._now = Standing.of(record, self._study.workload)
 
-        def on_record(record: BlockRecord) -> None:
-            events.on_record(record)
-            if self._study is not None:
-                self._now = Standing.of(record, self._study.workload)
-
-        yield dataclasses.replace(events, on_block=on_block, on_record=on_record)
-        self._begin(None)
-
-    def _begin(self, study: StudyPlan | None) -> None:
-        """The study before has ended; None where no other one follows."""
+    def end(self) -> None:
+        """End the row of the study, which changes no more."""
         for row in self._row():
             self._add(row)
-        if study is not None and study.workload.name != self._workload:
-            self._workload = study.workload.name
-            self._add(f"{self._workload}: {goal_words(study.workload)}")
-        self._study, self._before, self._now = study, Standing(Counter()), Standing(Counter())
+        self._study = None
 
-    def _row(self) -> Iterator[str]:
-        if (study := self._study) is not None:
-            standing = self._before + self._now
-            yield standing.row(study.batch_size, maximize=study.workload.maximize)
+    def _row(self) -> list[str]:
+        return [] if self._study is None else [(self._before + self._now).row(self._study)]
 
     def _add(self, line: str) -> None:
-        if not self._lines:
+        if not self._ended:
             self._on_line(_HEADING)
-        self._lines.append(line)
+        self._ended.append(line)
         self._on_line(line)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dbtool.cli.progress import sweep_progress
+from producers.cli.progress import sweep_progress
 from producers.configuration import SweepOptions
 from producers.training.block_record import BlockRecord
 from tests.support.sweeps import small_study

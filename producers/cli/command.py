@@ -2,31 +2,31 @@
 
 import contextlib
 import importlib.util
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dbtool.cli.messages import goal_words
-from dbtool.cli.produce_options import (
-    Values,
-    chosen_workloads,
-    plan_of,
-    signature,
-    sweep_options,
-)
+from dbtool.cli.messages import tell, telling_unpublished
 from dbtool.core.errors import UsageError, counted
 from dbtool.core.manifest import is_release, releases_in
 from dbtool.core.resources import libraries_of
 from dbtool.core.walk import is_file
 from dbtool.store.sources import as_url
+from producers.cli.options import (
+    Values,
+    chosen_workloads,
+    plan_of,
+    signature,
+    sweep_options,
+    words_of,
+)
 
 if TYPE_CHECKING:
-    from dbtool.cli.interruption import Stop
     from producers.configuration import SweepOptions
     from producers.plan import StudyPlan
     from producers.workloads.definition import Workload
+    from producers.workloads.presets import Preset
 
 
 def command(**values: Any) -> None:
@@ -44,47 +44,34 @@ def command(**values: Any) -> None:
     from producers.datasets.folders import given_folder
     from producers.plan import planned_studies
     from producers.workloads.own import blaming_own_code
-    from producers.workloads.presets import find_preset, quick_compilation
+    from producers.workloads.presets import find_preset
 
     _check_out(values["out"])
     options, preset = sweep_options(values), find_preset(values["preset"])
     if not (values["dry_run"] or values["emit"]):
         given_folder(options.datasets)
     plan = plan_of(values, preset.release)
-    with (
-        _training_libraries(),
-        # Of libraries, those of the user's own code are not brought by an extra.
-        blaming_own_code(),
-        planned_studies(
+    # Libraries that the user's own code lacks do not come with the extra.
+    with libraries_of("train", "training needs"), blaming_own_code():
+        # Before anything is read or written.
+        if importlib.util.find_spec("jax") is None:
+            raise ModuleNotFoundError(name="jax")
+        with planned_studies(
             plan,
             preset=preset,
             dtype=options.dtype,
             vocabulary=options.vocabulary,
             path=values["plan"],
-        ) as studies,
-    ):
-        _refuse_dividing(studies, options, values["emit"])
-        if values["emit"]:
-            _emit(studies, values, options)
-            return
-        # These import JAX, which a wrong option need not wait for.
-        from producers.devices import configure_devices, join_hosts
+        ) as studies:
+            _refuse_dividing(studies, options, values["emit"])
+            if values["emit"] is None:
+                _train(studies, values, options, preset)
+                return
+            from producers.sweep.job_files import FORMATS, job_of
 
-        configure_devices()
-        if options.distributed:
-            join_hosts()
-        if values["dry_run"]:
-            from producers.estimate import estimate
-
-            for line in estimate(studies, values["out"], options):
-                typer.echo(line)
-            return
-        # Trials of a few steps are not worth good programs.
-        quickly = quick_compilation() if preset.made_up else contextlib.nullcontext()
-        from dbtool.cli.interruption import interruptible
-
-        with quickly, interruptible(studies, values["out"], options) as stop:
-            _train(studies, values, options, stop)
+            job = job_of(studies, words_of(values), values["out"], options)
+            typer.echo(FORMATS[values["emit"]](job), nl=False)
+            tell(f"{job.counted} of the sweep; the job's first lines say how to submit it")
 
 
 command.__signature__ = signature()  # type: ignore[attr-defined]  # Typer reads it
@@ -96,8 +83,8 @@ def _check_out(out: Path) -> None:
     Raises:
         UsageError: it is a URL, a file, or a folder of releases.
     """
-    if as_url(out):
-        raise UsageError(f"--out is {as_url(out)}, and should be a folder of this machine")
+    if url := as_url(out):
+        raise UsageError(f"--out is {url}, and should be a folder of this machine")
     if is_file(out):
         raise UsageError(f"--out is {out}, which is a file: name a folder")
     if not is_release(out) and (held := releases_in(out)):
@@ -122,54 +109,46 @@ def _refuse_dividing(studies: "list[StudyPlan]", options: "SweepOptions", emit: 
         )
 
 
-def _emit(studies: "list[StudyPlan]", values: Values, options: "SweepOptions") -> None:
-    from dbtool.cli.messages import tell
-    from dbtool.cli.produce_options import words_of
-    from producers.sweep.job_files import FORMATS, job_of
-
-    job = job_of(studies, words_of(values), values["out"], options)
-    typer.echo(FORMATS[values["emit"]](job), nl=False)
-    tell(f"{job.counted} of the sweep; the job's first lines say how to submit it")
-
-
 def _train(
-    studies: "list[StudyPlan]", values: Values, options: "SweepOptions", stop: "Stop"
+    studies: "list[StudyPlan]", values: Values, options: "SweepOptions", preset: "Preset"
 ) -> None:
-    from dbtool.cli.messages import telling_unpublished
-    from dbtool.cli.progress import sweep_progress
-    from producers.sweep.run import run_sweep
+    """Trains the studies, or prints what that would take."""
+    # These import JAX, which a wrong option need not wait for.
+    from producers.devices import configure_devices, join_hosts
 
     out = values["out"]
-    shown = sweep_progress(studies, out, options, watch=values["watch"])
-    with telling_unpublished(out), shown as events:
+    configure_devices()
+    if options.distributed:
+        join_hosts()
+    if values["dry_run"]:
+        from producers.estimate import estimate
+
+        for line in estimate(studies, out, options):
+            typer.echo(line)
+        return
+    from producers.cli.interruption import interruptible
+    from producers.cli.progress import sweep_progress
+    from producers.workloads.presets import quick_compilation
+
+    with (
+        # Trials of a few steps are not worth good programs.
+        quick_compilation() if preset.made_up else contextlib.nullcontext(),
+        interruptible(studies, out, options) as stop,
+        telling_unpublished(out),
+        sweep_progress(studies, out, options, watch=values["watch"]) as events,
+    ):
         if options.on == "ray":
             from producers.sweep.ray_run import run_on_ray
 
             run_on_ray(studies, out, options, events)
         else:
+            from producers.sweep.run import run_sweep
+
             run_sweep(studies, out, options, stop.heeded(events))
 
 
 def _list_workloads(workloads: "list[Workload]") -> None:
     width = max(len(workload.name) for workload in workloads)
     for workload in workloads:
-        sizes = ",".join(str(size) for size in workload.batch_sizes)
-        typer.echo(f"{workload.name:<{width}}  {goal_words(workload)}  batch sizes {sizes}")
-
-
-@contextlib.contextmanager
-def _training_libraries() -> Iterator[None]:
-    """Tells how to install the libraries that training needs, where one is missing.
-
-    Raises:
-        DbtoolError: it is.
-    """
-    with libraries_of("train", "training needs"):
-        # Before anything is read or written.
-        _require("jax")
-        yield
-
-
-def _require(module: str) -> None:
-    if importlib.util.find_spec(module) is None:
-        raise ModuleNotFoundError(name=module)
+        sizes = ",".join(map(str, workload.batch_sizes))
+        typer.echo(f"{workload.name:<{width}}  {workload.stated_goal}  batch sizes {sizes}")

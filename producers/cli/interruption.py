@@ -106,15 +106,24 @@ class Stop:
                 now = time.monotonic()
                 if came is not None:
                     if now - came > _SECONDS_OF_ONE:
-                        sentence = "interrupted; the same command goes on from what was saved"
-                        _end(sentence, self.number)
+                        self._end("interrupted; the same command goes on from what was saved")
                     continue
                 came = now
                 self.number, self.wanted = received[0], True
                 if self._training:
                     tell("dbtool: saving after the current steps; a second Ctrl-C stops at once")
                 elif not self._heard.wait(_SECONDS_TO_HEAR):
-                    _end("interrupted while compiling; the same command goes on", self.number)
+                    self._end("interrupted while compiling; the same command goes on")
+
+    def _end(self, sentence: str) -> NoReturn:
+        from rich.console import Console
+
+        # The bar is still there, hides the cursor, and may wait for what is compiled.
+        console = Console(stderr=True, soft_wrap=True)
+        console.show_cursor()
+        below = "\n" if console.is_terminal else ""
+        console.print(f"{below}dbtool: {sentence}", markup=False, highlight=False)
+        os._exit(128 + self.number)
 
 
 @contextlib.contextmanager
@@ -143,14 +152,3 @@ def interruptible(studies: Sequence[StudyPlan], out: Path, options: SweepOptions
                     kept += f", and {stop.study} is saved at step {error.step:,}"
                 tell(f"dbtool: interrupted; {kept}; the same command goes on")
             os._exit(128 + stop.number)
-
-
-def _end(sentence: str, number: int) -> NoReturn:
-    from rich.console import Console
-
-    # The bar is still there, hides the cursor, and may wait for what is compiled.
-    console = Console(stderr=True, soft_wrap=True)
-    console.show_cursor()
-    below = "\n" if console.is_terminal else ""
-    console.print(f"{below}dbtool: {sentence}", markup=False, highlight=False)
-    os._exit(128 + number)

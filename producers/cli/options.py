@@ -1,0 +1,234 @@
+"""The options of `dbtool produce`: its own, and those that the sweeps' configuration describes."""
+
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_origin, get_type_hints
+
+import msgspec
+import typer
+
+from dbtool.cli.completion import trainable_workloads
+from dbtool.core.errors import UsageError
+from dbtool.core.manifest import check_name
+from dbtool.core.parsing import InvalidError, convert, read_toml
+from producers.configuration import Option, Plan, Sweep, SweepOptions
+
+if TYPE_CHECKING:
+    from producers.workloads.definition import Workload
+
+Values = Mapping[str, Any]
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+def signature() -> inspect.Signature:
+    """The parameters of the command, by which Typer knows its options."""
+    workloads = typer.Argument(
+        metavar="WORKLOAD",
+        help="Workloads, or patterns in quotes such as 'mnist/fc_*'.",
+        autocompletion=trainable_workloads,
+    )
+    plan = Option(
+        "Read what to train from a TOML file instead: release, seed, from, replace, and tables "
+        "[[sweep]] with workloads, batch_sizes, trials, steps, search and their like.",
+        "FILE",
+    )
+    preset = Option(
+        "How much to train: `smoke`, a few steps on made-up data; `laptop`, a fifth of the trials "
+        "and steps at small batch sizes; `paper`, all of the published study. Other options "
+        "override it.",
+        "smoke|laptop|paper",
+    )
+    out = Option("The release folder to write; what was stopped goes on in it.", "DIR")
+    watch = Option(
+        "Show how each study comes along: its trials, its best value so far, and the fewest steps "
+        "to the goal.",
+        flag="--watch",
+    )
+    emit = Option(
+        "Print a job that trains the slices of the sweep, a block each, and train nothing: the "
+        "script of a Slurm job array, the manifest of a Kubernetes Job, or a SkyPilot task."
+    )
+    dry_run = Option("Print what would run and train nothing.", flag="--dry-run")
+    listing = Option("Print the workloads, their goals and published batch sizes.", flag="--list")
+    return inspect.Signature(
+        [
+            _parameter("workload", list[str] | None, workloads),
+            _parameter("all", bool, _option(Option("Train every workload.", flag="--all"))),
+            _parameter("plan", Path | None, _option(plan)),
+            _parameter("preset", str | None, _option(preset, autocompletion=_presets)),
+            *_described(Sweep),
+            *_described(Plan),
+            _parameter("out", Path, _option(out), Path("runs")),
+            *_described(SweepOptions),
+            _parameter("watch", bool, _option(watch)),
+            _parameter("emit", Literal["slurm", "kubernetes", "skypilot"] | None, _option(emit)),
+            _parameter("dry_run", bool, _option(dry_run)),
+            _parameter("list", bool, _option(listing)),
+        ]
+    )
+
+
+def sweep_options(values: Values) -> SweepOptions:
+    """How to train, from the command line.
+
+    Raises:
+        UsageError: an option is wrong, or two clash.
+    """
+    options = _checked(_given(values, SweepOptions), SweepOptions)
+    if values["emit"]:
+        for name in ("slice", "on", "distributed", "watch", "dry_run", "list"):
+            if values[name]:
+                raise UsageError(
+                    f"--emit {values['emit']} prints a job whose tasks train the slices; "
+                    f"leave out {_flag(name)}, or --emit"
+                )
+    if options.part is not None and options.on is not None:
+        raise UsageError(
+            "--slice shares a sweep between the tasks of a job array, and --on ray shares it "
+            "between a cluster's workers; give one of them"
+        )
+    if values["watch"] and options.on is not None:
+        raise UsageError(
+            "--watch shows what this process trains, not what a cluster's workers do; leave it "
+            f"out, and ask what they have written with `dbtool steps --db {values['out']}`"
+        )
+    return options
+
+
+def plan_of(values: Values, release: str) -> Plan:
+    """What to train, from the command line or the plan file that it names.
+
+    Args:
+        values: the command's parameters.
+        release: the release that measurements belong to unless the options or the plan name one.
+
+    Raises:
+        UsageError: an option or the file is wrong, or two options clash.
+    """
+    path, patterns = values["plan"], values["workload"] or []
+    of_plan, of_sweep = _given(values, Plan), _given(values, Sweep)
+    if path is not None:
+        others = [name for name in ("all", "preset") if values[name]]
+        given = [*patterns, *map(_flag, [*others, *of_sweep, *of_plan])]
+        if given:
+            raise UsageError(
+                f"--plan trains what {path} says and nothing else; leave out {given[0]}, or --plan"
+            )
+        return read_toml(path, Plan, "plan")
+    if values["all"] and patterns:
+        raise UsageError(f"--all trains every workload; leave out {' '.join(patterns)} or --all")
+    if not (patterns or values["all"] or values["from_"]):
+        raise UsageError(
+            "name what to train, such as `dbtool produce mnist/fc_64_64_64/sgd`, or all with "
+            "--all; `dbtool produce --list` lists the workloads"
+        )
+    if "batch_sizes" in of_sweep:
+        of_sweep["batch_sizes"] = _numbers(of_sweep["batch_sizes"])
+    check_name(of_plan.get("release", release))
+    of_sweep["workloads"] = [workload.name for workload in chosen_workloads(values)]
+    sweep = _checked(of_sweep, Sweep)
+    return _checked({"release": release, **of_plan, "sweep": (sweep,)}, Plan)
+
+
+def words_of(values: Values) -> list[str]:
+    """The words of the command that say what to train and how.
+
+    Options that have their default are left out; those of environment variables are not.
+    """
+    words = list(values["workload"] or [])
+    for name, parameter in signature().parameters.items():
+        value = values[name]
+        # Where to write and what a task has are the job's.
+        own = name not in {"workload", "out", "emit", "cpus_per_task", "gpus_per_task"}
+        if own and value is not None and value is not False and value != parameter.default:
+            for one in value if isinstance(value, list) else [value]:
+                words += [_flag(name)] if one is True else [_flag(name), str(one)]
+    return words
+
+
+def chosen_workloads(values: Values) -> "list[Workload]":
+    """The workloads that the words name: without any those of the user's own file, or all.
+
+    Raises:
+        UsageError: one is unknown, or the file is wrong.
+        DbtoolError: its code fails.
+    """
+    from producers.workloads.own import load_own
+    from producers.workloads.registry import find_workloads
+
+    path = values["from_"]
+    own = load_own(None if path is None else Path(path).expanduser())
+    named = values["workload"]
+    return own if own and not (named or values["all"]) else find_workloads(named or ["*"])
+
+
+def _presets() -> list[tuple[str, str]]:
+    """Presets of how much to train, each with what it is for, as a shell offers them."""
+    from producers.workloads.presets import PRESETS
+
+    return [(preset.name, preset.about) for preset in PRESETS.values()]
+
+
+def _described(kind: type[msgspec.Struct]) -> Iterator[inspect.Parameter]:
+    """The parameters of the fields of a configuration that are options."""
+    types = get_type_hints(kind)
+    for field in msgspec.structs.fields(kind):
+        option = getattr(field.type, "__metadata__", (None,))[-1]
+        if isinstance(option, Option):
+            in_words = types[field.name] | None
+            if in_words == tuple[int, ...] | None:
+                in_words = str | None
+            elif get_origin(types[field.name]) is tuple:
+                # Texts are given one by one, whole numbers with commas between them.
+                in_words = list[str] | None
+            default = None if field.required else field.default or None
+            yield _parameter(field.name, in_words, _option(option), default)
+
+
+def _option(option: Option, **more: Any) -> Any:
+    flags = [option.flag] if option.flag else []
+    return typer.Option(
+        *flags, help=option.help, metavar=option.metavar, envvar=option.envvar, **more
+    )
+
+
+def _parameter(name: str, kind: Any, option: Any, default: Any = None) -> inspect.Parameter:
+    by_name = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, by_name, default=default, annotation=Annotated[kind, option])
+
+
+def _given(values: Values, kind: type[msgspec.Struct]) -> dict[str, Any]:
+    found = {name: values[name] for name in kind.__struct_fields__ if name in values}
+    return {
+        # Python needs the stroke of from_, a plan does not.
+        name.rstrip("_"): value
+        for name, value in found.items()
+        if not (value is None or value is False or value == [])
+    }
+
+
+def _checked(values: dict[str, Any], kind: type[T]) -> T:
+    """The configuration of these values; what is wrong is named as an option."""
+    try:
+        return convert(values, kind)
+    except InvalidError as error:
+        # Other names of options are words as well.
+        names = rf"^({'|'.join(values)})\b(\.\d+)?|\b(budget|search|feasible|replace)\b"
+        sentence = re.sub(names, lambda name: _flag(name[1] or name[0]), str(error))
+        raise UsageError(f"{sentence} (see `dbtool produce --help`)") from error
+
+
+def _flag(name: str) -> str:
+    return f"--{name.rstrip('_').replace('_', '-')}"
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return list(dict.fromkeys(int(word) for word in text.split(",")))
+    except ValueError as error:
+        raise UsageError(
+            f"batch sizes {text!r} are not whole numbers with commas between them, "
+            "such as --batch-sizes 1,64,4096"
+        ) from error
