@@ -55,8 +55,8 @@ _BEST = "FROM best_measurements(NULL, NULL, NULL, NULL, NULL, 100)"
 QUESTIONS: Mapping[str, Callable[[Database], pl.DataFrame]] = {
     "steps to result, all studies": lambda db: db.steps_to_result("*"),
     "steps to result, one workload": lambda db: db.steps_to_result(WORKLOAD),
-    "scaling with its intervals, all workloads": lambda db: db.scaling("*"),
-    "scaling with its intervals, one workload": lambda db: db.scaling(WORKLOAD),
+    "scaling with its intervals, all workloads": lambda db: db.scaling("*").rows(),
+    "scaling with its intervals, one workload": lambda db: db.scaling(WORKLOAD).rows(),
     "best measurement, all studies": lambda db: db.sql(_BEST).polars(),
     "one trial's curve": lambda db: db.sql(_CURVE).polars(),
     "one study's measurements": lambda db: db.measurements(WORKLOAD, batch_size=128).collect(),

@@ -7,7 +7,6 @@ import pytest
 
 import dbtool
 from dbtool.analysis.scaling import Settings
-from dbtool.analysis.tables import found_in_database
 from dbtool.analysis.words import sentences
 
 ROOT = Path(__file__).parents[1]
@@ -33,12 +32,12 @@ def _told() -> set[tuple[str, ...]]:
     told = set()
     for release, workloads, goal in ASKED:
         with dbtool.open(ROOT / "data" / release) as db:
-            found = found_in_database(db, workloads, Settings(), goal=goal)
+            found = db.scaling(workloads, goal=goal)
             for answer in found.answers:
                 told |= set(SAID.findall(" ".join(sentences(answer.scaling, Settings()))))
     for release, workloads, goal in COMPARED:
         with dbtool.open(ROOT / "data" / release) as db:
-            rows = db.scaling(workloads, goal=goal, rows="comparison").drop_nulls("win")
+            rows = db.scaling(workloads, goal=goal).rows("comparison").drop_nulls("win")
             for row in rows.select("win", "win_low", "win_high").rows():
                 told.add(tuple(f"{value:.2f}" for value in row))
     return told

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -14,7 +16,6 @@ from dbtool.core.errors import UsageError, first_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from dbtool.analysis.searches import Search
 
@@ -56,23 +57,29 @@ def answers_of_trials(trials: pl.DataFrame, settings: Settings) -> list[Answer]:
     return found
 
 
-def answers_of_csv(file: Path, settings: Settings) -> list[Answer]:
+def answers_of_table(
+    table: str | os.PathLike[str] | pl.DataFrame, settings: Settings
+) -> list[Answer]:
     """How far larger batches help by a table of steps, a workload after the other.
 
     Args:
-        file: CSV with the columns batch_size, steps and, if there are several, workload. Empty
-            steps are a goal that was not reached, of which nothing more is known.
+        table: a CSV file or a frame, with the columns batch_size, steps and, if there are several,
+            workload. Empty steps are a goal that was not reached, of which nothing more is known.
         settings: how it is told.
 
     Raises:
-        UsageError: it cannot be read, a column is missing or a value is no number above 0.
+        UsageError: it cannot be read, a column is missing or a value is not a number above 0.
     """
-    try:
-        # The bytes, since Polars takes stars and brackets in a path for a pattern.
-        table = pl.read_csv(file.read_bytes(), infer_schema=False)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        reason = getattr(error, "strerror", None) or first_sentence(error)
-        raise UsageError(f"{file} cannot be read as CSV: {reason}") from error
+    file = "the table" if isinstance(table, pl.DataFrame) else os.fspath(table)
+    if isinstance(table, pl.DataFrame):
+        table = table.with_columns(pl.all().cast(pl.String))
+    else:
+        try:
+            # The bytes, since Polars takes stars and brackets in a path for a pattern.
+            table = pl.read_csv(Path(table).read_bytes(), infer_schema=False)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            reason = getattr(error, "strerror", None) or first_sentence(error)
+            raise UsageError(f"{file} cannot be read as CSV: {reason}") from error
     for name in ("batch_size", "steps"):
         if name not in table.columns:
             raise UsageError(
@@ -98,7 +105,7 @@ def answers_of_csv(file: Path, settings: Settings) -> list[Answer]:
     ]
 
 
-def _positive(table: pl.DataFrame, name: str, file: Path) -> pl.Series:
+def _positive(table: pl.DataFrame, name: str, file: str) -> pl.Series:
     """A column as numbers; the empty ones of steps are null."""
     texts = table[name].str.strip_chars()
     numbers = texts.cast(pl.Float64, strict=False)

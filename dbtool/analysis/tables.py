@@ -8,40 +8,42 @@ from typing import TYPE_CHECKING, get_args
 
 import polars as pl
 
-from dbtool.analysis.answers import answers_of_trials
+from dbtool.analysis.answers import answers_of_table
 from dbtool.analysis.comparison import comparison_rows, tasks_of
 from dbtool.analysis.interval import NOTHING_KNOWN, finite
 from dbtool.analysis.kinds import Kind
 from dbtool.analysis.noise_scale import moments_of_trials, noise_scale_rows
 from dbtool.analysis.profiles import performance_profiles
 from dbtool.analysis.regimes import Curve
+from dbtool.analysis.scaling import Settings
+from dbtool.analysis.words import PARAGRAPHS, in_short, sentences
 from dbtool.core.errors import UsageError, unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    import os
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dbtool.analysis.answers import Answer
     from dbtool.analysis.critical import Estimate
-    from dbtool.analysis.scaling import Settings
     from dbtool.store.database import Database
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _OF_ANY_STEPS = ("critical", "regimes", "steps")
+_IN_SHORT = ("release", "workload", "tradeoff", "overhead", "perfect_to", "useful_to")
 _WORKLOAD = ("release", "workload", "metric", "goal")
 _TEXTS = ("release", "workload", "metric", "definition", "verdict", "curve", "law")
 _COUNTS = ("trials", "batch_sizes", "reached")
 
 
-@dataclass(frozen=True)
-class Found:
-    """What was found of some workloads.
+@dataclass(frozen=True, repr=False)
+class ScalingReport:
+    """How far larger batches help on some workloads; its text says it in words.
 
     Attributes:
         answers: one a workload.
         settings: those they were made with.
         db: the database that the trials are of; None for a table of steps.
-        trials: of all the workloads; the rows of `Database.crossings`; None
-            likewise.
+        trials: the rows of `Database.crossings` of all the workloads; None likewise.
     """
 
     answers: Sequence[Answer]
@@ -49,11 +51,18 @@ class Found:
     db: Database | None = None
     trials: pl.DataFrame | None = None
 
-    def rows(self, kind: str) -> pl.DataFrame:
-        """The rows of one kind; the reference is in docs/scaling.md.
+    def rows(self, kind: str = "critical") -> pl.DataFrame:
+        """Return the rows of one kind; docs/scaling.md has the columns.
+
+        Args:
+            kind: critical, regimes, steps, learning_rates, noise_scale, comparison or profiles.
 
         Raises:
-            UsageError: there is no such kind, or none of it without trials.
+            UsageError: there is no such kind, or it comes from trials and these are steps alone.
+
+        Example:
+            >>> db.scaling("mnist/fc_64_64_64/sgd").rows("steps")["batch_size"].max()
+            55000
         """
         if kind not in KINDS:
             raise unknown("kind of rows", kind, KINDS, "dbtool scaling --help")
@@ -74,6 +83,35 @@ class Found:
             return performance_profiles(tasks, k=self.settings.trials).rows
         return comparison_rows(tasks, self.settings.trials, level=self.settings.level)
 
+    def in_short(self) -> pl.DataFrame:
+        """Return a row a workload, with batch sizes as text such as `208 (185-233)` or `> 608`."""
+        made = [
+            {"release": answer.release, "workload": answer.workload, **in_short(answer.scaling)}
+            for answer in self.answers
+        ]
+        return pl.DataFrame(made, schema=dict.fromkeys(_IN_SHORT, pl.String))
+
+    def statements(self) -> Iterator[tuple[Answer, str, list[str]]]:
+        """Yield each workload's answer with a heading and statements, the most important first."""
+        noise = None if self.db is None else self.rows("noise_scale")
+        for answer in self.answers:
+            heading = answer.workload or "steps"
+            if answer.release is not None:
+                heading += f" ({answer.release}), {answer.metric} past {answer.goal:g}"
+            own = noise
+            if noise is not None:
+                own = noise.filter(release=answer.release, workload=answer.workload)
+            yield answer, heading, sentences(answer.scaling, self.settings, own)
+
+    def __str__(self) -> str:
+        workloads = (
+            "\n".join([heading, *map(PARAGRAPHS.fill, statements)])
+            for _, heading, statements in self.statements()
+        )
+        return "\n\n".join(workloads)
+
+    __repr__ = __str__
+
     def _noise_scale(self, db: Database, trials: pl.DataFrame) -> pl.DataFrame:
         critical = {
             (answer.release, answer.workload): answer.scaling.tradeoff for answer in self.answers
@@ -82,30 +120,33 @@ class Found:
         return noise_scale_rows(moments, critical, level=self.settings.level)
 
 
-def found_in_database(
-    db: Database,
-    workload: str | Iterable[str],
-    settings: Settings,
+def scaling_of_table(
+    table: str | os.PathLike[str] | pl.DataFrame,
     *,
-    goal: float | None = None,
-    metric: str | None = None,
-    release: str | None = None,
-) -> Found:
-    """How far larger batches help on workloads of a database.
+    overhead: float = 0.2,
+    start: float | None = None,
+    level: float = 0.95,
+) -> ScalingReport:
+    """Tell how far larger batches help, from steps to result of any origin.
 
     Args:
-        db: the database.
-        workload: names or patterns.
-        settings: how it is told.
-        goal: the value to get past; None: each workload's own goal.
-        metric: the column that is to pass it; None: each workload's own metric.
-        release: of this release alone.
+        table: a CSV file or a Polars frame with the columns batch_size, steps and, if there are
+            several, workload; steps are empty where the goal was not reached.
+        overhead: as of `Database.scaling`, and so the next two.
+        start: the batch size from which scaling is linear; None: the smallest.
+        level: of all intervals.
 
     Raises:
-        UsageError: a name is not there, or a workload has no goal of its own for the metric.
+        UsageError: it cannot be read, a column is missing, or a number is out of range.
+
+    Example:
+        >>> steps = [6400 / size + 100 for size in (1, 4, 16, 64, 256, 1024)]
+        >>> table = pl.DataFrame({"batch_size": (1, 4, 16, 64, 256, 1024), "steps": steps})
+        >>> round(scaling_of_table(table).rows("critical")["critical_batch_size"][0])
+        64
     """
-    trials = db.crossings(workload, goal=goal, metric=metric, release=release)
-    return Found(answers_of_trials(trials, settings), settings, db, trials)
+    settings = Settings(level=level, overhead=overhead, start=start)
+    return ScalingReport(answers_of_table(table, settings), settings)
 
 
 def _critical(answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:

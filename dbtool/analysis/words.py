@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 from dbtool.analysis.critical import FEWEST_REACHED
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from dbtool.analysis.learning_rates import RateLaw
     from dbtool.analysis.scaling import Scaling, Settings
 
+PARAGRAPHS = textwrap.TextWrapper(80, initial_indent="  ", subsequent_indent="    ")
+"""Wraps a statement below a heading."""
 _DIGITS = 3
 _THIRDS = ("first", "second", "last")
 _NEGLIGIBLE = 0.005

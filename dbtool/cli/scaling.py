@@ -1,7 +1,6 @@
 """The command that tells how far larger batches help."""
 
 import contextlib
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,13 +23,10 @@ from dbtool.core.errors import UsageError
 from dbtool.figures.specs import format_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
-    import pyarrow as pa
-
-    from dbtool.analysis.answers import Answer
     from dbtool.analysis.scaling import Scaling
-    from dbtool.analysis.tables import Found
+    from dbtool.analysis.tables import ScalingReport
 
 _FITTING = ["release", "workload", "tradeoff", "overhead"]
 # The most telling columns of each kind of rows, which a table shows.
@@ -59,7 +55,6 @@ _FIRST: dict[Kind, tuple[str, ...]] = {
 }
 # Of numbers that have intervals.
 _DIGITS = 4
-_PARAGRAPHS = textwrap.TextWrapper(80, initial_indent="  ", subsequent_indent="    ")
 
 
 def command(
@@ -150,33 +145,32 @@ def command(
         raise UsageError(
             "--columns and --wide are for rows: ask for some with --rows, such as --rows critical"
         )
-    from dbtool.analysis.answers import answers_of_csv
-    from dbtool.analysis.scaling import Settings
-    from dbtool.analysis.tables import Found, found_in_database
+    from dbtool.analysis.tables import scaling_of_table
     from dbtool.cli.database import reading, tell_unlike_definitions
     from dbtool.cli.output import require_printable
 
     require_printable(output_format)
-    settings = Settings(level=level, overhead=overhead, start=start, trials=trials)
     with contextlib.ExitStack() as stack:
         if csv is not None:
-            found = Found(answers_of_csv(csv, settings), settings)
+            report = scaling_of_table(csv, level=level, overhead=overhead, start=start)
         else:
             database = stack.enter_context(reading(db, release))
             tell_unlike_definitions(database, workload or ["*"], release)
-            found = found_in_database(
-                database,
+            report = database.scaling(
                 workload or "*",
-                settings,
                 goal=goal,
                 metric=metric,
+                trials=trials,
+                overhead=overhead,
+                start=start,
+                level=level,
                 release=release,
             )
-        _print_found(found, rows, output_format, columns, wide=wide)
+        _print_report(report, rows, output_format, columns, wide=wide)
         if out is not None:
             from dbtool.cli.scaling_figure import write_scaling
 
-            write_scaling(found, out)
+            write_scaling(report, out)
 
 
 def _check_words(csv: Path | None, out: Path | None, of_database: "Mapping[str, object]") -> None:
@@ -196,59 +190,39 @@ def _check_words(csv: Path | None, out: Path | None, of_database: "Mapping[str, 
             raise UsageError(f"--csv takes the place of a database; leave out {name}")
 
 
-def _print_found(
-    found: "Found", rows: Kind | None, output_format: Format, columns: str | None, *, wide: bool
+def _print_report(
+    report: "ScalingReport",
+    rows: Kind | None,
+    output_format: Format,
+    columns: str | None,
+    *,
+    wide: bool,
 ) -> None:
     import polars.selectors
 
     from dbtool.cli.output import print_table
 
     if rows is None and output_format == Format.TABLE:
-        _print_words(found)
-        print_table(_in_short(found.answers), output_format, view=View(_FITTING))
+        _print_words(report)
+        print_table(report.in_short().to_arrow(), output_format, view=View(_FITTING))
     elif rows is None and output_format == Format.MARKDOWN:
-        print_table(_in_short(found.answers), output_format)
+        print_table(report.in_short().to_arrow(), output_format)
     else:
         kind = rows or "critical"
-        made = found.rows(kind)
+        made = report.rows(kind)
         if output_format in (Format.TABLE, Format.MARKDOWN):
             made = made.with_columns(polars.selectors.float().round_sig_figs(_DIGITS))
         view = chosen_view(_FIRST[kind], columns, wide=wide)
         print_table(made.to_arrow(), output_format, view=view)
 
 
-def _in_short(answers: "Iterable[Answer]") -> "pa.Table":
-    """A row a workload."""
-    import polars as pl
+def _print_words(report: "ScalingReport") -> None:
+    from dbtool.analysis.words import PARAGRAPHS
 
-    from dbtool.analysis.words import in_short
-
-    made = [
-        {"release": answer.release, "workload": answer.workload, **in_short(answer.scaling)}
-        for answer in answers
-    ]
-    names = (*_FITTING, "perfect_to", "useful_to")
-    return pl.DataFrame(made, schema=dict.fromkeys(names, pl.String)).to_arrow()
-
-
-def _print_words(found: "Found") -> None:
-    import polars as pl
-
-    from dbtool.analysis.words import sentences
-
-    noise = None if found.db is None else found.rows("noise_scale")
-    for answer in found.answers:
-        heading = answer.workload or "steps"
-        if answer.release is not None:
-            heading += f" ({answer.release}), {answer.metric} past {answer.goal:g}"
+    for answer, heading, statements in report.statements():
         typer.echo(heading)
-        own = None
-        if noise is not None:
-            own = noise.filter(
-                pl.col("release") == answer.release, pl.col("workload") == answer.workload
-            )
-        for sentence in sentences(answer.scaling, found.settings, own):
-            typer.echo(_PARAGRAPHS.fill(sentence))
+        for statement in statements:
+            typer.echo(PARAGRAPHS.fill(statement))
         if answer.workload is not None and answer.scaling.wanted:
             _print_command(answer.workload, answer.scaling)
         typer.echo()

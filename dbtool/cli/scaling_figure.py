@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dbtool.analysis.answers import Answer
     from dbtool.analysis.critical import Estimate
     from dbtool.analysis.scaling import Scaling, Settings
-    from dbtool.analysis.tables import Found
+    from dbtool.analysis.tables import ScalingReport
     from dbtool.figures.points import Points
     from dbtool.store.database import Database
 
@@ -36,7 +36,7 @@ _POINTS = 200
 _ALIKE = 0.01
 
 
-def write_scaling(found: Found, file: Path) -> None:
+def write_scaling(found: ScalingReport, file: Path) -> None:
     """Draws the steps to result of each workload, a panel each, with what was found of them.
 
     Writes the points beside the picture, as CSV, and tells both files' names.
@@ -56,7 +56,7 @@ def write_scaling(found: Found, file: Path) -> None:
             tell(str(path))
 
 
-def points_of(found: Found) -> Points:
+def points_of(found: ScalingReport) -> Points:
     """The points of the figure of steps, a panel a workload, and what was found of each.
 
     Args:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from dbtool.analysis.tables import ScalingReport
     from dbtool.figures.plot import Plot
     from dbtool.store.opening import Opened
 
@@ -407,11 +408,11 @@ class Database:
         start: float | None = None,
         level: float = 0.95,
         release: str | None = None,
-        rows: str = "critical",
-    ) -> pl.DataFrame:
-        """How far larger batches help: a row a workload and definition of the critical batch size.
+    ) -> ScalingReport:
+        """Tell how far larger batches help on workloads, and how sure that is.
 
-        See docs/scaling.md for the definitions and the columns.
+        The report is words where it is printed or shown by a notebook; its `rows` are frames. See
+        docs/scaling.md for the definitions.
 
         Args:
             workload: names or patterns.
@@ -423,25 +424,23 @@ class Database:
             start: the batch size from which scaling is linear; None: the smallest.
             level: of all intervals.
             release: of this release alone.
-            rows: of this kind in place of critical: regimes, steps, learning_rates, noise_scale,
-                comparison or profiles.
 
         Raises:
-            UsageError: a name is not there, or a workload has no goal of its own for the metric.
+            UsageError: a name is not there, a number is out of range, or a workload has no goal of
+                its own for the metric.
 
         Example:
-            >>> rows = db.scaling("mnist/fc_64_64_64/sgd")
-            >>> rows.select("definition", "verdict").rows()
+            >>> report = db.scaling("mnist/fc_64_64_64/sgd")
+            >>> report.rows("critical").select("definition", "verdict").rows()
             [('tradeoff', 'identified'), ('overhead', 'identified')]
         """
+        from dbtool.analysis.answers import answers_of_trials
         from dbtool.analysis.scaling import Settings
-        from dbtool.analysis.tables import found_in_database
+        from dbtool.analysis.tables import ScalingReport
 
         settings = Settings(level=level, overhead=overhead, start=start, trials=trials)
-        found = found_in_database(
-            self, workload, settings, goal=goal, metric=metric, release=release
-        )
-        return found.rows(rows)
+        crossings = self.crossings(workload, goal=goal, metric=metric, release=release)
+        return ScalingReport(answers_of_trials(crossings, settings), settings, self, crossings)
 
     def plot(
         self,

@@ -35,6 +35,7 @@ def test_importing_brings_nothing_heavy() -> None:
 
 MODULES = (
     "dbtool",
+    "dbtool.analysis.tables",
     "dbtool.core.checks",
     "dbtool.core.contract",
     "dbtool.store.database",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from dbtool.analysis.tables import Found, _learning_rates
+from dbtool.analysis.tables import ScalingReport, _learning_rates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +82,7 @@ def improvements(curves: Sequence[Any], *, maximize: bool) -> dict[str, list[Any
 
 def as_told(answer: Answer, settings: Settings) -> dict[str, Any]:
     """What dbtool's analysis found, as the page's tells it."""
-    found = Found([answer], settings, db=None)
+    found = ScalingReport([answer], settings, db=None)
     scaling = answer.scaling
     rows = {
         "critical": found.rows("critical"),

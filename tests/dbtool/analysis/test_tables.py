@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 import dbtool
-from dbtool.analysis.answers import answers_of_csv
+from dbtool.analysis.answers import answers_of_table
 from dbtool.analysis.scaling import Settings
-from dbtool.analysis.tables import KINDS, Found, found_in_database
+from dbtool.analysis.tables import KINDS, ScalingReport
 from dbtool.analysis.words import sentences
 from dbtool.core.errors import UsageError
 from dbtool.store.database import Database
@@ -51,12 +51,12 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
 
 
 @pytest.fixture(scope="module")
-def found(db: Database) -> Found:
-    return found_in_database(db, "*", Settings())
+def found(db: Database) -> ScalingReport:
+    return db.scaling("*")
 
 
 @pytest.mark.slow
-def test_critical_batch_sizes(found: Found) -> None:
+def test_critical_batch_sizes(found: ScalingReport) -> None:
     rows = found.rows("critical")
     assert rows["verdict"].to_list() == ["identified"] * 4
     for row in rows.filter(definition="tradeoff").iter_rows(named=True):
@@ -70,14 +70,14 @@ def test_critical_batch_sizes(found: Found) -> None:
     assert overhead.to_list() == pytest.approx([1.2 + 0.2 * CRITICAL] * 2, rel=0.05)
 
 
-def test_regimes_have_knees(found: Found) -> None:
+def test_regimes_have_knees(found: ScalingReport) -> None:
     for row in found.rows("regimes").iter_rows(named=True):
         assert row["curve"] == "hyperbola"
         assert row["perfect_to_low"] < 0.2 * CRITICAL < row["perfect_to_high"]
         assert row["useful_to_low"] < 5 * CRITICAL < row["useful_to_high"]
 
 
-def test_steps_are_those_of_the_best_of_all(found: Found) -> None:
+def test_steps_are_those_of_the_best_of_all(found: ScalingReport) -> None:
     rows = found.rows("steps").filter(workload="mnist/fc_64_64_64/sgd", batch_size=64.0)
     assert rows.select("trials", "after", "steps").rows() == [(6, 198.0, 200.0)]
     # Six trials cannot bound the median of the best of six from below.
@@ -85,7 +85,7 @@ def test_steps_are_those_of_the_best_of_all(found: Found) -> None:
     assert rows["fitted"].item() == pytest.approx(200, rel=0.02)
 
 
-def test_the_study_that_searched_wider_is_a_bound(found: Found) -> None:
+def test_the_study_that_searched_wider_is_a_bound(found: ScalingReport) -> None:
     adam, sgd = found.answers
     assert (adam.scaling.windowed, adam.scaling.wide) == (SIZES[1:], [1])
     assert (sgd.scaling.windowed, sgd.scaling.wide) == ([], [])
@@ -96,13 +96,13 @@ def test_the_study_that_searched_wider_is_a_bound(found: Found) -> None:
     assert "At 1 it was in the whole space" in said
 
 
-def test_learning_rates(found: Found) -> None:
+def test_learning_rates(found: ScalingReport) -> None:
     rows = found.rows("learning_rates").filter(batch_size=32.0)
     assert rows["best"].to_list() == pytest.approx([0.32, 0.32])
     assert rows["trials"].to_list() == [6, 6]
 
 
-def test_noise_scale_beside_the_critical_batch_size(found: Found) -> None:
+def test_noise_scale_beside_the_critical_batch_size(found: ScalingReport) -> None:
     rows = found.rows("noise_scale").filter(workload="mnist/fc_64_64_64/sgd", batch_size=64)
     assert rows.select("phase", "noise_scale", "trials").rows() == [(1, NOISE_SCALE, 6)]
     assert rows["ratio"].item() == pytest.approx(NOISE_SCALE / CRITICAL, rel=0.05)
@@ -116,7 +116,7 @@ def test_noise_scale_beside_the_critical_batch_size(found: Found) -> None:
     assert "times the critical batch size" in said
 
 
-def test_optimizers_are_compared(found: Found) -> None:
+def test_optimizers_are_compared(found: ScalingReport) -> None:
     rows = found.rows("comparison")
     assert rows.select("optimizer", "other").unique().rows() == [("adam", "sgd")]
     assert rows["win"].to_list() == [1.0] * len(SIZES)
@@ -127,12 +127,12 @@ def test_optimizers_are_compared(found: Found) -> None:
     ]
 
 
-def test_rows_that_there_are_none_of(found: Found, tmp_path: Path) -> None:
+def test_rows_that_there_are_none_of(found: ScalingReport, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="unknown kind of rows 'critcal'; closest: critical"):
         found.rows("critcal")
     file = tmp_path / "steps.csv"
     file.write_text("batch_size,steps\n1,100\n2,50\n4,25\n")
-    of_csv = Found(answers_of_csv(file, Settings()), Settings())
+    of_csv = ScalingReport(answers_of_table(file, Settings()), Settings())
     assert of_csv.rows("steps")["steps"].to_list() == [100, 50, 25]
     with pytest.raises(UsageError, match="rows of comparison come from trials, and a table"):
         of_csv.rows("comparison")
@@ -140,4 +140,4 @@ def test_rows_that_there_are_none_of(found: Found, tmp_path: Path) -> None:
 
 def test_a_database_gives_every_kind(db: Database) -> None:
     for kind in KINDS:
-        assert db.scaling("mnist/*", rows=kind).height
+        assert db.scaling("mnist/*").rows(kind).height

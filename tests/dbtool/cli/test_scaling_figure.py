@@ -11,8 +11,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dbtool.analysis.scaling import Settings
-from dbtool.analysis.tables import Found, found_in_database
+from dbtool.analysis.tables import ScalingReport
 from dbtool.cli.scaling_figure import points_of
 from dbtool.figures.caption import caption_of
 from dbtool.figures.findings import Findings, FoundSize
@@ -51,14 +50,14 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(planted: Path) -> Iterator[Found]:
+def found(planted: Path) -> Iterator[ScalingReport]:
     with open_database(planted) as db:
         names = (HYPERBOLA, PERFECT, FEW, HOSTILE)
-        yield found_in_database(db, names, Settings())
+        yield db.scaling(names)
 
 
 @pytest.fixture(scope="module")
-def panels(found: Found) -> list[Axes]:
+def panels(found: ScalingReport) -> list[Axes]:
     points = points_of(found)
     return draw(points, find_figure("steps")).axes
 
@@ -71,7 +70,9 @@ def xs_of(line: Any) -> list[float]:
     return [float(x) for x in line.get_xdata()]
 
 
-def test_what_is_drawn_are_the_numbers_of_the_answer(found: Found, panels: list[Axes]) -> None:
+def test_what_is_drawn_are_the_numbers_of_the_answer(
+    found: ScalingReport, panels: list[Axes]
+) -> None:
     axes, scaling = panels[0], found.answers[0].scaling
     assert scaling.curve is not None
     assert scaling.tradeoff is not None
@@ -98,7 +99,7 @@ def test_what_is_drawn_are_the_numbers_of_the_answer(found: Found, panels: list[
     assert len(bounds) == len(SIZES)
 
 
-def test_an_open_end_is_an_arrow_at_the_edge(found: Found, panels: list[Axes]) -> None:
+def test_an_open_end_is_an_arrow_at_the_edge(found: ScalingReport, panels: list[Axes]) -> None:
     axes, scaling = panels[1], found.answers[1].scaling
     assert scaling.tradeoff is not None
     assert scaling.tradeoff.verdict == "lower_bound"
@@ -150,8 +151,8 @@ def test_the_metric_and_the_trials_are_those_of_the_answer(tmp_path: Path) -> No
         write_shard(tmp_path, workload=HYPERBOLA, batch_size=batch_size, goal=0.03, trials=trials)
 
     def steps(trials: int | None, **asked: Any) -> list[int]:
-        settings = Settings(trials=trials)
-        return points_of(found_in_database(db, HYPERBOLA, settings, **asked)).rows["y"].to_list()
+        report = db.scaling(HYPERBOLA, trials=trials, **asked)
+        return points_of(report).rows["y"].to_list()
 
     with open_database(tmp_path) as db:
         assert steps(None) == [40, 20]
@@ -161,7 +162,7 @@ def test_the_metric_and_the_trials_are_those_of_the_answer(tmp_path: Path) -> No
 
 def test_the_caption_tells_the_level(planted: Path) -> None:
     with open_database(planted) as db:
-        points = points_of(found_in_database(db, HYPERBOLA, Settings(level=0.9)))
+        points = points_of(db.scaling(HYPERBOLA, level=0.9))
     told = caption_of(points, find_figure("steps"))
     assert any("with 90 % intervals" in part for part in told)
 

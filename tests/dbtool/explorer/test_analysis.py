@@ -14,7 +14,6 @@ import dbtool
 from dbtool.analysis.answers import Answer, answers_of_trials
 from dbtool.analysis.critical import StepsAt
 from dbtool.analysis.scaling import Settings, scaling_of_steps
-from dbtool.analysis.tables import found_in_database
 from dbtool.store.database import Database
 from tests.support.explorer_analysis import (
     answers_of_page,
@@ -233,7 +232,9 @@ def test_measured_states(measured: Database, tmp_path: Path) -> None:
             )
             most = max(made["trials"]["batch_size"].count(f["batch_size"]) for f in made["facts"])
             settings = Settings(trials=rng.choice([None, 1, 5, most, rng.randint(1, most)]))
-            found = found_in_database(measured, own["workload"], settings, goal=goal, metric=metric)
+            found = measured.scaling(
+                own["workload"], trials=settings.trials, goal=goal, metric=metric
+            )
             answers.append(as_told(found.answers[0], settings))
             states.append(
                 _state(

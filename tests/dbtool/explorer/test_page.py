@@ -10,8 +10,6 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from dbtool import __version__
-from dbtool.analysis.scaling import Settings
-from dbtool.analysis.tables import found_in_database
 from dbtool.explorer.contents import choose
 from dbtool.explorer.writing import write_alone
 from dbtool.figures.packed import packed_figures
@@ -105,7 +103,7 @@ def test_the_queries_to_copy_give_what_dbtool_answers(page, db):
         for goal, trials in ((0.2, None), (0.5, 5), (0.01, None)):
             asked = {"keys": [f"{RELEASE}:{ERRORS}"], "goal": goal, "trials": trials}
             found = db.sql(queries[kind], **asked, **metric).polars()
-            answer = found_in_database(db, ERRORS, Settings(trials=trials), goal=goal)
+            answer = db.scaling(ERRORS, trials=trials, goal=goal)
             expected = answer.rows(kind).select(found.columns)
             assert_frame_equal(found, expected, check_dtypes=False)
     trials = db.sql(queries["trials"], **named, **metric, goal=0.2).polars()

@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 
 import dbtool
-from dbtool.analysis.scaling import Settings
-from dbtool.analysis.tables import found_in_database
 from dbtool.store.database import Database
 from tests.support.explorer_browser import (
     MEASURED,
@@ -54,12 +52,11 @@ def metrics_of(own: str) -> set[str]:
 
 def answers(db: Database, state: dict[str, Any]) -> dict[str, list[Row]]:
     """The rows of each workload in turn, by their kind; those of steps with the fastest trial."""
-    settings = Settings(trials=state["trials"])
     found: dict[str, list[Row]] = {kind: [] for kind in CARDS.values()}
     for key in state["workload"]:
         release, _, workload = key.partition(":")
         asked = {"goal": state["goal"], "metric": state["metric"], "release": release}
-        scaling = found_in_database(db, workload, settings, **asked)
+        scaling = db.scaling(workload, trials=state["trials"], **asked)
         rows = {kind: scaling.rows(kind).rows(named=True) for kind in found}
         fewest = db.steps_to_result(workload, trials=EVERY, **asked).rows(named=True)
         fastest = {row["batch_size"]: row for row in fewest}

@@ -16,8 +16,9 @@ def tables(explorer):
 
 
 def expected(db, **asked):
-    steps = db.scaling(SGD, rows="steps", **asked)
-    critical = db.scaling(SGD, **asked).row(0, named=True)
+    report = db.scaling(SGD, **asked)
+    steps = report.rows("steps")
+    critical = report.rows("critical").row(0, named=True)
     texts = ["" if each is None else f"{each:g}" for each in steps["steps"]]
     return texts, critical["critical_batch_size"]
 

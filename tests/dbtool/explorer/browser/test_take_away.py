@@ -78,7 +78,7 @@ def test_the_csv_of_a_card_is_what_dbtool_answers(explorer, bundled):
     asked = {"goal": 0.035, "trials": 25}
     explorer.go(**asked)
     for title, rows in CARDS.items():
-        told = bundled.scaling(SGD, rows=rows, **asked)
+        told = bundled.scaling(SGD, **asked).rows(rows)
         shown = explorer.csv(title)
         agree(shown, told.write_csv())
         # The page has of the steps those trials, too, that took the fewest.
