@@ -16,6 +16,8 @@ BELOW = {
     "store": {"core"},
     "dialects": {"core"},
     **{feature: {"store", "core"} for feature in FEATURES},
+    # How to cite the archive of 2018.
+    "release": {"sources", "store", "core"},
     "cli": {*FEATURES, "dialects", "store", "core", "producers"},
     "producers": {"core"},
     "producers.cli": {"producers", "core"},

@@ -48,11 +48,11 @@ def command(
 
     Example: dbtool explore --workload 'mnist/*' --out mnist.html
     """
-    from dbtool.cli.cite import bibtex
     from dbtool.cli.plotting import writing
     from dbtool.explorer.contents import choose
     from dbtool.explorer.page import require_built
     from dbtool.explorer.writing import write_alone
+    from dbtool.release.references import bibtex
 
     if out.suffix != ".html":
         raise UsageError(f"--out is {str(out)!r}: name a file that ends with .html")
@@ -85,9 +85,9 @@ def write_into(folder: Path) -> list[str]:
         OSError: they cannot be written.
         DbtoolError: the application was not built, or a shard is damaged.
     """
-    from dbtool.cli.cite import bibtex
     from dbtool.explorer.contents import choose
     from dbtool.explorer.writing import write_beside
+    from dbtool.release.references import bibtex
 
     with reading(str(folder)) as database:
         chosen = choose(database, None, None)
