@@ -125,8 +125,7 @@ class ReleaseWriter:
         with self._mutex:
             self.refuse_clash(footer)
         shard = write_shard(self.folder, footer, tables, compression_level=compression_level)
-        with self._mutex:
-            self.add(shard)
+        self.add(shard)
         return shard
 
     def receive(self, content: bytes) -> Shard:
@@ -157,14 +156,19 @@ class ReleaseWriter:
         return shard
 
     def add(self, shard: Shard) -> None:
-        """Adds a shard that lies in the folder; one that was added already changes nothing.
+        """Add a shard that lies in the folder; one that was added already changes nothing.
 
         Raises:
-            ClashError: it disagrees with what is there.
+            ClashError: it disagrees with what is there; its file is removed.
             DbtoolError: it cannot be listed.
         """
-        self._take_in(shard)
-        self.list_when_due()
+        with self._mutex:
+            try:
+                self._take_in(shard)
+            except ClashError:
+                self._remove(shard)
+                raise
+            self.list_when_due()
 
     def list_when_due(self) -> None:
         """Lists what was added, if the last time is some seconds ago; see `list_new`."""
@@ -181,18 +185,8 @@ class ReleaseWriter:
         """
         if not self._new:
             return
-        clash = None
         with locked(self.folder):
-            if self._was_changed():
-                added, self._new = self._new, []
-                self._read()
-                for shard in added:
-                    try:
-                        self._take_in(shard)
-                    except ClashError as error:
-                        # It would be in every writer's way.
-                        (self.folder / shard.path).unlink(missing_ok=True)
-                        clash = clash or error
+            clash = self._read() if self._was_changed() else None
             self._write()
         if clash:
             raise clash
@@ -203,11 +197,16 @@ class ReleaseWriter:
         Raises:
             ClashError: it does.
         """
-        reason = self.index.clash(footer)
-        if reason is not None:
-            study = footer.study
-            name = f"{study.workload.workload} at batch size {study.batch_size}"
-            raise ClashError(f"{name} cannot be added to {self.folder}: {reason}")
+        if error := self._clash(self.index, footer):
+            raise error
+
+    def _clash(self, index: Index, footer: Footer) -> ClashError | None:
+        reason = index.clash(footer)
+        if reason is None:
+            return None
+        study = footer.study
+        name = f"{study.workload.workload} at batch size {study.batch_size}"
+        return ClashError(f"{name} cannot be added to {self.folder}: {reason}")
 
     def _take_in(self, shard: Shard) -> None:
         if shard.path in self._shards or any(shard.path == each.path for each in self._new):
@@ -216,21 +215,43 @@ class ReleaseWriter:
         self.index.add(shard)
         self._new.append(shard)
 
-    def _read(self) -> None:
-        """Takes over what the folder lists; nothing where it is new."""
-        self._manifest: Manifest | None = None
-        self._shards: dict[str, ReleaseFile] = {}
-        self.index = Index()
-        if not is_release(self.folder):
-            return
-        self._manifest, tables = read_release(self.folder)
-        if self._manifest.release != self._about.release:
-            raise UsageError(
-                f"{self.folder} holds the release {self._manifest.release!r} and not "
-                f"{self._about.release!r}: name another folder"
-            )
-        self._shards = {file.path: file for file in self._manifest.shards}
-        self.index = Index.from_tables(tables)
+    def _remove(self, shard: Shard) -> None:
+        """Remove a shard that clashes, since it would be in every writer's way."""
+        (self.folder / shard.path).unlink(missing_ok=True)
+
+    def _read(self) -> ClashError | None:
+        """Take over what the folder lists, beside what was added.
+
+        The new index is assigned once it is complete, since threads read the old one meanwhile.
+
+        Returns:
+            The first error of shards that were added and clash with what is listed. They are
+            removed.
+        """
+        manifest: Manifest | None = None
+        shards: dict[str, ReleaseFile] = {}
+        index = Index()
+        if is_release(self.folder):
+            manifest, tables = read_release(self.folder)
+            if manifest.release != self._about.release:
+                raise UsageError(
+                    f"{self.folder} holds the release {manifest.release!r} and not "
+                    f"{self._about.release!r}: name another folder"
+                )
+            shards = {file.path: file for file in manifest.shards}
+            index = Index.from_tables(tables)
+        new, clash = [], None
+        for shard in self._new:
+            if shard.path in shards:
+                continue
+            if error := self._clash(index, shard.footer):
+                self._remove(shard)
+                clash = clash or error
+            else:
+                index.add(shard)
+                new.append(shard)
+        self._manifest, self._shards, self._new, self.index = manifest, shards, new, index
+        return clash
 
     def _was_changed(self) -> bool:
         """Whether another process has listed something since this one did."""

@@ -21,7 +21,10 @@ from tests.support.made_up import curve, shard_footer, shard_table, write_shard
 from tests.support.published import bytes_of, everything, published, write_shards
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+    import pyarrow as pa
 
     from dbtool.core.shards import Shard
 
@@ -155,6 +158,42 @@ def test_of_two_writers_that_clash_the_one_who_lists_first_wins(
         assert not (folder / lost.path).exists()
         assert len(read_manifest(folder).shards) == 3 - others
     assert is_sound(folder)
+
+
+def test_of_two_shards_that_clash_at_once_one_is_left(tmp_path: Path) -> None:
+    folder = tmp_path / "release"
+    with ReleaseWriter(folder, ABOUT) as writer:
+
+        def late() -> Iterator[pa.Table]:
+            write(writer, trial(0))
+            yield shard_table([trial(0, 0.2)])
+
+        with pytest.raises(ClashError, match="its trial 0 is already there"):
+            writer.write(shard_footer([trial(0, 0.2)]), late())
+    with ReleaseWriter(folder, ABOUT) as writer:
+        assert len(writer.index.trials) == len(shard_paths(folder)) == 1
+    assert is_sound(folder)
+
+
+def test_the_index_is_complete_while_it_is_read_again(tmp_path: Path) -> None:
+    first, second = (ReleaseWriter(tmp_path / "release", ABOUT) for _ in range(2))
+    done = threading.Event()
+    seen = []
+
+    def look() -> None:
+        while not done.is_set():
+            seen.append(len(first.index.trials))
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    for number in range(0, 20, 2):
+        for writer, each in ((second, number), (first, number + 1)):
+            write(writer, trial(each))
+            writer.list_new()
+    done.set()
+    looking.join()
+    assert seen == sorted(seen)
+    assert len(first.index.trials) == 20
 
 
 def test_threads_at_once(tmp_path: Path) -> None:
