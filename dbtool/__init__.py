@@ -12,6 +12,7 @@ first `open`.
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
 
 from dbtool.core.errors import DbtoolError, UsageError
@@ -19,9 +20,25 @@ from dbtool.core.errors import DbtoolError, UsageError
 if TYPE_CHECKING:
     import os
 
+    from dbtool.analysis.tables import scaling_of_table
+    from dbtool.release.difference import diff
+    from dbtool.release.publish.release import publish
+    from dbtool.release.pull import pull
+    from dbtool.release.verify import verify
     from dbtool.store.database import Database
 
-__all__ = ["Database", "DbtoolError", "UsageError", "__version__", "open"]
+__all__ = [
+    "Database",
+    "DbtoolError",
+    "UsageError",
+    "__version__",
+    "diff",
+    "open",
+    "publish",
+    "pull",
+    "scaling_of_table",
+    "verify",
+]
 
 __version__ = "0.2.0"
 
@@ -55,10 +72,22 @@ def open(  # noqa: A001 (named like gzip.open and its like, and called as dbtool
     return open_database(source, release=release, option="dbtool.open")
 
 
-def __getattr__(name: str) -> object:
-    """What is heavy to import, once it is asked for."""
-    if name == "Database":
-        from dbtool.store.database import Database
+# What is heavy to import comes once it is asked for.
+_HOMES = {
+    "Database": "dbtool.store.database",
+    "diff": "dbtool.release.difference",
+    "publish": "dbtool.release.publish.release",
+    "pull": "dbtool.release.pull",
+    "scaling_of_table": "dbtool.analysis.tables",
+    "verify": "dbtool.release.verify",
+}
 
-        return Database
+
+def __getattr__(name: str) -> object:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

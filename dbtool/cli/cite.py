@@ -14,7 +14,5 @@ def command(db: options.Database = None, release: options.Release = None) -> Non
 
     Example: dbtool cite >> references.bib
     """
-    from dbtool.release.references import bibtex
-
     with reading(db, release) as database:
-        typer.echo(bibtex(database, release))
+        typer.echo(database.cite())

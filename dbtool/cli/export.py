@@ -10,7 +10,7 @@ from dbtool.cli.database import reading
 from dbtool.cli.messages import tell
 from dbtool.cli.options import AnyWorkloads, BatchSizes, Database, Release
 from dbtool.core.errors import counted
-from dbtool.release.file_format import FileFormat, file_format_of
+from dbtool.release.file_format import FileFormat
 
 
 def command(
@@ -46,17 +46,12 @@ def command(
 
     Example: dbtool export 'mnist/fc_*' --out mnist.parquet
     """
-    from dbtool.release.export import export
-
-    chosen = file_format or file_format_of(out)
     with reading(db, release) as database, bar("exporting", "measurements") as on_progress:
-        studies = export(
-            database,
+        studies = database.export(
             out,
-            chosen,
             workload or None,
+            file_format=file_format,
             batch_size=batch_size or None,
-            release=release,
             on_progress=on_progress,
         )
     trials = [trial for study in studies for trial in study.trials]

@@ -49,7 +49,7 @@ def diff(
 
     Example:
         >>> with dbtool.open("old") as old, dbtool.open("new") as new:
-        ...     print(diff(old, new))
+        ...     print(dbtool.diff(old, new))
     """
     if goal is not None:
         require_number("goal", goal)

@@ -22,6 +22,7 @@ from dbtool.store.soundness import fault
 from dbtool.store.sources import folder_name
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Sequence
 
     from dbtool.core.download import RetryPolicy
@@ -51,7 +52,7 @@ class Pulled:
 
 def pull(
     url: str,
-    folder: Path | None = None,
+    folder: str | os.PathLike[str] | None = None,
     retries: RetryPolicy | None = None,
     on_progress: Callable[[str, int, int | None], None] = lambda _what, _done, _total: None,
 ) -> Pulled:
@@ -73,7 +74,7 @@ def pull(
             written, or another process writes to the folder.
 
     Example:
-        >>> pull("https://example.org/my-release/", Path("my-release")).files
+        >>> dbtool.pull("https://example.org/my-release/", "my-release").files
         17
     """
     url = release_url(url)
@@ -84,7 +85,7 @@ def pull(
     ) as downloader:
         manifest, text = read_remote_manifest(downloader, url)
         _check_paths(manifest, url)
-        folder = folder or Path(folder_name(manifest.release))
+        folder = Path(folder or folder_name(manifest.release))
         _check_folder(folder, manifest.release)
         make_folder(folder / _COMING, _OTHER)
         with locked(folder, 0.0, f"wait until it has ended, or {_OTHER}"):

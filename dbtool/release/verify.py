@@ -77,7 +77,8 @@ class Verified:
 
 
 def verify(
-    path: Path, on_progress: Callable[[int, int], None] = lambda _done, _total: None
+    path: str | os.PathLike[str],
+    on_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Verified:
     """Checks every byte of a release folder, or of all below a folder.
 
@@ -94,9 +95,10 @@ def verify(
         UsageError: there is no release at that path.
 
     Example:
-        >>> verify(Path("data/replication")).problems
+        >>> dbtool.verify("data/replication").problems
         ()
     """
+    path = Path(path)
     folders, unreadable = _releases(path)
     found = [_verify_release(folder, on_progress) for folder in folders]
     if not (found or unreadable):

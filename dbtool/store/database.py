@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import duckdb
 
 from dbtool.core.checks import require_whole
-from dbtool.core.errors import DbtoolError, UsageError, closest
+from dbtool.core.errors import DbtoolError, UsageError, closest, unknown
 from dbtool.core.resources import query
 from dbtool.store.analyses import query_text
 from dbtool.store.mistakes import explained
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from dbtool.analysis.tables import ScalingReport
     from dbtool.figures.plot import Plot
+    from dbtool.release.selection import ExportedStudy
     from dbtool.store.opening import Opened
 
 CLOSED = "the database was closed: open it again with dbtool.open()"
@@ -488,6 +490,71 @@ class Database:
             bands=bands,
         )
         return plot(self, figure, request, width)
+
+    def export(
+        self,
+        out: str | os.PathLike[str],
+        workload: str | Iterable[str] | None = None,
+        *,
+        file_format: str | None = None,
+        batch_size: int | Iterable[int] | None = None,
+        release: str | None = None,
+        on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+    ) -> list[ExportedStudy]:
+        """Write measurements by release, workload, batch size, trial and step into a new file.
+
+        Memory holds some hundred thousand of them at a time, or one trial's.
+
+        Args:
+            out: the file, or for the format original the folder or tar file.
+            workload: names or patterns; None: all.
+            file_format: parquet, csv, jsonl, arrow, duckdb, or original, the layout of the archive
+                of 2018; None: what the name of the file ends with.
+            batch_size: of studies with these batch sizes alone.
+            release: of this release alone.
+            on_progress: called now and then with the number of measurements that are written and
+                that of all.
+
+        Returns:
+            The studies that were written.
+
+        Raises:
+            UsageError: the file is there already, a name is not, or the layout cannot hold what was
+                chosen.
+            DbtoolError: a shard is damaged, or writing failed; nothing is left of it then.
+
+        Example:
+            >>> db.export("mnist.parquet", "mnist/*")  # doctest: +SKIP
+        """
+        from dbtool.release.export import export
+        from dbtool.release.file_format import FileFormat, file_format_of
+
+        path = Path(out)
+        if file_format is not None and file_format not in [*FileFormat]:
+            raise unknown("format", file_format, FileFormat, "dbtool export --help")
+        chosen = FileFormat(file_format) if file_format else file_format_of(path)
+        return export(
+            self,
+            path,
+            chosen,
+            workload,
+            batch_size=batch_size,
+            release=release,
+            on_progress=on_progress,
+        )
+
+    def cite(self, *, release: str | None = None) -> str:
+        """Return BibTeX entries: the two papers, dbtool, and what releases give.
+
+        Args:
+            release: of this release alone.
+
+        Raises:
+            UsageError: there is no such release.
+        """
+        from dbtool.release.references import bibtex
+
+        return bibtex(self, known_release(self, release))
 
 
 def open_database(

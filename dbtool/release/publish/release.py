@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -35,16 +36,16 @@ from dbtool.release.reduction import WHOLE, write_reduced
 from dbtool.store.soundness import in_threads
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from dbtool.core.shards import Shard
     from dbtool.release.reduction import Reduction
 
 
 def publish(
-    source: Path,
-    out: Path | None = None,
+    source: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
     *,
     release: str | None = None,
     title: str | None = None,
@@ -78,6 +79,7 @@ def publish(
         DbtoolError: the source is damaged, pyiceberg is needed and not installed, or writing
             fails.
     """
+    source, out = Path(source), None if out is None else Path(out)
     if iceberg is not None:
         _iceberg_writer()  # or else an error, before the data are read
     manifest = read_whole(source)

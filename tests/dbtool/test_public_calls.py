@@ -1,0 +1,77 @@
+"""What the command line does, Python can: with paths as text, and the same sentences."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+import dbtool
+from tests.support.made_up import write_release
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> str:
+    return str(write_release(tmp_path / "release", "mine", licence="MIT"))
+
+
+def test_a_release_is_published_verified_and_compared(release: str, tmp_path: Path) -> None:
+    published = str(tmp_path / "published")
+    assert dbtool.publish(release, published, title="Made up").title == "Made up"
+    assert dbtool.verify(published).problems == ()
+    with dbtool.open(release) as one, dbtool.open(published) as other:
+        assert len(dbtool.diff(one, other)) == 0
+
+
+def test_measurements_are_exported_as_the_name_says(release: str, tmp_path: Path) -> None:
+    with dbtool.open(release) as db:
+        (study,) = db.export(str(tmp_path / "all.parquet"))
+        rows = pl.read_parquet(tmp_path / "all.parquet")
+        assert len(rows) == sum(trial.measurements for trial in study.trials)
+        db.export(tmp_path / "all.txt", file_format="csv")
+        assert len(pl.read_csv(tmp_path / "all.txt")) == len(rows)
+        assert "@misc{dbtool," in db.cite()
+
+
+MISTAKES: list[tuple[Callable[[dbtool.Database], Any], str]] = [
+    (lambda db: db.export("rows.txt"), "the name 'rows.txt' does not tell a format"),
+    (lambda db: db.export("rows", file_format="parket"), "unknown format 'parket'; closest: parq"),
+    (lambda db: db.cite(release="mien"), "unknown release 'mien'; closest: mine"),
+    (lambda db: dbtool.diff(db, db, metric="steps"), "a metric needs the value that it is to pass"),
+    (lambda _: dbtool.verify("nowhere"), "nowhere does not exist: name a release folder"),
+    (lambda _: dbtool.publish("nowhere"), "nowhere does not exist: name a release folder"),
+    (lambda _: dbtool.pull("ftp://host/x"), "'ftp://host/x' is no http://"),
+    (lambda _: dbtool.scaling_of_table("nowhere.csv"), "nowhere.csv cannot be read as CSV"),
+    (
+        lambda _: dbtool.scaling_of_table(pl.DataFrame({"batch_size": [1]})),
+        "the table has no column steps",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "sentence"), MISTAKES)
+def test_mistakes_are_one_sentence(
+    call: Callable[[dbtool.Database], Any], sentence: str, release: str
+) -> None:
+    with dbtool.open(release) as db, pytest.raises(dbtool.UsageError) as caught:
+        call(db)
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_every_public_name_is_there_and_comes_when_it_is_asked_for() -> None:
+    code = (
+        "import sys, dbtool; before = {'duckdb', 'polars'} & set(sys.modules); "
+        "print(before, [name for name in dbtool.__all__ if not hasattr(dbtool, name)])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set() []\n"
+    with pytest.raises(AttributeError, match="has no attribute 'opne'"):
+        dbtool.opne  # noqa: B018
