@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from dbtool.release.publish.release import publish
     from dbtool.release.pull import pull
     from dbtool.release.verify import verify
+    from dbtool.sources.archive.import_ import import_archive
+    from dbtool.sources.ingest import ingest
     from dbtool.store.database import Database
 
 __all__ = [
@@ -33,6 +35,8 @@ __all__ = [
     "UsageError",
     "__version__",
     "diff",
+    "import_archive",
+    "ingest",
     "open",
     "publish",
     "pull",
@@ -76,6 +80,8 @@ def open(  # noqa: A001 (named like gzip.open and its like, and called as dbtool
 _HOMES = {
     "Database": "dbtool.store.database",
     "diff": "dbtool.release.difference",
+    "import_archive": "dbtool.sources.archive.import_",
+    "ingest": "dbtool.sources.ingest",
     "publish": "dbtool.release.publish.release",
     "pull": "dbtool.release.pull",
     "scaling_of_table": "dbtool.analysis.tables",

@@ -23,7 +23,7 @@ BELOW = {
     "producers.cli": {"producers", "core"},
     # What the top level of the package promises to Python users.
     "api": {*FEATURES, "store", "core"},
-    "__init__": {"api", "store", "core"},
+    "__init__": {"api", "sources", "store", "core"},
     "__main__": {"cli"},
     "data_loader": {*FEATURES, "store", "core"},
 }

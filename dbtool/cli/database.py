@@ -57,7 +57,8 @@ def reading(
 
 def tell_unlike_definitions(db: Database, workloads: Iterable[str], release: str | None) -> None:
     """Tells of which workloads releases have other settings, so that their steps do not compare."""
-    from dbtool.cli.messages import few_of, tell
+    from dbtool.cli.messages import tell
+    from dbtool.core.errors import few_of
     from dbtool.store.questions import listed, workload_names
 
     unlike = [] if release else db.result(listed("unlike_definitions")).rows()

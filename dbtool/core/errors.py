@@ -97,6 +97,12 @@ def printable(text: str) -> str:
     )
 
 
+def few_of(names: Sequence[str], most: int) -> str:
+    """The first few of many names, and how many more there are."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def counted(count: int, noun: str, nouns: str | None = None) -> str:
     """A number with its noun, as in "1 shard" and "2,000 shards".
 

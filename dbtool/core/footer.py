@@ -86,6 +86,11 @@ class Study(Struct, frozen=True, kw_only=True):
     seed: _Integer | None = None
     search: dict[str, Any] | None = None
 
+    @property
+    def key(self) -> tuple[str, int]:
+        """The workload's name and the batch size."""
+        return self.workload.workload, self.batch_size
+
 
 class Trial(Struct, frozen=True, kw_only=True):
     """One training run of a study.

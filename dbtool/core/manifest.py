@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.json"
 SUMS = "SHA256SUMS"
+CROISSANT = "croissant.json"
 """The hashes of all files for other programs, which publishing adds."""
 FORMAT = 3
 MEASUREMENTS = "measurements"

@@ -8,6 +8,7 @@ RELEASE/
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import time
 from pathlib import Path
@@ -20,12 +21,12 @@ from dbtool.core.errors import DbtoolError
 from dbtool.core.files import open_file, sha256_of
 from dbtool.core.footer import FooterError
 from dbtool.core.index import REPEATED, TABLES, Index, check_tables
-from dbtool.core.manifest import MEASUREMENTS, read_manifest
+from dbtool.core.manifest import CROISSANT, MEASUREMENTS, read_manifest
 from dbtool.core.shards import Shard, read_footer
 from dbtool.core.walk import access_error, entries
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from dbtool.core.manifest import Manifest
 
@@ -53,6 +54,23 @@ def read_release(folder: Path) -> tuple[Manifest, dict[str, pa.Table]]:
     manifest = read_manifest(folder)
     shards = (load_shard(folder, file.path) for file in manifest.shards)
     return manifest, Index.of(shards).tables()
+
+
+@contextlib.contextmanager
+def telling_of_change(folder: Path, tell: Callable[[str], None]) -> Iterator[None]:
+    """Tell where the block changes a published release.
+
+    What describes such a release, as its card and its hashes, would be wrong then and is removed.
+    """
+    was_published = (folder / CROISSANT).exists()
+    try:
+        yield
+    finally:
+        if was_published and not (folder / CROISSANT).exists():
+            tell(
+                f"{folder} was published and has changed, so its README.md and the like are gone; "
+                f"write them anew with `dbtool publish {folder}`"
+            )
 
 
 def shard_paths(folder: Path) -> list[str]:

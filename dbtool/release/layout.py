@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 BIBTEX = "citation.bib"
 CARD = "README.md"
 CITATION = "CITATION.cff"
-CROISSANT = "croissant.json"
 ICEBERG = "iceberg"
 """The folder of Iceberg tables, a folder each."""
 SCRIPT = "dbtool.sql"

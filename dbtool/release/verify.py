@@ -17,6 +17,7 @@ from dbtool.core.files import sha256_of
 from dbtool.core.footer import FooterError
 from dbtool.core.index import TABLES, ClashError, Index
 from dbtool.core.manifest import (
+    CROISSANT,
     MANIFEST,
     MEASUREMENTS,
     SUMS,
@@ -27,8 +28,8 @@ from dbtool.core.manifest import (
 )
 from dbtool.core.shards import Shard
 from dbtool.core.walk import AccessError, status_of, walk
-from dbtool.release.checking import checked_shard
-from dbtool.release.layout import CROISSANT, sums
+from dbtool.release.layout import sums
+from dbtool.store.shard_files import checked_shard
 from dbtool.store.soundness import fault, in_threads
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ import pytest
 from dbtool.core.download import RetryPolicy
 from dbtool.core.errors import DbtoolError
 from dbtool.sources.archive.fetch import archive_file, fetch_archive
-from dbtool.sources.archive.members import UnreadableError
-from dbtool.sources.archive.report import ImportReport
+from dbtool.sources.base import MalformedError, Report
 from tests.support.archives import contents, imported, query, write_tar
 from tests.support.file_server import FileServer, serving
 from tests.support.proxies import without_proxies
@@ -94,12 +93,12 @@ class Importing:
         archive: Path | Mapping[str, bytes] | Iterable[tuple[str, bytes]],
         db: str = "db",
         **options: Any,
-    ) -> ImportReport:
+    ) -> Report:
         """Imports an archive, or files below its root, which go into a.tar first."""
         path = archive if isinstance(archive, Path) else write_tar(self.folder / "a.tar", archive)
         return imported(path, self.folder / db, **options)
 
-    def failure(self, body: bytes) -> UnreadableError:
+    def failure(self, body: bytes) -> MalformedError:
         """Why a.tar, of these bytes, is not read to its end; nothing of it is stored."""
         path = self.folder / "a.tar"
         path.write_bytes(body)

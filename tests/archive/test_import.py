@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 import pytest
 
+import dbtool
 from dbtool.sources.archive import gather
-from dbtool.sources.archive.report import totals
+from dbtool.sources.archive.comparison import compare, totals
 from tests.replica import plan_study, published_plans, write_archive
 from tests.support.archives import (
     HEADER,
@@ -131,8 +132,7 @@ def test_trials_that_come_after_their_study_was_whole(importing: Importing, tmp_
     root = tmp_path / "folder" / "batch_science"
     files = [(str(file.relative_to(root)), file.read_bytes()) for file in sorted(root.rglob("*.*"))]
     report = importing(files)
-    assert report.comparison is not None
-    assert report.comparison.differences == []
+    assert compare(report.folder).differences == []
     late = trial(900_000, study=plan.path) | trial(900_001, study=plan.path)
     path = write_tar(tmp_path / "late.tar", [*files, *late.items()])
     with tarfile.open(path, "a") as archive:
@@ -208,15 +208,21 @@ def test_numbers_compare_as_the_decimals_that_were_written(importing: Importing)
 
 def test_report_compares_with_the_published_table(importing: Importing, tmp_path: Path) -> None:
     report = importing(small_study(LINES) | small_study(LINES, study=f"{MNIST}/64"))
-    comparison = report.comparison
-    assert comparison is not None
+    comparison = compare(report.folder)
     assert totals(comparison.found) == {"COMPLETE": 2, "INCOMPLETE": 0, "INFEASIBLE": 0}
     assert comparison.unknown == [STUDY]
     assert len(comparison.missing) == 453
     assert comparison.differences == [
         (f"{MNIST}/64", status) for status in ("COMPLETE", "INCOMPLETE", "INFEASIBLE")
     ]
-    assert importing(tmp_path / "a.tar", "own.db", release="own").comparison is None
+    told: list[str] = []
+    dbtool.import_archive(
+        tmp_path / "a.tar", tmp_path / "own", release="own", on_message=told.append
+    )
+    assert told == [
+        "added 2 studies with 2 trials and 4 measurements to own; 0 trials already there",
+        f"in {tmp_path / 'own' / 'own'}",
+    ]
 
 
 @pytest.mark.slow
@@ -224,8 +230,8 @@ def test_every_published_study_is_recognised(importing: Importing, tmp_path: Pat
     plans = published_plans(0.02, evaluations=24)
     write_archive(tmp_path / "a.tar", studies=plans, layout="tar", order="shuffled")
     report = importing(tmp_path / "a.tar")
-    assert report.comparison is not None
-    assert (report.comparison.missing, report.comparison.unknown) == ([], [])
+    comparison = compare(report.folder)
+    assert (comparison.missing, comparison.unknown) == ([], [])
     assert importing.query(
         "SELECT count(*), count(goal), count(DISTINCT dataset) FROM workloads"
     ) == [(35, 35, 13)]

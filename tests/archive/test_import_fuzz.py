@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dbtool.sources.archive.measurements import Text, parse_measurements
-from dbtool.sources.archive.members import ArchiveError
 from dbtool.sources.archive.study import StudyDescription, TrialDescription, parse_description
+from dbtool.sources.base import MalformedError
 from tests.support.archives import (
     HEADER,
     LINES,
@@ -53,7 +53,7 @@ FUZZ = settings(
 @given(st.binary() | JSON.map(lambda value: json.dumps(value).encode()))
 def test_json_of_any_bytes(body: bytes) -> None:
     for kind in (StudyDescription, TrialDescription):
-        with pytest.raises(ArchiveError):
+        with pytest.raises(MalformedError):
             parse_description(kind, "x", body, "32")
 
 
@@ -63,7 +63,7 @@ def test_metadata_with_any_value(key: str, value: Any) -> None:
     body = metadata_json(1, **{key: value})
     try:
         found = parse_description(TrialDescription, "x", body, "1")
-    except ArchiveError:
+    except MalformedError:
         return
     assert found.trial_id == 1
     assert 0 <= found.steps < 2**63

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from dbtool.sources.archive.import_ import import_archive
-from dbtool.sources.archive.report import ImportReport
+from dbtool.sources.archive.source import ArchiveSource
+from dbtool.sources.base import Report, add_source
 from dbtool.store.database import Database, open_database
 from tests.replica import StudyPlan, Truth, write_archive
 from tests.support.rules import StudyFrames, read_archive
@@ -111,9 +111,9 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> Path:
     return folder / ROOT
 
 
-def imported(path: Path, folder: Path, **options: Any) -> ImportReport:
+def imported(path: Path, folder: Path, **options: Any) -> Report:
     """Imports an archive into a release folder, which is made where it is not there."""
-    return import_archive(folder, path, **options)
+    return add_source(ArchiveSource(path, **options), folder)
 
 
 @dataclass(frozen=True)

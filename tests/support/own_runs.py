@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dbtool.sources.own_runs.load import OwnRunsReport, read_own_runs, store_own_runs
-from dbtool.sources.own_runs.tables import Kind
+from dbtool.sources.base import Report, add_source
+from dbtool.sources.own_runs.load import read_own_runs
+from dbtool.sources.registry import TableFormat
 from dbtool.store.database import open_database
 from dbtool.store.sources import folder_to_write
 
@@ -49,12 +50,12 @@ def load(
     folder: Path,
     contents: Mapping[str, str | bytes],
     *,
-    kind: Kind = "csv",
+    kind: TableFormat = "csv",
     release: str | None = None,
     database: str = "db",
     also: Mapping[str, str] | None = None,
     **changes: Mapping[str, str | None],
-) -> OwnRunsReport:
+) -> Report:
     """Writes files and a mapping into a folder and loads the files into a database there.
 
     Files in `also` are not loaded, such as the table of runs; for the changes see `mapping_text`.
@@ -66,7 +67,7 @@ def load(
     mapping = folder / "mapping.toml"
     mapping.write_text(mapping_text(**changes), encoding="utf-8")
     read = read_own_runs([folder / name for name in contents], kind, mapping, release=release)
-    return store_own_runs(folder_to_write(folder / database, read.release), read)
+    return add_source(read, folder_to_write(folder / database, read.release))
 
 
 def query(folder: Path, sql: str, database: str = "db") -> list[tuple[Any, ...]]:

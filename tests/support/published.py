@@ -16,6 +16,8 @@ from dbtool.core.files import sha256_of
 from dbtool.core.manifest import MANIFEST, SUMS, ReleaseFile, encode_manifest, read_manifest
 from dbtool.release.layout import sums
 from dbtool.release.publish import publish
+from dbtool.sources.base import Report, add_source
+from dbtool.sources.released import ReleaseSource
 from dbtool.store.database import open_database
 from tests.support.made_up import curve, write_shard
 
@@ -82,6 +84,11 @@ def published(folder: Path, out: Path, **options: Any) -> Path:
     """A release folder, published; returns the new folder."""
     publish(folder, out, **{"licence": LICENCE, **options})
     return out
+
+
+def add_release(folder: Path, into: Path, **options: Any) -> Report:
+    """Adds the shards of one release folder to another."""
+    return add_source(ReleaseSource.of(folder), into, **options)
 
 
 def rows(folder: Path, *queries: str) -> list[str]:

@@ -9,11 +9,11 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from dbtool.cli.messages import few_of, tell
+from dbtool.cli.messages import tell
 from dbtool.cli.options import Format
 from dbtool.cli.output.columns import NESTED, for_csv
 from dbtool.cli.view import GAP, empty, fitting, heading_of, said_once, width_of
-from dbtool.core.errors import printable
+from dbtool.core.errors import few_of, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

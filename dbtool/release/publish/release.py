@@ -13,6 +13,7 @@ from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import sha256_of, write_whole
 from dbtool.core.index import Index
 from dbtool.core.manifest import (
+    CROISSANT,
     MANIFEST,
     SUMS,
     About,
@@ -26,13 +27,13 @@ from dbtool.core.manifest import (
 from dbtool.core.resources import libraries_of
 from dbtool.core.writer import locked, write_index
 from dbtool.release.building import building
-from dbtool.release.checking import copy_shard, read_whole, sound_shard
-from dbtool.release.layout import BIBTEX, CARD, CITATION, CROISSANT, SCRIPT, sums
+from dbtool.release.layout import BIBTEX, CARD, CITATION, SCRIPT, sums
 from dbtool.release.publish.card import card
 from dbtool.release.publish.citation import check_licence, citation_cff, citation_of
 from dbtool.release.publish.croissant import croissant
 from dbtool.release.publish.script import script
 from dbtool.release.reduction import WHOLE, write_reduced
+from dbtool.store.shard_files import copy_shard, read_whole, sound_shard
 from dbtool.store.soundness import in_threads
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import pyarrow as pa
 
 from dbtool.core.shards import not_written
-from dbtool.sources.archive.members import STUDY, ArchiveError
+from dbtool.sources.archive.members import STUDY
+from dbtool.sources.base import MalformedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -92,7 +93,7 @@ class Gatherer:
         with contextlib.suppress(OSError):
             self._spill.close()
 
-    def add(self, member: Member) -> Gathered | ArchiveError | None:
+    def add(self, member: Member) -> Gathered | MalformedError | None:
         """Keeps a member; returns its study once that is whole, which is then forgotten.
 
         Where the same file came before with other contents the first one stays, and the error is
@@ -106,7 +107,9 @@ class Gatherer:
         if member.file in files:
             if study.read(member.trial, member.file) == member.body:
                 return None
-            return ArchiveError(member.name, "it is in the archive twice, with different contents")
+            return MalformedError(
+                member.name, "it is in the archive twice, with different contents"
+            )
         files[member.file] = member.body
         study.whole += len(files) == 2
         self._in_memory += len(member.body)

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from dbtool.core.contract import archive_columns, column_names
 from dbtool.core.other_metrics import with_other_metrics
-from dbtool.sources.archive.members import ArchiveError
+from dbtool.sources.base import MalformedError
 from dbtool.sources.numbers import number, whole_number
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Measurements:
     table: pa.Table
     sound: set[int] = field(default_factory=set)
     oddities: Counter[str] = field(default_factory=Counter)
-    malformed: list[ArchiveError] = field(default_factory=list)
+    malformed: list[MalformedError] = field(default_factory=list)
 
 
 class _Parsed(NamedTuple):
@@ -89,7 +89,7 @@ def parse_measurements(texts: Iterable[Text]) -> Measurements:
         try:
             names = split_header(header)
         except ValueError as error:
-            found.malformed += [ArchiveError(text.path, str(error)) for text in group]
+            found.malformed += [MalformedError(text.path, str(error)) for text in group]
             continue
         for parsed in _parse(group, names, len(header) + 1, found.malformed):
             found.sound |= {text.trial_id for text in parsed.texts}
@@ -102,7 +102,7 @@ def parse_measurements(texts: Iterable[Text]) -> Measurements:
 
 
 def _parse(
-    texts: Sequence[Text], names: tuple[str, ...], start: int, malformed: list[ArchiveError]
+    texts: Sequence[Text], names: tuple[str, ...], start: int, malformed: list[MalformedError]
 ) -> Iterator[_Parsed]:
     """Parses files of one header, whose line has `start` bytes; together where that goes."""
     together = _parse_together(texts, names, start)
@@ -116,7 +116,7 @@ def _parse(
         try:
             rows = _read_lines(text.body, names, text.last_step)
         except ValueError as error:
-            malformed.append(ArchiveError(text.path, str(error)))
+            malformed.append(MalformedError(text.path, str(error)))
         else:
             yield _Parsed(texts, [len(rows)], pl.DataFrame(rows, _schema(names), orient="row"))
 

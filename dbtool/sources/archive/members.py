@@ -6,9 +6,9 @@ import functools
 from typing import TYPE_CHECKING, NamedTuple
 
 from dbtool.core.contract import ARCHIVE_ROOT
-from dbtool.core.errors import DbtoolError, printable
 from dbtool.core.files import open_file
 from dbtool.core.walk import walk
+from dbtool.sources.base import MalformedError
 
 if TYPE_CHECKING:
     import os
@@ -24,21 +24,7 @@ _LARGEST_BATCH_SIZE = 2**31 - 1
 _FEWEST_PARTS = 4  # DATASET/MODEL/OPTIMIZER/BATCH_SIZE
 
 
-class ArchiveError(DbtoolError):
-    """Something in an archive is malformed.
-
-    Attributes:
-        path: the member, as the archive names it, or the archive itself.
-        reason: what is wrong with it, such as "it has no status".
-    """
-
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{printable(path)}: {printable(reason)}")
-        self.path = path
-        self.reason = reason
-
-
-class UnreadableError(ArchiveError):
+class UnreadableError(MalformedError):
     """What follows in the archive cannot be read, or shall not be."""
 
 
@@ -63,13 +49,13 @@ class Member(NamedTuple):
         return "/".join(part for part in (self.study, self.trial, self.file) if part)
 
 
-def named_member(name: str, size: int) -> Member | ArchiveError | None:
+def named_member(name: str, size: int) -> Member | MalformedError | None:
     """The member that a file is, without its contents, or why it is refused.
 
     None for a file that belongs to no study.
     """
     if reason := _hostile(name):
-        return ArchiveError(name, reason)
+        return MalformedError(name, reason)
     folder, _, file = name.rpartition("/")
     if file not in _LARGEST:
         return None
@@ -78,9 +64,11 @@ def named_member(name: str, size: int) -> Member | ArchiveError | None:
         folder, _, trial = folder.rpartition("/")
     study = _study_path(folder)
     if study is None or (file != STUDY and trial in {"", "."}):
-        return ArchiveError(name, "it does not lie in a folder DATASET/MODEL/OPTIMIZER/BATCH_SIZE")
+        return MalformedError(
+            name, "it does not lie in a folder DATASET/MODEL/OPTIMIZER/BATCH_SIZE"
+        )
     if size > _LARGEST[file]:
-        return ArchiveError(
+        return MalformedError(
             name, f"it claims {size:,} bytes, and no {file} has more than {_LARGEST[file]:,}"
         )
     return Member(study, trial, file)
@@ -116,7 +104,7 @@ def _study_path(folder: str) -> str | None:
 
 def folder_members(
     folder: Path, on_progress: Callable[[int, int], None]
-) -> Iterator[Member | ArchiveError]:
+) -> Iterator[Member | MalformedError]:
     """The files of a folder that belong to studies, and why others are refused, such as links.
 
     Args:
@@ -133,23 +121,23 @@ def folder_members(
         return "/".join((*above, path.removeprefix(str(whole)).lstrip("/")))
 
     for error in unreadable:
-        yield ArchiveError(name_of(str(error.path)), str(error))
+        yield MalformedError(name_of(str(error.path)), str(error))
     for number, entry in enumerate(files, 1):
         name = name_of(entry.path)
         try:
             member = _member(name, entry)
         except OSError as error:
-            member = ArchiveError(name, f"it cannot be read ({error.strerror})")
+            member = MalformedError(name, f"it cannot be read ({error.strerror})")
         if member is not None:
             yield member
         on_progress(number, len(files))
 
 
-def _member(name: str, entry: os.DirEntry[str]) -> Member | ArchiveError | None:
+def _member(name: str, entry: os.DirEntry[str]) -> Member | MalformedError | None:
     if entry.is_symlink():
-        return ArchiveError(name, "it is a symbolic link")
+        return MalformedError(name, "it is a symbolic link")
     if not entry.is_file(follow_symlinks=False):
-        return ArchiveError(name, "it is neither a file nor a folder")
+        return MalformedError(name, "it is neither a file nor a folder")
     member = named_member(name, entry.stat(follow_symlinks=False).st_size)
     if not isinstance(member, Member):
         return member

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import deque
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from msgspec import Meta, Struct
@@ -23,17 +24,15 @@ from dbtool.core.footer import (
 from dbtool.core.index import differences
 from dbtool.core.parsing import InvalidError, parse_json
 from dbtool.sources.archive.measurements import Text, parse_measurements, split_header
-from dbtool.sources.archive.members import MEASUREMENTS, METADATA, STUDY, ArchiveError
+from dbtool.sources.archive.members import MEASUREMENTS, METADATA, STUDY
 from dbtool.sources.archive.table import catalog
+from dbtool.sources.base import MalformedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    import pyarrow as pa
-
-    from dbtool.core.index import Index
     from dbtool.sources.archive.gather import Gathered
-    from dbtool.sources.archive.report import ImportReport
+    from dbtool.sources.base import Addition, NewShard
 
 _Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 T = TypeVar("T", bound=Struct)
@@ -106,18 +105,18 @@ def parse_description(kind: type[T], path: str, body: bytes, folder: str) -> T:
         folder: the name of its folder, which is the study's batch size or the trial's id.
 
     Raises:
-        ArchiveError: it is malformed, or of another folder.
+        MalformedError: it is malformed, or of another folder.
     """
     if b"\\u0000" in body:
-        raise ArchiveError(path, "it holds a null character")
+        raise MalformedError(path, "it holds a null character")
     try:
         description = parse_json(body, kind)
     except InvalidError as error:
-        raise ArchiveError(path, str(error)) from error
+        raise MalformedError(path, str(error)) from error
     name = kind.__struct_fields__[0]
     number = getattr(description, name)
     if str(number) != folder:
-        raise ArchiveError(path, f"its {name} {number} is not that of its folder, {folder}")
+        raise MalformedError(path, f"its {name} {number} is not that of its folder, {folder}")
     return description
 
 
@@ -126,108 +125,141 @@ def _name(config: dict[str, Any]) -> Any:
     return config.get("name", config.get("parameter_name"))
 
 
-def read_study(
-    gathered: Gathered, index: Index, report: ImportReport
-) -> tuple[Footer, pa.Table] | None:
-    """The footer and the rows of a shard of a study's new and sound trials; None: there are none.
+class StudyReader:
+    """Reads studies one after another, beside what the release holds.
 
-    Args:
-        gathered: what has come of the study.
-        index: what the release holds.
-        report: takes what is left out or unusual.
+    Trials may come after their study was whole. Their study may not be stored yet, so the last
+    studies that were read are remembered.
     """
-    name, _, size = gathered.path.rpartition("/")
-    key = name, int(size)
-    try:
-        study = _study(gathered, index.studies.get(key), index.workloads.get(name))
-    except ArchiveError as error:
-        trials = len(gathered.trials)
-        left_out = f"; {counted(trials, 'trial')} left out" if trials else ""
-        report.leave_out(ArchiveError(error.path, f"{error.reason}{left_out}"), trials)
-        return None
-    held = index.trials_of(*key) if key in index.studies else {}
-    new = sorted(_new_trials(gathered, held, report), key=lambda pair: pair[0].trial_id)
-    parsed = parse_measurements(
-        Text(trial.trial_id, f"{gathered.path}/{trial.trial_id}/{MEASUREMENTS}", body, trial.steps)
-        for trial, body in new
-        if body is not None
-    )
-    for malformed in parsed.malformed:
-        report.leave_out(malformed)
-    parsed.oddities["trials without measurements.csv"] = sum(body is None for _, body in new)
-    report.oddities += parsed.oddities
-    sound = [trial for trial, body in new if body is None or trial.trial_id in parsed.sound]
-    if not sound:
-        return None
-    footer = Footer(
-        study=study,
-        trials=tuple(sound),
-        producer={"archive": gathered.path},
-        repeated_steps=parsed.oddities["repeated steps"] > 0,
-    )
-    try:
-        encode(footer)
-    except FooterError as error:
-        report.leave_out(ArchiveError(gathered.path, str(error)), len(sound))
-        return None
-    return footer, parsed.table
 
+    def __init__(self, addition: Addition) -> None:
+        self._addition = addition
+        self._report = addition.report
+        # More than are on their way at a time.
+        self._last: deque[Footer] = deque(maxlen=16)
 
-def _study(gathered: Gathered, held: Study | None, workload: Workload | None) -> Study:
-    """What study.json says or, of trials that came late, what it said."""
-    path = f"{gathered.path}/{STUDY}"
-    name, _, size = gathered.path.rpartition("/")
-    body = gathered.read("", STUDY)
-    if body is None:
-        if held is None:
-            raise ArchiveError(path, "it is missing")
-        return held
-    description = parse_description(StudyDescription, path, body, size)
-    study = Study(
-        workload=workload or _workload(name, gathered),
-        batch_size=description.batch_size,
-        train_steps=description.train_steps,
-        early_stopping=description.early_stopping,
-        search_space=description.search_space,
-    )
-    if differing := differences(held, study):
-        raise ArchiveError(path, f"it differs from the stored study in {', '.join(differing)}")
-    return study
+    def read(self, gathered: Gathered) -> NewShard | None:
+        """Return the shard of a study's new and sound trials; None where there are none.
 
-
-def _new_trials(
-    gathered: Gathered, held: Mapping[int, Mapping[str, Any]], report: ImportReport
-) -> Iterator[tuple[Trial, bytes | None]]:
-    """The trials that the release does not hold, each with its measurements.csv."""
-    for folder in gathered.trials:
-        path = f"{gathered.path}/{folder}"
-        metadata = gathered.read(folder, METADATA)
-        if metadata is None:
-            report.leave_out(ArchiveError(path, f"it has no {METADATA}"))
-            continue
+        What is left out or unusual goes into the report.
+        """
+        report = self._report
         try:
-            description = parse_description(
-                TrialDescription, f"{path}/{METADATA}", metadata, folder
+            study = self._study(gathered)
+        except MalformedError as error:
+            trials = len(gathered.trials)
+            left_out = f"; {counted(trials, 'trial')} left out" if trials else ""
+            report.leave_out(MalformedError(error.path, f"{error.reason}{left_out}"), trials)
+            return None
+        new = sorted(self._new_trials(gathered), key=lambda pair: pair[0].trial_id)
+        parsed = parse_measurements(
+            Text(
+                trial.trial_id,
+                f"{gathered.path}/{trial.trial_id}/{MEASUREMENTS}",
+                body,
+                trial.steps,
             )
-        except ArchiveError as error:
-            report.leave_out(error)
-            continue
-        measurements = gathered.read(folder, MEASUREMENTS)
-        trial = Trial(
-            trial_id=description.trial_id,
-            status=description.status,
-            steps=description.steps,
-            metaparameters={name: plain(value) for name, value in description.parameters.items()},
-            source=_digest(metadata, measurements),
+            for trial, body in new
+            if body is not None
         )
-        if trial.trial_id not in held:
-            yield trial, measurements
-        elif held[trial.trial_id]["source"] == trial.source:
-            report.already_there += 1
-        else:
-            report.leave_out(
-                ArchiveError(path, "the release holds this trial already, with other contents")
+        for malformed in parsed.malformed:
+            report.leave_out(malformed)
+        parsed.oddities["trials without measurements.csv"] = sum(body is None for _, body in new)
+        report.oddities += parsed.oddities
+        sound = [trial for trial, body in new if body is None or trial.trial_id in parsed.sound]
+        if not sound:
+            return None
+        footer = Footer(
+            study=study,
+            trials=tuple(sound),
+            producer={"archive": gathered.path},
+            repeated_steps=parsed.oddities["repeated steps"] > 0,
+        )
+        try:
+            encode(footer)
+        except FooterError as error:
+            report.leave_out(MalformedError(gathered.path, str(error)), len(sound))
+            return None
+        self._last.append(footer)
+        return footer, [parsed.table]
+
+    def _study(self, gathered: Gathered) -> Study:
+        """What study.json says or, of trials that came late, what it said."""
+        path = f"{gathered.path}/{STUDY}"
+        name, size = key = _key(gathered)
+        index, last = self._addition.held, {each.study.key: each.study for each in self._last}
+        held = index.studies.get(key) or last.get(key)
+        body = gathered.read("", STUDY)
+        if body is None:
+            if held is None:
+                raise MalformedError(path, "it is missing")
+            return held
+        description = parse_description(StudyDescription, path, body, str(size))
+        workload = index.workloads.get(name) or next(
+            (each.workload for each in last.values() if each.workload.workload == name), None
+        )
+        study = Study(
+            workload=workload or _workload(name, gathered),
+            batch_size=description.batch_size,
+            train_steps=description.train_steps,
+            early_stopping=description.early_stopping,
+            search_space=description.search_space,
+        )
+        if differing := differences(held, study):
+            raise MalformedError(
+                path, f"it differs from the stored study in {', '.join(differing)}"
             )
+        return study
+
+    def _sources(self, gathered: Gathered) -> dict[int, str | None]:
+        """The digests of the study's trials that are there, or on their way."""
+        key = _key(gathered)
+        held = self._addition.held.trials_of(*key)
+        return {trial_id: row["source"] for trial_id, row in held.items()} | {
+            trial.trial_id: trial.source
+            for footer in self._last
+            if footer.study.key == key
+            for trial in footer.trials
+        }
+
+    def _new_trials(self, gathered: Gathered) -> Iterator[tuple[Trial, bytes | None]]:
+        """The trials that the release does not hold, each with its measurements.csv."""
+        held = self._sources(gathered)
+        for folder in gathered.trials:
+            path = f"{gathered.path}/{folder}"
+            metadata = gathered.read(folder, METADATA)
+            if metadata is None:
+                self._report.leave_out(MalformedError(path, f"it has no {METADATA}"))
+                continue
+            try:
+                description = parse_description(
+                    TrialDescription, f"{path}/{METADATA}", metadata, folder
+                )
+            except MalformedError as error:
+                self._report.leave_out(error)
+                continue
+            measurements = gathered.read(folder, MEASUREMENTS)
+            parameters = description.parameters.items()
+            trial = Trial(
+                trial_id=description.trial_id,
+                status=description.status,
+                steps=description.steps,
+                metaparameters={name: plain(value) for name, value in parameters},
+                source=_digest(metadata, measurements),
+            )
+            if trial.trial_id not in held:
+                yield trial, measurements
+            elif held[trial.trial_id] == trial.source:
+                self._report.already_there += 1
+            else:
+                reason = "the release holds this trial already, with other contents"
+                self._report.leave_out(MalformedError(path, reason))
+
+
+def _key(gathered: Gathered) -> tuple[str, int]:
+    """The workload and the batch size."""
+    name, _, size = gathered.path.rpartition("/")
+    return name, int(size)
 
 
 def _digest(metadata: bytes, measurements: bytes | None) -> str:

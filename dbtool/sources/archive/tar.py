@@ -5,7 +5,8 @@ from __future__ import annotations
 import tarfile
 from typing import TYPE_CHECKING, BinaryIO, Self, cast
 
-from dbtool.sources.archive.members import ArchiveError, Member, UnreadableError, named_member
+from dbtool.sources.archive.members import Member, UnreadableError, named_member
+from dbtool.sources.base import MalformedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +72,7 @@ class _Header(tarfile.TarInfo):
         return member if is_sound and b"\0" not in name else None
 
 
-def tar_members(stream: Stream) -> Iterator[Member | ArchiveError]:
+def tar_members(stream: Stream) -> Iterator[Member | MalformedError]:
     """The members of a tar file that belong to studies, and why others are refused.
 
     Args:
@@ -94,23 +95,23 @@ def tar_members(stream: Stream) -> Iterator[Member | ArchiveError]:
             if (member := _member(header)) is not None:
                 yield (
                     member
-                    if isinstance(member, ArchiveError)
+                    if isinstance(member, MalformedError)
                     else member._replace(body=stream.read(header.size))
                 )
     except (tarfile.TarError, ArithmeticError, ValueError) as error:
         raise stream.unreadable("it is damaged") from error
 
 
-def _member(header: tarfile.TarInfo) -> Member | ArchiveError | None:
+def _member(header: tarfile.TarInfo) -> Member | MalformedError | None:
     """What a header announces; None for what belongs to no study."""
     name = header.name
     if not 0 <= header.size <= _HOPELESS:
         raise UnreadableError(name, f"it claims {header.size:,} bytes, so nothing can follow")
     if header.issparse() or any(key.startswith("GNU.sparse") for key in header.pax_headers):
-        return ArchiveError(name, "it is a sparse file, which can claim any size")
+        return MalformedError(name, "it is a sparse file, which can claim any size")
     if header.isreg():
         return named_member(name, header.size)
     if header.isdir() or header.type == b"V":  # the name of a volume
         return None
     kind = header.type.decode("latin-1")
-    return ArchiveError(name, _REFUSED.get(header.type, f"it is of the unknown kind {kind!r}"))
+    return MalformedError(name, _REFUSED.get(header.type, f"it is of the unknown kind {kind!r}"))

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dbtool.core.errors import printable
+from dbtool.core.errors import UsageError, printable
 from dbtool.core.index import OWN_COLUMN
+from dbtool.core.manifest import is_release
 from dbtool.sources.numbers import number, whole_number
 from dbtool.sources.own_runs import words
 from dbtool.sources.own_runs.layout import look_at
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dbtool.sources.own_runs.layout import Layout
-    from dbtool.sources.own_runs.tables import Kind
+    from dbtool.sources.registry import TableFormat
 
 _MOST_LETTERS = 100
 _COLUMN = 'or a column as in { column = "…" }'
@@ -37,19 +38,26 @@ class Guess(NamedTuple):
     """A first mapping as TOML, the format of the files that it is for, and how many there are."""
 
     mapping: str
-    kind: Kind
+    kind: TableFormat
     files: int
 
 
-def guess(folder: Path) -> Guess:
-    """A first mapping for the runs in a folder: sound, or its errors say what to fill in.
+def guess(*folders: Path) -> Guess:
+    """Write a first mapping for the runs in a folder: sound, or its errors say what to fill in.
 
     Args:
-        folder: of files of measurements, with JSON or YAML files beside them, or a table of runs.
+        folders: one, of files of measurements, with JSON or YAML files beside them, or a table of
+            runs.
 
     Raises:
-        UsageError: no file in it has a column that could be the step, or one is a chart.
+        UsageError: there is another number of folders, no file has a column that could be the step,
+            or one is a chart.
     """
+    if len(folders) != 1 or not folders[0].is_dir():
+        raise UsageError("--guess takes one folder: that with the files of your runs")
+    [folder] = folders
+    if is_release(folder):
+        raise UsageError(f"{folder} is a release folder: add it with `dbtool ingest {folder}`")
     layout, kind = look_at(folder)
     texts = {
         column: values

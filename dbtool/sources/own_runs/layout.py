@@ -17,13 +17,14 @@ from dbtool.sources.own_runs import words
 from dbtool.sources.own_runs.file_names import file_name_pattern
 from dbtool.sources.own_runs.problems import Problems
 from dbtool.sources.own_runs.sources import files_below
-from dbtool.sources.own_runs.tables import KINDS, kind_of, read_document, read_parts
+from dbtool.sources.own_runs.tables import read_document, read_parts
+from dbtool.sources.registry import TABLE_FORMATS, table_format
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from dbtool.sources.own_runs.tables import Kind
+    from dbtool.sources.registry import TableFormat
 
     Tables: TypeAlias = Mapping[Path, pl.DataFrame]
 
@@ -65,7 +66,7 @@ class Layout:
     left_out: set[str] = field(default_factory=set)
 
 
-def look_at(folder: Path) -> tuple[Layout, Kind]:
+def look_at(folder: Path) -> tuple[Layout, TableFormat]:
     """What the runs in a folder are, and the format of their files.
 
     Args:
@@ -74,14 +75,15 @@ def look_at(folder: Path) -> tuple[Layout, Kind]:
     Raises:
         UsageError: no file in it has a column that could be the step, or one is a chart.
     """
-    paths = [path for path in files_below(folder) if path.suffix[1:] in KINDS]
+    paths = [path for path in files_below(folder) if path.suffix[1:] in TABLE_FORMATS]
     most = max(_LEAST_ROWS, _MOST_ROWS // max(1, len(paths)))
     tables = {path: _first_rows(path, most) for path in paths}
     histories = _histories(tables)
     if not histories:
+        *endings, last = (f".{each}" for each in TABLE_FORMATS)
         raise UsageError(
-            f"no .csv, .jsonl or .parquet file in {folder} has a column that could be the step: "
-            f"whole numbers, named {', '.join(words.STEPS)}"
+            f"no {', '.join(endings)} or {last} file in {folder} has a column that could be the "
+            f"step: whole numbers, named {', '.join(words.STEPS)}"
         )
     first, rows = next(iter(histories.items()))
     if any(name.endswith("__MIN") for name in rows.columns):
@@ -93,7 +95,7 @@ def look_at(folder: Path) -> tuple[Layout, Kind]:
     runs = _see_runs(layout)
     _see_beside(histories, layout)
     _see_table_of_runs({p: t for p, t in tables.items() if p not in histories}, runs, layout)
-    return layout, kind_of(first)
+    return layout, table_format(first) or "csv"
 
 
 def _first_rows(path: Path, most: int) -> pl.DataFrame:
@@ -102,7 +104,7 @@ def _first_rows(path: Path, most: int) -> pl.DataFrame:
     with Problems():
         parts += [
             pl.DataFrame(dict(part.columns), dict.fromkeys(part.columns, pl.String))
-            for part in islice(read_parts(path, kind_of(path)), most // 1_000 + 2)
+            for part in islice(read_parts(path, table_format(path) or "csv"), most // 1_000 + 2)
         ]
     rows = pl.concat(parts, how="diagonal").head(most).with_columns(pl.all().replace("", None))
     return rows.drop("", strict=False)
@@ -180,7 +182,7 @@ def _level(values: Sequence[str], first: list[str], used: list[str]) -> str:
         return values[0]
     end = (
         values[0][values[0].rfind(".") :]
-        if values[0].endswith(tuple(f".{kind}" for kind in KINDS))
+        if values[0].endswith(tuple(f".{kind}" for kind in TABLE_FORMATS))
         else ""
     )
     split = [_SEPARATORS.split(value.removesuffix(end)) for value in values]

@@ -1,4 +1,4 @@
-"""Loads own runs: reads the files, and adds what is new of them to a release."""
+"""Runs of other tools as a source."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from dbtool.core.contract import metric_columns
-from dbtool.core.errors import UsageError
+from dbtool.core.errors import DbtoolError, UsageError, counted, few_of
 from dbtool.core.manifest import About
-from dbtool.core.writer import ReleaseWriter
 from dbtool.sources.own_runs.mapping import read_mapping
 from dbtool.sources.own_runs.problems import Problems, shown
 from dbtool.sources.own_runs.properties import properties_of, read_table_of_runs
@@ -20,22 +19,29 @@ from dbtool.sources.own_runs.sources import find_files
 from dbtool.sources.own_runs.studies import MeasuredRun, StudyRuns, by_study, new_shards
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from dbtool.sources.base import Addition, NewShard
     from dbtool.sources.own_runs.mapping import RunMapping
     from dbtool.sources.own_runs.reading import Run
-    from dbtool.sources.own_runs.tables import Kind
+    from dbtool.sources.registry import TableFormat
+
+# What a person can take in.
+_MOST_NAMES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class ReadRuns:
-    """Runs that were read and found to be what their mapping says.
+class RunSource:
+    """Runs that are what their mapping says; see `dbtool.sources.base.Source`.
+
+    They become a release of their own. Runs that it holds change nothing, so that files that have
+    grown can be added again.
 
     Attributes:
         mapping: the mapping.
-        release: the name under which they shall be stored.
-        studies: the runs with measurements, by study.
+        release: the name under which they are stored.
+        by_study: the runs with measurements.
         other_metrics: metrics that are kept under their own names.
         without_values: runs without a measurement, which are left out.
         of_rows: columns that were taken for the run's name though each row has another value.
@@ -43,7 +49,7 @@ class ReadRuns:
 
     mapping: RunMapping
     release: str
-    studies: tuple[StudyRuns, ...]
+    by_study: tuple[StudyRuns, ...]
     other_metrics: tuple[str, ...]
     without_values: tuple[str, ...]
     of_rows: tuple[str, ...]
@@ -51,36 +57,61 @@ class ReadRuns:
     @property
     def runs(self) -> list[MeasuredRun]:
         """Those with measurements."""
-        return [run for study in self.studies for run in study.runs]
+        return [run for study in self.by_study for run in study.runs]
 
+    @property
+    def about(self) -> About:
+        """What the mapping says of the release."""
+        given = self.mapping
+        return About(
+            release=self.release,
+            title=given.title,
+            licence=given.licence,
+            citation=given.citation,
+        )
 
-@dataclass(frozen=True, slots=True)
-class OwnRunsReport:
-    """What became of runs.
+    def studies(self, addition: Addition) -> list[NewShard]:
+        """Return the studies that have runs which the release lacks.
 
-    Attributes:
-        read: the runs.
-        studies: studies that have new trials.
-        trials: trials that were added.
-        measurements: measurements that were added.
-        already_there: trials that were passed over, as the release holds them.
-    """
+        Raises:
+            UsageError: the release holds other measurements.
+            RunsError: a run is there with other contents.
+        """
+        held = addition.held.trials
+        if held["name"].null_count or held["source"].null_count:
+            raise UsageError(
+                f"the release {self.release!r} holds other measurements than your own runs: choose "
+                "another name with --release"
+            )
+        new = new_shards(self.by_study, self.mapping, addition.held)
+        trials = sum(len(footer.trials) for footer, _ in new)
+        addition.report.already_there += len(self.runs) - trials
+        return new
 
-    read: ReadRuns
-    studies: int
-    trials: int
-    measurements: int
-    already_there: int
+    def sentences(self) -> Iterator[str]:
+        """What is odd about the runs, and what is left out of them."""
+        if self.of_rows:
+            yield (
+                f"{counted(len(self.runs), 'run')} of one step each, since "
+                f"{' and '.join(self.of_rows)} differs in each row: is that what names the runs "
+                "(files.run)?"
+            )
+        if self.without_values:
+            names = few_of(self.without_values, _MOST_NAMES)
+            yield f"left out, as they have no measurements: {names}"
+        if self.other_metrics:
+            names = few_of(self.other_metrics, _MOST_NAMES)
+            yield f"kept in other_metrics under their own names: {names}"
 
 
 def read_own_runs(
     paths: Sequence[Path],
-    kind: Kind,
+    kind: TableFormat,
     mapping_path: Path,
     *,
     release: str | None = None,
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
-) -> ReadRuns:
+) -> RunSource:
     """Reads the runs of another tool.
 
     Args:
@@ -93,6 +124,7 @@ def read_own_runs(
     Raises:
         UsageError: the mapping says what cannot be.
         RunsError: files are malformed or not what the mapping says; a sentence a problem.
+        DbtoolError: there is no run.
     """
     mapping = read_mapping(mapping_path)
     name = release or mapping.release
@@ -127,8 +159,10 @@ def read_own_runs(
     problems.refuse()
     without = [run.name for run in files.runs if (run.number,) not in parts]
     without += table.keys() - {run.name for run in files.runs}
+    if not studies:
+        raise DbtoolError(f"{few_of([str(path) for path in paths], 3)}: no row tells of a run")
     others = sorted(set(files.values["metric"].unique()) - set(metric_columns()))
-    return ReadRuns(mapping, name, tuple(studies), tuple(others), tuple(without), files.of_rows)
+    return RunSource(mapping, name, tuple(studies), tuple(others), tuple(without), files.of_rows)
 
 
 def _in_updates(run: Run, values: pl.DataFrame, times: int) -> pl.DataFrame:
@@ -136,49 +170,3 @@ def _in_updates(run: Run, values: pl.DataFrame, times: int) -> pl.DataFrame:
     if last * times >= 2**63:
         raise run.first.error(None, f"run {shown(run.name)} has {times} steps in each of {last}")
     return values.with_columns(pl.col("step") * times)
-
-
-def store_own_runs(folder: Path, read: ReadRuns) -> OwnRunsReport:
-    """Adds runs to a release of their own, each study whole or not at all.
-
-    Runs that are already there change nothing, so that files that have grown can be loaded again.
-
-    Args:
-        folder: the release folder, which is made where there is none.
-        read: the runs.
-
-    Raises:
-        UsageError: the release holds other measurements.
-        RunsError: a run is there with other contents; nothing is added.
-        DbtoolError: the release could not be written; studies finished until then are there.
-
-    Example:
-        >>> store_own_runs(Path("my-sweep"), read_own_runs([history], "csv", mapping)).trials
-        5
-    """
-    mapping = read.mapping
-    about = About(
-        release=read.release,
-        title=mapping.title,
-        licence=mapping.licence,
-        citation=mapping.citation,
-    )
-    with ReleaseWriter(folder, about) as writer:
-        held = writer.index.trials
-        if held["name"].null_count or held["source"].null_count:
-            raise UsageError(
-                f"the release {read.release!r} holds other measurements than your own runs: choose "
-                "another name with --release"
-            )
-        new = new_shards(read.studies, mapping, writer.index)
-        for footer, _ in new:
-            writer.refuse_clash(footer)
-        shards = [writer.write(footer, [table]) for footer, table in new]
-    trials = sum(len(shard.footer.trials) for shard in shards)
-    return OwnRunsReport(
-        read,
-        studies=len(new),
-        trials=trials,
-        measurements=sum(shard.rows for shard in shards),
-        already_there=len(read.runs) - trials,
-    )

@@ -13,7 +13,8 @@ from dbtool.sources.numbers import number, whole_number
 from dbtool.sources.own_runs.mapping import listed
 from dbtool.sources.own_runs.problems import Position, among, shown
 from dbtool.sources.own_runs.reading import Cell, Run
-from dbtool.sources.own_runs.tables import kind_of, read_parts
+from dbtool.sources.own_runs.tables import read_parts
+from dbtool.sources.registry import table_format
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -40,7 +41,7 @@ def read_table_of_runs(mapping: RunMapping, columns: set[str]) -> dict[str, Run]
     if mapping.runs is None:
         return found
     path, keys = Path(mapping.runs.file), listed(mapping.runs.run)
-    for part in read_parts(path, kind_of(path)):
+    for part in read_parts(path, table_format(path) or "csv"):
         columns.update(part.columns)
         for line, *texts in zip(part.lines, *part.columns.values(), strict=True):
             position = Position(path, line)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from dbtool.sources.own_runs.mapping import RunMapping
     from dbtool.sources.own_runs.problems import Problems
-    from dbtool.sources.own_runs.tables import Kind
+    from dbtool.sources.registry import TableFormat
 
 _SHARES = tuple(
     name
@@ -97,7 +97,7 @@ class Files:
 
 def read_files(
     paths: Sequence[Path],
-    kind: Kind,
+    kind: TableFormat,
     mapping: RunMapping,
     problems: Problems,
     on_progress: Callable[[int, int], None],
@@ -122,7 +122,7 @@ class _Reader:
     mapping: RunMapping
     problems: Problems
 
-    def read(self, kind: Kind, on_progress: Callable[[int, int], None]) -> Files:
+    def read(self, kind: TableFormat, on_progress: Callable[[int, int], None]) -> Files:
         """What all files hold."""
         files = self.mapping.files
         if not files.run_columns and files.metric not in files.parts:
@@ -152,7 +152,7 @@ class _Reader:
         )
 
     def _rows(
-        self, kind: Kind, on_progress: Callable[[int, int], None]
+        self, kind: TableFormat, on_progress: Callable[[int, int], None]
     ) -> tuple[pl.DataFrame, Beside]:
         """The rows of all files as text, null where empty, and what is beside each file."""
         pattern = self.mapping.files.pattern

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dbtool.sources.own_runs.mapping import RunMapping
-    from dbtool.sources.own_runs.tables import Kind
+    from dbtool.sources.registry import TableFormat
 
 
-def find_files(paths: Sequence[Path], kind: Kind, mapping: RunMapping) -> list[Path]:
+def find_files(paths: Sequence[Path], kind: TableFormat, mapping: RunMapping) -> list[Path]:
     """The files that sources stand for, each once, those of a source in the order of their names.
 
     Args:

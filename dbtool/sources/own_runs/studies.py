@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from dbtool.core.footer import Status
     from dbtool.core.index import Index
+    from dbtool.sources.base import NewShard
     from dbtool.sources.own_runs.mapping import RunMapping
     from dbtool.sources.own_runs.reading import Run
 
@@ -93,9 +94,7 @@ def _refuse_difference(
         )
 
 
-def new_shards(
-    studies: Iterable[StudyRuns], mapping: RunMapping, index: Index
-) -> list[tuple[Footer, pa.Table]]:
+def new_shards(studies: Iterable[StudyRuns], mapping: RunMapping, index: Index) -> list[NewShard]:
     """The footer and the rows of a shard for each study that has runs which the release lacks.
 
     Runs that the release holds keep their numbers; the others follow in the order in which the
@@ -118,9 +117,9 @@ def new_shards(
     if mapping.files.sampled is not None:
         producer["sampled"] = mapping.files.sampled
     problems = Problems()
-    shards = []
+    shards: list[NewShard] = []
     for each in studies:
-        key = each.study.workload.workload, each.study.batch_size
+        key = each.study.key
         trials = [_trial(run) for run in each.runs]
         held = {row["name"]: row for row in index.trials_of(*key).values()}
         if new := _numbered(each.runs, trials, held, problems):
@@ -129,7 +128,7 @@ def new_shards(
                 trials=tuple(trial for _, trial in new),
                 producer=producer,
             )
-            shards.append((footer, _table((trial.trial_id, run.values) for run, trial in new)))
+            shards.append((footer, [_table((trial.trial_id, run.values) for run, trial in new)]))
     problems.refuse()
     return shards
 

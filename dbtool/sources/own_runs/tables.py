@@ -11,7 +11,7 @@ import csv
 import io
 import itertools
 import json
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
 import polars as pl
 import polars.selectors
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
+    from dbtool.sources.registry import TableFormat
+
 T = TypeVar("T")
-Kind: TypeAlias = Literal["csv", "jsonl", "parquet"]
-KINDS: tuple[Kind, ...] = ("csv", "jsonl", "parquet")
 # The library's own limit would refuse a long note.
 _LONGEST_FIELD = 1 << 24
 # Few, since what is held as objects of Python is looked at again and again for garbage.
@@ -41,12 +41,7 @@ class Part(NamedTuple):
     columns: Mapping[str, Sequence[str | None]]
 
 
-def kind_of(path: Path) -> Kind:
-    """The format that a file's name tells; CSV where it tells none."""
-    return next((kind for kind in KINDS if path.suffix == f".{kind}"), "csv")
-
-
-def read_parts(path: Path, kind: Kind) -> Iterator[Part]:
+def read_parts(path: Path, kind: TableFormat) -> Iterator[Part]:
     """The rows of a file in parts, of CSV and Parquet the first one with the columns alone.
 
     Args:

@@ -26,7 +26,7 @@ def test_new_runs_follow_those_that_are_there(tmp_path: Path) -> None:
     # The newest first, as some tools export them.
     text = f"{HEADER}d,5,0.4,16\nc,20,0.5,8\nb,30,0.5,8\na,20,0.5,8\n"
     report = load(tmp_path, {"1.csv": text}, study=SIZE, files=FINAL)
-    assert (report.studies, report.trials, report.already_there) == (2, 2, 2)
+    assert (report.shards, report.studies, report.trials, report.already_there) == (2, 1, 2, 2)
     assert query(tmp_path, RUNS) == [
         (8, 0, "a", 20), (8, 1, "b", 30), (8, 2, "c", 20), (16, 0, "d", 5)
     ]  # fmt: skip

@@ -13,9 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.sources.base import add_source
 from dbtool.sources.own_runs.guess import guess
-from dbtool.sources.own_runs.load import read_own_runs, store_own_runs
-from dbtool.sources.own_runs.tables import Kind
+from dbtool.sources.own_runs.load import read_own_runs
+from dbtool.sources.registry import TableFormat
 from tests.support.layouts import LAYOUTS
 from tests.support.own_runs import query
 
@@ -43,7 +44,7 @@ EXPECTED: dict[str, tuple[set[str], int, int, float]] = {
 }
 
 
-def _read(folder: Path, text: str, kind: Kind, source: str = "runs") -> Any:
+def _read(folder: Path, text: str, kind: TableFormat, source: str = "runs") -> Any:
     (folder / "mapping.toml").write_text(text, encoding="utf-8")
     return read_own_runs([folder / source], kind, folder / "mapping.toml")
 
@@ -66,7 +67,7 @@ def test_one_refused_attempt_at_most(
     for name in wanted:
         text = re.sub(rf'(\b{name.split(".")[-1]} =) "\?"', rf"\1 {FILLED[name]}", text)
     read = _read(Path(), text, found.kind)
-    store_own_runs(tmp_path / "db" / read.release, read)
+    add_source(read, tmp_path / "db" / read.release)
     assert query(tmp_path, "SELECT count(*), min(steps), max(steps) FROM trials") == [
         (runs, steps, steps)
     ]
@@ -87,7 +88,7 @@ def test_what_is_beside_runs_and_in_their_paths_is_kept(tmp_path: Path) -> None:
     assert "gpu_driver" not in settings
     assert run.properties["workload"]["train_examples"] == 9_000
     assert run.properties["trial"] == {"seed": 34}
-    store_own_runs(tmp_path / "db" / "runs", read)
+    add_source(read, tmp_path / "db" / "runs")
     found = """
         SELECT settings->>'schedule', metaparameters['nesterov'], metaparameters['schedule']
         FROM trials

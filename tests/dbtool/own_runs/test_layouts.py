@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from dbtool.core.errors import DbtoolError
 from dbtool.core.index import Index
 from dbtool.sources.own_runs.file_names import file_name_pattern
-from dbtool.sources.own_runs.load import ReadRuns, read_own_runs
+from dbtool.sources.own_runs.load import RunSource, read_own_runs
 from dbtool.sources.own_runs.mapping import read_mapping
 from dbtool.sources.own_runs.studies import new_shards
 from tests.support.own_runs import TABLES, mapping_text
@@ -98,15 +98,15 @@ def _wide_parquet(runs: Runs) -> bytes:
     return file.getvalue()
 
 
-def _read(folder: Path, text: str | bytes, kind: Any, **changes: Any) -> ReadRuns:
+def _read(folder: Path, text: str | bytes, kind: Any, **changes: Any) -> RunSource:
     (folder / "runs").write_bytes(text if isinstance(text, bytes) else text.encode())
     (folder / "mapping.toml").write_text(mapping_text(**changes), encoding="utf-8")
     return read_own_runs([folder / "runs"], kind, folder / "mapping.toml")
 
 
-def _table(read: ReadRuns) -> pa.Table:
+def _table(read: RunSource) -> pa.Table:
     """The rows that would be stored."""
-    [(_, table)] = new_shards(read.studies, read.mapping, Index())
+    [(_, [table])] = new_shards(read.by_study, read.mapping, Index())
     return table
 
 

@@ -44,7 +44,9 @@ def test_wide_with_empty_fields_and_several_files(tmp_path: Path) -> None:
         "2.csv": 'run,step,error\nb,10,0.5\n"a",0,nan\n',
     }
     report = load(tmp_path, files)
-    assert (report.trials, report.measurements, report.read.other_metrics) == (2, 4, ("norm",))
+    assert (report.trials, report.measurements) == (2, 4)
+    read = read_own_runs([tmp_path / name for name in files], "csv", tmp_path / "mapping.toml")
+    assert read.other_metrics == ("norm",)
     found = query(tmp_path, ROWS)
     assert found[:3] == [(0, 0, 0.9, None), (0, 10, 0.5, None), (0, 20, None, {"norm": 3.0})]
     assert repr(found[3]) == "(1, 0, nan, None)"
@@ -129,7 +131,7 @@ def test_without_a_column_each_file_is_a_run(tmp_path: Path) -> None:
 
 def test_table_of_runs(tmp_path: Path) -> None:
     table = "id,lr,bs,when\nb,0.2,64,now\na,0.1,32,now\nc,0.3,32,now\n"
-    report = load(
+    load(
         tmp_path,
         {"1.csv": "run,step,error\na,0,0.5\nb,0,0.6\n"},
         also={"table.csv": table},
@@ -137,7 +139,8 @@ def test_table_of_runs(tmp_path: Path) -> None:
         study={"batch_size": '{ column = "bs" }'},
         metaparameters={"learning_rate": '{ column = "lr" }'},
     )
-    assert report.read.without_values == ("c",)
+    read = read_own_runs([tmp_path / "1.csv"], "csv", tmp_path / "mapping.toml")
+    assert read.without_values == ("c",)
     found = "SELECT batch_size, trial_id, learning_rate FROM trials ORDER BY ALL"
     assert query(tmp_path, found) == [(32, 0, 0.1), (64, 0, 0.2)]
 

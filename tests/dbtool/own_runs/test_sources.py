@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.sources.own_runs.load import ReadRuns, read_own_runs, store_own_runs
+from dbtool.sources.base import add_source
+from dbtool.sources.own_runs.load import RunSource, read_own_runs
 from dbtool.sources.own_runs.problems import RunsError
 from tests.support.own_runs import load, mapping_text, query
 
@@ -21,13 +22,13 @@ def _write(folder: Path, files: dict[str, str]) -> None:
         (folder / name).write_text(text)
 
 
-def _read(folder: Path, source: str, **changes: Any) -> ReadRuns:
+def _read(folder: Path, source: str, **changes: Any) -> RunSource:
     mapping = folder / "mapping.toml"
     mapping.write_text(mapping_text(**changes))
     return read_own_runs([folder / source], "csv", mapping)
 
 
-def _names(read: ReadRuns) -> list[str]:
+def _names(read: RunSource) -> list[str]:
     return [each.run.name for each in read.runs]
 
 
@@ -106,7 +107,7 @@ def test_files_beside_say_what_a_run_was(tmp_path: Path) -> None:
             "given": '"by hand"',
         },
     )
-    store_own_runs(tmp_path / "db" / read.release, read)
+    add_source(read, tmp_path / "db" / read.release)
     found = query(tmp_path, "SELECT name, batch_size, seed, settings FROM trials ORDER BY name")
     shared = '"given":"by hand","learning_rate":0.1,"nesterov":true,"note":"none"'
     assert found == [
@@ -196,13 +197,14 @@ def test_problems_beyond_the_first_are_counted(tmp_path: Path) -> None:
 
 def test_a_column_of_rows_that_names_the_run_is_told(tmp_path: Path) -> None:
     text = "seed,time,step,error\n" + "".join(f"0,{n}.5,{n},0.5\n" for n in range(5))
-    files = {"ignore": '["time"]'}
-    read = load(tmp_path, {"1.csv": text}, files=files | {"run": '"time"'}, database="a").read
-    assert read.of_rows == ("time",)
-    both = load(tmp_path, {"1.csv": text}, files=files | {"run": '["seed", "time"]'}, database="b")
-    assert both.read.of_rows == ("time",)
-    one = load(tmp_path, {"1.csv": text}, files=files | {"run": '"seed"'}, database="c")
-    assert one.read.of_rows == ()
+    _write(tmp_path, {"1.csv": text})
+    for run, of_rows in (
+        ('"time"', ("time",)),
+        ('["seed", "time"]', ("time",)),
+        ('"seed"', ()),
+    ):
+        read = _read(tmp_path, "1.csv", files={"ignore": '["time"]', "run": run})
+        assert read.of_rows == of_rows
 
 
 def _history(steps: Any) -> str:

@@ -6,10 +6,10 @@ import pytest
 
 from dbtool.core.errors import DbtoolError
 from dbtool.core.index import ClashError
-from dbtool.release.add import Added, add_release
 from dbtool.release.verify import verify
+from dbtool.sources.base import Report
 from tests.support.made_up import curve, write_shard
-from tests.support.published import bytes_of, published, write_shards
+from tests.support.published import add_release, bytes_of, published, write_shards
 
 
 @pytest.fixture
@@ -21,11 +21,11 @@ def test_what_is_there_already_changes_nothing(own: Path, tmp_path: Path) -> Non
     into = tmp_path / "into"
     told: list[tuple[int, int]] = []
     added = add_release(own, into, on_progress=lambda *each: told.append(each))
-    assert added == Added("made-up", 4, 3, 6, 169, 0)
+    assert added == Report("made-up", into, 4, 3, 6, 169, 0)
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
     assert bytes_of(into) == bytes_of(own)
     assert add_release(own, into) == add_release(published(own, tmp_path / "out"), into)
-    assert add_release(own, own) == Added("made-up", 0, 0, 0, 0, 4)
+    assert add_release(own, own) == Report("made-up", own, 0, 0, 0, 0, 4)
     assert bytes_of(into) == bytes_of(own)
     assert verify(into).problems == ()
 
@@ -38,7 +38,7 @@ def test_trials_that_came_later_go_into_their_study(tmp_path: Path) -> None:
 
     both = write(write(tmp_path / "both", 0), 1)
     into = write(tmp_path / "into", 0)
-    assert add_release(both, into) == Added("made-up", 1, 0, 1, 11, 1)
+    assert add_release(both, into) == Report("made-up", into, 1, 0, 1, 11, 1)
     assert bytes_of(into) == bytes_of(both)
 
 

@@ -16,7 +16,6 @@ from pyiceberg.table import StaticTable, Table
 
 from dbtool.core.errors import UsageError
 from dbtool.core.manifest import MANIFEST, SUMS, read_manifest
-from dbtool.release.add import add_release
 from dbtool.release.layout import CARD, iceberg_state
 from dbtool.release.publish import publish
 from dbtool.release.publish.address import address_of, address_of_folder, check_base_url
@@ -25,7 +24,14 @@ from dbtool.release.pull import pull
 from dbtool.release.verify import verify
 from tests.support.made_up import curve, write_shard
 from tests.support.proxies import without_proxies
-from tests.support.published import SGD, bytes_of, everything, published, write_shards
+from tests.support.published import (
+    SGD,
+    add_release,
+    bytes_of,
+    everything,
+    published,
+    write_shards,
+)
 from tests.support.release_server import serving_release
 
 # Letters that folders' names hold as %XX.

@@ -24,7 +24,6 @@ from dbtool.core.index import TABLES
 from dbtool.core.manifest import MANIFEST, SUMS, About, read_manifest
 from dbtool.core.resources import schema_folder
 from dbtool.core.writer import ReleaseWriter
-from dbtool.release.add import add_release
 from dbtool.release.publish import publish
 from dbtool.release.reduction import Reduction, rounded
 from dbtool.release.verify import verify
@@ -33,6 +32,7 @@ from tests.support.made_up import curve, whole_footer, whole_table, write_shard,
 from tests.support.published import (
     LICENCE,
     SGD,
+    add_release,
     bytes_of,
     everything,
     list_as_it_is,

@@ -1,21 +1,23 @@
-"""What an import did, and how the release that it filled compares with the published table."""
+"""How a release that holds the archive of 2018 compares with the published table of studies."""
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from dbtool.core.errors import counted, few_of
 from dbtool.core.footer import STATUSES
 from dbtool.core.index import STUDIES
+from dbtool.core.release import read_release
 from dbtool.sources.archive.table import published_studies
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
-    from dbtool.core.index import Index
-    from dbtool.sources.archive.members import ArchiveError, UnreadableError
-
+# What a person can take in; the counts above tell of the rest.
+_MOST_DIFFERENCES = 20
+_MOST_STUDIES = 3
 Counts: TypeAlias = "Mapping[str, Mapping[str, int]]"
 """Trials by study (WORKLOAD/BATCH_SIZE) and status."""
 
@@ -55,41 +57,9 @@ class Comparison:
         ]
 
 
-@dataclass
-class ImportReport:
-    """What became of an archive.
-
-    Attributes:
-        studies: studies that were added.
-        trials: trials that were added.
-        measurements: measurements that were added.
-        already_there: trials that were passed over, as the release holds them.
-        left_out: trials that were left out as malformed, or with their study.
-        malformed: what was malformed or hostile.
-        oddities: how often there is what is unusual and yet kept as it is, by what it is called.
-        failure: why the archive was not read to its end; None where it was.
-        comparison: the release against the published table; None for other releases.
-    """
-
-    studies: int = 0
-    trials: int = 0
-    measurements: int = 0
-    already_there: int = 0
-    left_out: int = 0
-    malformed: list[ArchiveError] = field(default_factory=list)
-    oddities: Counter[str] = field(default_factory=Counter)
-    failure: UnreadableError | None = None
-    comparison: Comparison | None = None
-
-    def leave_out(self, error: ArchiveError, trials: int = 1) -> None:
-        """Counts trials that are left out, and notes why."""
-        self.malformed.append(error)
-        self.left_out += trials
-
-
-def compare(index: Index) -> Comparison:
-    """Holds what a release holds against the published table."""
-    rows = index.tables()[STUDIES].to_pylist()
+def compare(folder: Path) -> Comparison:
+    """Hold a release against the published table."""
+    rows = read_release(folder)[1][STUDIES].to_pylist()
     return Comparison(
         {
             f"{row['workload']}/{row['batch_size']}": {
@@ -108,3 +78,32 @@ def compare(index: Index) -> Comparison:
 def totals(counts: Counts) -> dict[str, int]:
     """The trials of all studies by status."""
     return {status: sum(of[status] for of in counts.values()) for status in STATUSES}
+
+
+def compared(comparison: Comparison) -> Iterator[str]:
+    """The sentences of a comparison."""
+    found, expected = totals(comparison.found), totals(comparison.expected)
+    there = len(comparison.expected) - len(comparison.missing)
+    yield f"{'studies':<12}{there:>10,} of {len(comparison.expected):,} of the published table"
+    for status, count in expected.items():
+        yield f"{status:<12}{found[status]:>10,} of {count:,} trials"
+    yield f"{'all':<12}{sum(found.values()):>10,} of {sum(expected.values()):,} trials"
+    yield f"{'all':<12}{comparison.measurements:>10,} measurements"
+    if comparison.found == comparison.expected:
+        yield "nothing differs from the published table"
+        return
+    for lacking, studies in (
+        ("the database", comparison.missing),
+        ("the published table", comparison.unknown),
+    ):
+        if studies:
+            number = counted(len(studies), "study", "studies")
+            yield f"{lacking} lacks {number}: {few_of(studies, _MOST_STUDIES)}"
+    differences = comparison.differences
+    for study, status in differences[:_MOST_DIFFERENCES]:
+        yield (
+            f"{study} has {counted(comparison.found[study][status], f'{status} trial')}, "
+            f"and {comparison.expected[study][status]:,} in the published table"
+        )
+    if len(differences) > _MOST_DIFFERENCES:
+        yield f"and {len(differences) - _MOST_DIFFERENCES:,} more counts differ"

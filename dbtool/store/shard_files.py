@@ -1,4 +1,4 @@
-"""Release folders that are read to be published or added: what they list is checked whole."""
+"""Shards of release folders, checked against what the manifest lists, and copied."""
 
 from __future__ import annotations
 

@@ -1,0 +1,118 @@
+"""The archive of 2018, or another in its format, as a source: one pass, each study whole."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dbtool.core.errors import UsageError
+from dbtool.core.manifest import About
+from dbtool.core.walk import walk
+from dbtool.sources.archive.gather import Gatherer
+from dbtool.sources.archive.members import UnreadableError, folder_members
+from dbtool.sources.archive.published import CITATION, LICENCE, RELEASE, TITLE
+from dbtool.sources.archive.stream import open_stream
+from dbtool.sources.archive.study import StudyReader
+from dbtool.sources.archive.table import published_studies
+from dbtool.sources.archive.tar import tar_members
+from dbtool.sources.base import MalformedError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+    from concurrent.futures import Future
+    from pathlib import Path
+
+    from dbtool.sources.archive.gather import Gathered
+    from dbtool.sources.archive.members import Member
+    from dbtool.sources.base import Addition, NewShard, Report
+
+_GIVE = "give a .tar.bz2, .tar.gz or .tar of the published format, or the folder of one"
+# Studies that are read, or wait to be, while the next one is gathered.
+_MOST_READING = 2
+
+
+@dataclass(frozen=True)
+class ArchiveSource:
+    """An archive in the published format; see `dbtool.sources.base.Source`.
+
+    Each study is a shard. Trials that are malformed are left out and the rest goes in.
+
+    Attributes:
+        path: a .tar.bz2, .tar.gz or .tar, or the folder that one was unpacked into.
+        release: the release's name.
+    """
+
+    path: Path
+    release: str = RELEASE
+
+    def __post_init__(self) -> None:
+        if not self.path.exists():
+            raise UsageError(f"there is no {self.path}: get the archive with `dbtool fetch`")
+        if not (self.path.is_file() or self.path.is_dir()):
+            raise UsageError(f"{self.path} is neither a file nor a folder: {_GIVE}")
+
+    @property
+    def about(self) -> About:
+        """The licence and the citation where the release is named as the published one."""
+        if self.release == RELEASE:
+            return About(release=RELEASE, title=TITLE, licence=LICENCE, citation=CITATION)
+        return About(release=self.release)
+
+    def studies(self, addition: Addition) -> Iterator[NewShard]:
+        """Yield each study when its last trial has come, and at the end the others.
+
+        Raises:
+            UsageError: there is no study.
+        """
+        report, reader = addition.report, StudyReader(addition)
+        expected = {study.path: study.trials for study in published_studies()}
+        found = False
+        with (
+            Gatherer(report.folder, expected) as gatherer,
+            contextlib.closing(_gathered(gatherer, self._members(addition), report)) as studies,
+            ThreadPoolExecutor(1) as reading,
+        ):
+            ahead: deque[Future[NewShard | None]] = deque()
+            for study in studies:
+                found = True
+                ahead.append(reading.submit(reader.read, study))
+                if len(ahead) > _MOST_READING and (shard := ahead.popleft().result()):
+                    yield shard
+            yield from (shard for each in ahead if (shard := each.result()))
+        if not (found or report.malformed or report.failure):
+            raise UsageError(_nothing_in(self.path))
+
+    def _members(self, addition: Addition) -> Iterator[Member | MalformedError]:
+        if self.path.is_dir():
+            yield from folder_members(self.path, addition.on_progress)
+        else:
+            with open_stream(self.path, addition.on_progress) as stream:
+                yield from tar_members(stream)
+
+
+def _gathered(
+    gatherer: Gatherer, members: Iterator[Member | MalformedError], report: Report
+) -> Generator[Gathered]:
+    """The studies of an archive, each once it is whole, and at its end the others."""
+    try:
+        for member in members:
+            found = member if isinstance(member, MalformedError) else gatherer.add(member)
+            if isinstance(found, MalformedError):
+                report.malformed.append(found)
+            elif found is not None:
+                yield found
+        yield from gatherer.rest()
+    except UnreadableError as error:
+        report.failure = error
+
+
+def _nothing_in(path: Path) -> str:
+    if path.is_dir() and any(entry.name.endswith(".parquet") for entry in walk(path)):
+        return (
+            f"{path} holds no archive but Parquet files: add a release folder with "
+            f"`dbtool ingest {path}`"
+        )
+    return f"{path} holds no study, as DATASET/MODEL/OPTIMIZER/BATCH_SIZE/study.json: {_GIVE}"

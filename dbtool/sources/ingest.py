@@ -1,0 +1,234 @@
+"""Adds release folders, and runs of other tools, with the checks and sentences of the command."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+
+from dbtool.core.errors import DbtoolError, UsageError, counted, unknown
+from dbtool.core.footer import as_json
+from dbtool.core.manifest import MANIFEST, check_name
+from dbtool.sources.base import Addition, Report, add_source, conclude, where
+from dbtool.sources.registry import (
+    TABLE_FORMATS,
+    installed_source,
+    source_names,
+    source_words,
+    table_format,
+)
+from dbtool.sources.released import ReleaseSource
+from dbtool.store.sources import as_url, folder_to_write, named_source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dbtool.sources.base import OnMessage, OnProgress, Source
+
+_FIRST_ROWS = 5
+
+
+def ingest(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    into: str | os.PathLike[str] | None = None,
+    *,
+    source: str | None = None,
+    mapping: str | os.PathLike[str] | None = None,
+    release: str | None = None,
+    on_progress: OnProgress = lambda _done, _total: None,
+    on_message: OnMessage = lambda _sentence: None,
+) -> list[Report]:
+    """Add release folders, or runs of other tools, to your releases.
+
+    What is there already changes nothing.
+
+    Example:
+        dbtool.ingest("history.csv", source="csv", mapping="mapping.toml")[0].trials
+
+    Args:
+        paths: release folders or folders of them; with `source` the files of another tool, folders
+            of such files, or patterns such as "runs/**/metrics.csv".
+        into: the release folder to add to, or the folder of releases in which it is or is to be;
+            None: what DBTOOL_DB names, or your own releases.
+        source: csv, jsonl, parquet, or what an installed package brings; None: release folders.
+        mapping: the TOML file that says what the columns of tables are; see docs/your_own_runs.md.
+        release: the name under which the runs are stored; None: the mapping's.
+        on_progress: called with how much was read or added, and with all of it.
+        on_message: called with each sentence that `dbtool ingest` prints, such as `print`.
+
+    Returns:
+        What became of each release.
+
+    Raises:
+        UsageError: there is nothing to add, or the mapping is wrong.
+        DbtoolError: files are damaged or not what the mapping says. Of several releases the others
+            are added; `on_message` tells why.
+    """
+    listed = [Path(paths)] if isinstance(paths, str | os.PathLike) else [Path(p) for p in paths]
+    if source is None:
+        if mapping is not None or release is not None:
+            raise _needs_source("--map" if mapping is not None else "--release")
+        return _add_releases(listed, into, on_progress, on_message)
+    opened = open_source(
+        listed, source, mapping, release, on_progress=on_progress, on_message=on_message
+    )
+    about = opened.about
+    if release is not None:
+        about = msgspec.structs.replace(about, release=release)
+    folder = folder_to_write(into, about.release)
+    # The files of tables have been read.
+    progress = {} if source in TABLE_FORMATS else {"on_progress": on_progress}
+    report = add_source(opened, folder, about=about, on_message=on_message, **progress)
+    return [conclude(report, report.added(), on_message)]
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What would be stored.
+
+    Attributes:
+        trials: the first ones.
+        measurements: the first ones of the first study.
+        sentence: how much there is.
+    """
+
+    trials: pa.Table
+    measurements: pa.Table
+    sentence: str
+
+
+def preview(source: Source) -> Preview:
+    """Look at what would be stored of a source."""
+    trials: list[dict[str, Any]] = []
+    measurements: pa.Table | None = None
+    runs = studies = rows = 0
+    for footer, tables in source.studies(Addition(Report(source.about.release, Path()))):
+        trials += [
+            {
+                "workload": footer.study.workload.workload,
+                "batch_size": footer.study.batch_size,
+                "trial_id": trial.trial_id,
+                "status": trial.status,
+                "steps": trial.steps,
+                "run": trial.name,
+                "metaparameters": as_json(trial.metaparameters),
+            }
+            for trial in footer.trials[: _FIRST_ROWS - len(trials)]
+        ]
+        for table in tables:
+            if measurements is None:
+                measurements = table.slice(0, _FIRST_ROWS)
+            rows += len(table)
+        runs += len(footer.trials)
+        studies += 1
+    return Preview(
+        pa.Table.from_pylist(trials),
+        measurements,
+        f"found {counted(runs, 'run')} of {counted(studies, 'study', 'studies')} with "
+        f"{counted(rows, 'measurement')}; the first are shown, and nothing was stored",
+    )
+
+
+def open_source(
+    paths: Sequence[Path],
+    name: str | None,
+    mapping: str | os.PathLike[str] | None,
+    release: str | None,
+    *,
+    on_progress: OnProgress,
+    on_message: OnMessage,
+) -> Source:
+    """Open the files of another tool.
+
+    Args:
+        paths: files, folders or patterns.
+        name: of the source, one of `source_names`.
+        mapping: of tables, the file that says what the columns are.
+        release: of tables, the name under which they are stored; None: the mapping's.
+        on_progress: called with the files of tables that were read, and all of them.
+        on_message: called with what is odd about tables, or left out of them.
+
+    Raises:
+        UsageError: there is no such source, or the mapping is wrong.
+        DbtoolError: tables are not what the mapping says.
+    """
+    if name is None:
+        given = "--release" if release is not None else "--dry-run"
+        raise _needs_source("--map" if mapping is not None else given)
+    if release is not None:
+        check_name(release)
+    if name not in TABLE_FORMATS:
+        if name not in source_names():
+            raise unknown("source", name, source_names(), "dbtool ingest --help")
+        if mapping is not None:
+            raise UsageError(f"--from {name} takes no --map: its files say what they hold")
+        return installed_source(name)(paths)
+    if mapping is None:
+        raise UsageError("--from needs --map FILE, which says what the columns are")
+    for path in paths:
+        if table_format(path) not in {None, name}:
+            raise UsageError(
+                f"{path} is not {name} by its ending: give --from {table_format(path)}"
+            )
+    from dbtool.sources.own_runs.load import read_own_runs
+
+    runs = read_own_runs(paths, name, Path(mapping), release=release, on_progress=on_progress)
+    for sentence in runs.sentences():
+        on_message(sentence)
+    return runs
+
+
+def _needs_source(option: str) -> UsageError:
+    return UsageError(f"{option} needs --from {source_words()}; a release folder names itself")
+
+
+def _add_releases(
+    paths: Sequence[Path],
+    into: str | os.PathLike[str] | None,
+    on_progress: OnProgress,
+    on_message: OnMessage,
+) -> list[Report]:
+    folders = [folder for path in paths for folder in _release_folders(path)]
+    reports, refused = [], []
+    for folder in folders:
+        try:
+            source = ReleaseSource.of(folder)
+            report = add_source(
+                source,
+                folder_to_write(into, source.about.release),
+                on_progress=on_progress,
+                on_message=on_message,
+            )
+        except DbtoolError as error:
+            if len(folders) == 1:
+                raise
+            refused.append(f"refused {folder}: {error}")
+            on_message(refused[-1])
+        else:
+            on_message(report.added(f"{counted(report.shards, 'shard')} with ", "shard"))
+            reports.append(report)
+    if reports:
+        on_message(where(reports))
+    if refused:
+        count = f"{len(refused)} of {counted(len(folders), 'release')}"
+        raise DbtoolError(f"refused {count}, as told above")
+    return reports
+
+
+def _release_folders(path: Path) -> Sequence[Path]:
+    if url := as_url(path):
+        raise UsageError(f"{url} is a URL: take it to this machine with `dbtool pull {url}` first")
+    try:
+        return named_source(path, "PATH").folders
+    except UsageError as error:
+        if path.name == MANIFEST or not path.exists():
+            raise
+        guess = path if path.is_dir() else path.parent
+        raise UsageError(
+            f"{path} is no release folder, nor a folder of them; for runs of another tool give "
+            f"--from {source_words()}, and --map FILE, which `dbtool ingest --guess {guess}` begins"
+        ) from error
