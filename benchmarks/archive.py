@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from dbtool.store.database import Database
+    from dbtool.database import Database
 
 BLOCK = 4 << 20
 REPEATS = 7

@@ -35,7 +35,7 @@ from dbtool.figures.specs import FIGURES
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dbtool.store.database import Database
+    from dbtool.database import Database
 
 ROOT = "batch_science"
 SAMPLE_EVERY = 0.05

@@ -29,7 +29,7 @@ from producers.training.stopping import FirstToGoal, Goal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dbtool.store.database import Database
+    from dbtool.database import Database
 
 
 @dataclass(frozen=True)

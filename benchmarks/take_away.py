@@ -32,7 +32,7 @@ from dbtool.release.file_format import FileFormat, file_format_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dbtool.store.database import Database
+    from dbtool.database import Database
 
 WORKLOAD = "mnist/simple_cnn_base/nesterov_momentum"
 BATCH_SIZE = 128

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     import os
 
     from dbtool.analysis.tables import scaling_of_table
+    from dbtool.database import Database
     from dbtool.release.difference import diff
     from dbtool.release.publish.release import publish
     from dbtool.release.pull import pull
     from dbtool.release.verify import verify
     from dbtool.sources.archive.import_ import import_archive
     from dbtool.sources.ingest import ingest
-    from dbtool.store.database import Database
 
 __all__ = [
     "Database",
@@ -71,14 +71,14 @@ def open(  # noqa: A001 (named like gzip.open and its like, and called as dbtool
         True
         >>> db.close()
     """
-    from dbtool.store.database import open_database
+    from dbtool.database import open_database
 
     return open_database(source, release=release, option="dbtool.open")
 
 
 # What is heavy to import comes once it is asked for.
 _HOMES = {
-    "Database": "dbtool.store.database",
+    "Database": "dbtool.database",
     "diff": "dbtool.release.difference",
     "import_archive": "dbtool.sources.archive.import_",
     "ingest": "dbtool.sources.ingest",

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Sequence
 
+    from dbtool.database import Database
     from dbtool.release.selection import ExportedStudy
-    from dbtool.store.database import Database
 
 _FEWEST_PARTS = 3  # DATASET/MODEL/OPTIMIZER
 

@@ -17,20 +17,20 @@ from typing import TYPE_CHECKING
 from commands import document_and_database
 from small_pictures import LARGE_PICTURE, as_webp
 
+from dbtool.database import open_database
 from dbtool.figures.caption import alternative_text
 from dbtool.figures.files import saved
 from dbtool.figures.points import NoDataError, Request, read_points
 from dbtool.figures.render import draw
 from dbtool.figures.specs import FIGURES
-from dbtool.store.database import open_database
 from producers.workloads.registry import WORKLOADS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dbtool.database import Database
     from dbtool.figures.points import Points
     from dbtool.figures.specs import FigureSpec
-    from dbtool.store.database import Database
 
 _TEMPLATES = Path(__file__).parent / "templates"
 # A clone of the repository carries every version of every picture.

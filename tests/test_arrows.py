@@ -18,14 +18,14 @@ BELOW = {
     **{feature: {"store", "core"} for feature in FEATURES},
     # How to cite the archive of 2018.
     "release": {"sources", "store", "core"},
-    "cli": {*FEATURES, "dialects", "store", "core", "producers"},
+    "database": {*FEATURES, "store", "core"},
+    "cli": {"database", *FEATURES, "dialects", "store", "core", "producers"},
     "producers": {"core"},
     "producers.cli": {"producers", "core"},
     # What the top level of the package promises to Python users.
-    "api": {*FEATURES, "store", "core"},
-    "__init__": {"api", "sources", "store", "core"},
+    "__init__": {"database", *FEATURES, "core"},
     "__main__": {"cli"},
-    "data_loader": {*FEATURES, "store", "core"},
+    "data_loader": {"database", *FEATURES, "store", "core"},
 }
 # Beside that, of the command line, what its commands share.
 SHARED = {

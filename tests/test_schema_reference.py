@@ -12,7 +12,7 @@ import pytest
 import schema_reference
 
 from dbtool.core.resources import schema_folder
-from dbtool.store.database import open_database
+from dbtool.database import open_database
 from tests.support.made_up import MadeTrial, curve, write_shard
 
 DOCS = Path(__file__).parents[1] / "docs"

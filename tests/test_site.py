@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import dbtool
 from dbtool.cli.main import app
-from dbtool.store.database import Database
+from dbtool.database import Database
 from producers import own
 
 PAGES = command_pages()

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from dbtool.analysis.censored import Floats
     from dbtool.analysis.critical import Estimate
-    from dbtool.store.database import Database
+    from dbtool.store.releases import Releases
 
 PHASES = 3
 FEWEST_BLOCKS = 5
@@ -120,7 +120,7 @@ def noise_scale(
     return NoiseScale(float(traces.sum() / norms.sum()) if is_closed else None, low, high)
 
 
-def moments_of_trials(db: Database, trials: pl.DataFrame) -> pl.DataFrame:
+def moments_of_trials(db: Releases, trials: pl.DataFrame) -> pl.DataFrame:
     """The moments that were measured along trials, a row each; none where none were.
 
     Args:

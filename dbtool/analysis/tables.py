@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from dbtool.analysis.answers import Answer
     from dbtool.analysis.critical import Estimate
-    from dbtool.store.database import Database
+    from dbtool.store.releases import Releases
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _OF_ANY_STEPS = ("critical", "regimes", "steps")
@@ -48,7 +48,7 @@ class ScalingReport:
 
     answers: Sequence[Answer]
     settings: Settings
-    db: Database | None = None
+    db: Releases | None = None
     trials: pl.DataFrame | None = None
 
     def rows(self, kind: str = "critical") -> pl.DataFrame:
@@ -112,7 +112,7 @@ class ScalingReport:
 
     __repr__ = __str__
 
-    def _noise_scale(self, db: Database, trials: pl.DataFrame) -> pl.DataFrame:
+    def _noise_scale(self, db: Releases, trials: pl.DataFrame) -> pl.DataFrame:
         critical = {
             (answer.release, answer.workload): answer.scaling.tradeoff for answer in self.answers
         }

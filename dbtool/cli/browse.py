@@ -28,7 +28,7 @@ from dbtool.store.questions import FIRST_TRIALS
 if TYPE_CHECKING:
     import polars as pl
 
-    from dbtool.store import database as store
+    from dbtool import database as store
 
 _FIRST = {
     "releases": ("release", "workloads", "studies", "trials", "measurements", "licence"),

@@ -49,7 +49,7 @@ def dialects() -> list[str]:
 def _held(context: typer.Context, query_name: str, **values: str | None) -> list[str]:
     """The first column of one of the queries in queries/browse."""
     from dbtool.core.errors import DbtoolError
-    from dbtool.store.database import open_database
+    from dbtool.database import open_database
     from dbtool.store.questions import listed
 
     try:

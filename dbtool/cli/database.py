@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from dbtool.cli.options import Format
     from dbtool.cli.view import View
-    from dbtool.store.database import Database
+    from dbtool.database import Database
 
 # The columns that hold JSON, which frames hold as text.
 _JSON = ("definition", "search_space", "search", "metaparameters", "settings", "producer")
@@ -39,7 +39,7 @@ def reading(
     Raises:
         DbtoolError: they cannot be opened.
     """
-    from dbtool.store.database import open_database
+    from dbtool.database import open_database
     from dbtool.store.opening import FETCH_UP_TO
 
     with (

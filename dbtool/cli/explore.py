@@ -14,8 +14,8 @@ from dbtool.cli.options import Database, Release
 from dbtool.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from dbtool.database import Database as Opened
     from dbtool.explorer.contents import Chosen
-    from dbtool.store.database import Database as Opened
 
 _DEFAULT_FILE = Path("explorer.html")
 

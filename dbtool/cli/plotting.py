@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from dbtool.database import Database
     from dbtool.figures.points import Points, Request
     from dbtool.figures.specs import FigureSpec
-    from dbtool.store.database import Database
 
 Made = TypeVar("Made")
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dbtool.analysis.scaling import Scaling, Settings
     from dbtool.analysis.tables import ScalingReport
     from dbtool.figures.points import Points
-    from dbtool.store.database import Database
+    from dbtool.store.releases import Releases
 
 STEPS = find_figure("steps")
 TITLE = "How far larger batches help"
@@ -90,7 +90,7 @@ def points_of(found: ScalingReport) -> Points:
     )
 
 
-def _panel(db: Database, answer: Answer, settings: Settings, order: int) -> Points:
+def _panel(db: Releases, answer: Answer, settings: Settings, order: int) -> Points:
     """The points of a workload, with what was found of it beside each."""
     request = Request(
         answer.release,

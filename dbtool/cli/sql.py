@@ -210,7 +210,7 @@ def _run(
     import duckdb
 
     from dbtool.cli.output import print_rows
-    from dbtool.store.database import check_values
+    from dbtool.store.releases import check_values
     from dbtool.store.statements import one_query
 
     statement = one_query(cursor, query)

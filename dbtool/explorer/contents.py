@@ -16,8 +16,8 @@ from dbtool.store.questions import Question, known_release, workload_names
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from dbtool.store.database import Database
     from dbtool.store.questions import Patterns
+    from dbtool.store.releases import Releases
     from dbtool.store.result import Result
 
 LARGE = 10_000_000
@@ -64,7 +64,7 @@ class Tables:
     curves: BinaryIO | None
 
 
-def choose(db: Database, workload: Patterns, release: str | None) -> Chosen:
+def choose(db: Releases, workload: Patterns, release: str | None) -> Chosen:
     """The workloads to explore.
 
     Args:
@@ -87,7 +87,7 @@ def choose(db: Database, workload: Patterns, release: str | None) -> Chosen:
 
 
 def write_tables(
-    db: Database,
+    db: Releases,
     chosen: Chosen,
     tables: Tables,
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
@@ -134,7 +134,7 @@ def write_tables(
 
 
 def facts_of(
-    db: Database,
+    db: Releases,
     workloads: Sequence[Mapping[str, Any]],
     *,
     bibtex: str,
@@ -177,7 +177,7 @@ def _metrics(own: str | None, counts: Mapping[str, int], chosen: Chosen) -> list
 
 
 def _studies(
-    db: Database, workload: Mapping[str, Any], shard_bytes: Mapping[str, int] | None
+    db: Releases, workload: Mapping[str, Any], shard_bytes: Mapping[str, int] | None
 ) -> list[dict[str, Any]]:
     key = {"release": workload["release"], "workload": workload["workload"]}
     return [
@@ -191,5 +191,5 @@ def _studies(
     ]
 
 
-def _asked(db: Database, name: str, **values: object) -> Result:
+def _asked(db: Releases, name: str, **values: object) -> Result:
     return db.result(Question(query(name, _FOLDER), values, measurements=True))

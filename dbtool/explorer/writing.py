@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dbtool.explorer.contents import Chosen
-    from dbtool.store.database import Database
+    from dbtool.store.releases import Releases
 
 PAGE = Path("explorer.html")
 _FOLDER = Path("explorer")
 
 
 def write_alone(
-    db: Database,
+    db: Releases,
     chosen: Chosen,
     out: Path,
     *,
@@ -61,7 +61,7 @@ def write_alone(
 
 
 def write_beside(
-    db: Database,
+    db: Releases,
     chosen: Chosen,
     folder: Path,
     *,

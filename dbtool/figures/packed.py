@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from dbtool.figures.panel import Panel
     from dbtool.figures.points import Points, Request
     from dbtool.figures.specs import FigureSpec
-    from dbtool.store.database import Database
+    from dbtool.store.releases import Releases
 
 
 def packed_figures(
-    db: Database,
+    db: Releases,
     specs: Sequence[FigureSpec],
     request: Request,
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from dbtool.figures.points import Points, Request
     from dbtool.figures.specs import FigureSpec
-    from dbtool.store.database import Database
+    from dbtool.store.releases import Releases
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Plot:
         return f"<Plot {self.spec.name}: {self.spec.title}, {counted(self.points.height, 'point')}>"
 
 
-def plot(db: Database, name: str, request: Request, width: float | None = None) -> Plot:
+def plot(db: Releases, name: str, request: Request, width: float | None = None) -> Plot:
     """Draws a figure.
 
     Args:
@@ -94,7 +94,7 @@ def plot(db: Database, name: str, request: Request, width: float | None = None) 
     return Plot(draw(points, spec, width), points, spec)
 
 
-def checked(db: Database, request: Request) -> Request:
+def checked(db: Releases, request: Request) -> Request:
     """The request with releases trimmed and patterns of workloads replaced.
 
     Raises:

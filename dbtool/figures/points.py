@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dbtool.figures.findings import Findings
     from dbtool.figures.specs import FigureSpec
-    from dbtool.store.database import Database
+    from dbtool.store.releases import Releases
 
 _PARAMETER = re.compile(r"\$([a-z_]+)\b")
 
@@ -116,7 +116,7 @@ def filled_query(spec: FigureSpec, request: Request) -> str:
     return _PARAMETER.sub(lambda found: values[found[1]], text)
 
 
-def read_points(db: Database, spec: FigureSpec, request: Request) -> Points:
+def read_points(db: Releases, spec: FigureSpec, request: Request) -> Points:
     """Runs a figure's query.
 
     Raises:

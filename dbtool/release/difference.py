@@ -17,12 +17,12 @@ from dbtool.store.statements import table_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dbtool.store.database import Database
+    from dbtool.store.releases import Releases
 
 
 def diff(
-    first: Database,
-    second: Database,
+    first: Releases,
+    second: Releases,
     *,
     metric: str | None = None,
     goal: float | None = None,
@@ -65,7 +65,7 @@ def diff(
         return Result(table_of(connection, query("differences", "diff"), {}))
 
 
-def _only_release(db: Database) -> str:
+def _only_release(db: Releases) -> str:
     if db.release is not None:
         return db.release
     held: list[str] = db.releases()["release"].to_list()
@@ -78,7 +78,7 @@ def _only_release(db: Database) -> str:
     return held[0]
 
 
-def _facts(db: Database, goal: Mapping[str, object]) -> pa.Table:
+def _facts(db: Releases, goal: Mapping[str, object]) -> pa.Table:
     release = {"release": _only_release(db)}
     with db.cursor() as cursor:
         facts = table_of(cursor, query("facts", "diff"), release)

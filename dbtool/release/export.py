@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from dbtool.release.original import OnTrials
     from dbtool.release.selection import ExportedStudy, ExportedTrial, Selection
-    from dbtool.store.database import Database
+    from dbtool.store.releases import Releases
 
 
 _COPY = {
@@ -37,7 +37,7 @@ _TEXTS = {FileFormat.CSV, FileFormat.JSONL}
 
 
 def export(
-    db: Database,
+    db: Releases,
     out: Path,
     file_format: FileFormat,
     workload: str | Iterable[str] | None = None,

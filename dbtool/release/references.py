@@ -10,7 +10,7 @@ from dbtool.sources.archive.published import CITATION
 from dbtool.store.questions import listed
 
 if TYPE_CHECKING:
-    from dbtool.store.database import Database
+    from dbtool.store.releases import Releases
 
 _KEY = re.compile(r"@\w+\s*\{\s*([^,\s]+)")
 _SPARSITY_PAPER = """\
@@ -31,7 +31,7 @@ _SOFTWARE = f"""\
 """
 
 
-def bibtex(db: Database, release: str | None = None) -> str:
+def bibtex(db: Releases, release: str | None = None) -> str:
     """Return the BibTeX entries of releases after those of the papers and of this program.
 
     BibTeX takes no key twice: of entries with the same key the first is returned.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-    from dbtool.store.database import Database
+    from dbtool.store.releases import Releases
 
 # Of a trial with more, all are read at once.
 _ROWS_AT_ONCE = 500_000
@@ -79,7 +79,7 @@ class Selection(Struct, frozen=True):
 
 
 def select(
-    db: Database,
+    db: Releases,
     workload: str | Iterable[str] | None,
     batch_size: int | Iterable[int] | None,
     release: str | None,

@@ -13,8 +13,8 @@ from dbtool.store.statements import streamed, table_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from dbtool.store.database import Database
     from dbtool.store.questions import Question
+    from dbtool.store.releases import Releases
 
 _ROWS_A_FRAME = 122_880
 _MOST_NAMES = 3
@@ -23,7 +23,7 @@ _MOST_NAMES = 3
 _OF_TRIALS = {"learning_rate", "momentum"}
 
 
-def lazy_measurements(db: Database, question: Question) -> pl.LazyFrame:
+def lazy_measurements(db: Releases, question: Question) -> pl.LazyFrame:
     """Measurements as a lazy frame, of which the columns that are used alone are read.
 
     Filters are left to Polars. DuckDB's own lazy frames take them over, but lose rows where they

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from dbtool.store.database import Database
+    from dbtool.store.releases import Releases
 
 Patterns: TypeAlias = "str | Iterable[str] | None"
 Numbers: TypeAlias = "int | Iterable[int] | None"
@@ -52,7 +52,7 @@ def listed(name: str, **values: Any) -> Question:
     return Question(query(name), values)
 
 
-def known_release(db: Database, release: str | None) -> str | None:
+def known_release(db: Releases, release: str | None) -> str | None:
     """The release that is named, or else the database's own, which must be there; None: all.
 
     Raises:
@@ -66,7 +66,7 @@ def known_release(db: Database, release: str | None) -> str | None:
     return release
 
 
-def workload_names(db: Database, patterns: Patterns, release: str | None = None) -> list[str]:
+def workload_names(db: Releases, patterns: Patterns, release: str | None = None) -> list[str]:
     """The names of the workloads that words name, each once, in the words' order.
 
     Args:
@@ -101,7 +101,7 @@ def unknown_workload(word: str, held: Iterable[str]) -> UsageError:
     return unknown("workload", word, held, "dbtool workloads")
 
 
-def require_metric(db: Database, metric: str | None) -> None:
+def require_metric(db: Releases, metric: str | None) -> None:
     """Refuses a metric that no column holds.
 
     Raises:
@@ -115,7 +115,7 @@ def require_metric(db: Database, metric: str | None) -> None:
 
 
 def require_goals(
-    db: Database, chosen: Mapping[str, Any], metric: str | None, goal: float | None
+    db: Releases, chosen: Mapping[str, Any], metric: str | None, goal: float | None
 ) -> None:
     """Refuses a goal that is not finite, and none where a workload has none for the metric.
 
@@ -140,7 +140,7 @@ def require_goals(
 
 
 def chosen_studies(
-    db: Database, workload: Patterns, batch_size: Numbers, release: str | None
+    db: Releases, workload: Patterns, batch_size: Numbers, release: str | None
 ) -> dict[str, Any]:
     """The studies that are named, as values of a query: workloads, release and batch_sizes.
 
@@ -161,7 +161,7 @@ def chosen_studies(
     return chosen | {"batch_sizes": sizes}
 
 
-def chosen_trials(db: Database, chosen: Mapping[str, Any], trial_id: Numbers) -> list[int] | None:
+def chosen_trials(db: Releases, chosen: Mapping[str, Any], trial_id: Numbers) -> list[int] | None:
     """The trials that are named, of studies that were; None: all.
 
     Raises:

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dbtool
-from dbtool.store.database import Database
+from dbtool.database import Database
 from tests.replica import plan_study
 from tests.support import rules
 from tests.support.archives import WORKLOAD, Replica, imported, study_json, trial, write_folder

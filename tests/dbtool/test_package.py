@@ -38,7 +38,8 @@ MODULES = (
     "dbtool.analysis.tables",
     "dbtool.core.checks",
     "dbtool.core.contract",
-    "dbtool.store.database",
+    "dbtool.database",
+    "dbtool.store.releases",
     "dbtool.store.result",
 )
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dbtool.store.database import Database, open_database
+from dbtool.database import Database, open_database
 from tests.support.made_up import SEARCH_SPACE, write_shard
 from tests.support.rules import StudyFrames
 

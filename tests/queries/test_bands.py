@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import sem, t
 
 from dbtool.analysis.best_of_k import ranks_around_median
+from dbtool.database import Database, open_database
 from dbtool.figures.points import Request, read_points
 from dbtool.figures.specs import FIGURES, find_figure
-from dbtool.store.database import Database, open_database
 from tests.support.figure_points import figure_points
 from tests.support.made_up import curve, write_shard
 

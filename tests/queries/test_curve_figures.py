@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from dbtool.store.database import Database
+from dbtool.database import Database
 from tests.replica import plan_study
 from tests.support import figure_rules
 from tests.support import published_figures as published

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from dbtool.store.database import Database
+from dbtool.database import Database
 from tests.replica import plan_study
 from tests.support import rules
 from tests.support.archives import Replica

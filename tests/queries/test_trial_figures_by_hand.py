@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from dbtool.database import Database, open_database
 from dbtool.figures.points import Request, filled_query
 from dbtool.figures.specs import find_figure
-from dbtool.store.database import Database, open_database
 from tests.support.figure_points import PROMISED
 from tests.support.figure_points import figure_rows as rows
 from tests.support.made_up import write_shard

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from dbtool.database import Database, open_database
 from dbtool.sources.archive.source import ArchiveSource
 from dbtool.sources.base import Report, add_source
-from dbtool.store.database import Database, open_database
 from tests.replica import StudyPlan, Truth, write_archive
 from tests.support.rules import StudyFrames, read_archive
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from dbtool.database import Database
 from dbtool.figures.points import Request, filled_query
 from dbtool.figures.specs import find_figure
 from dbtool.store.analyses import query_text
-from dbtool.store.database import Database
 
 from .figure_rules import Point
 

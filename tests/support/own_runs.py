@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dbtool.database import open_database
 from dbtool.sources.base import Report, add_source
 from dbtool.sources.own_runs.load import read_own_runs
 from dbtool.sources.registry import TableFormat
-from dbtool.store.database import open_database
 from dbtool.store.sources import folder_to_write
 
 # The lines of a mapping by table; tests change single ones.

@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 
 from dbtool.core.files import sha256_of
 from dbtool.core.manifest import MANIFEST, SUMS, ReleaseFile, encode_manifest, read_manifest
+from dbtool.database import open_database
 from dbtool.release.layout import sums
 from dbtool.release.publish import publish
 from dbtool.sources.base import Report, add_source
 from dbtool.sources.released import ReleaseSource
-from dbtool.store.database import open_database
 from tests.support.made_up import curve, write_shard
 
 LICENCE = "CC0-1.0"

@@ -22,7 +22,7 @@ from dbtool.analysis.comparison import (
     tasks_of,
 )
 from dbtool.analysis.searches import Search
-from dbtool.store.database import open_database
+from dbtool.database import open_database
 from tests.support.made_up import curve, write_shard
 
 INF = math.inf

@@ -19,7 +19,7 @@ from dbtool.analysis.noise_scale import (
     noise_scale,
     noise_scale_rows,
 )
-from dbtool.store.database import open_database
+from dbtool.database import open_database
 from tests.support.made_up import write_shard
 
 WORKLOAD = "digits/fc/sgd"

@@ -13,7 +13,7 @@ from dbtool.analysis.scaling import Settings
 from dbtool.analysis.tables import KINDS, ScalingReport
 from dbtool.analysis.words import sentences
 from dbtool.core.errors import UsageError
-from dbtool.store.database import Database
+from dbtool.database import Database
 from tests.support.made_up import write_shard
 
 SIZES = [2**octave for octave in range(13)]

@@ -13,12 +13,12 @@ from matplotlib.figure import Figure
 
 from dbtool.analysis.tables import ScalingReport
 from dbtool.cli.scaling_figure import points_of
+from dbtool.database import open_database
 from dbtool.figures.caption import caption_of
 from dbtool.figures.findings import Findings, FoundSize
 from dbtool.figures.found_marks import draw_findings
 from dbtool.figures.render import draw
 from dbtool.figures.specs import find_figure
-from dbtool.store.database import open_database
 from tests.support.made_up import curve, write_shard
 
 from .conftest import DIGITS, Call

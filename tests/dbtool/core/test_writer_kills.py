@@ -14,8 +14,8 @@ import pytest
 from dbtool.core.manifest import MANIFEST, About, read_manifest
 from dbtool.core.release import load_shard, read_release, shard_paths
 from dbtool.core.writer import ReleaseWriter
+from dbtool.database import open_database
 from dbtool.release.verify import verify
-from dbtool.store.database import open_database
 from tests.support.published import bytes_of
 
 if TYPE_CHECKING:

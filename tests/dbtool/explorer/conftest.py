@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dbtool.store.database import Database, open_database
+from dbtool.database import Database, open_database
 from tests.support.made_up import write_shard
 from tests.support.published import rewrite
 

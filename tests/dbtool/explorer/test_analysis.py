@@ -14,7 +14,7 @@ import dbtool
 from dbtool.analysis.answers import Answer, answers_of_trials
 from dbtool.analysis.critical import StepsAt
 from dbtool.analysis.scaling import Settings, scaling_of_steps
-from dbtool.store.database import Database
+from dbtool.database import Database
 from tests.support.explorer_analysis import (
     answers_of_page,
     as_told,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dbtool.store.database import Database, open_database
+from dbtool.database import Database, open_database
 from tests.support.made_up import curve, write_shard
 
 CNN = "mnist/simple_cnn_base/nesterov_momentum"

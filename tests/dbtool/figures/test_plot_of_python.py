@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import dbtool
-from dbtool.store.database import Database
+from dbtool.database import Database
 from tests.support.made_up import curve, write_shard
 
 WORKLOAD = "mnist/fc_64_64_64/sgd"

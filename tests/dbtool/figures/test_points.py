@@ -4,9 +4,9 @@ from io import StringIO
 
 import pytest
 
+from dbtool.database import open_database
 from dbtool.figures.points import NoDataError, Request, filled_query, read_points
 from dbtool.figures.specs import find_figure
-from dbtool.store.database import open_database
 from tests.support.made_up import write_shard
 
 CNN = "mnist/simple_cnn_base/nesterov_momentum"

@@ -17,10 +17,10 @@ import pyarrow as pa
 import pytest
 
 from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.database import open_database
 from dbtool.release import selection
 from dbtool.release.export import export
 from dbtool.release.file_format import FileFormat, file_format_of
-from dbtool.store.database import open_database
 from tests.replica import plan_study, write_archive
 from tests.support.archives import imported
 from tests.support.made_up import curve, write_shard

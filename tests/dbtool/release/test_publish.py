@@ -24,10 +24,10 @@ from dbtool.core.index import TABLES
 from dbtool.core.manifest import MANIFEST, SUMS, About, read_manifest
 from dbtool.core.resources import schema_folder
 from dbtool.core.writer import ReleaseWriter
+from dbtool.database import open_database
 from dbtool.release.publish import publish
 from dbtool.release.reduction import Reduction, rounded
 from dbtool.release.verify import verify
-from dbtool.store.database import open_database
 from tests.support.made_up import curve, whole_footer, whole_table, write_shard, write_table
 from tests.support.published import (
     LICENCE,

@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from dbtool.store.database import open_database
+from dbtool.database import open_database
 from tests.support.made_up import curve, write_shard
 from tests.support.published import VIEWS, published, write_shards
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from dbtool.store.database import Database
+    from dbtool.database import Database
 
 
 @pytest.fixture(scope="session")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from dbtool.store.database import Database
+    from dbtool.database import Database
 
 # A frame that was not read to its end holds on to what reads it, as it may in a notebook.
 NOT_TO_THE_END = """

@@ -13,7 +13,7 @@ from tests.support.published import LETTERS
 from tests.support.published import SGD as DIGITS
 
 if TYPE_CHECKING:
-    from dbtool.store.database import Database
+    from dbtool.database import Database
 
 NAN = math.nan
 KEYS = ["release", "workload", "batch_size", "trial_id", "step"]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dbtool.database import open_database
 from dbtool.figures.points import NoDataError, Request, read_points
 from dbtool.figures.specs import find_figure
-from dbtool.store.database import open_database
 from tests.support.made_up import write_shard
 from tests.support.published import published
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from dbtool.store.database import Database
+    from dbtool.database import Database
 
 WORKLOAD = "digits/fc_8/sgd"
 VAL, TEST = "val_classification_error", "test_classification_error"

@@ -22,7 +22,7 @@ import pytest
 from dbtool.core.errors import DbtoolError
 from dbtool.core.index import TABLES
 from dbtool.core.manifest import MANIFEST, encode_manifest, read_manifest
-from dbtool.store.database import open_database
+from dbtool.database import open_database
 from tests.support.made_up import curve, write_shard
 from tests.support.published import bytes_of, everything, list_as_it_is, rewrite, write_shards
 

@@ -8,14 +8,14 @@ import pytest
 
 import dbtool
 from dbtool.core.errors import UsageError
-from dbtool.store.database import open_database
+from dbtool.database import open_database
 from tests.support.made_up import write_shard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from dbtool.store.database import Database
+    from dbtool.database import Database
 
 PUBLISHED = "imagenet/resnet_50/nesterov_momentum"
 WORKLOAD = "digits/fc_8/sgd"

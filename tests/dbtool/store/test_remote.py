@@ -15,8 +15,8 @@ import pytest
 from dbtool.core.download import RetryPolicy
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.manifest import read_manifest
+from dbtool.database import open_database
 from dbtool.store import remote
-from dbtool.store.database import open_database
 from tests.support.made_up import curve, write_shard
 from tests.support.proxies import without_proxies
 from tests.support.published import OTHERS, SGD, VIEWS, rows, write_shards
@@ -308,7 +308,7 @@ def test_secrets_are_not_shown(server: ReleaseServer) -> None:
 def test_two_processes_share_the_cache(server: ReleaseServer, folder: Path) -> None:
     server.faults.seconds_a_block = 0.02
     code = (
-        "import sys\nfrom dbtool.store.database import open_database\n"
+        "import sys\nfrom dbtool.database import open_database\n"
         "with open_database(sys.argv[1]) as db:\n"
         "    print(db.sql('SELECT count(step) AS n FROM measurements').rows())"
     )
@@ -325,7 +325,7 @@ def test_two_processes_share_the_cache(server: ReleaseServer, folder: Path) -> N
 
 UNFINISHED = """
 import sys, polars as pl
-from dbtool.store.database import open_database
+from dbtool.database import open_database
 with open_database(sys.argv[1]) as db:
     for _ in range(3):
         odd = db.measurements().filter(pl.col("step").cast(pl.String) != "3")
@@ -350,7 +350,7 @@ def test_queries_that_are_let_go_of_do_not_wait_for_ever(server: ReleaseServer) 
 
 INTERRUPTED = """
 import sys
-from dbtool.store.database import open_database
+from dbtool.database import open_database
 with open_database(sys.argv[1]) as db:
     print("open", flush=True)
     try:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dbtool.database import open_database
 from dbtool.release.pull import pull
-from dbtool.store.database import open_database
 from tests.replica import published_plans, write_archive
 from tests.support.archives import imported
 from tests.support.proxies import without_proxies
@@ -17,7 +17,7 @@ from tests.support.release_server import serving_release
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dbtool.store.database import Database
+    from dbtool.database import Database
 
 
 def digest(db: Database, view: str) -> tuple[int, int]:

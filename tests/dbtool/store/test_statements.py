@@ -9,7 +9,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from dbtool.store.database import open_database
+from dbtool.database import open_database
 from dbtool.store.statements import interruptible
 from tests.support.published import write_shards
 

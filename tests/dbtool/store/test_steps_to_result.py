@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbtool.core.contract import metric_columns
-from dbtool.store.database import open_database
+from dbtool.database import open_database
 from tests.support.made_up import write_shard
 
 if TYPE_CHECKING:

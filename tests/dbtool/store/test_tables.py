@@ -12,7 +12,7 @@ import pytest
 
 import dbtool
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.store.database import Database
+from dbtool.database import Database
 from tests.support.made_up import curve, write_shard
 
 ROWS = {"trial_id": [0, 1, 7], "cluster": ["a", None, "it's"], "hours": [0.5, 2.0, 3.25]}

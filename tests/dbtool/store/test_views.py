@@ -10,8 +10,8 @@ import pytest
 
 from dbtool.core.manifest import About
 from dbtool.core.writer import ReleaseWriter
+from dbtool.database import open_database
 from dbtool.release.reduction import Reduction
-from dbtool.store.database import open_database
 from producers.training.block_record import BlockRecord
 from tests.support.figure_points import figure_points
 from tests.support.made_up import curve, shard_footer, write_shard

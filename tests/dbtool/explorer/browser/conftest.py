@@ -8,7 +8,7 @@ import pytest
 from filelock import FileLock
 
 import dbtool
-from dbtool.store.database import Database
+from dbtool.database import Database
 from tests.support.browser import open_browser
 from tests.support.explorer_browser import BUNDLED, Explorer, Opener, write_page
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import dbtool
-from dbtool.store.database import Database
+from dbtool.database import Database
 from tests.support.explorer_browser import (
     MEASURED,
     Explorer,
