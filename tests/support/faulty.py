@@ -1,15 +1,13 @@
 """A folder of sound and faulty files, on which people make their mistakes."""
 
-import os
 import shutil
 import tarfile
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from .archives import LINES, small_study, write_folder, write_tar
+from .archives import LINES, small_study, write_tar
 from .made_up import curve, write_release, write_shard
-from .own_workload import FILE
 
 DIGITS = "digits/simple_cnn_base/sgd"
 LETTERS = "letters/fc_64_64/nesterov_momentum"
@@ -19,73 +17,31 @@ workload = { dataset = "a", model = "b", optimizer = "c", metric = "val_classifi
 study = { batch_size = 8 }
 metrics = { val_classification_error = "error" }
 """
-_SWEEP = '[[sweep]]\nworkloads = ["mnist/fc_64_64_64/sgd"]\n'
 _TEXTS: Mapping[str, str | bytes] = {
     "notes.txt": "made up\n",
     "notes/a.txt": "made up\n",
     "blank.csv": "",
     "header.csv": "run,step,error\n",
     "words.csv": "run,step,error\n1,ten,0.5\n",
-    "negative.csv": "run,step,error\n1,-10,0.5\n",
     "twice.csv": "run,step,error\n1,10,0.5\n1,10,0.4\n",
     "short.csv": "run,step,error\n1,10\n",
     "latin.csv": b"run,step,error\nna\xefve,10,0.5\n",
     "curve.csv": "run,step,error\n1,0,0.9\n1,10,0.5\n",
-    "curve.jsonl": '{"run": 1, "step": 0, "error": 0.9}\n',
     "broken.jsonl": '{"run": 1, "step": \n',
     "map.toml": _MAPPING,
     "map_syntax.toml": "release = mine\n",
-    "map_empty.toml": "",
     "map_column.toml": _MAPPING.replace('"error"', '"eror"'),
-    "map_metric.toml": _MAPPING.replace("metric = ", "metrik = "),
     "map_goal.toml": _MAPPING.replace('metric = "val', 'goal = "low", metric = "val'),
     "map_batch.toml": _MAPPING.replace("batch_size = 8", 'batch_size = "eight"'),
-    "map_zero.toml": _MAPPING.replace("batch_size = 8", "batch_size = 0"),
     "map_transform.toml": _MAPPING.replace('"error" }', '{ column = "error", transform = "up" } }'),
     "map_step.toml": _MAPPING.replace(', step = "step"', ""),
-    "map_runs.toml": _MAPPING + 'runs = { file = "none.csv", run = "run" }\n',
     "map_name.toml": _MAPPING.replace('"mine"', '" "'),
     "map_section.toml": _MAPPING + "trails = { seed = 1 }\n",
-    "steps_word.csv": "batch_size,steps\n8,many\n",
-    "steps_negative.csv": "batch_size,steps\n8,-5\n",
-    "steps_zero.csv": "batch_size,steps\n0,5\n",
-    "steps_twice.csv": "batch_size,steps\n8,5\n8,6\n",
-    "steps_column.csv": "batch,steps\n8,5\n",
-    "steps_header.csv": "batch_size,steps\n",
-    "empty.sql": "",
     "latin.sql": b"SELECT 'na\xefve'",
     "question.sql": "SELECT 1 AS one",
     "none.bib": "made up\n",
-    "latin.bib": b"@misc{na\xefve}",
     "page/manifest.json": "<!doctype html><title>Sign in</title>",
     "page/index.html": "<!doctype html><title>Sign in</title>",
-    "text.tar": "made up\n",
-    "text.tar.bz2": "made up\n",
-    "text.tar.gz": "made up\n",
-    "blank.tar": "",
-    "own_syntax.py": "WORKLOADS = [\n",
-    "own_raises.py": "raise ValueError('the server is down')\n",
-    "own_nothing.py": "",
-    "own_import.py": "import sklaern\n",
-    "own_divides.py": "WORKLOADS = [1 / 0]\n",
-    "own_type.py": "WORKLOADS = 'mnist'\n",
-    "own_entry.py": "WORKLOADS = ['mnist']\n",
-    "own_known.py": FILE.replace('"slope"', '"fc_1024"'),
-    "own_exits.py": "import sys\nsys.exit(3)\n",
-    "own_model.py": FILE.replace("MODELS = [MODEL]\n", ""),
-    "own_nul.py": b"WORKLOADS = []\x00",
-    "own.py": FILE,
-    "plan_syntax.toml": "[[sweep]\n",
-    "plan_empty.toml": "",
-    "plan_sweep.toml": 'release = "a"\n',
-    "plan_workload.toml": 'release = "a"\n[[sweep]]\nworkloads = ["mnist/fc_64/sgd"]\n',
-    "plan_key.toml": f'release = "a"\n{_SWEEP}batch_size = [8]\n',
-    "plan_type.toml": f'release = "a"\n{_SWEEP}batch_sizes = 8\n',
-    "plan_release.toml": _SWEEP,
-    "plan_twice.toml": f'release = "a"\n{_SWEEP}{_SWEEP}',
-    "plan_range.toml": f'release = "a"\n{_SWEEP}trials = 0\n',
-    "plan_latin.toml": b'release = "na\xefve"\n',
-    "model.spm": "made up\n",
 }
 
 
@@ -95,11 +51,8 @@ def write_all(folder: Path) -> None:
         path = folder / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    for name in ("empty", "no_releases/a", "datasets"):
-        (folder / name).mkdir(parents=True)
+    (folder / "empty").mkdir()
     (folder / "loop").symlink_to("loop")
-    (folder / "gone").symlink_to("nowhere")
-    os.mkfifo(folder / "pipe")
     _write_releases(folder)
     _write_archives(folder)
 
@@ -154,23 +107,14 @@ _DAMAGE: Mapping[str, Callable[[Path], object]] = {
     "flipped_shard": lambda release: _flip(_shard(release)),
     "lost_shard": lambda release: _shard(release).unlink(),
     "text_shard": lambda release: _shard(release).write_text("made up"),
-    "lost_index": lambda release: (release / "trials.parquet").unlink(),
-    "cut_index": lambda release: _cut(release / "studies.parquet"),
-    "extra_file": lambda release: (release / "notes.txt").write_text("made up"),
 }
 
 
 def _write_archives(folder: Path) -> None:
     files = small_study(LINES)
     sound = write_tar(folder / "sound.tar", files)
-    write_tar(folder / "sound.tar.bz2", files, "w:bz2")
-    shutil.copy(sound, folder / "cut.tar")
-    shutil.copy(folder / "sound.tar.bz2", folder / "cut.tar.bz2")
-    _cut(folder / "cut.tar.bz2")
-    _cut(folder / "cut.tar")
-    write_tar(folder / "none.tar", {})
+    _cut(write_tar(folder / "cut.tar.bz2", files, "w:bz2"))
     write_tar(folder / "other.tar", {"notes.txt": b"made up"})
-    write_folder(folder / "unpacked", small_study("step\nten\n"))
     with zipfile.ZipFile(folder / "sound.zip", "w") as archive:
         archive.write(sound, "sound.tar")
     with tarfile.open(folder / "plain.tar.gz", "w:gz") as archive:
