@@ -1,4 +1,4 @@
-"""docs/extending.md, carried out: its file trains as it stands there, and its figure is drawn."""
+"""docs/extending.md, carried out: its file trains, its source reads, and its figure is drawn."""
 
 import hashlib
 import os
@@ -17,8 +17,9 @@ from tests.support.sweeps import fast_start, shards
 TOP = Path(__file__).parents[1]
 PAGE = (TOP / "docs" / "extending.md").read_text(encoding="utf-8")
 [PATCH] = re.findall(r"```diff\n(.*?)```", PAGE, re.DOTALL)
-[FILE] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-*COMMANDS, FIGURE = [
+FILE, SOURCE = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+*_, ENTRY_POINT = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+*COMMANDS, INGEST, FIGURE = [
     command
     for block in re.findall(r"```\n(dbtool .*?)```", PAGE, re.DOTALL)
     for command in block.splitlines()
@@ -27,7 +28,13 @@ PAGE = (TOP / "docs" / "extending.md").read_text(encoding="utf-8")
 
 def run(command: str, folder: Path, code: Path = TOP) -> str:
     """Runs a command of the page in a folder; returns what it prints."""
-    ended = subprocess.run(
+    ended = ran(command, folder, code)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def ran(command: str, folder: Path, code: Path = TOP) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         [sys.executable, "-m", *shlex.split(command)],
         cwd=folder,
         env=os.environ | {"PYTHONPATH": _with(code), "DBTOOL_DB": "runs"},
@@ -35,8 +42,6 @@ def run(command: str, folder: Path, code: Path = TOP) -> str:
         text=True,
         check=False,
     )
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
 
 
 def _with(code: Path) -> str:
@@ -84,12 +89,84 @@ def test_every_shard_leads_back_to_the_file(folder: Path) -> None:
         assert found.study.workload.definition["paper"] is None
 
 
-def test_the_file_of_the_page_is_in_style(tmp_path: Path) -> None:
+@pytest.fixture
+def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with logs for the source of the page, which is installed."""
+    package = tmp_path / "installed"
+    (package / "line_logs-1.0.dist-info").mkdir(parents=True)
+    (package / "line_logs.py").write_text(SOURCE, encoding="utf-8")
+    group, *lines = ENTRY_POINT.replace("project.entry-points.", "").replace('"', "").splitlines()
+    information = {
+        "METADATA": "Metadata-Version: 2.1\nName: line-logs\nVersion: 1.0\n",
+        "entry_points.txt": "\n".join([group, *lines]),
+    }
+    for name, text in information.items():
+        (package / "line_logs-1.0.dist-info" / name).write_text(text, encoding="utf-8")
+    others = os.environ.get("PYTHONPATH")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(package), others])))
+    folder = tmp_path / "work"
+    (folder / "logs").mkdir(parents=True)
+    (folder / "logs" / "0.1.log").write_text("step=0 error=0.9\nstep=10 error=0.05\n")
+    (folder / "logs" / "0.3.log").write_text("step=0 error=0.9\nstep=5 error=0.4\n")
+    return folder
+
+
+def test_the_source_of_the_page_is_added(logs: Path) -> None:
+    for added, there in ((2, 0), (0, 2)):
+        expected = f"added {added} trials and {2 * added} measurements to line-logs; {there} trials"
+        assert ran(INGEST, logs).stderr.startswith(expected)
+    steps = run("dbtool steps digits/mlp/sgd --format csv --columns batch_size,steps", logs)
+    assert steps.splitlines()[1:] == ["32,10"]
+    # One more run, and one that is malformed.
+    (logs / "logs" / "1.log").write_text("step=0 error=0.9\n")
+    (logs / "logs" / "2.log").write_text("step=0 loss=0.9\n")
+    more = ran(INGEST.replace(" --from", " logs/1.log logs/2.log --from"), logs)
+    assert (more.returncode, more.stderr.splitlines()[:2]) == (
+        1,
+        [
+            "left out logs/2.log: it has no 'error'",
+            "added 1 trial and 1 measurement to line-logs; 2 trials already there",
+        ],
+    )
+    # A run that has grown.
+    (logs / "logs" / "0.1.log").write_text("step=0 error=0.9\n")
+    changed = ran(INGEST, logs)
+    assert (changed.returncode, "its trial 0 is already there from" in changed.stderr) == (1, True)
+
+
+def test_the_source_of_the_page_is_previewed_and_named(logs: Path) -> None:
+    shown = ran(f"{INGEST} --dry-run", logs)
+    assert shown.stderr.startswith("found 2 runs of 1 study with 4 measurements")
+    assert not (logs / "runs").exists()
+    assert run(f"{INGEST} --release other --db new", logs) == ""
+    assert (logs / "new" / "other" / "manifest.json").exists()
+    assert "--from csv|jsonl|parquet|lines" in run("dbtool ingest --help", logs)
+    for words, sentence in (
+        ("--from lines --map m.toml", "--from lines takes no --map"),
+        ("--from line", "--from is 'line', and should be one of csv, jsonl, parquet, lines"),
+        ("--release x", "--release needs --from csv, jsonl, parquet or lines"),
+    ):
+        refused = ran(f"dbtool ingest logs/0.1.log {words}", logs)
+        assert (refused.returncode, sentence in refused.stderr) == (2, True), refused.stderr
+
+
+def test_a_source_that_cannot_be_imported_is_one_sentence(logs: Path) -> None:
+    (logs.parent / "installed" / "line_logs.py").write_text("import maths\n")
+    ended = ran(INGEST, logs)
+    assert ended.returncode == 1
+    assert ended.stderr == (
+        "dbtool: line-logs: ModuleNotFoundError: No module named 'maths'; `pip uninstall "
+        "line-logs` goes on without it\n"
+    )
+
+
+@pytest.mark.parametrize("text", [FILE, SOURCE], ids=["workload", "source"])
+def test_the_files_of_the_page_are_in_style(text: str, tmp_path: Path) -> None:
     shutil.copy(TOP / "pyproject.toml", tmp_path)
-    (tmp_path / "my_workload.py").write_text(FILE, encoding="utf-8")
+    (tmp_path / "my_file.py").write_text(text, encoding="utf-8")
     for words in (["check"], ["format", "--check"]):
         ended = subprocess.run(
-            [sys.executable, "-m", "ruff", *words, "--no-cache", "my_workload.py"],
+            [sys.executable, "-m", "ruff", *words, "--no-cache", "my_file.py"],
             cwd=tmp_path, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert ended.returncode == 0, ended.stdout
