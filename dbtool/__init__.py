@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dbtool.release.publish.release import publish
     from dbtool.release.pull import pull
     from dbtool.release.verify import verify
-    from dbtool.sources.archive.import_ import import_archive
+    from dbtool.sources.archive.source import import_archive
     from dbtool.sources.ingest import ingest
 
 __all__ = [
@@ -80,7 +80,7 @@ def open(  # noqa: A001 (named like gzip.open and its like, and called as dbtool
 _HOMES = {
     "Database": "dbtool.database",
     "diff": "dbtool.release.difference",
-    "import_archive": "dbtool.sources.archive.import_",
+    "import_archive": "dbtool.sources.archive.source",
     "ingest": "dbtool.sources.ingest",
     "publish": "dbtool.release.publish.release",
     "pull": "dbtool.release.pull",

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
-import pyarrow as pa
 
 from dbtool.core.errors import DbtoolError, UsageError, counted, unknown
-from dbtool.core.footer import as_json
+from dbtool.core.index import Index
 from dbtool.core.manifest import MANIFEST, check_name
+from dbtool.core.shards import Shard
 from dbtool.sources.base import Addition, Report, add_source, conclude, where
 from dbtool.sources.registry import (
     TABLE_FORMATS,
@@ -26,6 +25,8 @@ from dbtool.store.sources import as_url, folder_to_write, named_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    import pyarrow as pa
 
     from dbtool.sources.base import OnMessage, OnProgress, Source
 
@@ -86,15 +87,8 @@ def ingest(
     return [conclude(report, report.added(), on_message)]
 
 
-@dataclass(frozen=True)
-class Preview:
-    """What would be stored.
-
-    Attributes:
-        trials: the first ones.
-        measurements: the first ones of the first study.
-        sentence: how much there is.
-    """
+class Preview(NamedTuple):
+    """What would be stored: the first trials and measurements, and how much there is."""
 
     trials: pa.Table
     measurements: pa.Table
@@ -103,33 +97,20 @@ class Preview:
 
 def preview(source: Source) -> Preview:
     """Look at what would be stored of a source."""
-    trials: list[dict[str, Any]] = []
-    measurements: pa.Table | None = None
-    runs = studies = rows = 0
+    index, measurements, rows = Index(), None, 0
     for footer, tables in source.studies(Addition(Report(source.about.release, Path()))):
-        trials += [
-            {
-                "workload": footer.study.workload.workload,
-                "batch_size": footer.study.batch_size,
-                "trial_id": trial.trial_id,
-                "status": trial.status,
-                "steps": trial.steps,
-                "run": trial.name,
-                "metaparameters": as_json(trial.metaparameters),
-            }
-            for trial in footer.trials[: _FIRST_ROWS - len(trials)]
-        ]
+        index.add(Shard("", "", 0, footer))
         for table in tables:
-            if measurements is None:
-                measurements = table.slice(0, _FIRST_ROWS)
+            measurements = table.slice(0, _FIRST_ROWS) if measurements is None else measurements
             rows += len(table)
-        runs += len(footer.trials)
-        studies += 1
+    columns = ["workload", "batch_size", "trial_id", "status", "steps", "name", "metaparameters"]
+    trials = index.trials.slice(0, _FIRST_ROWS).select(columns)
     return Preview(
-        pa.Table.from_pylist(trials),
+        trials.rename_columns(["run" if name == "name" else name for name in columns]),
         measurements,
-        f"found {counted(runs, 'run')} of {counted(studies, 'study', 'studies')} with "
-        f"{counted(rows, 'measurement')}; the first are shown, and nothing was stored",
+        f"found {counted(len(index.trials), 'run')} of "
+        f"{counted(len(index.studies), 'study', 'studies')} with {counted(rows, 'measurement')}; "
+        "the first are shown, and nothing was stored",
     )
 
 
@@ -142,19 +123,15 @@ def open_source(
     on_progress: OnProgress,
     on_message: OnMessage,
 ) -> Source:
-    """Open the files of another tool.
+    """Open the files of another tool; see `dbtool.ingest`.
 
     Args:
         paths: files, folders or patterns.
         name: of the source, one of `source_names`.
-        mapping: of tables, the file that says what the columns are.
-        release: of tables, the name under which they are stored; None: the mapping's.
+        mapping: of tables alone.
+        release: the name under which tables are stored; None: the mapping's.
         on_progress: called with the files of tables that were read, and all of them.
         on_message: called with what is odd about tables, or left out of them.
-
-    Raises:
-        UsageError: there is no such source, or the mapping is wrong.
-        DbtoolError: tables are not what the mapping says.
     """
     if name is None:
         given = "--release" if release is not None else "--dry-run"
@@ -193,7 +170,7 @@ def _add_releases(
     on_message: OnMessage,
 ) -> list[Report]:
     folders = [folder for path in paths for folder in _release_folders(path)]
-    reports, refused = [], []
+    reports = []
     for folder in folders:
         try:
             source = ReleaseSource.of(folder)
@@ -206,15 +183,14 @@ def _add_releases(
         except DbtoolError as error:
             if len(folders) == 1:
                 raise
-            refused.append(f"refused {folder}: {error}")
-            on_message(refused[-1])
+            on_message(f"refused {folder}: {error}")
         else:
             on_message(report.added(f"{counted(report.shards, 'shard')} with ", "shard"))
             reports.append(report)
     if reports:
         on_message(where(reports))
-    if refused:
-        count = f"{len(refused)} of {counted(len(folders), 'release')}"
+    if refused := len(folders) - len(reports):
+        count = f"{refused} of {counted(len(folders), 'release')}"
         raise DbtoolError(f"refused {count}, as told above")
     return reports
 

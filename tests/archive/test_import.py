@@ -8,8 +8,9 @@ from typing import Any, Literal
 import pytest
 
 import dbtool
+from dbtool.core.errors import DbtoolError
 from dbtool.sources.archive import gather
-from dbtool.sources.archive.comparison import compare, totals
+from dbtool.sources.archive.comparison import compared
 from tests.replica import plan_study, published_plans, write_archive
 from tests.support.archives import (
     HEADER,
@@ -132,7 +133,7 @@ def test_trials_that_come_after_their_study_was_whole(importing: Importing, tmp_
     root = tmp_path / "folder" / "batch_science"
     files = [(str(file.relative_to(root)), file.read_bytes()) for file in sorted(root.rglob("*.*"))]
     report = importing(files)
-    assert compare(report.folder).differences == []
+    assert not any("in the published table" in each for each in compared(report.folder))
     late = trial(900_000, study=plan.path) | trial(900_001, study=plan.path)
     path = write_tar(tmp_path / "late.tar", [*files, *late.items()])
     with tarfile.open(path, "a") as archive:
@@ -208,12 +209,21 @@ def test_numbers_compare_as_the_decimals_that_were_written(importing: Importing)
 
 def test_report_compares_with_the_published_table(importing: Importing, tmp_path: Path) -> None:
     report = importing(small_study(LINES) | small_study(LINES, study=f"{MNIST}/64"))
-    comparison = compare(report.folder)
-    assert totals(comparison.found) == {"COMPLETE": 2, "INCOMPLETE": 0, "INFEASIBLE": 0}
-    assert comparison.unknown == [STUDY]
-    assert len(comparison.missing) == 453
-    assert comparison.differences == [
-        (f"{MNIST}/64", status) for status in ("COMPLETE", "INCOMPLETE", "INFEASIBLE")
+    *lines, lacking, unknown, complete, incomplete, infeasible = compared(report.folder)
+    assert [" ".join(line.split()) for line in lines] == [
+        "studies 1 of 454 of the published table",
+        "COMPLETE 2 of 108,194 trials",
+        "INCOMPLETE 0 of 43,508 trials",
+        "INFEASIBLE 0 of 42,697 trials",
+        "all 2 of 194,399 trials",
+        "all 4 measurements",
+    ]
+    assert lacking.startswith("the database lacks 453 studies: ")
+    assert unknown == f"the published table lacks 1 study: {STUDY}"
+    assert [complete, incomplete, infeasible] == [
+        f"{MNIST}/64 has 1 COMPLETE trial, and 274 in the published table",
+        f"{MNIST}/64 has 0 INCOMPLETE trials, and 224 in the published table",
+        f"{MNIST}/64 has 0 INFEASIBLE trials, and 2 in the published table",
     ]
     told: list[str] = []
     dbtool.import_archive(
@@ -225,13 +235,21 @@ def test_report_compares_with_the_published_table(importing: Importing, tmp_path
     ]
 
 
+def test_an_archive_without_a_sound_trial_is_told(tmp_path: Path) -> None:
+    told: list[str] = []
+    path = write_tar(tmp_path / "a.tar", small_study(LINES) | {f"{STUDY}/1/metadata.json": b"{}"})
+    with pytest.raises(DbtoolError, match="1 malformed file and 1 trial were left out, as listed"):
+        dbtool.import_archive(path, tmp_path / "db", on_message=told.append)
+    assert told[1].startswith("added 0 studies with 0 trials and 0 measurements to published; ")
+    assert told[-1] == f"in {tmp_path / 'db' / 'published'}"
+
+
 @pytest.mark.slow
 def test_every_published_study_is_recognised(importing: Importing, tmp_path: Path) -> None:
     plans = published_plans(0.02, evaluations=24)
     write_archive(tmp_path / "a.tar", studies=plans, layout="tar", order="shuffled")
     report = importing(tmp_path / "a.tar")
-    comparison = compare(report.folder)
-    assert (comparison.missing, comparison.unknown) == ([], [])
+    assert not any("lacks" in each for each in compared(report.folder))
     assert importing.query(
         "SELECT count(*), count(goal), count(DISTINCT dataset) FROM workloads"
     ) == [(35, 35, 13)]

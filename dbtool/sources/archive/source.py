@@ -6,11 +6,14 @@ import contextlib
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dbtool.core.errors import UsageError
-from dbtool.core.manifest import About
+from dbtool.core.errors import UsageError, counted
+from dbtool.core.files import make_folder
+from dbtool.core.manifest import About, check_name
 from dbtool.core.walk import walk
+from dbtool.sources.archive.comparison import compared
 from dbtool.sources.archive.gather import Gatherer
 from dbtool.sources.archive.members import UnreadableError, folder_members
 from dbtool.sources.archive.published import CITATION, LICENCE, RELEASE, TITLE
@@ -18,16 +21,17 @@ from dbtool.sources.archive.stream import open_stream
 from dbtool.sources.archive.study import StudyReader
 from dbtool.sources.archive.table import published_studies
 from dbtool.sources.archive.tar import tar_members
-from dbtool.sources.base import MalformedError
+from dbtool.sources.base import MalformedError, add_source, conclude
+from dbtool.store.sources import as_url, folder_to_write
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Generator, Iterator
     from concurrent.futures import Future
-    from pathlib import Path
 
     from dbtool.sources.archive.gather import Gathered
     from dbtool.sources.archive.members import Member
-    from dbtool.sources.base import Addition, NewShard, Report
+    from dbtool.sources.base import Addition, NewShard, OnMessage, OnProgress, Report
 
 _GIVE = "give a .tar.bz2, .tar.gz or .tar of the published format, or the folder of one"
 # Studies that are read, or wait to be, while the next one is gathered.
@@ -116,3 +120,43 @@ def _nothing_in(path: Path) -> str:
             f"`dbtool ingest {path}`"
         )
     return f"{path} holds no study, as DATASET/MODEL/OPTIMIZER/BATCH_SIZE/study.json: {_GIVE}"
+
+
+def import_archive(
+    path: str | os.PathLike[str],
+    into: str | os.PathLike[str] | None = None,
+    *,
+    release: str = "published",
+    on_progress: OnProgress = lambda _done, _total: None,
+    on_message: OnMessage = lambda _sentence: None,
+) -> Report:
+    """Import an archive in the published format into a release of yours.
+
+    Trials that are there already change nothing, so that an interrupted import goes on.
+
+    Example:
+        dbtool.import_archive("batch_science_data.tar.bz2", on_message=print).trials
+
+    Args:
+        path: a .tar.bz2, .tar.gz or .tar, or the folder that one was unpacked into.
+        into: as of `ingest`.
+        release: the name under which the rows are stored.
+        on_progress: called with the bytes of the archive, or the files of the folder, that were
+            read, and with all of them.
+        on_message: called with each sentence that `dbtool import` prints, such as `print`.
+
+    Raises:
+        UsageError: there is no such path, or it holds no study.
+        DbtoolError: trials are malformed, or the archive cannot be read to its end; the rest is
+            stored, and `on_message` tells why. Or the release cannot be written.
+    """
+    check_name(release)
+    if url := as_url(path):
+        raise UsageError(f"{url} is a URL: download it first with `dbtool fetch --url {url}`")
+    folder = folder_to_write(into, release)
+    source = ArchiveSource(Path(path), release)
+    make_folder(folder, "name another one with --db")
+    report = add_source(source, folder, on_progress=on_progress, on_message=on_message)
+    added = report.added(f"{counted(report.studies, 'study', 'studies')} with ")
+    more = compared(folder) if release == RELEASE else ()
+    return conclude(report, added, on_message, more)
