@@ -26,7 +26,6 @@ import pyarrow.compute as pc
 
 from dbtool.core.errors import DbtoolError, counted, printable
 from dbtool.core.index import Index
-from dbtool.core.release import telling_of_change
 from dbtool.core.shards import Shard, not_written, read_tables
 from dbtool.core.writer import ReleaseWriter
 from dbtool.store.shard_files import copy_shard
@@ -165,7 +164,6 @@ def add_source(
     *,
     about: About | None = None,
     on_progress: OnProgress = lambda _done, _total: None,
-    on_message: OnMessage = lambda _sentence: None,
 ) -> Report:
     """Add what a source has to a release; what is there already changes nothing.
 
@@ -178,7 +176,6 @@ def add_source(
         about: what the release says of itself; None: what the source says.
         on_progress: called with the shards of a list that were stored and all of them, or as the
             source does.
-        on_message: called with what a person should know of the release folder.
 
     Raises:
         UsageError: the folder holds a release of another name.
@@ -187,7 +184,7 @@ def add_source(
     """
     about = about or source.about
     report = Report(about.release, folder)
-    with telling_of_change(folder, on_message), ReleaseWriter(folder, about) as writer:
+    with ReleaseWriter(folder, about) as writer:
         known = set(writer.index.studies)
         addition = Addition(report, writer.index, on_progress)
         studies = source.studies(addition)

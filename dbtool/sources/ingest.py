@@ -11,6 +11,7 @@ import msgspec
 from dbtool.core.errors import DbtoolError, UsageError, counted, unknown
 from dbtool.core.index import Index
 from dbtool.core.manifest import MANIFEST, check_name
+from dbtool.core.release import telling_of_change
 from dbtool.core.shards import Shard
 from dbtool.sources.base import Addition, Report, add_source, conclude, where
 from dbtool.sources.registry import (
@@ -83,8 +84,9 @@ def ingest(
     folder = folder_to_write(into, about.release)
     # The files of tables have been read.
     progress = {} if source in TABLE_FORMATS else {"on_progress": on_progress}
-    report = add_source(opened, folder, about=about, on_message=on_message, **progress)
-    return [conclude(report, report.added(), on_message)]
+    with telling_of_change(folder, on_message):
+        report = add_source(opened, folder, about=about, **progress)
+        return [conclude(report, report.added(), on_message)]
 
 
 class Preview(NamedTuple):
@@ -174,19 +176,15 @@ def _add_releases(
     for folder in folders:
         try:
             source = ReleaseSource.of(folder)
-            report = add_source(
-                source,
-                folder_to_write(into, source.about.release),
-                on_progress=on_progress,
-                on_message=on_message,
-            )
+            target = folder_to_write(into, source.about.release)
+            with telling_of_change(target, on_message):
+                report = add_source(source, target, on_progress=on_progress)
+                on_message(report.added(f"{counted(report.shards, 'shard')} with ", "shard"))
+            reports.append(report)
         except DbtoolError as error:
             if len(folders) == 1:
                 raise
             on_message(f"refused {folder}: {error}")
-        else:
-            on_message(report.added(f"{counted(report.shards, 'shard')} with ", "shard"))
-            reports.append(report)
     if reports:
         on_message(where(reports))
     if refused := len(folders) - len(reports):

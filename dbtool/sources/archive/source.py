@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from dbtool.core.errors import UsageError, counted
 from dbtool.core.files import make_folder
 from dbtool.core.manifest import About, check_name
+from dbtool.core.release import telling_of_change
 from dbtool.core.walk import walk
 from dbtool.sources.archive.comparison import compared
 from dbtool.sources.archive.gather import Gatherer
@@ -156,7 +157,8 @@ def import_archive(
     folder = folder_to_write(into, release)
     source = ArchiveSource(Path(path), release)
     make_folder(folder, "name another one with --db")
-    report = add_source(source, folder, on_progress=on_progress, on_message=on_message)
-    added = report.added(f"{counted(report.studies, 'study', 'studies')} with ")
-    more = compared(folder) if release == RELEASE else ()
-    return conclude(report, added, on_message, more)
+    with telling_of_change(folder, on_message):
+        report = add_source(source, folder, on_progress=on_progress)
+        added = report.added(f"{counted(report.studies, 'study', 'studies')} with ")
+        more = compared(folder) if release == RELEASE else ()
+        return conclude(report, added, on_message, more)
