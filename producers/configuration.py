@@ -39,13 +39,11 @@ class Option:
     Attributes:
         help: what it does, for people.
         metavar: stands for its value in the help; None where its values name themselves.
-        flag: as it is written where the field's name does not say it.
         envvar: the environment variable that stands in for it.
     """
 
     help: str
     metavar: str | None = None
-    flag: str | None = None
     envvar: str | None = None
 
 
@@ -193,7 +191,6 @@ class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "A file of your own that defines workloads, with models, optimizers and data sets that "
             "are not known here; without names its workloads are trained.",
             "FILE",
-            flag="--from",
         ),
     ] = msgspec.field(default=None, name="from")
     replace: Annotated[
@@ -226,9 +223,7 @@ class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         _Natural,
         Option("Every random number follows from it; without it 0.", "N"),
     ] = 0
-    shared_batches: Annotated[
-        bool, Option("Give all trials of a study the same batches.", flag="--shared-batches")
-    ] = False
+    shared_batches: Annotated[bool, Option("Give all trials of a study the same batches.")] = False
 
     def __post_init__(self) -> None:
         """Refuses what no field can tell alone.
@@ -342,8 +337,7 @@ class SweepOptions(Struct, frozen=True, kw_only=True):
         bool,
         Option(
             "Train on the devices of all hosts that run this command, such as those of a TPU pod; "
-            "they need a file system in common for --out.",
-            flag="--distributed",
+            "they need a file system in common for --out."
         ),
     ] = False
     measure: Annotated[

@@ -29,43 +29,39 @@ def signature() -> inspect.Signature:
         help="Workloads, or patterns in quotes such as 'mnist/fc_*'.",
         autocompletion=trainable_workloads,
     )
-    plan = Option(
+    plan = (
         "Read what to train from a TOML file instead: release, seed, from, replace, and tables "
-        "[[sweep]] with workloads, batch_sizes, trials, steps, search and their like.",
-        "FILE",
+        "[[sweep]] with workloads, batch_sizes, trials, steps, search and their like."
     )
-    preset = Option(
+    preset = (
         "How much to train: `smoke`, a few steps on made-up data; `laptop`, a fifth of the trials "
         "and steps at small batch sizes; `paper`, all of the published study. Other options "
-        "override it.",
-        "smoke|laptop|paper",
+        "override it."
     )
-    out = Option("The release folder to write; what was stopped goes on in it.", "DIR")
-    watch = Option(
+    out = "The release folder to write; what was stopped goes on in it."
+    watch = (
         "Show how each study comes along: its trials, its best value so far, and the fewest steps "
-        "to the goal.",
-        flag="--watch",
+        "to the goal."
     )
-    emit = Option(
+    emit = (
         "Print a job that trains the slices of the sweep, a block each, and train nothing: the "
         "script of a Slurm job array, the manifest of a Kubernetes Job, or a SkyPilot task."
     )
-    dry_run = Option("Print what would run and train nothing.", flag="--dry-run")
-    listing = Option("Print the workloads, their goals and published batch sizes.", flag="--list")
+    listing = "Print the workloads, their goals and published batch sizes."
     return inspect.Signature(
         [
             _parameter("workload", list[str] | None, workloads),
-            _parameter("all", bool, _option(Option("Train every workload.", flag="--all"))),
-            _parameter("plan", Path | None, _option(plan)),
-            _parameter("preset", str | None, _option(preset, autocompletion=_presets)),
+            _option("all", bool, "Train every workload."),
+            _option("plan", Path | None, plan, "FILE"),
+            _option("preset", str | None, preset, "smoke|laptop|paper", autocompletion=_presets),
             *_described(Sweep),
             *_described(Plan),
-            _parameter("out", Path, _option(out), Path("runs")),
+            _option("out", Path, out, "DIR", Path("runs")),
             *_described(SweepOptions),
-            _parameter("watch", bool, _option(watch)),
-            _parameter("emit", Literal["slurm", "kubernetes", "skypilot"] | None, _option(emit)),
-            _parameter("dry_run", bool, _option(dry_run)),
-            _parameter("list", bool, _option(listing)),
+            _option("watch", bool, watch),
+            _option("emit", Literal["slurm", "kubernetes", "skypilot"] | None, emit),
+            _option("dry_run", bool, "Print what would run and train nothing."),
+            _option("list", bool, listing),
         ]
     )
 
@@ -177,21 +173,22 @@ def _described(kind: type[msgspec.Struct]) -> Iterator[inspect.Parameter]:
     for field in msgspec.structs.fields(kind):
         option = getattr(field.type, "__metadata__", (None,))[-1]
         if isinstance(option, Option):
-            in_words = types[field.name] | None
-            if in_words == tuple[int, ...] | None:
-                in_words = str | None
-            elif get_origin(types[field.name]) is tuple:
-                # Texts are given one by one, whole numbers with commas between them.
-                in_words = list[str] | None
+            in_words = types[field.name]
+            if get_origin(in_words) is tuple:
+                in_words = list[str]
+            elif in_words == tuple[int, ...] | None:
+                # Whole numbers come with commas between them, texts one by one.
+                in_words = str
             default = None if field.required else field.default or None
-            yield _parameter(field.name, in_words, _option(option), default)
+            more = {"metavar": option.metavar, "envvar": option.envvar, "default": default}
+            yield _option(field.name, in_words | None, option.help, **more)
 
 
-def _option(option: Option, **more: Any) -> Any:
-    flags = [option.flag] if option.flag else []
-    return typer.Option(
-        *flags, help=option.help, metavar=option.metavar, envvar=option.envvar, **more
-    )
+def _option(
+    name: str, kind: Any, text: str, metavar: str | None = None, default: Any = None, **more: Any
+) -> inspect.Parameter:
+    option = typer.Option(_flag(name), help=text, metavar=metavar, **more)
+    return _parameter(name, kind, option, default)
 
 
 def _parameter(name: str, kind: Any, option: Any, default: Any = None) -> inspect.Parameter:
