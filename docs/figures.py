@@ -19,9 +19,9 @@ from small_pictures import LARGE_PICTURE, as_webp
 
 from dbtool.database import open_database
 from dbtool.figures.caption import alternative_text
-from dbtool.figures.files import saved
+from dbtool.figures.drawing import draw
+from dbtool.figures.plot import saved
 from dbtool.figures.points import NoDataError, Request, read_points
-from dbtool.figures.render import draw
 from dbtool.figures.specs import FIGURES
 from producers.workloads.registry import WORKLOADS
 

@@ -108,7 +108,7 @@ def _packed(
 ) -> bytes:
     """The figures of the page; tells where it has not all that there is."""
     from dbtool.cli import plotting
-    from dbtool.figures.packed import packed_figures
+    from dbtool.figures.plot import packed_figures
     from dbtool.figures.points import Request
 
     if chosen.is_large:

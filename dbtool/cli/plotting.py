@@ -17,8 +17,7 @@ import typer
 from dbtool.cli.completion import trainable_workloads
 from dbtool.cli.messages import tell
 from dbtool.core.errors import DbtoolError, UsageError, counted, unknown
-from dbtool.figures.gaps import left_out_of, past
-from dbtool.figures.points import NoDataError, read_points
+from dbtool.figures.points import NoDataError, left_out_of, past, read_points
 from dbtool.figures.specs import FIGURES, find_figure
 
 if TYPE_CHECKING:
@@ -174,7 +173,7 @@ def write_files(job: Job, folder: Path, formats: Sequence[str], width: float | N
 
 def _files_and_gaps(points: Points, spec: FigureSpec, **options: Any) -> tuple[list[Path], str]:
     """The files of a figure, and what it lacks, a line a release."""
-    from dbtool.figures.files import write_figure
+    from dbtool.figures.plot import write_figure
 
     gaps = []
     for release, missing in left_out_of(points, spec).items():

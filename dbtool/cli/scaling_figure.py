@@ -12,8 +12,8 @@ import polars as pl
 
 from dbtool.cli.messages import tell
 from dbtool.cli.plotting import writing
-from dbtool.figures.files import write_figure
 from dbtool.figures.findings import Findings, FoundSize
+from dbtool.figures.plot import write_figure
 from dbtool.figures.points import NoDataError, Request, read_points
 from dbtool.figures.specs import find_figure, format_of
 

@@ -38,7 +38,7 @@ def write_alone(
         db: the database.
         chosen: the workloads.
         out: the file.
-        figures: JSON, gzipped, from `dbtool.figures.packed`.
+        figures: JSON, gzipped, from `dbtool.figures.plot.packed_figures`.
         bibtex: how to cite the releases.
         options: words to say again in commands that ask for the same releases.
         on_progress: called with how many workloads are done and how many there are.
@@ -75,7 +75,7 @@ def write_beside(
         db: the release.
         chosen: its workloads.
         folder: its folder.
-        figures: JSON, gzipped, from `dbtool.figures.packed`.
+        figures: JSON, gzipped, from `dbtool.figures.plot.packed_figures`.
         bibtex: how to cite it.
         on_progress: called with how many workloads are done and how many there are.
 

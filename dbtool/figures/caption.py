@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from dbtool import __version__
-from dbtool.figures import gaps
-from dbtool.figures.kinds import RENDERERS
+from dbtool.figures.kinds import RENDERERS, goal_of, panels_of
 from dbtool.figures.names import readable
-from dbtool.figures.panels import goal_of, panels_of
+from dbtool.figures.points import few_of, left_out_of, past
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dbtool.figures.panel import Panel
+    from dbtool.figures.panels import Panel
     from dbtool.figures.points import Points
     from dbtool.figures.specs import FigureSpec
 
@@ -76,10 +75,10 @@ def facts_and_gaps(
     origin = "\N{NO-BREAK SPACE}· ".join(fact for fact in facts if fact)
     choice = points.first("choice") or ""
     paragraphs = [_points(panels), origin, choice, *dict.fromkeys(notes)]
-    for release, missing in gaps.left_out_of(points, spec).items():
+    for release, missing in left_out_of(points, spec).items():
         ways = f" To fill: {missing.ways}." if commands and missing.ways else ""
-        what = f"No data in release {release}{gaps.past(points.goal)}"
-        paragraphs.append(f"{what}: {gaps.few_of(missing.names)}.{ways}")
+        what = f"No data in release {release}{past(points.goal)}"
+        paragraphs.append(f"{what}: {few_of(missing.names)}.{ways}")
     return [part for part in paragraphs if part]
 
 

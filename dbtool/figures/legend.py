@@ -1,20 +1,185 @@
-"""Which names and marks are explained where: over the panels, over one panel, or in the key."""
+"""Legends and text: what is explained where, and how it is stacked over and under the axes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.font_manager import FontProperties
+from matplotlib.lines import Line2D
+from matplotlib.textpath import text_to_path
+from matplotlib.transforms import Affine2D, ScaledTranslation
 
 from dbtool.figures import marks
 from dbtool.figures.kinds import RENDERERS
 from dbtool.figures.marks import Mark
-from dbtool.figures.style import QUIET
+from dbtool.figures.names import one_line
+from dbtool.figures.style import QUIET, RC, SMALL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.figure import Figure
+    from matplotlib.transforms import Transform
 
-    from dbtool.figures.panel import Panel
+    from dbtool.figures.panels import Panel
+
+
+POINTS_PER_INCH = 72
+# A line of text, in sizes of its type.
+LINE = 1.35
+# Of legends, in sizes of their type, as Matplotlib measures them.
+HANDLE, HANDLE_GAP, COLUMN_GAP, ROW, ROW_GAP = 2.2, 0.6, 1.6, 1.25, 0.3
+
+
+@lru_cache(maxsize=16384)
+def _measured(text: str, weight: str) -> float:
+    """The width of a text in inches at a size of one point."""
+    font = FontProperties(family=RC["font.family"], weight=weight, size=100)
+    width, _, _ = text_to_path.get_text_width_height_descent(text, font, ismath=False)
+    return float(width) / 100 / POINTS_PER_INCH
+
+
+def width_of(text: str, size: float, weight: str = "normal") -> float:
+    """The width of a line of text in inches, in a font of that size in points."""
+    return size * _measured(one_line(text), weight)
+
+
+def lines_of(text: str, width: float, size: float, weight: str = "normal") -> list[str]:
+    """The text broken into lines of `width` inches: at spaces, and in words that are longer."""
+    lines: list[str] = []
+    for word in one_line(text).split(" ") if text else ():
+        if lines and width_of(f"{lines[-1]} {word}", size, weight) <= width:
+            lines[-1] += f" {word}"
+            continue
+        lines.append("")
+        for letter in word:
+            if lines[-1] and width_of(lines[-1] + letter, size, weight) > width:
+                lines.append("")
+            lines[-1] += letter
+    return lines
+
+
+def balanced_lines(text: str, width: float, size: float, weight: str = "normal") -> list[str]:
+    """As `lines_of`, with lines of about the same width instead of a full one and a rest."""
+    lines = lines_of(text, width, size, weight)
+    even = width_of(text, size, weight) / max(len(lines), 1)
+    tried = (lines_of(text, min(even * n / 20, width), size, weight) for n in range(20, 40))
+    return next((each for each in tried if len(each) == len(lines)), lines)
+
+
+@dataclass(frozen=True)
+class Text:
+    """Lines of text of one look, or none."""
+
+    lines: Sequence[str]
+    size: float
+    colour: str = QUIET
+    weight: str = "normal"
+
+    @property
+    def inches(self) -> float:
+        """How high it is."""
+        return len(self.lines) * self.size * LINE / POINTS_PER_INCH
+
+    def draw(self, part: Figure | Axes, corner: Transform) -> None:
+        """Writes it with its lower left corner where the transform puts the origin."""
+        part.text(
+            0,
+            0,
+            "\n".join(self.lines),
+            transform=corner,
+            va="bottom",
+            fontsize=self.size,
+            color=self.colour,
+            fontweight=self.weight,
+            linespacing=LINE,
+            parse_math=False,
+        )
+
+
+@dataclass(frozen=True)
+class Legend:
+    """A legend without a frame, no wider than `room` inches; of no entries, nothing."""
+
+    entries: Sequence[Mark]
+    room: float
+
+    @cached_property
+    def columns(self) -> int:
+        """Entries side by side: so many that there are few rows."""
+        widths = [width_of(entry.text, SMALL) for entry in self.entries]
+        handle, gap = (ems * SMALL / POINTS_PER_INCH for ems in (HANDLE + HANDLE_GAP, COLUMN_GAP))
+        for columns in range(len(widths), 1, -1):
+            # As Matplotlib spreads them.
+            tracks = [track.max() for track in np.array_split(widths, columns)]
+            if sum(tracks) + handle * columns + gap * (columns - 1) <= self.room:
+                rows = -(-len(widths) // columns)
+                return -(-len(widths) // rows)
+        return 1
+
+    @property
+    def inches(self) -> float:
+        """How high it is."""
+        rows = -(-len(self.entries) // self.columns)
+        return rows * SMALL * (ROW + ROW_GAP) / POINTS_PER_INCH
+
+    def draw(self, part: Figure | Axes, corner: Transform) -> None:
+        """Draws it with its lower left corner where the transform puts the origin."""
+        if not self.entries:
+            return
+        legend = part.legend(
+            [Line2D([], [], **entry.look) for entry in self.entries],
+            [entry.text for entry in self.entries],
+            loc="lower left",
+            bbox_to_anchor=(0, 0),
+            bbox_transform=corner,
+            ncols=self.columns,
+            fontsize=SMALL,
+            frameon=False,
+            borderpad=0,
+            borderaxespad=0,
+            handlelength=HANDLE,
+            handletextpad=HANDLE_GAP,
+            columnspacing=COLUMN_GAP,
+            handleheight=ROW,
+            labelspacing=ROW_GAP,
+        )
+        for text in legend.get_texts():
+            text.set_parse_math(False)
+
+
+Stack: TypeAlias = "Sequence[Text | Legend | float]"
+"""Blocks from top to bottom; a number is a gap of so many inches."""
+
+
+def height_of(stack: Stack) -> float:
+    """How high blocks are one above another, in inches."""
+    return sum(block if isinstance(block, float) else block.inches for block in stack)
+
+
+def draw_stack(figure: Figure, part: Figure | Axes, stack: Stack, right: float, up: float) -> None:
+    """Draws blocks one above another.
+
+    Args:
+        figure: that is drawn.
+        part: the figure, or some of its axes.
+        stack: the blocks.
+        right: inches from the upper left corner of the part to the lower left one of the stack.
+        up: the same upwards.
+    """
+    inches = figure.dpi_scale_trans
+    upper_left = part.transAxes if isinstance(part, Axes) else part.transFigure
+    upper_left = Affine2D().translate(0, 1) + upper_left
+    for block in reversed(stack):
+        if isinstance(block, float):
+            up += block
+        else:
+            block.draw(part, upper_left + ScaledTranslation(right, up, inches))
+            up += block.inches
 
 
 def names_of(panel: Panel) -> list[Mark]:

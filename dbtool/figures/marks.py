@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from dbtool.figures.panel import Curve, Panel
+    from dbtool.figures.panels import Curve, Panel
 
 # By the index of a release, as are the crosses.
 MARKERS = ("^", "o", "s", "D", "v")

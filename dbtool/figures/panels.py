@@ -1,112 +1,167 @@
-"""Makes of points the panels that a renderer draws, in order."""
+"""What is drawn, a panel with its curves, and what draws it, a renderer."""
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dbtool.figures.kinds import RENDERERS
-from dbtool.figures.names import goal_words, readable, sentence
-from dbtool.figures.panel import Curve, Panel
+import polars as pl
+
 from dbtool.figures.points import first_of
-from dbtool.figures.style import colours
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import polars as pl
+    from matplotlib.axes import Axes
 
-    from dbtool.figures.points import Points
-    from dbtool.figures.specs import FigureSpec
-
-# Goals of more curves than this would be a paragraph over the panel.
-MOST_GOALS = 4
+    from dbtool.figures.findings import Findings
+    from dbtool.figures.scales import Size
+    from dbtool.figures.specs import FigureSpec, Kind, Scale
 
 
-def panels_of(points: Points, spec: FigureSpec) -> list[Panel]:
-    """The panels that have data, in the query's order."""
-    names: dict[int, dict[str, int]] = {}
-    for frame in (points.rows, points.left_out):
-        for panel, series, order in frame.select(
-            "panel_order", "series", "series_order"
-        ).iter_rows():
-            names.setdefault(panel, {})[series] = order
-    return [
-        _panel(frame, spec, points, _colours(frame.item(0, "panel_order"), names))
-        for frame in points.rows.partition_by("panel_order", maintain_order=True)
-    ]
+@dataclass(frozen=True)
+class Curve:
+    """The points of one series in one release, sorted by x.
 
-
-def _panel(
-    frame: pl.DataFrame, spec: FigureSpec, points: Points, colour_of: Mapping[str, str]
-) -> Panel:
-    curves = [
-        Curve(
-            name=part.item(0, "series"),
-            label=readable(part.item(0, "series")),
-            colour=colour_of[part.item(0, "series")],
-            release=part.item(0, "release"),
-            release_index=part.item(0, "release_order") - 1,
-            rows=part,
-        )
-        for part in frame.partition_by("series_order", "release_order", maintain_order=True)
-    ]
-    renderer = RENDERERS[frame.item(0, "kind")]
-    x_label, y_label = (
-        label.format(readable(first_of(frame, "metric") or "")) for label in renderer.labels
-    )
-    x_scale, y_scale = renderer.scales
-    if first_of(frame, "scale") == "linear":
-        y_scale = "linear"
-    return Panel(
-        kind=frame.item(0, "kind"),
-        title=sentence(readable(frame.item(0, "panel"))),
-        goal=_goals(curves),
-        spec=spec,
-        labels=(
-            sentence(first_of(frame, "x_label") or spec.x_label or x_label),
-            sentence(first_of(frame, "y_label") or spec.y_label or y_label),
-        ),
-        scales=(spec.x_scale or x_scale, spec.y_scale or y_scale),
-        curves=curves,
-        releases=len(points.releases),
-        findings=points.findings.get(frame.item(0, "panel_order")),
-    )
-
-
-def _colours(panel: int, names: Mapping[int, Mapping[str, int]]) -> dict[str, str]:
-    """The colours of a panel's series.
-
-    Curves that are left out keep their colours, so that two releases' figures agree; and where
-    another panel has all of its series and more, those of that panel hold.
-
-    Args:
-        panel: its number.
-        names: by number, the series of every panel with their numbers.
+    Attributes:
+        name: the series' name in the query.
+        label: how the series is called on paper.
+        colour: of its line and markers; that of the series, in every release.
+        release: where the points are from.
+        release_index: of the release among those drawn, from 0; line and markers go by it.
+        rows: the points, with the columns of their kind.
     """
-    known = max((other for other in names.values() if names[panel].keys() <= other.keys()), key=len)
-    return colours(sorted(known, key=lambda name: known[name]))
+
+    name: str
+    label: str
+    colour: str
+    release: str
+    release_index: int
+    rows: pl.DataFrame
+
+    def column(self, name: str) -> list[Any]:
+        """A column's values; all None where the query has no such column."""
+        return self.rows[name].to_list() if name in self.rows.columns else [None] * self.rows.height
+
+    def columns(self, *names: str) -> list[tuple[Any, ...]]:
+        """Several columns' values, a tuple a row."""
+        return list(zip(*map(self.column, names), strict=True))
+
+    def marked(self, flag: str) -> list[tuple[float, float]]:
+        """The points with a y where a column of booleans is true."""
+        rows = self.columns("x", "y", flag)
+        return [(x, y) for x, y, marked in rows if marked and y is not None]
+
+    def unreached(self) -> list[float]:
+        """The x at which no trial reached the goal, as far as anybody knows."""
+        rows = self.columns("x", "steps", "is_unknown")
+        return [x for x, steps, is_unknown in rows if steps is None and not is_unknown]
 
 
-def goal_of(row: Mapping[str, Any]) -> str:
-    """The goal of a row in words; "" where it has none."""
-    if row["goal"] is None:
+@dataclass(frozen=True)
+class Panel:
+    """One panel: what it holds, its heading, a line below it, its labels, and its curves.
+
+    Attributes:
+        kind: which renderer draws it.
+        title: the heading.
+        goal: the goal, or those of the curves, in words; "" where there is none.
+        spec: the figure.
+        labels: of the two axes.
+        scales: of the two axes.
+        curves: in the query's order.
+        releases: how many releases the figure is drawn from.
+        findings: what an analysis found of its curve.
+    """
+
+    kind: Kind
+    title: str
+    goal: str
+    spec: FigureSpec
+    labels: tuple[str, str]
+    scales: tuple[Scale, Scale]
+    curves: Sequence[Curve]
+    releases: int
+    findings: Findings | None = None
+
+    def series(self) -> dict[str, Curve]:
+        """One curve of each series, by the series' label."""
+        found: dict[str, Curve] = {}
+        for curve in self.curves:
+            found.setdefault(curve.label, curve)
+        return found
+
+    def values(self, *names: str) -> list[float]:
+        """Every number of some columns, of all curves, that is finite."""
+        return [
+            value
+            for name in names
+            for curve in self.curves
+            for value in curve.column(name)
+            if value is not None and math.isfinite(value)
+        ]
+
+    def first(self, column: str) -> Any:
+        """The first value of a column that is not null; None where there is none."""
+        found = (first_of(curve.rows, column) for curve in self.curves)
+        return next((value for value in found if value is not None), None)
+
+
+class Renderer(ABC):
+    """Draws the panels of one kind. What most kinds have in common is here.
+
+    Attributes:
+        point: what a point of such a panel is, a sentence.
+        labels: along the axes where neither the rows nor the figure tell them; {} is the metric.
+        scales: of the axes where the figure does not tell them.
+        page: the width that suits a figure whose panels stand below each other, in inches.
+        aspects: height of the axes by their width where one, two or more panels are side by side.
+    """
+
+    point: str
+    labels: tuple[str, str]
+    scales: tuple[Scale, Scale]
+    page: float
+    aspects: tuple[float, float, float]
+
+    @abstractmethod
+    def draw(self, axes: Axes, panel: Panel, size: Size) -> None:
+        """Draws a panel into empty axes: scales, ticks, and every point."""
+
+    @abstractmethod
+    def sample(self, name: str, release_index: int) -> Mapping[str, Any]:
+        """How a series looks in a release, for legends; all but its colour.
+
+        Args:
+            name: the series' name in the query; "" for what all of a release have in common.
+            release_index: of the release among those drawn, from 0.
+        """
+
+    def names_curves(self, panel: Panel) -> bool:  # noqa: ARG002 (for kinds that look at it)
+        """Whether a legend names the curves; where not, the key tells them apart."""
+        return True
+
+    def remark(self, panel: Panel) -> str:  # noqa: ARG002 (for kinds that look at it)
+        """What the panel's subtitle says besides the goal; "" for nothing."""
         return ""
-    metric = row.get("goal_metric") or row["metric"]
-    return goal_words(metric, row["goal"], inclusive=bool(row["goal_inclusive"]))
 
+    def aspect(self, panel: Panel, columns: int) -> float:  # noqa: ARG002 (for kinds that look at it)
+        """Height of a panel's axes by their width, with so many panels side by side."""
+        return self.aspects[min(columns, 3) - 1]
 
-def _goals(curves: Sequence[Curve]) -> str:
-    goals = {curve.label: goal_of(curve.rows.row(0, named=True)) for curve in curves}
-    texts = set(goals.values())
-    if len(texts) == 1:
-        return texts.pop()
-    if len(texts) <= MOST_GOALS and not any(_names(label, goal) for label, goal in goals.items()):
-        return "; ".join(f"{label}: {goal}" for label, goal in goals.items())
-    # The curves are named by their goals, so that only what they have in common is named.
-    shared = {text.rpartition(" ")[0] for text in texts}
-    return f"{shared.pop()} the goal" if len(shared) == 1 else ""
+    def strip(self, panel: Panel) -> float:  # noqa: ARG002 (for kinds that have one)
+        """How far what is drawn above the panel's axes reaches, in inches."""
+        return 0.0
 
-
-def _names(label: str, goal: str) -> bool:
-    """Whether a curve's name holds the number that its goal ends with."""
-    return goal.rpartition(" ")[2] in label.split(" ")
+    def notes(self, rows: pl.DataFrame) -> list[str]:
+        """Sentences of the caption about points that could not be drawn."""
+        inside = [
+            pl.col(axis).is_between(f"{axis}_from", f"{axis}_to")
+            for axis in "xy"
+            if f"{axis}_from" in rows.columns
+        ]
+        beyond = rows.filter(~pl.all_horizontal(inside)).height if inside else 0
+        points = "point lies" if beyond == 1 else "points lie"
+        return [f"{beyond:,} {points} beyond the axes (see the CSV)."] if beyond else []

@@ -1,25 +1,36 @@
-"""A figure for Python users, drawn from a database."""
+"""Drawn figures: for Python users, as files, and for the explorer's page."""
 
 from __future__ import annotations
 
+import gzip
+import io
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import polars as pl
+from matplotlib import rc_context
+from polars import selectors
+
+from dbtool import __version__
 from dbtool.core.errors import counted
 from dbtool.core.files import write_whole
-from dbtool.figures.files import saved
-from dbtool.figures.points import read_points
-from dbtool.figures.render import draw
-from dbtool.figures.specs import find_figure, format_of
+from dbtool.figures.caption import alternative_text, caption_of, title_of
+from dbtool.figures.drawing import draw
+from dbtool.figures.kinds import panels_of
+from dbtool.figures.points import NoDataError, read_points
+from dbtool.figures.specs import DATA_FORMATS, find_figure, format_of
+from dbtool.figures.style import DOTS_PER_INCH, RC
 from dbtool.store.questions import known_release, workload_names
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable, Mapping, Sequence
 
-    import polars as pl
     from matplotlib.figure import Figure
 
+    from dbtool.figures.panels import Panel
     from dbtool.figures.points import Points, Request
     from dbtool.figures.specs import FigureSpec
     from dbtool.store.releases import Releases
@@ -112,3 +123,149 @@ def checked(db: Releases, request: Request) -> Request:
         alone = release if release is None or "," not in release else None
         workloads = tuple(workload_names(db, workloads, alone))
     return replace(request, release=release, workloads=workloads)
+
+
+def write_figure(
+    points: Points,
+    spec: FigureSpec,
+    folder: Path,
+    formats: Sequence[str],
+    width: float | None = None,
+) -> list[Path]:
+    """Writes a figure and its points in each format; the same points give the same bytes.
+
+    Args:
+        points: what the figure's query returned.
+        spec: the figure.
+        folder: where the files go; made where it is not there.
+        formats: of specs.FORMATS for pictures, and of specs.DATA_FORMATS for the points alone. In
+            json, numbers that are not finite become null.
+        width: of the pictures in inches; None: as wide as suits the figure.
+
+    Returns:
+        The files, one a format.
+
+    Raises:
+        OSError: the folder cannot be written to.
+    """
+    contents = {name: _data(points, name) for name in formats if name in DATA_FORMATS}
+    pictures = [name for name in formats if name not in contents]
+    if pictures:
+        figure = draw(points, spec, width)
+        contents |= {name: saved(figure, points, spec, name) for name in pictures}
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = {name: folder / f"{spec.name}.{name}" for name in formats}
+    for name, path in paths.items():
+        write_whole(path, contents[name])
+    return list(paths.values())
+
+
+def _data(points: Points, name: str) -> bytes:
+    if name == "csv":
+        return points.csv().encode()
+    if name == "json":
+        # A decimal number would become text, and a count of DuckDB's may come as one.
+        return points.rows.cast({selectors.decimal(): pl.Float64}).write_json().encode()
+    file = io.BytesIO()
+    points.rows.write_parquet(file, compression="zstd")
+    return file.getvalue()
+
+
+def saved(figure: Figure, points: Points, spec: FigureSpec, name: str) -> bytes:
+    """A drawn figure as the bytes of a file of one of specs.FORMATS.
+
+    Args:
+        figure: that `draw` made.
+        points: what it was drawn from.
+        spec: the figure.
+        name: the format.
+    """
+    file = io.BytesIO()
+    with rc_context(RC):
+        figure.savefig(file, format=name, dpi=DOTS_PER_INCH, metadata=_metadata(points, spec, name))
+    return file.getvalue()
+
+
+def _metadata(points: Points, spec: FigureSpec, name: str) -> Mapping[str, str | list[str] | None]:
+    """What a file of that format says about itself: query, release, rows, version, and no date."""
+    maker = f"dbtool {__version__}"
+    title = {"Title": spec.title}
+    facts = {"Release": points.release, "Rows": str(points.rows.height), "Version": maker}
+    keywords = [f"{key}: {value}" for key, value in facts.items()]
+    if name == "png":
+        about = {"Description": spec.question, "Source": spec.source, "Software": maker}
+        return title | about | facts | {"SQL": points.sql}
+    if name == "pdf":
+        about = {"Subject": points.sql, "Keywords": "; ".join(keywords), "Creator": maker}
+        return title | about | {"CreationDate": None}
+    about = {"Description": points.sql, "Source": spec.source, "Creator": maker}
+    return title | about | {"Keywords": keywords, "Date": None}
+
+
+def packed_figures(
+    db: Releases,
+    specs: Sequence[FigureSpec],
+    request: Request,
+    on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> bytes:
+    """The figures as JSON, gzipped, with why those without data have none.
+
+    Args:
+        db: the database.
+        specs: the figures.
+        request: what they are drawn with, checked.
+        on_progress: called with how many figures are done and how many there are.
+
+    Raises:
+        DbtoolError: a shard is damaged.
+    """
+    made, missing = [], []
+    for done, spec in enumerate(specs, 1):
+        try:
+            made.append(_figure(read_points(db, spec, request), spec))
+        except NoDataError as error:
+            missing.append({"full_name": spec.full_name, "reason": str(error)})
+        on_progress(done, len(specs))
+    text = json.dumps({"figures": made, "missing": missing}, ensure_ascii=False, allow_nan=False)
+    return gzip.compress(text.encode(), mtime=0)
+
+
+def _figure(points: Points, spec: FigureSpec) -> dict[str, Any]:
+    panels = [_panel(panel) for panel in panels_of(points, spec)]
+    return {
+        "name": spec.name,
+        "label": spec.label,
+        "full_name": spec.full_name,
+        "heading": spec.heading,
+        "title": title_of(points, spec),
+        "command": spec.command,
+        "caption": caption_of(points, spec),
+        "alternative": alternative_text(points, spec),
+        "kind": spec.kind,
+        "sql": points.sql,
+        "types": [_type(kind) for kind in points.rows.dtypes],
+        "csv": points.csv(),
+        "x": panels[0]["x"],
+        "y": panels[0]["y"],
+        "panels": panels,
+    }
+
+
+def _panel(panel: Panel) -> dict[str, Any]:
+    """How a panel is drawn; its rows are those whose panel_order is its number."""
+    (x_label, y_label), (x_scale, y_scale) = panel.labels, panel.scales
+    return {
+        "number": panel.first("panel_order"),
+        "kind": panel.kind,
+        "title": panel.title,
+        "goal": panel.goal,
+        "x": {"label": x_label, "scale": x_scale},
+        "y": {"label": y_label, "scale": y_scale},
+    }
+
+
+def _type(kind: pl.DataType) -> str:
+    """What kind of value a column holds, in the words of JSON."""
+    if kind.is_numeric():
+        return "number"
+    return "boolean" if kind == pl.Boolean else "string"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from dbtool.figures.panel import Panel
+    from dbtool.figures.panels import Panel
     from dbtool.figures.specs import Scale
 
 TICKS_PER_INCH = 2.6

@@ -15,9 +15,8 @@ from dbtool.analysis.tables import ScalingReport
 from dbtool.cli.scaling_figure import points_of
 from dbtool.database import open_database
 from dbtool.figures.caption import caption_of
-from dbtool.figures.findings import Findings, FoundSize
-from dbtool.figures.found_marks import draw_findings
-from dbtool.figures.render import draw
+from dbtool.figures.drawing import draw
+from dbtool.figures.findings import Findings, FoundSize, draw_findings
 from dbtool.figures.specs import find_figure
 from tests.support.made_up import curve, write_shard
 

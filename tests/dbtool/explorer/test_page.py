@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 from dbtool import __version__
 from dbtool.explorer.contents import choose
 from dbtool.explorer.writing import write_alone
-from dbtool.figures.packed import packed_figures
+from dbtool.figures.plot import packed_figures
 from dbtool.figures.points import Request, read_points
 from dbtool.figures.specs import FIGURES, find_figure
 from tests.dbtool.explorer.conftest import BIBTEX, ERRORS, HOSTILE, RELEASE

@@ -3,10 +3,9 @@ import pytest
 
 from dbtool import __version__
 from dbtool.figures.caption import caption_of, facts_and_gaps, title_of
-from dbtool.figures.gaps import what_fills
-from dbtool.figures.panels import panels_of
-from dbtool.figures.points import Request, read_points
-from dbtool.figures.render import draw
+from dbtool.figures.drawing import draw
+from dbtool.figures.kinds import panels_of
+from dbtool.figures.points import Request, read_points, what_fills
 from dbtool.figures.specs import find_figure
 from producers.workloads.registry import WORKLOADS
 from tests.dbtool.figures.made_points import (

@@ -3,7 +3,7 @@ import xml.etree.ElementTree as ET
 from PIL import Image
 
 from dbtool import __version__
-from dbtool.figures.files import write_figure
+from dbtool.figures.plot import write_figure
 from dbtool.figures.points import Request, read_points
 from dbtool.figures.specs import find_figure
 

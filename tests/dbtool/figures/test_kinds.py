@@ -6,8 +6,8 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.legend import Legend
 
+from dbtool.figures.drawing import draw
 from dbtool.figures.names import NAMES
-from dbtool.figures.render import draw
 from dbtool.figures.specs import find_figure
 from dbtool.figures.style import PERFECT
 from tests.dbtool.figures import made_points

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from dbtool.figures.blocks import lines_of, width_of
-from dbtool.figures.files import write_figure
-from dbtool.figures.render import draw
+from dbtool.figures.drawing import draw
+from dbtool.figures.legend import lines_of, width_of
+from dbtool.figures.plot import write_figure
 from dbtool.figures.scales import Size, Span, equal_octaves, set_scales
 from dbtool.figures.specs import DATA_FORMATS, FORMATS, find_figure
 from tests.dbtool.figures.made_points import (

@@ -1,4 +1,4 @@
-"""Markers joined by a line, against batch size or sparsity: steps, values and metaparameters."""
+"""Renderers of lines: points against batch size or sparsity, and values during training."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ import polars as pl
 
 from dbtool.core.errors import counted
 from dbtool.figures import marks
-from dbtool.figures.found_marks import NOTE, draw_findings, height_of
-from dbtool.figures.kinds.renderer import Renderer
+from dbtool.figures.findings import NOTE, draw_findings, findings_height
 from dbtool.figures.names import readable
+from dbtool.figures.panels import Renderer
 from dbtool.figures.scales import Size, Span, equal_octaves, given_span, set_scales, span_of
-from dbtool.figures.style import FAINT
+from dbtool.figures.style import ACCENT, FAINT, INK
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
 
-    from dbtool.figures.panel import Curve, Panel
+    from dbtool.figures.panels import Curve, Panel
     from dbtool.figures.specs import Scale
+
 
 # Octaves between the outermost points and the ends of an axis.
 MARGIN = 0.7
@@ -118,7 +119,7 @@ class LineRenderer(Renderer):
         if self.equal:
             guided = any(panel.first(name) is not None for name in self.guides)
             below = self.room_below if guided else 0.5
-            above = size.height - (height_of(panel.findings) if panel.findings else 0.0)
+            above = size.height - (findings_height(panel.findings) if panel.findings else 0.0)
             x, y = equal_octaves(x, y, Size(size.width, above), below)
             y = y.widened((size.height / above - 1) * y.length, 0.0)
             # No batch size lies far below 1.
@@ -215,3 +216,119 @@ def _where(what: str, rows: pl.DataFrame, where: pl.Expr, x: str) -> list[str]:
         origin = f" in {release}" if several else ""
         parts.append(f"{name}{origin} at {x} {', '.join(f'{size:,.10g}' for size in sizes)}")
     return [f"{what}: {'; '.join(parts)}."] if parts else []
+
+
+# More lines than this cannot be told apart by colour.
+MOST_NAMED = 20
+SMALL_RING_SIZE, LONE_SIZE = 4.0, 2.4
+MARGIN_SHARE = 0.05
+SHORTEST = {"log2": 3.0, "log10": 1.7, "linear": 1e-6}
+# The trials of a whole study.
+_FAINT_LINE: dict[str, Any] = {
+    "color": marks.FAINT_LINE,
+    "linewidth": 0.5,
+    "linestyle": "-",
+    "zorder": 2.2,
+}
+NAMELESS: Mapping[str, dict[str, Any]] = {
+    "first": {"color": ACCENT, "zorder": 4},
+    "others": _FAINT_LINE,
+    "study": _FAINT_LINE,
+}
+
+
+@dataclass(frozen=True)
+class CurveRenderer(Renderer):
+    """Lines without markers; where a panel holds a whole study, one of them stands out."""
+
+    point: str = "A curve is one trial during training."
+    labels: tuple[str, str] = ("step", "{}")
+    scales: tuple[Scale, Scale] = ("log2", "log10")
+    page: float = 5.8
+    aspects: tuple[float, float, float] = (0.66, 0.66, 0.85)
+
+    def names_curves(self, panel: Panel) -> bool:
+        """Unless they are the trials of a whole study."""
+        few = len(panel.curves) <= MOST_NAMED * max(1, panel.releases)
+        trials = panel.first("workload") is not None and panel.first("best") is not None
+        return few and not trials
+
+    def draw(self, axes: Axes, panel: Panel, size: Size) -> None:
+        """Draws the lines, the goal, and the points that steps to result read."""
+        lines = [(curve, _line(curve, panel.scales)) for curve in panel.curves]
+        points = [point for _, line in lines for point in line]
+        goals = _goals(panel)
+        x, y = (
+            span_of(values, scale, SHORTEST[scale], MARGIN_SHARE)
+            for values, scale in zip(
+                ([x for x, _ in points], [y for _, y in points] + goals), panel.scales, strict=True
+            )
+        )
+        set_scales(axes, panel.scales, x, y, size)
+        for goal in goals:
+            axes.axhline(goal, zorder=2, label="goal", **marks.KEY["goal"].look)
+        rest = "others" if any(any(curve.column("best")) for curve in panel.curves) else "study"
+        for index, (curve, line) in enumerate(lines):
+            look = {"color": curve.colour, "zorder": 3 + index / 100}
+            name = "line"
+            if not self.names_curves(panel):
+                name = "first" if any(curve.column("best")) else rest
+                look = NAMELESS[name]
+            if len(line) == 1:
+                # No line joins a point to itself.
+                look = look | {"marker": "o", "markersize": LONE_SIZE}
+            axes.plot(
+                [x for x, _ in line],
+                [y for _, y in line],
+                label=f"{name}: {curve.name}",
+                **{**self.sample("", curve.release_index), **look},
+            )
+        self._draw_readings(axes, panel)
+
+    def _draw_readings(self, axes: Axes, panel: Panel) -> None:
+        """Rings the points that are read off; of a whole study, drops a line to the axis, too."""
+        named = self.names_curves(panel)
+        for curve in panel.curves:
+            read = curve.marked("read_off")
+            marks.dots(
+                axes,
+                read,
+                zorder=7,
+                label=f"read off: {curve.name}",
+                **{
+                    **marks.KEY["read off"].look,
+                    "markersize": SMALL_RING_SIZE if named else marks.RING_SIZE,
+                    "color": curve.colour if named else INK,
+                },
+            )
+            if read and not named:
+                xs, ys = zip(*read, strict=True)
+                axes.vlines(
+                    xs, axes.get_ylim()[0], ys, INK, marks.FRAME, linewidths=0.9, zorder=2.5
+                )
+
+    def sample(self, name: str, release_index: int) -> Mapping[str, Any]:  # noqa: ARG002 (others look at it)
+        """A line."""
+        dashes = marks.DASHES[release_index % len(marks.DASHES)]
+        return {"linestyle": dashes, "linewidth": marks.CURVE_WIDTH}
+
+
+def _goals(panel: Panel) -> list[float]:
+    return sorted(
+        {
+            goal
+            for curve in panel.curves
+            for goal, metric, goal_metric in curve.columns("goal", "metric", "goal_metric")
+            if goal is not None and goal_metric in (None, metric)
+        }
+    )
+
+
+def _line(curve: Curve, scales: Sequence[str]) -> list[tuple[float, float]]:
+    """The curve's points that axes of those scales have room for."""
+    x_least, y_least = (-math.inf if scale == "linear" else 0.0 for scale in scales)
+    return [
+        (x, y)
+        for x, y in curve.columns("x", "y")
+        if y is not None and math.isfinite(y) and x > x_least and y > y_least
+    ]

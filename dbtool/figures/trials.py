@@ -12,8 +12,8 @@ from matplotlib.patches import Rectangle
 
 from dbtool.core.errors import counted
 from dbtool.figures import marks
-from dbtool.figures.kinds.renderer import Renderer
 from dbtool.figures.names import readable
+from dbtool.figures.panels import Renderer
 from dbtool.figures.scales import OCTAVES_A_DECADE, given_span, power, set_scales, span_of
 from dbtool.figures.style import BAND, PERFECT, QUIET, TINY
 
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from dbtool.figures.panel import Curve, Panel
+    from dbtool.figures.panels import Curve, Panel
     from dbtool.figures.scales import Size, Span
     from dbtool.figures.specs import Scale
+
 
 ACHIEVED, NOT_ACHIEVED, INFEASIBLE = "goal achieved", "goal not achieved", "infeasible"
 # By the index of a release; the crosses of infeasible trials differ from its dots.

@@ -15,18 +15,20 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.transforms import Bbox
 
-from dbtool.figures.blocks import (
+from dbtool.figures.caption import facts_and_gaps, title_of
+from dbtool.figures.kinds import RENDERERS, panels_of
+from dbtool.figures.legend import (
     Legend,
     Text,
     balanced_lines,
     draw_stack,
     height_of,
+    key_of,
     lines_of,
+    names_of,
+    releases_of,
+    shared_names,
 )
-from dbtool.figures.caption import facts_and_gaps, title_of
-from dbtool.figures.kinds import RENDERERS
-from dbtool.figures.legend import key_of, names_of, releases_of, shared_names
-from dbtool.figures.panels import panels_of
 from dbtool.figures.scales import Size
 from dbtool.figures.style import CAPTION, DOTS_PER_INCH, INK, LABEL, PANEL_TITLE, RC, SMALL, TITLE
 
@@ -35,11 +37,12 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from dbtool.figures.blocks import Stack
+    from dbtool.figures.legend import Stack
     from dbtool.figures.marks import Mark
-    from dbtool.figures.panel import Panel
+    from dbtool.figures.panels import Panel
     from dbtool.figures.points import Points
     from dbtool.figures.specs import FigureSpec
+
 
 # Inches round the figure, and what stands beside and between axes at most, from which follows how
 # wide these are; constrained layout sees to it that nothing overlaps.

@@ -1,0 +1,167 @@
+"""The kinds of panels: which renderer draws each, and the panels that points make.
+
+A renderer computes no result: the SQL has.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dbtool.figures.lines import CurveRenderer, LineRenderer
+from dbtool.figures.names import goal_words, readable, sentence
+from dbtool.figures.panels import Curve, Panel
+from dbtool.figures.points import first_of
+from dbtool.figures.style import colours
+from dbtool.figures.trials import GridRenderer, ScatterRenderer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import polars as pl
+
+    from dbtool.figures.panels import Renderer
+    from dbtool.figures.points import Points
+    from dbtool.figures.specs import FigureSpec, Kind
+
+
+_FEWEST = "the fewest steps to the goal of any trial"
+
+RENDERERS: Mapping[Kind, Renderer] = {
+    "steps_to_result": LineRenderer(
+        f"A point is {_FEWEST} of a study, which is the search at one batch size.",
+        guides=("perfect",),
+    ),
+    "normalised": LineRenderer(
+        f"A point is {_FEWEST} of a study, divided by those at the batch size named above the "
+        "panel.",
+        labels=("batch size", "relative steps to result"),
+        guides=("perfect",),
+        band="The median of the best of {} divided likewise, lies in the band with a chance of "
+        "95 %, by order statistics. An end at the point itself is no bound.",
+    ),
+    "metaparameter": LineRenderer(
+        "A point is the metaparameter of the trial that reached the goal first, of the search at "
+        "one batch size.",
+        labels=("batch size", "value"),
+        scales=("log2", "log10"),
+        guides=("linear", "square_root"),
+        band="The band is the range among the trials between which, by their steps, the median of "
+        "the best of {} lies with a chance of 95 %.",
+        more="",
+        room_below=0.3,
+    ),
+    "best": LineRenderer(
+        "A point is the best value measured by any trial of the search at one batch size.",
+        labels=("batch size", "best {}"),
+        scales=("log2", "linear"),
+        counts_steps=False,
+        equal=False,
+        aspects=(0.62, 0.64, 0.8),
+    ),
+    "against": LineRenderer(
+        f"A point is {_FEWEST} of the search at one sparsity and batch size.",
+        labels=("sparsity (%)", "steps to result"),
+        scales=("linear", "log2"),
+        # Percentages are read against the whole, also where few of them have been measured.
+        whole=(0.0, 100.0),
+        equal=False,
+        aspects=(0.76, 0.82, 0.95),
+    ),
+    "scatter": ScatterRenderer(),
+    "grid": GridRenderer(),
+    "curves": CurveRenderer(),
+}
+
+
+# Goals of more curves than this would be a paragraph over the panel.
+MOST_GOALS = 4
+
+
+def panels_of(points: Points, spec: FigureSpec) -> list[Panel]:
+    """The panels that have data, in the query's order."""
+    names: dict[int, dict[str, int]] = {}
+    for frame in (points.rows, points.left_out):
+        for panel, series, order in frame.select(
+            "panel_order", "series", "series_order"
+        ).iter_rows():
+            names.setdefault(panel, {})[series] = order
+    return [
+        _panel(frame, spec, points, _colours(frame.item(0, "panel_order"), names))
+        for frame in points.rows.partition_by("panel_order", maintain_order=True)
+    ]
+
+
+def _panel(
+    frame: pl.DataFrame, spec: FigureSpec, points: Points, colour_of: Mapping[str, str]
+) -> Panel:
+    curves = [
+        Curve(
+            name=part.item(0, "series"),
+            label=readable(part.item(0, "series")),
+            colour=colour_of[part.item(0, "series")],
+            release=part.item(0, "release"),
+            release_index=part.item(0, "release_order") - 1,
+            rows=part,
+        )
+        for part in frame.partition_by("series_order", "release_order", maintain_order=True)
+    ]
+    renderer = RENDERERS[frame.item(0, "kind")]
+    x_label, y_label = (
+        label.format(readable(first_of(frame, "metric") or "")) for label in renderer.labels
+    )
+    x_scale, y_scale = renderer.scales
+    if first_of(frame, "scale") == "linear":
+        y_scale = "linear"
+    return Panel(
+        kind=frame.item(0, "kind"),
+        title=sentence(readable(frame.item(0, "panel"))),
+        goal=_goals(curves),
+        spec=spec,
+        labels=(
+            sentence(first_of(frame, "x_label") or spec.x_label or x_label),
+            sentence(first_of(frame, "y_label") or spec.y_label or y_label),
+        ),
+        scales=(spec.x_scale or x_scale, spec.y_scale or y_scale),
+        curves=curves,
+        releases=len(points.releases),
+        findings=points.findings.get(frame.item(0, "panel_order")),
+    )
+
+
+def _colours(panel: int, names: Mapping[int, Mapping[str, int]]) -> dict[str, str]:
+    """The colours of a panel's series.
+
+    Curves that are left out keep their colours, so that two releases' figures agree; and where
+    another panel has all of its series and more, those of that panel hold.
+
+    Args:
+        panel: its number.
+        names: by number, the series of every panel with their numbers.
+    """
+    known = max((other for other in names.values() if names[panel].keys() <= other.keys()), key=len)
+    return colours(sorted(known, key=lambda name: known[name]))
+
+
+def goal_of(row: Mapping[str, Any]) -> str:
+    """The goal of a row in words; "" where it has none."""
+    if row["goal"] is None:
+        return ""
+    metric = row.get("goal_metric") or row["metric"]
+    return goal_words(metric, row["goal"], inclusive=bool(row["goal_inclusive"]))
+
+
+def _goals(curves: Sequence[Curve]) -> str:
+    goals = {curve.label: goal_of(curve.rows.row(0, named=True)) for curve in curves}
+    texts = set(goals.values())
+    if len(texts) == 1:
+        return texts.pop()
+    if len(texts) <= MOST_GOALS and not any(_names(label, goal) for label, goal in goals.items()):
+        return "; ".join(f"{label}: {goal}" for label, goal in goals.items())
+    # The curves are named by their goals, so that only what they have in common is named.
+    shared = {text.rpartition(" ")[0] for text in texts}
+    return f"{shared.pop()} the goal" if len(shared) == 1 else ""
+
+
+def _names(label: str, goal: str) -> bool:
+    """Whether a curve's name holds the number that its goal ends with."""
+    return goal.rpartition(" ")[2] in label.split(" ")
