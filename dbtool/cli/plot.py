@@ -9,7 +9,6 @@ from dbtool.cli.completion import figures, held_releases, held_workloads
 from dbtool.cli.database import reading
 from dbtool.cli.messages import tell
 from dbtool.cli.options import Database, Format, Goal
-from dbtool.core.checks import require_number
 from dbtool.core.errors import UsageError
 from dbtool.figures.specs import DATA_FORMATS, FIGURES, FORMATS
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
 DEFAULT_FORMAT = "png"
 DEFAULT_FOLDER = Path("figures")
-LINES = ("fit", "first")
 
 
 def command(
@@ -48,7 +46,6 @@ def command(
     trials: Annotated[
         int | None,
         typer.Option(
-            min=1,
             metavar="N",
             help="Of each study, the first N trials; without it as many as the figure says.",
         ),
@@ -130,16 +127,13 @@ def command(
     Example: dbtool plot steps --workload 'mnist/fc_*' --format png,pdf
     """
     from dbtool.cli import plotting
+    from dbtool.figures.plot import require_width
     from dbtool.figures.points import Request
 
-    if goal is not None:
-        require_number("goal", goal)
     _check_together(
         {"--list": list_figures, "--sql": sql, "--data": data},
         {"--format": output_format, "--out": out, "--width": width},
     )
-    if through is not None:
-        plotting.chosen_formats("line", through, LINES)
     named = Request(
         release, trials, goal, tuple(workload) if workload else None, through=through, bands=bands
     )
@@ -154,7 +148,7 @@ def command(
         for spec in specs:
             if not spec.takes_bands:
                 tell(f"{spec.name} has no bands: its points are not each the best of a search")
-    width = plotting.checked_width(width)
+    require_width(width)
     if data is None:
         formats = plotting.chosen_formats(
             "format", DEFAULT_FORMAT if output_format is None else output_format, FORMATS

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 
 ALL = "all"
-NARROWEST, WIDEST = 2.5, 40.0
 # Starting processes takes as long as drawing a few figures.
 _FEWEST_FOR_PROCESSES = 6
 _MOST_PROCESSES = 4
@@ -71,21 +70,6 @@ def chosen_formats(kind: str, listed: str, known: Sequence[str]) -> list[str]:
         if name not in known:
             raise unknown(kind, name, known, "dbtool plot --help")
     return names
-
-
-def checked_width(width: float | None) -> float | None:
-    """The width of a picture in inches.
-
-    Raises:
-        UsageError: no figure is so wide.
-    """
-    # Written so that a width that is no number fails, too.
-    if width is not None and not NARROWEST <= width <= WIDEST:
-        raise UsageError(
-            f"--width is {width:g}, and should be a number of inches from {NARROWEST:g} to "
-            f"{WIDEST:g}, such as 3.5 for a column of print"
-        )
-    return width
 
 
 def checked(db: Database, request: Request) -> Request:

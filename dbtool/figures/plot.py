@@ -14,6 +14,7 @@ from matplotlib import rc_context
 from polars import selectors
 
 from dbtool import __version__
+from dbtool.core.checks import require_number
 from dbtool.core.errors import counted
 from dbtool.core.files import write_whole
 from dbtool.figures.caption import alternative_text, caption_of, title_of
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from dbtool.figures.points import Points, Request
     from dbtool.figures.specs import FigureSpec
     from dbtool.store.releases import Releases
+
+_NARROWEST, _WIDEST = 2.5, 40.0
 
 
 @dataclass(frozen=True)
@@ -100,9 +103,20 @@ def plot(db: Releases, name: str, request: Request, width: float | None = None) 
         UsageError: there is no such figure, release or workload.
         NoDataError: there are no rows for it.
     """
+    require_width(width)
     spec = find_figure(name)
     points = read_points(db, spec, checked(db, request))
     return Plot(draw(points, spec, width), points, spec)
+
+
+def require_width(width: float | None) -> None:
+    """Refuses a width that no figure has.
+
+    Raises:
+        UsageError: it is not a number of inches that a picture can have.
+    """
+    if width is not None:
+        require_number("width in inches", width, _NARROWEST, _WIDEST)
 
 
 def checked(db: Releases, request: Request) -> Request:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.checks import require_number, require_whole
+from dbtool.core.errors import DbtoolError, UsageError, unknown
 from dbtool.core.resources import schema_folder
 from dbtool.figures.names import readable
 from dbtool.store.questions import Question, listed
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from dbtool.store.releases import Releases
 
 
+LINES = ("fit", "first")
+"""What lines of perfect scaling may go through: where a curve scales, or its first point."""
 _PARAMETER = re.compile(r"\$([a-z_]+)\b")
 
 
@@ -45,6 +48,9 @@ class Request:
             do, where a figure would fit them.
         bands: whether curves have bands; None: those of the figures that take any workloads.
         trainable: the workloads that `dbtool produce` trains, for sentences about what is missing.
+
+    Raises:
+        UsageError: a number is out of range, or no line is called so.
     """
 
     release: str | None = None
@@ -55,6 +61,15 @@ class Request:
     through: str | None = None
     bands: bool | None = None
     trainable: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        """Refuses values that no figure can be drawn with."""
+        if self.trials is not None:
+            require_whole("trials", self.trials)
+        if self.goal is not None:
+            require_number("goal", self.goal)
+        if self.through not in {None, *LINES}:
+            raise unknown("line", str(self.through), LINES, "dbtool plot --help")
 
     @property
     def releases(self) -> tuple[str, ...]:
