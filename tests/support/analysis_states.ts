@@ -3,31 +3,35 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { Crossings, isMaximized, studiesOf } from "../../dbtool/explorer/page/src/analysis/goal";
 import { fittedLine, lineThroughFirst } from "../../dbtool/explorer/page/src/analysis/perfect";
 import { criticalRows, learningRateRows, stepsRows } from "../../dbtool/explorer/page/src/analysis/rows";
-import { scalingOfSearches, scalingOfSteps, wantedSizes } from "../../dbtool/explorer/page/src/analysis/scaling";
+import { scalingOfSearches, scalingOfSteps } from "../../dbtool/explorer/page/src/analysis/scaling";
 import { searchOf } from "../../dbtool/explorer/page/src/analysis/searches";
+import { NO_NUMBER, improvementsOf } from "../../dbtool/explorer/page/src/data/improvements";
 
 const [input, output] = process.argv.slice(2);
 const { workloads, states } = JSON.parse(readFileSync(input, "utf8"), (_, value) =>
   value?.number ? Number(value.number) : value,
 );
 
+// As data/parquet.ts reads a column: a value that is missing is NaN, and NO_NUMBER a NaN that was measured.
+const read = (value) => (value === null ? Number.NaN : Number.isNaN(value) ? NO_NUMBER : value);
+
 for (const each of workloads) {
   each.studies = studiesOf(each.facts, each.trials);
   each.crossings = Object.fromEntries(
-    Object.entries(each.improvements).map(([metric, columns]) => [
-      metric,
-      new Crossings(each.studies, columns, isMaximized(metric)),
-    ]),
+    Object.entries(each.evaluations).map(([metric, columns]) => {
+      const evaluations = { ...columns, value: Float64Array.from(columns.value, read) };
+      return [metric, new Crossings(each.studies, improvementsOf(evaluations, isMaximized(metric)), isMaximized(metric))];
+    }),
   );
 }
 
 function answerOf(state) {
-  const { workload, metric, goal, inclusive, settings } = state;
+  const { workload, metric, goal, inclusive, trials } = state;
   const none = { release: null, workload: null, metric: null, goal: null, searches: [] };
-  if (state.steps) return { ...none, scaling: scalingOfSteps(state.steps, settings) };
+  if (state.steps) return { ...none, scaling: scalingOfSteps(state.steps) };
   const { studies, crossings } = workloads[workload];
   const searches = crossings[metric].at(goal, inclusive).map((crossing, index) => searchOf(studies[index], crossing));
-  return { ...none, metric, goal, searches, scaling: scalingOfSearches(searches, settings) };
+  return { ...none, metric, goal, searches, scaling: scalingOfSearches(searches, trials) };
 }
 
 const answers = states.map((state) => {
@@ -38,14 +42,13 @@ const answers = states.map((state) => {
     steps: Number.isFinite(upper) ? upper : null,
   }));
   return {
-    critical: criticalRows(answer, state.settings),
-    steps: stepsRows(answer, state.settings),
+    critical: criticalRows(answer),
+    steps: stepsRows(answer),
     learning_rates: learningRateRows(answer),
     crossings: answer.searches.map(({ after, steps }) => ({ after: [...after], steps: [...steps] })),
-    laws: [scaling.rateLaw, scaling.effectiveLaw],
-    curve: scaling.curve && { ...scaling.curve, scale: undefined },
-    sizes: [scaling.leftOut, scaling.diverged, scaling.windowed, scaling.wide, wantedSizes(scaling)],
-    start: scaling.start,
+    law: scaling.rateLaw,
+    curve: scaling.curve,
+    left_out: scaling.leftOut,
     lines: { first: lineThroughFirst(points), fitted: fittedLine(points) },
   };
 });

@@ -13,15 +13,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from dbtool.analysis.tables import ScalingReport, _learning_rates
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dbtool.analysis.answers import Answer
     from dbtool.analysis.critical import Curve
     from dbtool.analysis.learning_rates import RateLaw
-    from dbtool.analysis.scaling import Settings
+    from dbtool.analysis.tables import ScalingReport
 
 PAGE = Path(__file__).parents[2] / "dbtool/explorer/page"
 NODE = shutil.which("node")
@@ -37,8 +34,8 @@ def answers_of_page(workloads: Sequence[Any], states: Sequence[Any], folder: Pat
     """What the page's analysis finds.
 
     Args:
-        workloads: each with the facts of its studies and the columns of its tables.
-        states: each with the number of a workload, or steps, and what is asked of them.
+        workloads: facts of their studies, and columns of their trials and evaluations.
+        states: each with the number of a workload and what is asked of it, or with steps.
         folder: for the files of this.
     """
     assert NODE
@@ -55,59 +52,21 @@ def answers_of_page(workloads: Sequence[Any], states: Sequence[Any], folder: Pat
     return found
 
 
-def improvements(curves: Sequence[Any], *, maximize: bool) -> dict[str, list[Any]]:
-    """The columns of improvements.parquet.
-
-    Args:
-        curves: batch size, number, status, steps and values of each trial, in their order.
-        maximize: whether higher values are better.
-    """
-    rows: list[Any] = []
-    for size, number, status, steps, values in curves:
-        best, before = None, 0
-        evaluated = [pair for pair in zip(steps, values, strict=True) if pair[1] is not None]
-        for step, value in evaluated:
-            cost = -value if maximize else value
-            if status == "INFEASIBLE" or math.isnan(cost) or cost == -math.inf:
-                pass
-            elif best is None or cost < best:
-                best = cost
-                rows.append((size, number, before, step, value))
-            before = step
-        if evaluated:
-            rows.append((size, number, before, None, None))
-    names = ("batch_size", "trial_id", "after", "step", "value")
-    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
-
-
-def as_told(answer: Answer, settings: Settings) -> dict[str, Any]:
-    """What dbtool's analysis found, as the page's tells it."""
-    found = ScalingReport([answer], settings, db=None)
+def as_told(found: ScalingReport) -> dict[str, Any]:
+    """What dbtool's analysis found of one workload, as the page's tells it."""
+    (answer,) = found.answers
     scaling = answer.scaling
-    rows = {
-        "critical": found.rows("critical"),
-        "steps": found.rows("steps"),
-        "learning_rates": _learning_rates([answer]),
-    }
+    kinds = ["critical", "steps", "learning_rates"] if found.db else ["critical", "steps"]
     unnamed = [pl.lit(None).alias(name) for name in ("release", "workload")]
     return {
-        **{kind: each.with_columns(unnamed).to_dicts() for kind, each in rows.items()},
+        "learning_rates": [],
+        **{kind: found.rows(kind).with_columns(unnamed).to_dicts() for kind in kinds},
         "crossings": [
             {"after": each.after.tolist(), "steps": each.steps.tolist()} for each in answer.searches
         ],
-        "laws": [_law(scaling.rate_law), _law(scaling.effective_law)],
+        "law": _law(scaling.rate_law),
         "curve": _curve(scaling.curve),
-        "sizes": [
-            list(sizes)
-            for sizes in (
-                scaling.left_out,
-                scaling.diverged,
-                scaling.windowed,
-                scaling.wide,
-                scaling.wanted,
-            )
-        ],
-        "start": scaling.start,
+        "left_out": list(scaling.left_out),
     }
 
 
@@ -124,7 +83,7 @@ def differences(found: Any, expected: Any, path: str = "") -> list[str]:
         return [wrong for at, (a, b) in pairs for wrong in differences(a, b, f"{path}[{at}]")]
     if isinstance(expected, float) and isinstance(found, int | float):
         # Exponents of learning rates may be next to 0.
-        same = math.isclose(found, expected, rel_tol=1e-6, abs_tol=1e-7 if ".laws" in path else 0)
+        same = math.isclose(found, expected, rel_tol=1e-6, abs_tol=1e-7 if ".law." in path else 0)
         same |= math.isnan(found) and math.isnan(expected)
     else:
         same = found == expected

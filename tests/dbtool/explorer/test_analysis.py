@@ -1,9 +1,11 @@
-"""The page's analysis against dbtool's own, number by number, over made-up and measured states."""
+"""The page's analysis against dbtool's own, number by number, in states of measured trials."""
 
 import json
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,311 +14,397 @@ import pytest
 
 import dbtool
 from dbtool.analysis.answers import Answer, answers_of_trials
-from dbtool.analysis.critical import StepsAt
+from dbtool.analysis.critical import LEAST_SCALE, StepsAt
 from dbtool.analysis.scaling import Settings, scaling_of_steps
+from dbtool.analysis.tables import ScalingReport
+from dbtool.core.resources import query
 from dbtool.database import Database
-from tests.support.explorer_analysis import (
-    answers_of_page,
-    as_told,
-    differences,
-    improvements,
-    needs_node,
-)
+from dbtool.store.questions import Question
+from tests.support.explorer_analysis import answers_of_page, as_told, differences, needs_node
+from tests.support.made_up import write_shard
 
-pytestmark = needs_node
+pytestmark = [needs_node, pytest.mark.filterwarnings("ignore::RuntimeWarning")]
 
 DATA = Path(__file__).parents[3] / "data"
-METRICS = (
-    "val_cross_entropy_error",
-    "val_classification_error",
-    "val_average_precision",
-    "train_cross_entropy_error",
-    "test_classification_error",
-)
-TRIAL = ("batch_size", "trial_id", "status", "ordinal", "learning_rate", "momentum")
+COPIED = "mnist/fc_128_128_128/nesterov_momentum"
+OF_TRIALS = ("batch_size", "trial_id", "status", "ordinal", "learning_rate", "momentum")
+SEEDS = (5, 10, 12, 16, 17, 24, 30, 39, 42, 44, 46, 63, 80, 88, 96, 110, 117, 210, 265)
+"""Of states of which two or more meet each of the conditions below."""
 
 
-class MadeUp:
-    """A workload of made-up trials, of which some diverge, are dropped or are never evaluated."""
+class Source:
+    """A workload of a release, and the page's tables of it."""
 
-    def __init__(self, seed: int) -> None:
-        self.rng = rng = random.Random(seed)
-        self.metric = rng.choice(["val_cross_entropy_error", "val_average_precision"])
-        self.maximize = self.metric == "val_average_precision"
-        self.facts: list[Any] = []
-        self.trials: list[Any] = []
-        self.curves: list[Any] = []
-        self.critical, self.noise_scale = 2 ** rng.uniform(0, 16), 2 ** rng.uniform(0, 14)
-        self.fewest, self.bend = 2 ** rng.uniform(2, 12), rng.choice([0.6, 1, 1, 2])
-        self.interval, self.first = rng.choice([1, 5, 20, 100, 1000]), rng.choice([0, 1])
-        self.has_momentum = rng.random() < 0.5
-        self.diverge, self.drop = rng.choice([0, 0.1, 0.5, 0.7]), rng.choice([0, 0, 0.5])
-        windowed, most = rng.choice([0, 0, 0, 0.6]), rng.choice([3, 6, 12, 30])
-        sizes = rng.sample(range(18), rng.choice([1, 2, 3, 4, 5, 6, 8, 11, 17]))
-        for size in sorted(2**octave for octave in sizes):
-            space = {"min_value": 1e-4, "max_value": 10.0, "scale": "LOG"}
-            self.facts.append(
-                {
-                    "batch_size": size,
-                    "windowed": rng.random() < windowed,
-                    "search_space": {"learning_rate": space} if rng.random() < 0.8 else {},
-                }
-            )
-            self._study(size, max(1, most + rng.choice([0, 0, 3, -4])))
+    def __init__(self, db: Database, own: dict[str, Any]) -> None:
+        self.db, self.own = db, own
 
-    def _study(self, size: int, trials: int) -> None:
-        rng = self.rng
-        needed = self.fewest * (1 + (self.critical / size) ** self.bend) ** (1 / self.bend)
-        needed *= math.exp(rng.gauss(0, rng.choice([0.01, 0.1, 0.4])))
-        optimum = 0.3 / (1 + self.noise_scale / size)
-        budget = needed * rng.choice([1.02, 2, 4]) + self.interval
-        every = max(self.interval, int(budget / 200))
-        for number in range(trials):
-            rate = optimum * math.exp(rng.gauss(0, rng.choice([0.6, 3])))
-            momentum = 1 - 10 ** rng.uniform(-3, 0) if self.has_momentum else None
-            status = "COMPLETE"
-            if rng.random() < self.diverge:
-                status = "INFEASIBLE"
-            elif rng.random() < self.drop:
-                status = "INCOMPLETE"
-            share = {"COMPLETE": 1, "INFEASIBLE": 0.3, "INCOMPLETE": rng.uniform(0.2, 1)}[status]
-            slowed = math.exp(abs(rng.gauss(0, 0.05)) + 0.3 * abs(math.log(rate / optimum)))
-            steps = range(self.first * every, int(budget * share) + 1, every)
-            values = [self._value(step / needed / slowed) for step in steps]
-            if rng.random() < 0.02:
-                steps, values = range(0), []
-            ordinal = None if status == "INFEASIBLE" else number
-            self.trials.append((size, number, status, ordinal, rate, momentum))
-            self.curves.append((size, number, status, list(steps), values))
+    @cached_property
+    def facts(self) -> list[dict[str, Any]]:
+        studies = self._rows("studies").select("batch_size", "search_space", "windowed")
+        return [
+            {**row, "search_space": json.loads(row["search_space"] or "{}")}
+            for row in studies.to_dicts()
+        ]
 
-    def _value(self, progress: float) -> float | None:
-        rng = self.rng
-        if rng.random() < 0.01:
-            return rng.choice([None, math.nan, math.inf])
-        value = round(math.exp(-2.3 * progress) + rng.choice([0, 0.02]) * rng.gauss(0, 1), 3)
-        return 1 - value if self.maximize else value
+    @cached_property
+    def trials(self) -> pl.DataFrame:
+        return self._rows("trials").select(OF_TRIALS)
 
-    def goal(self) -> float:
-        goal = self.rng.choice([round(math.exp(-self.rng.uniform(0, 5)), 2), 0.1, 1.1, -5.0])
-        return 1 - goal if self.maximize else goal
-
-    def tables(self) -> dict[str, Any]:
+    @cached_property
+    def evaluations(self) -> dict[str, pl.DataFrame]:
+        """By metric, those of other metrics alone as nulls."""
+        curves = self._rows("curves")
+        keys = ["batch_size", "trial_id", "step"]
         return {
-            "facts": self.facts,
-            "trials": {n: [row[at] for row in self.trials] for at, n in enumerate(TRIAL)},
-            "improvements": {self.metric: improvements(self.curves, maximize=self.maximize)},
+            each.name: curves.select(*keys, value=each)
+            for each in curves.drop(keys)
+            if each.count()
         }
 
-    def crossings(self, goal: float, *, inclusive: bool) -> pl.DataFrame:
-        """The rows of the question `crossings`, from its definition."""
-        facts = {each["batch_size"]: each for each in self.facts}
-        rows = []
-        for (size, number, status, steps, values), trial in zip(
-            self.curves, self.trials, strict=True
-        ):
-            pairs = [pair for pair in zip(steps, values, strict=True) if pair[1] is not None]
-            past = [step for step, value in pairs if self._is_past(value, goal, inclusive)]
-            first = past[0] if past and status != "INFEASIBLE" else None
-            missed = [step for step, _ in pairs if first is None or step < first]
-            search = {"origin": {"batch_size": 1}} if facts[size]["windowed"] else {}
-            rows.append(
-                {
-                    "release": "r",
-                    "workload": "w",
-                    "metric": self.metric,
-                    "goal": goal,
-                    "batch_size": size,
-                    "trial_id": number,
-                    "status": status,
-                    "after": max(missed, default=0),
-                    "steps": first,
-                    "learning_rate": trial[4],
-                    "momentum": trial[5],
-                    "search_space": json.dumps(facts[size]["search_space"]),
-                    "search": json.dumps(search),
-                }
-            )
-        types = {"steps": pl.Int64, "momentum": pl.Float64, "goal": pl.Float64}
-        return pl.DataFrame(rows, schema_overrides=types)
+    @property
+    def most(self) -> int:
+        """The most trials of any study."""
+        return int(max(self.trials["batch_size"].value_counts()["count"]))
 
-    def _is_past(self, value: float, goal: float, inclusive: bool) -> bool:
-        better = goal < value < math.inf if self.maximize else value < goal
-        return better or (inclusive and value == goal)
+    def _rows(self, name: str) -> pl.DataFrame:
+        key = {name: self.own[name] for name in ("release", "workload")}
+        return self.db.result(Question(query(name, "explorer"), key, measurements=True)).polars()
+
+    def told(self) -> dict[str, Any]:
+        return {
+            "facts": self.facts,
+            "trials": self.trials.to_dict(as_series=False),
+            "evaluations": {
+                name: rows.to_dict(as_series=False) for name, rows in self.evaluations.items()
+            },
+        }
 
 
-def _state(settings: Settings, **more: Any) -> dict[str, Any]:
-    named = ("level", "overhead", "start", "trials")
-    return {"settings": {name: getattr(settings, name) for name in named}, **more}
+@dataclass(frozen=True)
+class State:
+    """What is asked of a workload, with what dbtool answers."""
+
+    source: Source
+    metric: str
+    goal: float
+    settings: Settings
+    crossings: pl.DataFrame = field(repr=False)
+    answer: Answer = field(repr=False)
+
+    @property
+    def found(self) -> ScalingReport:
+        return ScalingReport([self.answer], self.settings, self.source.db, self.crossings)
+
+    def rows(self, kind: str) -> pl.DataFrame:
+        return self.found.rows(kind)
 
 
-def _compare(tables: list[Any], states: list[Any], answers: list[Any], folder: Path) -> None:
-    found = answers_of_page(tables, states, folder)
-    for told in found:
-        del told["lines"]
+def drawn(sources: Sequence[Sequence[Source]], seed: int) -> State:
+    """A state of measured trials: mostly at a goal that some of them reached."""
+    rng = random.Random(seed)
+    source = rng.choice(rng.choice(sources))
+    own = source.own
+    metric = rng.choice([own["metric"], rng.choice([*source.evaluations])])
+    is_maximized = metric.endswith("precision")
+    values = source.evaluations[metric].filter(pl.col("value").is_finite())
+    best = values.group_by("batch_size", "trial_id").agg(
+        pl.max("value") if is_maximized else pl.min("value")
+    )
+    ordered = sorted(best["value"], reverse=is_maximized)
+    goal = rng.choice(
+        [
+            *(ordered[int(rng.random() ** 2 * len(ordered))] for _ in range(6)),
+            rng.choice(values["value"].to_list()),
+            rng.choice([min(values["value"]) - 1, max(values["value"]) + 1]),
+            *([own["goal"]] * 2 if metric == own["metric"] else ()),
+        ]
+    )
+    k = rng.choice([None, None, None, 1, rng.randint(1, source.most), source.most + 1])
+    settings = Settings(trials=k)
+    crossings = source.db.crossings(own["workload"], goal=goal, metric=metric)
+    (answer,) = answers_of_trials(crossings, settings)
+    return State(source, metric, goal, settings, crossings, answer)
+
+
+def _any_step(is_met: Callable[[StepsAt], bool]) -> Callable[[State], bool]:
+    return lambda state: any(map(is_met, state.answer.scaling.steps))
+
+
+def _verdict(definition: str, verdict: str) -> Callable[[State], bool]:
+    return lambda state: (
+        getattr(getattr(state.answer.scaling, definition), "verdict", None) == verdict
+    )
+
+
+def _law(name: str) -> Callable[[State], bool]:
+    return lambda state: getattr(state.answer.scaling.rate_law, "law", None) == name
+
+
+def _of_law(is_met: Callable[[Any], bool]) -> Callable[[State], bool]:
+    return lambda state: (
+        bool(state.answer.scaling.rate_law) and is_met(state.answer.scaling.rate_law)
+    )
+
+
+def _of_curve(is_met: Callable[[Any], bool]) -> Callable[[State], bool]:
+    return lambda state: bool(state.answer.scaling.curve) and is_met(state.answer.scaling.curve)
+
+
+def _any_search(is_met: Callable[[pl.DataFrame], bool]) -> Callable[[State], bool]:
+    return lambda state: any(is_met(rows) for _, rows in state.crossings.group_by("batch_size"))
+
+
+def _dropped_first(rows: pl.DataFrame) -> bool:
+    """Whether a trial was dropped before the evaluation that the first to the goal missed last."""
+    first = rows.filter(pl.col("steps") == pl.col("steps").min())["after"]
+    dropped = rows.filter(status="INCOMPLETE")["after"]
+    return len(first) > 0 and len(dropped) > 0 and dropped.min() < first[0]
+
+
+CONDITIONS: dict[str, Callable[[State], bool]] = {
+    # goal.ts, improvements.ts: the macro reached, and the question crossings.
+    "a higher value is better": lambda state: state.metric.endswith("precision"),
+    "a value equal to an inclusive goal": lambda state: (
+        state.source.own["goal_inclusive"]
+        and state.goal in state.source.evaluations[state.metric]["value"]
+    ),
+    "a value equal to a goal that is not inclusive": lambda state: (
+        not state.source.own["goal_inclusive"]
+        and state.goal in state.source.evaluations[state.metric]["value"]
+    ),
+    "a NaN that was measured": lambda state: (
+        state.source.evaluations[state.metric]["value"].is_nan().any()
+    ),
+    "an infinity that was measured": lambda state: (
+        state.source.evaluations[state.metric]["value"].is_infinite().any()
+    ),
+    "evaluations of another metric alone": lambda state: (
+        state.source.evaluations[state.metric]["value"].null_count() > 0
+    ),
+    "a trial that was never evaluated": lambda state: (
+        state.source.trials.join(state.source.evaluations[state.metric], on="trial_id", how="anti")
+        .filter(pl.col("ordinal").is_not_null())
+        .height
+        > 0
+    ),
+    # searches.ts, bestOfK.ts.
+    "dropped before the first to the goal": _any_search(_dropped_first),
+    "dropped first where none came to the goal": _any_search(
+        lambda rows: bool(
+            rows["steps"].is_null().all()
+            and rows["status"][0] == "INCOMPLETE"
+            and rows["after"][0] < rows["after"].max()
+        )
+    ),
+    "a search with too few trials": lambda state: bool(
+        state.answer.scaling.left_out and state.answer.scaling.steps
+    ),
+    "no search with as many trials": lambda state: not state.answer.scaling.steps,
+    "searches of few trials alone, one of fewer": lambda state: (
+        state.settings.trials is None
+        and bool(state.answer.scaling.left_out)
+        and all(each.trials < 5 for each in state.answer.searches)
+    ),
+    "a search of few trials beside others": lambda state: (
+        state.settings.trials is None
+        and any(each.trials < 5 for each in state.answer.searches)
+        and any(each.trials >= 5 for each in state.answer.searches)
+    ),
+    "a band without a lower end": lambda state: bool(
+        state.rows("steps").select(pl.col("low").is_null().any()).item()
+    ),
+    "a band without an upper end": lambda state: bool(
+        state.rows("steps").select(pl.col("high").is_null().any()).item()
+    ),
+    "a band with both ends": lambda state: (
+        state.rows("steps").drop_nulls(["low", "high"]).height > 0
+    ),
+    # scaling.ts.
+    "most trials diverge": lambda state: bool(state.answer.scaling.diverged),
+    "searches of the whole space beside windows": lambda state: bool(
+        state.answer.scaling.wide and state.answer.scaling.windowed
+    ),
+    "no windows": lambda state: not state.answer.scaling.windowed,
+    # critical.ts, censored.ts, profile.ts.
+    "nothing known of steps": _any_step(lambda at: at.lower == 0 and math.isinf(at.upper)),
+    "steps without a lower bound": _any_step(lambda at: at.lower == 0 < at.upper < math.inf),
+    "steps without an upper bound": _any_step(lambda at: at.lower > 0 and math.isinf(at.upper)),
+    "reached before the first step": _any_step(lambda at: at.upper == 0),
+    "too few batch sizes reached": lambda state: (
+        len(state.answer.scaling.reached) in {1, 2} and state.answer.scaling.curve is None
+    ),
+    "as many reached as a curve has parameters": lambda state: (
+        len(state.answer.scaling.reached) == 3 and state.answer.scaling.curve is not None
+    ),
+    "one more reached": lambda state: (
+        len([at for at in state.answer.scaling.steps if 0 < at.upper < math.inf]) == 4
+    ),
+    "a hyperbola": _of_curve(lambda curve: curve.bend == 1),
+    "another bend": _of_curve(lambda curve: curve.bend != 1),
+    "all bends allowed": _of_curve(lambda curve: len(curve.allowed) == 10),
+    "some bends not allowed": _of_curve(lambda curve: len(curve.allowed) < 10),
+    "the least noise": _of_curve(lambda curve: curve.scale < LEAST_SCALE * 1.000001),
+    "more noise": _of_curve(lambda curve: curve.scale > LEAST_SCALE * 1.01),
+    "no least critical batch size": _of_curve(lambda curve: any(e.low == 0 for e in curve.allowed)),
+    "no largest one": _of_curve(
+        lambda curve: any(math.isinf(e.high) for e in curve.allowed if e.low > 0)
+    ),
+    "both ends": _of_curve(lambda curve: any(0 < e.low < e.high < math.inf for e in curve.allowed)),
+    **{
+        f"{definition} {verdict}": _verdict(definition, verdict)
+        for definition in ("tradeoff", "overhead")
+        for verdict in ("identified", "lower_bound", "upper_bound", "not_identified")
+    },
+    # learningRates.ts.
+    "no search space": lambda state: not all(e["search_space"] for e in state.source.facts),
+    "rates down to the border": lambda state: any(e.low == 0 for e in state.answer.scaling.rates),
+    "rates up to the border": lambda state: any(
+        math.isinf(e.high) for e in state.answer.scaling.rates
+    ),
+    "too few rates for a law": lambda state: bool(
+        state.answer.scaling.rates and not state.answer.scaling.rate_law
+    ),
+    "as many rates as a law takes": lambda state: (
+        bool(state.answer.scaling.rate_law)
+        and sum(0 < e.low < e.high < math.inf for e in state.answer.scaling.rates) == 4
+    ),
+    "a power": _law("power"),
+    "a saturating law": _law("saturating"),
+    "a surge": _law("surge"),
+    "no least parameter": _of_law(lambda law: law.low in {0, -math.inf}),
+    "no largest parameter": _of_law(lambda law: math.isinf(law.high)),
+    "a parameter with both ends": _of_law(lambda law: 0 < law.low < law.high < math.inf),
+}
+"""Where dbtool.analysis branches: each has to be met by a state."""
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[list[Source]]]:
+    folder = tmp_path_factory.mktemp("altered")
+    with dbtool.open(DATA / "measured") as measured:
+        _write_altered(measured, folder)
+        with dbtool.open(DATA / "replication") as replication, dbtool.open(folder) as altered:
+            yield [
+                [Source(db, own) for own in db.workloads().to_dicts()]
+                for db in (measured, replication, altered)
+            ]
+
+
+def _write_altered(db: Database, folder: Path) -> None:
+    """Writes measured trials with what no release here has.
+
+    That is average precisions with inclusive goals, values that are infinite, trials that diverge
+    or were never evaluated, no search space, and searches of three trials.
+    """
+    statuses = db.trials(COPIED).to_dicts()
+    for (size,), rows in db.measurements(COPIED).collect().group_by("batch_size"):
+        trials = []
+        for own in (each for each in statuses if each["batch_size"] == size):
+            number, status = own["trial_id"], own["status"]
+            of_trial = rows.filter(pl.col("trial_id") == number).sort("step")
+            kept = of_trial.select("step", value=1 - pl.col("val_classification_error"))
+            evaluations = [
+                {"step": row["step"], "val_average_precision": row["value"]}
+                for row in kept.drop_nulls().to_dicts()
+            ]
+            for row in evaluations[1 :: 7 + number % 3]:
+                row["val_average_precision"] = math.inf
+            if number % 9 == 4:
+                evaluations = []
+            elif number % 9 == 0:
+                status, evaluations = "INCOMPLETE", evaluations[:3]
+            if size >= 512 and number % 5:
+                status = "INFEASIBLE"
+            rate = {"learning_rate": own["learning_rate"]}
+            trials.append((number, status, rate, evaluations))
+        study = {"batch_size": size, "metric": "val_average_precision", "goal": 0.9}
+        study |= {"goal_inclusive": True, "search_space": {}}
+        fewer = trials if size < 1024 else trials[:4]
+        write_shard(folder, workload="altered/fc/sgd", trials=fewer, **study)
+        few = [each for each in trials if each[3]][: 2 if size == 64 else 3]
+        write_shard(folder, workload="few/fc/sgd", trials=few, **study)
+
+
+def _check(states: Sequence[State], folder: Path) -> None:
+    """That the page answers as dbtool does."""
+    sources = list({id(state.source): state.source for state in states}.values())
+    asked = [
+        {
+            "workload": sources.index(state.source),
+            "metric": state.metric,
+            "goal": state.goal,
+            "inclusive": state.source.own["goal_inclusive"],
+            "trials": state.settings.trials,
+        }
+        for state in states
+    ]
+    answers = [as_told(state.found) for state in states]
+    told = answers_of_page([source.told() for source in sources], asked, folder)
+    _check_lines([each.pop("lines") for each in told], answers, states[0].source.db)
     wrong = [
-        f"state {number}{each}"
-        for number, (told, answer) in enumerate(zip(found, answers, strict=True))
-        for each in differences(told, answer)
+        f"{state}{each}"
+        for state, found, answer in zip(states, told, answers, strict=True)
+        for each in differences(found, answer)
     ]
     assert not wrong, "\n".join([f"{len(wrong)} differences", *wrong[:20]])
 
 
-@pytest.mark.parametrize(
-    ("seed", "workloads"),
-    [(0, 8), *(pytest.param(seed, 60, marks=pytest.mark.slow) for seed in (1, 2))],
-)
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_made_up_states(seed: int, workloads: int, tmp_path: Path) -> None:
-    rng = random.Random(seed)
-    tables, states, answers = [], [], []
-    for number in range(workloads):
-        made_up = MadeUp(1000 * seed + number)
-        tables.append(made_up.tables())
-        counts = [
-            sum(row[0] == each["batch_size"] for row in made_up.trials) for each in made_up.facts
-        ]
-        for k in (None, rng.choice([1, 3, 5]), rng.randint(1, max(counts))):
-            settings = Settings(
-                level=rng.choice([0.95, 0.95, 0.68]),
-                overhead=rng.choice([0.2, 0.5]),
-                start=rng.choice([None, None, 256.0]),
-                trials=None if k is None else min(k, max(counts)),
-            )
-            goal, inclusive = made_up.goal(), rng.random() < 0.3
-            (answer,) = answers_of_trials(made_up.crossings(goal, inclusive=inclusive), settings)
-            answers.append(as_told(answer, settings))
-            metric = made_up.metric
-            states.append(
-                _state(settings, workload=number, metric=metric, goal=goal, inclusive=inclusive)
-            )
-    _compare(tables, states, answers, tmp_path)
+def _check_lines(lines: Sequence[Any], answers: Sequence[Any], db: Database) -> None:
+    """That lines of perfect scaling are those of figures through the same points."""
+    rows = [
+        (number, at["batch_size"], at["steps"])
+        for number, answer in enumerate(answers)
+        for at in answer["steps"]
+    ]
+    points = pl.DataFrame(rows, schema=("panel_order", "x", "steps"), orient="row").with_columns(
+        series_order=0, release_order=0, perfect=pl.lit(None, pl.Float64)
+    )
+    fitted = db.sql(
+        "WITH points AS (FROM own) FROM fitted_scaling('points', 'fitted')", tables={"own": points}
+    ).polars()
+    examples = dict(fitted.select("panel_order", pl.col("perfect") * pl.col("x")).iter_rows())
+    for number, line in enumerate(lines):
+        reached = [size * at for of, size, at in rows if of == number and at is not None]
+        assert line["first"] == (reached[0] if reached else None)
+        expected = examples.get(number)
+        assert line["fitted"] == (expected and pytest.approx(expected, rel=1e-9))
 
 
-def test_tables_of_steps(tmp_path: Path) -> None:
-    rng = random.Random(3)
-    states, answers = [], []
-    for count in (1, 2, 3, 4, 5, 8, 12, 40):
-        points = [
-            (float(size), round(2 ** rng.uniform(3, 5) * (1 + 100 / size), 2))
-            for size in rng.sample(range(1, 4000), count)
-        ]
-        scaling = scaling_of_steps([StepsAt(size, at, at) for size, at in points], Settings())
-        answers.append(as_told(Answer(None, None, None, None, scaling), Settings()))
-        steps = [{"batchSize": size, "lower": at, "upper": at} for size, at in points]
-        states.append(_state(Settings(), steps=steps))
-    _compare([], states, answers, tmp_path)
-
-
-@pytest.fixture(scope="module", params=["measured", "replication"])
-def measured(request: pytest.FixtureRequest) -> Iterator[Database]:
-    with dbtool.open(DATA / request.param) as db:
-        yield db
+def test_states_of_every_condition(sources: list[list[Source]], tmp_path: Path) -> None:
+    states = [drawn(sources, seed) for seed in SEEDS]
+    counts = {name: sum(map(is_met, states)) for name, is_met in CONDITIONS.items()}
+    missing = [name for name, count in counts.items() if count < 2]
+    assert not missing, "add seeds whose states meet these conditions to SEEDS"
+    _check(states, tmp_path)
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_measured_states(measured: Database, tmp_path: Path) -> None:
-    rng = random.Random(4)
-    tables: list[Any] = []
-    states, answers = [], []
-    for own in measured.workloads().iter_rows(named=True):
-        made, values = _tables_of(measured, own["workload"])
-        tables.append(made)
-        for _ in range(5):
-            metric = rng.choice([*values, own["metric"]])
-            ordered = sorted(values[metric])
-            place = rng.choice([rng.random(), rng.random() ** 4])
-            goal = rng.choice(
-                [ordered[int(place * len(ordered))], ordered[0] - 1, ordered[-1] + 1]
-                + [own["goal"]] * (metric == own["metric"])
-            )
-            most = max(made["trials"]["batch_size"].count(f["batch_size"]) for f in made["facts"])
-            settings = Settings(trials=rng.choice([None, 1, 5, most, rng.randint(1, most)]))
-            found = measured.scaling(
-                own["workload"], trials=settings.trials, goal=goal, metric=metric
-            )
-            answers.append(as_told(found.answers[0], settings))
-            states.append(
-                _state(
-                    settings,
-                    workload=len(tables) - 1,
-                    metric=metric,
-                    goal=goal,
-                    inclusive=own["goal_inclusive"],
-                )
-            )
-    _compare(tables, states, answers, tmp_path)
+@pytest.mark.parametrize("first", [0, 60, 120])
+def test_more_states(sources: list[list[Source]], first: int, tmp_path: Path) -> None:
+    _check([drawn(sources, seed) for seed in range(first, first + 60)], tmp_path)
 
 
-def _tables_of(db: Database, workload: str) -> tuple[dict[str, Any], dict[str, list[float]]]:
-    """What the page has of a workload, and the finite values of each metric."""
-    of_workload = "WHERE workload = $workload ORDER BY batch_size"
-    studies = db.sql(f"FROM studies {of_workload}", workload=workload).polars()
-    trials = db.sql(f"FROM trials {of_workload}, trial_id", workload=workload).polars()
-    rows = db.sql(f"FROM measurements {of_workload}, trial_id, step", workload=workload).polars()
-    found, values = {}, {}
-    for metric in METRICS:
-        measured = rows.drop_nulls(metric)
-        if measured.is_empty():
-            continue
-        curves = [
-            (*key, of["step"].to_list(), of[metric].to_list())
-            for key, of in measured.group_by(
-                "batch_size", "trial_id", "status", maintain_order=True
-            )
-        ]
-        found[metric] = improvements(curves, maximize=metric.endswith("precision"))
-        values[metric] = measured.filter(pl.col(metric).is_finite())[metric].to_list()
-    facts = [
-        {
-            "batch_size": size,
-            "search_space": json.loads(space or "{}"),
-            "windowed": json.loads(search or "{}").get("origin") is not None,
-        }
-        for size, space, search in studies.select(
-            "batch_size", "search_space", "search"
-        ).iter_rows()
-    ]
-    columns = {name: trials[name].to_list() for name in TRIAL}
-    return {"facts": facts, "trials": columns, "improvements": found}, values
-
-
-def test_lines_of_perfect_scaling(tmp_path: Path) -> None:
-    rng = random.Random(5)
-    states, rows = [], []
-    for number in range(60):
-        sizes = rng.sample([2**octave for octave in range(14)], rng.choice([1, 2, 3, 5, 9, 13]))
-        shape = rng.choice([0.0, 100.0, 2000.0])
-        for size in sorted(sizes):
-            steps = round(
-                2 ** rng.gauss(8, 0.1) * (1 + shape / size) * 1e4 / (1e4 if shape else size), 3
-            )
-            rows.append((number, size, None if rng.random() < 0.1 else steps))
-        known = [(size, steps) for at, size, steps in rows if at == number]
-        points = [
-            {"batchSize": size, "lower": 1, "upper": math.inf if steps is None else steps}
-            for size, steps in known
-        ]
-        states.append(_state(Settings(), steps=points))
-    found = [told["lines"] for told in answers_of_page([], states, tmp_path)]
-    names = ("panel_order", "x", "steps")
-    points_table = pl.DataFrame(rows, schema=names, orient="row").with_columns(
-        series_order=0, release_order=0, perfect=pl.lit(None, pl.Float64)
-    )
-    with dbtool.open(DATA / "measured") as db:
-        expected = db.sql(
-            "WITH points AS (FROM own) FROM fitted_scaling('points', 'fitted')",
-            tables={"own": points_table},
-        ).polars()
-    for row in expected.iter_rows(named=True):
-        line = found[row["panel_order"]]["fitted"]
-        for name, key in (
-            ("perfect", "examples"),
-            ("perfect_low", "low"),
-            ("perfect_high", "high"),
-        ):
-            told = None if line is None or line[key] is None else line[key] / row["x"]
-            assert told == (None if row[name] is None else pytest.approx(row[name], rel=1e-9)), row
-    for number, lines in enumerate(found):
-        first = next((size * steps for at, size, steps in rows if at == number and steps), None)
-        assert (lines["first"] and lines["first"]["examples"]) == pytest.approx(first)
+def test_steps_alone(tmp_path: Path) -> None:
+    """Of a table of one's own, also where all batch sizes lie on one side of the critical one."""
+    scalings, asked = [], []
+    with dbtool.open(DATA / "replication") as db:
+        for workload, cut in (("fc_64_64_64/sgd", 8), ("fc_128_128_128/schedule_free_adamw", 6)):
+            rows = db.scaling(f"mnist/{workload}").rows("steps").drop_nulls("steps")
+            known = [
+                StepsAt(size, at, at) for size, at in rows.select("batch_size", "steps").iter_rows()
+            ]
+            for steps in (known, known[:cut], known[cut:], known[:2]):
+                scalings.append(scaling_of_steps(steps, Settings()))
+                points = [(at.batch_size, at.lower, at.upper) for at in steps]
+                names = ("batchSize", "lower", "upper")
+                asked.append({"steps": [dict(zip(names, at, strict=True)) for at in points]})
+    curves = [scaling.curve for scaling in scalings if scaling.curve]
+    lows = [curve for curve in curves if min(each.low for each in curve.allowed) > 0]
+    highs = [curve for curve in curves if max(each.high for each in curve.allowed) < math.inf]
+    assert any(curve.critical < curve.reached[0] for curve in lows)
+    assert any(curve.critical > curve.reached[1] for curve in highs)
+    told = answers_of_page([], asked, tmp_path)
+    for found, scaling in zip(told, scalings, strict=True):
+        del found["lines"]
+        answer = Answer(None, None, None, None, scaling)
+        assert not differences(found, as_told(ScalingReport([answer], Settings())))

@@ -3,7 +3,7 @@
 import { isMaximized, reached } from "./analysis/goal";
 import { fittedLine, lineThroughFirst } from "./analysis/perfect";
 import { type CriticalRow, type LearningRateRow, type StepsRow, criticalRows, learningRateRows, stepsRows } from "./analysis/rows";
-import { SETTINGS, type Scaling, scalingOfSearches, scalingOfSteps } from "./analysis/scaling";
+import { type Scaling, scalingOfSearches, scalingOfSteps } from "./analysis/scaling";
 import { type Crossing, type StudyTrials, searchOf } from "./analysis/searches";
 import type { Drawn } from "./data/held";
 import { type OwnCurve, stepsOfOwn } from "./data/own";
@@ -64,18 +64,17 @@ export function curveOfWorkload(drawn: Drawn, state: State, index: number, label
   }
   const crossings = found.crossings.at(goal, workload.goal_inclusive);
   const searches = found.studies.map((study, place) => searchOf(study, crossings[place] as Crossing));
-  const settings = { ...SETTINGS, trials: state.trials };
-  const scaling = scalingOfSearches(searches, settings);
+  const scaling = scalingOfSearches(searches, state.trials);
   const answer = { ...named, scaling, searches };
   return {
-    ...curveOfScaling(scaling, state, stepsRows(answer, settings)),
+    ...curveOfScaling(scaling, state, stepsRows(answer)),
     key: keyOf(workload),
     index,
     label,
     workload,
     metric,
     goal,
-    criticals: criticalRows(answer, settings),
+    criticals: criticalRows(answer),
     rates: learningRateRows(answer),
     winners: winnersOf(found.studies, crossings),
     searches: new Map(found.studies.map((study, place) => [study.batchSize, { trial: study.trialId, steps: (crossings[place] as Crossing).steps }])),
@@ -90,16 +89,16 @@ export function curveOfOwn(own: OwnCurve, metric: string, goal: number | null, s
   const told = own.steps ? known.filter((each) => Number.isFinite(each.upper)) : known;
   const named = { release: null, workload: own.label, metric: own.steps ? null : metric, goal: own.steps ? null : goal };
   if (told.length === 0) return { ...EMPTY, key: `own:${own.label}`, index, label: own.label, metric, goal };
-  const scaling = scalingOfSteps(told, SETTINGS);
+  const scaling = scalingOfSteps(told);
   const answer = { ...named, scaling, searches: [] };
   return {
-    ...curveOfScaling(scaling, state, stepsRows(answer, SETTINGS)),
+    ...curveOfScaling(scaling, state, stepsRows(answer)),
     key: `own:${own.label}`,
     index,
     label: own.label,
     metric,
     goal,
-    criticals: criticalRows(answer, SETTINGS),
+    criticals: criticalRows(answer),
   };
 }
 
@@ -132,7 +131,7 @@ function curveOfScaling(scaling: Scaling, state: State, steps: StepsRow[]): Curv
     trials: scaling.trials,
     leftOut: scaling.leftOut,
     steps,
-    perfect: line?.examples ?? null,
+    perfect: line,
     fitted: curve ? (batchSize) => curve.at(batchSize) : null,
   };
 }

@@ -9,13 +9,6 @@ const ROUNDING = 1e-12; // 1 - 9/10 is a little less than 1/10 in floating point
 const ranks = new Map<string, number>();
 const pairs = new Map<string, Ranks>();
 
-/** `chance_above`: C(n - rank, k) / C(n, k) (Dodge et al. 2021, arXiv 2010.03446, section 3). */
-export function chanceAbove(rank: number, trials: number, k: number): number {
-  let chance = 1;
-  for (let above = 0; above < rank; above++) chance *= Math.max(trials - k - above, 0) / (trials - above);
-  return chance;
-}
-
 /** `rank_of_quantile`: which of n sorted trials is a quantile of the best of k of them. */
 export function rankOfQuantile(quantile: number, trials: number, k: number): number {
   return remembered(ranks, `${quantile} ${trials} ${k}`, () => {

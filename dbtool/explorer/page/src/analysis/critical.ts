@@ -9,7 +9,7 @@ export type Verdict = "identified" | "lower_bound" | "upper_bound" | "not_identi
 /** Steps of a search are taken to vary by so much of themselves at least, from seed to seed. */
 const LEAST_SCALE = 0.03;
 /** As many batch sizes have to reach the goal for a fit. */
-export const FEWEST_REACHED = 3;
+const FEWEST_REACHED = 3;
 const POINTS_A_FACTOR = 16; // of the grid, for each factor of e
 const BENDS = Array.from({ length: 10 }, (_, index) => 2 ** ((index - 3) / 4));
 const BEYOND = 1000; // how far the grid goes beyond the batch sizes that were measured
@@ -56,8 +56,6 @@ export class Curve {
     readonly bend: number,
     /** What else the measurements allow, for each bend at which they allow anything. */
     readonly allowed: readonly Allowed[],
-    /** Standard deviation of the logarithm of steps about the curve. */
-    readonly scale: number,
     /** The least and the largest batch size that reached the goal. */
     readonly reached: readonly [least: number, most: number],
   ) {}
@@ -146,7 +144,7 @@ export function fitCurve(given: readonly StepsAt[], level: number): Curve | null
     likely.find(({ bend }) => bend === 1) ?? likely.find(({ profile }) => profile.most >= most - MISSED)!;
   const logCritical = chosen.profile.peak;
   fit(logCritical, chosen.bend, false);
-  const [fewest, scale] = [Math.exp(fits.coefficient), fits.scale];
+  const fewest = Math.exp(fits.coefficient);
   const allowed = Number.isFinite(bound)
     ? likely.map(({ bend, profile }): Allowed => {
         const [low, high] = profile.interval(floor);
@@ -158,7 +156,6 @@ export function fitCurve(given: readonly StepsAt[], level: number): Curve | null
     Math.exp(logCritical),
     chosen.bend,
     allowed,
-    scale,
     [Math.min(...reached), Math.max(...reached)],
   );
 }

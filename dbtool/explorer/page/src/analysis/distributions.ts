@@ -1,7 +1,5 @@
 /** Chances and quantiles for which the Python has SciPy. */
 
-const ROOT_HALF = Math.SQRT1_2;
-
 /**
  * exp(t^2) erfc(t) of a number that is not negative, to about 1e-16 of itself: the rational functions of
  * W. J. Cody, Mathematics of Computation 23 (1969).
@@ -53,13 +51,6 @@ export function scaledErfc(t: number): number {
       s +
     2.33520497626869185e-3;
   return (0.564189583547756287 - (s * above) / below) / t;
-}
-
-/** The logarithm of the chance that a standard normal number is below another: `scipy.special.log_ndtr`. */
-export function logNormalBelow(score: number): number {
-  const t = Math.abs(score) * ROOT_HALF;
-  if (score < 0) return Math.log(scaledErfc(t) / 2) - t * t;
-  return Math.log1p((-Math.exp(-t * t) * scaledErfc(t)) / 2);
 }
 
 /**

@@ -1,5 +1,6 @@
 /** When trials pass a goal: the macros of schema/macros.sql and queries/browse/crossings.sql. */
 
+import type { Improvements } from "../data/improvements";
 import type { Crossing, SearchSpace, StudyTrials } from "./searches";
 
 /** The macro `is_maximized`: whether higher values of a metric are better. */
@@ -24,15 +25,6 @@ export interface TrialColumns {
   readonly ordinal: Nullable;
   readonly learning_rate: Nullable;
   readonly momentum: Nullable;
-}
-
-/** Columns of a row group of improvements.parquet, sorted by batch size, trial and step, the closing row last. */
-export interface ImprovementColumns {
-  readonly batch_size: Numbers;
-  readonly trial_id: Numbers;
-  readonly after: Numbers;
-  readonly step: Nullable;
-  readonly value: Nullable;
 }
 
 /** What is said of a study outside the tables. */
@@ -82,13 +74,11 @@ export class Crossings {
 
   constructor(
     private readonly studies: readonly StudyTrials[],
-    columns: ImprovementColumns,
+    { batch_size: sizes, trial_id: trials, after, step, value }: Improvements,
     private readonly maximize: boolean,
   ) {
-    const { batch_size: sizes, trial_id: trials, step, value } = columns;
-    this.after = Int32Array.from(columns.after);
-    this.step = step instanceof Float64Array ? step : Float64Array.from(step, (each) => each ?? Infinity);
-    this.value = value instanceof Float64Array ? value : Float64Array.from(value, (each) => each ?? NaN);
+    this.after = Int32Array.from(after);
+    [this.step, this.value] = [step, value];
     const rows = sizes.length;
     let row = 0;
     this.ranges = studies.map(({ batchSize, trialId }) => {

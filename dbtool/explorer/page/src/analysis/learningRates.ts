@@ -7,11 +7,10 @@ import { indexOfLeast } from "./searches";
 import type { Search } from "./searches";
 
 export type Law = "power" | "saturating" | "surge";
-export type Rate = "learning_rate" | "effective_learning_rate";
 
 /** Trials that took up to so many times the fewest steps count among the best. */
 const NEARLY = 1.25;
-export const FEWEST_BATCH_SIZES = 4;
+const FEWEST_BATCH_SIZES = 4;
 const OUTER = 0.1; // of the searched range, on each side: what is best there may lie beyond it
 const LEAST_SCALE = 0.05;
 const GRID = 181;
@@ -55,32 +54,26 @@ export class RateLaw {
 }
 
 /** `best_rate`: the range of the best learning rates of a search; null where no trial reached the goal. */
-export function bestRate(search: Search, rate: Rate): BestRate | null {
-  const { after, steps, learningRate, momentum } = search;
-  const rates =
-    rate === "learning_rate"
-      ? learningRate
-      : learningRate.map((each, trial) => each / (1 - (Number.isNaN(momentum[trial]!) ? 0 : momentum[trial]!)));
+export function bestRate(search: Search): BestRate | null {
+  const { after, steps, learningRate } = search;
   const enough = NEARLY * steps.reduce((a, b) => Math.min(a, b), Infinity);
-  let [low, high, least, most, trials] = [Infinity, -Infinity, Infinity, -Infinity, 0];
+  let [low, high, trials] = [Infinity, -Infinity, 0];
   for (let trial = 0; trial < steps.length; trial++) {
-    const own = rates[trial]!;
-    const plain = learningRate[trial]!;
+    const own = learningRate[trial]!;
     if (!(after[trial]! <= enough) || !Number.isFinite(steps[trial]!) || !Number.isFinite(own)) continue;
     low = Math.min(low, own);
     high = Math.max(high, own);
-    least = Math.min(least, plain);
-    most = Math.max(most, plain);
     trials++;
   }
   if (trials === 0) return null;
   const [start, end] = searched(search);
   const outer = end > start && start > 0 ? Math.log(end / start) * OUTER : 0;
+  const known = steps.map((each, trial) => (Number.isFinite(learningRate[trial]!) ? each : Infinity));
   return {
     batchSize: search.batchSize,
-    low: outer && least <= start * Math.exp(outer) ? 0 : low,
-    high: outer && most >= end / Math.exp(outer) ? Infinity : high,
-    best: rates[indexOfLeast(steps.map((each, trial) => (Number.isFinite(rates[trial]!) ? each : Infinity)))]!,
+    low: outer && low <= start * Math.exp(outer) ? 0 : low,
+    high: outer && high >= end / Math.exp(outer) ? Infinity : high,
+    best: learningRate[indexOfLeast(known)]!,
     trials,
   };
 }

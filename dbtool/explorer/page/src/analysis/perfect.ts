@@ -1,4 +1,8 @@
-/** Lines of perfect scaling, steps in inverse proportion to the batch size: schema/figures.sql and schema/bands.sql. */
+/**
+ * Lines of perfect scaling, steps in inverse proportion to the batch size: schema/figures.sql and schema/bands.sql.
+ *
+ * Each function returns the examples of a line; its steps are the examples divided by the batch size.
+ */
 
 /** A measured point of a curve; those without steps are left out. */
 export interface Point {
@@ -6,31 +10,17 @@ export interface Point {
   readonly steps: number | null;
 }
 
-/** Steps on a line of perfect scaling are these examples divided by the batch size. */
-export interface PerfectLine {
-  readonly examples: number;
-  /** With a chance of 95 % the line's height is between these; null where that is not known. */
-  readonly low: number | null;
-  readonly high: number | null;
-}
-
-// The 0.975-quantiles of Student's t from 2 degrees of freedom on; beyond 20 the last one, which is a little too wide.
-const QUANTILES = [
-  4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.306, 2.2622, 2.2281, 2.201, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199,
-  2.1098, 2.1009, 2.093, 2.086,
-];
-
 /** The line through the point of the smallest batch size that reached the goal; null where there is none. */
-export function lineThroughFirst(points: readonly Point[]): PerfectLine | null {
+export function lineThroughFirst(points: readonly Point[]): number | null {
   const [first] = measured(points);
-  return first ? { examples: first.batchSize * first.steps, low: null, high: null } : null;
+  return first ? first.batchSize * first.steps : null;
 }
 
 /**
  * The macro `fitted_scaling`: the line through the points up to where diminishing returns begin, by least squares of
  * logarithms; null for fewer than two.
  */
-export function fittedLine(points: readonly Point[]): PerfectLine | null {
+export function fittedLine(points: readonly Point[]): number | null {
   const reached = measured(points).filter((point) => point.steps > 0);
   if (reached.length < 2) return null;
   const octaves = reached.map((point) => Math.log2(point.batchSize));
@@ -44,17 +34,7 @@ export function fittedLine(points: readonly Point[]): PerfectLine | null {
     const rounded = Math.round(misfit * 1e9) / 1e9;
     if (!best || rounded < best.misfit) best = { misfit: rounded, count: knee + 1 };
   }
-  if (!best) return null;
-  const there = examples.slice(0, best.count);
-  const height = mean(there);
-  const deviation = Math.sqrt(there.reduce((sum, each) => sum + (each - height) ** 2, 0) / (best.count - 1));
-  const quantile = QUANTILES[Math.min(best.count - 1, 20) - 2];
-  const margin = quantile === undefined ? null : (deviation / Math.sqrt(best.count)) * quantile;
-  return {
-    examples: 2 ** height,
-    low: margin === null ? null : 2 ** (height - margin),
-    high: margin === null ? null : 2 ** (height + margin),
-  };
+  return best ? 2 ** mean(examples.slice(0, best.count)) : null;
 }
 
 /** Those with steps, by rising batch size. */

@@ -2,8 +2,8 @@
 
 import type { Estimate, Verdict } from "./critical";
 import type { Law } from "./learningRates";
-import { reachedSizes } from "./scaling";
-import type { Scaling, Settings } from "./scaling";
+import { LEVEL, reachedSizes } from "./scaling";
+import type { Scaling } from "./scaling";
 import type { Search } from "./searches";
 
 /** `dbtool.analysis.answers.Answer`: the scaling of one workload; names are null for a table of steps. */
@@ -60,7 +60,7 @@ export interface LearningRateRow extends WorkloadColumns {
 }
 
 /** `Found.rows("critical")` of one workload. */
-export function criticalRows(answer: Answer, settings: Settings): CriticalRow[] {
+export function criticalRows(answer: Answer): CriticalRow[] {
   const { scaling } = answer;
   const row = (definition: CriticalRow["definition"], estimate: Estimate | null): CriticalRow => ({
     ...named(answer),
@@ -74,19 +74,19 @@ export function criticalRows(answer: Answer, settings: Settings): CriticalRow[] 
     trials: scaling.trials,
     batch_sizes: scaling.steps.length,
     reached: reachedSizes(scaling).length,
-    level: settings.level,
+    level: LEVEL,
   });
   return [row("tradeoff", scaling.tradeoff), row("overhead", scaling.overhead)];
 }
 
 /** `Found.rows("steps")` of one workload. */
-export function stepsRows(answer: Answer, settings: Settings): StepsRow[] {
+export function stepsRows(answer: Answer): StepsRow[] {
   const { scaling } = answer;
   const ofSize = new Map(answer.searches.map((search) => [search.batchSize, search]));
   return scaling.steps.map((at) => {
     const search = ofSize.get(at.batchSize);
     const [low, high] =
-      search && scaling.trials !== null ? search.medianBetween(scaling.trials, settings.level) : [0, Infinity];
+      search && scaling.trials !== null ? search.medianBetween(scaling.trials, LEVEL) : [0, Infinity];
     return {
       ...named(answer),
       batch_size: at.batchSize,
@@ -96,7 +96,7 @@ export function stepsRows(answer: Answer, settings: Settings): StepsRow[] {
       low: low || null,
       high: finite(high),
       fitted: scaling.curve?.at(at.batchSize) ?? null,
-      level: settings.level,
+      level: LEVEL,
     };
   });
 }

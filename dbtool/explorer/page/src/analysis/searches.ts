@@ -4,7 +4,7 @@ import { rankOfQuantile, ranksAroundMedian } from "./bestOfK";
 import type { StepsAt } from "./critical";
 
 /** Searches of fewer trials are left out, so that the rest can be compared at more. */
-export const FEWEST_TRIALS = 5;
+const FEWEST_TRIALS = 5;
 
 /** Ranges by metaparameter, as a study has them. */
 export type SearchSpace = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
@@ -42,8 +42,6 @@ export class Search {
     /** Steps of the first evaluation past the goal; Infinity where there is none. */
     readonly steps: Float64Array,
     readonly learningRate: Float64Array,
-    /** NaN where there is none. */
-    readonly momentum: Float64Array,
     readonly searchSpace: SearchSpace,
     /** Whether it searched near the best of another batch size, and not the whole space. */
     readonly windowed = false,
@@ -74,7 +72,7 @@ export class Search {
 
 /** `_search`: the search of a study at a goal. */
 export function searchOf(study: StudyTrials, crossing: Crossing): Search {
-  const { status, learningRate, momentum } = study;
+  const { status, learningRate } = study;
   const after = crossing.after.slice();
   const { steps } = crossing;
   // A search in lockstep drops trials early, and only such as come after its first.
@@ -84,7 +82,7 @@ export function searchOf(study: StudyTrials, crossing: Crossing): Search {
     if (status[trial] === "INCOMPLETE") after[trial] = Math.max(after[trial]!, first);
     else if (status[trial] === "INFEASIBLE") after[trial] = Infinity;
   }
-  return new Search(study.batchSize, after, steps, learningRate, momentum, study.searchSpace, study.windowed);
+  return new Search(study.batchSize, after, steps, learningRate, study.searchSpace, study.windowed);
 }
 
 /** `equal_trials`: the searches that have enough trials, and the number at which they are compared. */
