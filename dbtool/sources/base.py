@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter, deque
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -31,7 +32,7 @@ from dbtool.core.writer import ReleaseWriter
 from dbtool.store.shard_files import copy_shard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from concurrent.futures import Future
     from pathlib import Path
 
@@ -208,27 +209,25 @@ def add_source(
 
 def _new(studies: Iterable[NewShard], addition: Addition) -> Generator[NewShard]:
     """The shards without the trials that the release holds."""
-    for footer, rows in studies:
-        if isinstance(rows, StoredShard):
-            yield footer, rows
-            continue
-        there = addition.held.trials_of(*footer.study.key)
-        new = tuple(
-            trial
-            for trial in footer.trials
-            if trial.trial_id not in there
-            or trial.source is None
-            or there[trial.trial_id]["source"] != trial.source
-        )
-        addition.report.already_there += len(footer.trials) - len(new)
-        if len(new) == len(footer.trials):
-            yield footer, rows
-        elif new:
-            is_new = pc.field("trial_id").isin([trial.trial_id for trial in new])
-            yield (
-                msgspec.structs.replace(footer, trials=new),
-                (table.filter(is_new) for table in rows),
+    with contextlib.ExitStack() as stack:
+        if isinstance(studies, Generator):
+            stack.callback(studies.close)
+        for footer, rows in studies:
+            there = addition.held.trials_of(*footer.study.key)
+            new = tuple(
+                trial
+                for trial in footer.trials
+                if trial.source is None
+                or there.get(trial.trial_id, {}).get("source") != trial.source
             )
+            if len(new) == len(footer.trials) or isinstance(rows, StoredShard):
+                yield footer, rows
+                continue
+            addition.report.already_there += len(footer.trials) - len(new)
+            if new:
+                is_new = pc.field("trial_id").isin([trial.trial_id for trial in new])
+                tables = (table.filter(is_new) for table in rows)
+                yield msgspec.structs.replace(footer, trials=new), tables
 
 
 def _store(writer: ReleaseWriter, footer: Footer, rows: Iterable[pa.Table]) -> Shard:

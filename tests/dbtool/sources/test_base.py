@@ -63,9 +63,18 @@ def test_of_a_list_nothing_is_added_where_a_part_clashes(tmp_path: Path) -> None
     with pytest.raises(ClashError, match="its trial 0 is already there"):
         add_source(MadeUp(lambda _: clashing), folder)
     assert len(shard_paths(folder)) == 1
+    closed = []
+
+    def shards(_: Addition) -> Iterator[NewShard]:
+        try:
+            yield from [*clashing, *(shard(trial(0), batch_size=2**power) for power in range(5))]
+        finally:
+            closed.append(True)
+
     with pytest.raises(ClashError, match="its trial 0 is already there"):
-        add_source(MadeUp(lambda _: iter(clashing)), folder)
-    assert len(shard_paths(folder)) == 2
+        add_source(MadeUp(shards), folder)
+    assert closed == [True]
+    assert 2 <= len(shard_paths(folder)) < 7
 
 
 def test_a_generator_sees_what_was_added_and_ends_with_the_addition(tmp_path: Path) -> None:
