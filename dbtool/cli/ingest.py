@@ -121,7 +121,7 @@ def _show(source: "Source") -> None:
 
 
 def _guess(folders: list[Path]) -> None:
-    from dbtool.sources.own_runs.guess import guess
+    from dbtool.sources.tables.guess import guess
 
     found = guess(*folders)
     typer.echo(found.mapping, nl=False)

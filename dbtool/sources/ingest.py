@@ -153,7 +153,7 @@ def open_source(
             raise UsageError(
                 f"{path} is not {name} by its ending: give --from {table_format(path)}"
             )
-    from dbtool.sources.own_runs.load import read_own_runs
+    from dbtool.sources.tables.source import read_own_runs
 
     runs = read_own_runs(paths, name, Path(mapping), release=release, on_progress=on_progress)
     for sentence in runs.sentences():

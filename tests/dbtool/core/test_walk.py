@@ -16,7 +16,7 @@ from dbtool.core.files import remove_unfinished
 from dbtool.core.walk import AccessError, access_error, entries, files_matching, status_of, walk
 from dbtool.core.writer import rebuild
 from dbtool.release.verify import verify
-from dbtool.sources.own_runs.sources import files_below
+from dbtool.sources.tables.files import files_below
 from tests.support.made_up import write_release
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.sources.own_runs.problems import RunsError
+from dbtool.sources.tables.problems import RunsError
 from tests.support.archives import contents
 from tests.support.kills import kill_and_repeat, run_undisturbed
 from tests.support.made_up import curve, write_shard

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.base import add_source
-from dbtool.sources.own_runs.guess import guess
-from dbtool.sources.own_runs.load import read_own_runs
 from dbtool.sources.registry import TableFormat
+from dbtool.sources.tables.guess import guess
+from dbtool.sources.tables.source import read_own_runs
 from tests.support.layouts import LAYOUTS
 from tests.support.own_runs import query
 

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from dbtool.core.errors import DbtoolError
 from dbtool.core.index import Index
-from dbtool.sources.own_runs.file_names import file_name_pattern
-from dbtool.sources.own_runs.load import RunSource, read_own_runs
-from dbtool.sources.own_runs.mapping import read_mapping
-from dbtool.sources.own_runs.studies import new_shards
+from dbtool.sources.tables.files import file_name_pattern
+from dbtool.sources.tables.mapping import read_mapping
+from dbtool.sources.tables.source import RunSource, read_own_runs
+from dbtool.sources.tables.studies import new_shards
 from tests.support.own_runs import TABLES, mapping_text
 
 # Runs: name -> step -> metric -> value.

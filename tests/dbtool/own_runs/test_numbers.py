@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbtool.sources.numbers import number, whole_number
-from dbtool.sources.own_runs.transforms import TRANSFORMS, transformed
+from dbtool.sources.tables.transforms import TRANSFORMS, transformed
 
 
 def _transformed(text: str, transform: str | None, *, float32: bool = False) -> float | None:

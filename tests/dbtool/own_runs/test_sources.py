@@ -7,8 +7,8 @@ import pytest
 
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.base import add_source
-from dbtool.sources.own_runs.load import RunSource, read_own_runs
-from dbtool.sources.own_runs.problems import RunsError
+from dbtool.sources.tables.problems import RunsError
+from dbtool.sources.tables.source import RunSource, read_own_runs
 from tests.support.own_runs import load, mapping_text, query
 
 CURVE = "step,error\n0,0.9\n10,0.05\n"

@@ -25,9 +25,9 @@ from dbtool.core.footer import Status
 from dbtool.core.index import OWN_COLUMN
 from dbtool.core.parsing import read_toml
 from dbtool.sources.numbers import whole_number
-from dbtool.sources.own_runs.file_names import file_name_pattern
-from dbtool.sources.own_runs.problems import shown
-from dbtool.sources.own_runs.transforms import TRANSFORMS
+from dbtool.sources.tables.files import file_name_pattern
+from dbtool.sources.tables.problems import shown
+from dbtool.sources.tables.transforms import TRANSFORMS
 
 if TYPE_CHECKING:
     import re

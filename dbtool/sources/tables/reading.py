@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import polars as pl
 
 from dbtool.core.contract import KEYS, OTHER_METRICS, metric_columns
-from dbtool.sources.own_runs.mapping import Metric
-from dbtool.sources.own_runs.problems import Position, RunsError, among, shown
-from dbtool.sources.own_runs.tables import read_document, read_parts
-from dbtool.sources.own_runs.transforms import transformed
+from dbtool.sources.tables.mapping import Metric
+from dbtool.sources.tables.problems import Position, RunsError, among, shown
+from dbtool.sources.tables.texts import read_document, read_parts
+from dbtool.sources.tables.transforms import transformed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from dbtool.sources.own_runs.mapping import RunMapping
-    from dbtool.sources.own_runs.problems import Problems
     from dbtool.sources.registry import TableFormat
+    from dbtool.sources.tables.mapping import RunMapping
+    from dbtool.sources.tables.problems import Problems
 
 _SHARES = tuple(
     name

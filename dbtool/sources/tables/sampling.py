@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from dbtool.sources.own_runs.problems import shown
+from dbtool.sources.tables.problems import shown
 
 if TYPE_CHECKING:
-    from dbtool.sources.own_runs.reading import Files
+    from dbtool.sources.tables.reading import Files
 
 # How many steps tools leave of a longer history unless told otherwise: run.history() of Weights &
 # Biases, the web interface of TensorBoard, and its readers of event files.

@@ -14,7 +14,7 @@ from dbtool.core.contract import metric_columns
 from dbtool.core.footer import Footer, Study, Trial, Workload
 from dbtool.core.index import differences
 from dbtool.core.other_metrics import with_other_metrics
-from dbtool.sources.own_runs.problems import Problems, RunsError, shown
+from dbtool.sources.tables.problems import Problems, RunsError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from dbtool.core.footer import Status
     from dbtool.core.index import Index
     from dbtool.sources.base import NewShard
-    from dbtool.sources.own_runs.mapping import RunMapping
-    from dbtool.sources.own_runs.reading import Run
+    from dbtool.sources.tables.mapping import RunMapping
+    from dbtool.sources.tables.reading import Run
 
 
 @dataclass(frozen=True, slots=True)

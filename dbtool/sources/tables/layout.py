@@ -13,12 +13,11 @@ import polars as pl
 from dbtool.core.errors import UsageError
 from dbtool.core.walk import entries, is_file
 from dbtool.sources.numbers import whole_number
-from dbtool.sources.own_runs import words
-from dbtool.sources.own_runs.file_names import file_name_pattern
-from dbtool.sources.own_runs.problems import Problems
-from dbtool.sources.own_runs.sources import files_below
-from dbtool.sources.own_runs.tables import read_document, read_parts
 from dbtool.sources.registry import TABLE_FORMATS, table_format
+from dbtool.sources.tables import words
+from dbtool.sources.tables.files import file_name_pattern, files_below
+from dbtool.sources.tables.problems import Problems
+from dbtool.sources.tables.texts import read_document, read_parts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

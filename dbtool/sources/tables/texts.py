@@ -17,7 +17,7 @@ import polars as pl
 import polars.selectors
 
 from dbtool.core.files import open_file
-from dbtool.sources.own_runs.problems import Position, RunsError
+from dbtool.sources.tables.problems import Position, RunsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -10,22 +10,22 @@ import polars as pl
 from dbtool.core.contract import metric_columns
 from dbtool.core.errors import DbtoolError, UsageError, counted, few_of
 from dbtool.core.manifest import About
-from dbtool.sources.own_runs.mapping import read_mapping
-from dbtool.sources.own_runs.problems import Problems, shown
-from dbtool.sources.own_runs.properties import properties_of, read_table_of_runs
-from dbtool.sources.own_runs.reading import read_files
-from dbtool.sources.own_runs.sampling import refuse_final, refuse_sampled
-from dbtool.sources.own_runs.sources import find_files
-from dbtool.sources.own_runs.studies import MeasuredRun, StudyRuns, by_study, new_shards
+from dbtool.sources.tables.files import find_files
+from dbtool.sources.tables.mapping import read_mapping
+from dbtool.sources.tables.problems import Problems, shown
+from dbtool.sources.tables.properties import properties_of, read_table_of_runs
+from dbtool.sources.tables.reading import read_files
+from dbtool.sources.tables.sampling import refuse_final, refuse_sampled
+from dbtool.sources.tables.studies import MeasuredRun, StudyRuns, by_study, new_shards
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from dbtool.sources.base import Addition, NewShard
-    from dbtool.sources.own_runs.mapping import RunMapping
-    from dbtool.sources.own_runs.reading import Run
     from dbtool.sources.registry import TableFormat
+    from dbtool.sources.tables.mapping import RunMapping
+    from dbtool.sources.tables.reading import Run
 
 # What a person can take in.
 _MOST_NAMES = 10

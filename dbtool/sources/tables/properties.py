@@ -10,17 +10,17 @@ import msgspec
 from dbtool.core.errors import UsageError
 from dbtool.core.parsing import InvalidError, convert
 from dbtool.sources.numbers import number, whole_number
-from dbtool.sources.own_runs.mapping import listed
-from dbtool.sources.own_runs.problems import Position, among, shown
-from dbtool.sources.own_runs.reading import Cell, Run
-from dbtool.sources.own_runs.tables import read_parts
 from dbtool.sources.registry import table_format
+from dbtool.sources.tables.mapping import listed
+from dbtool.sources.tables.problems import Position, among, shown
+from dbtool.sources.tables.reading import Cell, Run
+from dbtool.sources.tables.texts import read_parts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from dbtool.sources.own_runs.mapping import Property, RunMapping
-    from dbtool.sources.own_runs.problems import Problems
+    from dbtool.sources.tables.mapping import Property, RunMapping
+    from dbtool.sources.tables.problems import Problems
 
 _TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _OPTIONAL = ("trial", "metaparameters")
