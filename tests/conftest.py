@@ -1,5 +1,6 @@
 """Fixtures that every package's tests share."""
 
+import contextlib
 import gc
 import os
 from collections import Counter
@@ -47,6 +48,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
     for reason, count in reasons.most_common():
         terminalreporter.write_line(f"{count} skipped: {reason}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _away_from_the_checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keeps tests and their processes from what lies in the checkout's folder, such as `runs`."""
+    with contextlib.chdir(tmp_path_factory.mktemp("here")):
+        yield
+        assert not list(Path().iterdir()), "a test wrote into the folder that it was started in"
 
 
 @pytest.fixture(autouse=True)
