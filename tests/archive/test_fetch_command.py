@@ -62,22 +62,6 @@ def test_finds_the_file_where_nobody_may_write(words: Sequence[str], tmp_path: P
     tmp_path.chmod(0o700)
 
 
-def test_mistakes_are_one_sentence(fetching: Fetching, tmp_path: Path) -> None:
-    for words, code, part in (
-        (["--url", "ftp://host/x"], 2, "'ftp://host/x' is no http://"),
-        (["--retries", "-1"], 2, "--retries"),
-        (["--timeout", "nan"], 2, "--timeout"),
-        (["--dest", "/dev/null"], 2, "/dev/null is no file"),
-        (["--url", fetching.server.url], 1, "it has 300,000 bytes in place of 721,800,000 to"),
-        (["--url", f"{fetching.server.url}\udcff"], 2, "character"),
-    ):
-        outcome = dbtool("fetch", *words, cwd=tmp_path)
-        assert (outcome[0], outcome[1]) == (code, "")
-        assert outcome[2].count("\n") == 1
-        assert part in outcome[2]
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_help_and_a_file_that_is_there_need_no_http_library(
     words: Sequence[str], tmp_path: Path
 ) -> None:

@@ -26,7 +26,14 @@ def test_it_is_sound_to_verify(replica: Replica) -> None:
     assert (outcome.problems, outcome.measurements) == ((), replica.truth.measurements)
 
 
-@pytest.mark.parametrize("name", ["folder", "a.tar", "a.tar.gz", "a.tar.bz2"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "folder",
+        "a.tar.bz2",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("a.tar", "a.tar.gz")),
+    ],
+)
 def test_a_replica_comes_back(name: str, replica: Replica, tmp_path: Path) -> None:
     export(replica.db, tmp_path / name, FileFormat.ORIGINAL)
     assert not imported(tmp_path / name, tmp_path / "db").malformed

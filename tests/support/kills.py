@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+# How many files a command may write before a kill strikes.
+MOST_FILES = 8
+
 
 @dataclass(frozen=True)
 class Undisturbed:
@@ -20,14 +23,12 @@ class Undisturbed:
     Attributes:
         words: the command, without --db.
         contents: what a folder of releases holds; equal where it is the same.
-        seconds: how long the command takes.
         expected: the contents that it leaves.
         errors: what it printed on standard error.
     """
 
     words: tuple[str, ...]
     contents: Callable[[Path], Any]
-    seconds: float
     expected: Any
     errors: str
 
@@ -36,10 +37,9 @@ def run_undisturbed(
     words: tuple[str, ...], contents: Callable[[Path], Any], database: Path
 ) -> Undisturbed:
     """Runs a command to its end."""
-    started = time.monotonic()
     code, errors = _finished(_start(words, database))
     assert code == 0, errors
-    return Undisturbed(words, contents, time.monotonic() - started, contents(database), errors)
+    return Undisturbed(words, contents, contents(database), errors)
 
 
 def kill_and_repeat(
@@ -49,20 +49,22 @@ def kill_and_repeat(
     seed: int,
     check: Callable[[Path], None],
 ) -> None:
-    """Kills the command at random moments, checks what it left, and lets the last one end.
+    """Kill the command after random numbers of files, check what it left, and let the last one end.
 
     The database is a path at which nothing is. It is checked once there is a release in it.
     """
-    seconds = undisturbed.seconds
     chance = random.Random(seed)
+    most = MOST_FILES
     struck = 0
     while struck < kills:
         process = _start(undisturbed.words, database)
-        time.sleep(chance.uniform(0.2, 1.0) * seconds)
+        wait_for_files(process, database, chance.randint(0, most))
+        # Some strike while a file is written, others between two.
+        time.sleep(chance.uniform(0, 0.02))
         process.send_signal(signal.SIGKILL)
         if _finished(process)[0] == 0:
-            # The machine is quicker than it was: start over and strike earlier.
-            seconds *= 0.7
+            # It ended with fewer files: start over and strike earlier.
+            most = max(most // 2, 1)
             shutil.rmtree(database)
             continue
         struck += 1
@@ -74,6 +76,15 @@ def kill_and_repeat(
 def files_below(folder: Path) -> Iterator[Path]:
     """The files that a process at work has in a folder; a glob fails where folders vanish."""
     return (Path(parent, name) for parent, _, names in os.walk(folder) for name in names)
+
+
+def wait_for_files(process: subprocess.Popen[str], folder: Path, count: int) -> None:
+    """Wait until files that were not there have appeared in a folder, or the process has ended."""
+    before = set(files_below(folder))
+    seen: set[Path] = set()
+    while process.poll() is None and len(seen) < count:
+        seen |= set(files_below(folder)) - before
+        time.sleep(0.002)
 
 
 def interrupt_and_repeat(undisturbed: Undisturbed, database: Path) -> None:

@@ -32,12 +32,13 @@ class Faults:
 
 
 class ReleaseServer(Server):
-    """Serves a folder below /release/."""
+    """Serves a folder below /release/, and counts what it is asked for before it answers."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self.folder = folder
         self.faults = Faults()
+        self.asked = 0
 
     @property
     def url(self) -> str:
@@ -45,6 +46,7 @@ class ReleaseServer(Server):
 
     def answer(self, path: str, command: str) -> Answer:
         faults, file = self.faults, self.folder / path
+        self.asked += 1
         time.sleep(faults.seconds)
         statuses = faults.statuses.get(path, [0])
         status = statuses.pop(0) if len(statuses) > 1 else statuses[0]

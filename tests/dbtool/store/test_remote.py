@@ -353,6 +353,7 @@ import sys
 from dbtool.database import open_database
 with open_database(sys.argv[1]) as db:
     print("open", flush=True)
+    input()
     try:
         db.sql("SELECT count(step) AS n FROM measurements")
     except KeyboardInterrupt:
@@ -363,14 +364,20 @@ with open_database(sys.argv[1]) as db:
 def test_ctrl_c_ends_a_query_that_waits_for_the_server(server: ReleaseServer) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", INTERRUPTED, server.url],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
+    assert process.stdin is not None
     assert process.stdout is not None
     assert process.stdout.readline() == "open\n"
-    server.faults.seconds = 5.0
-    time.sleep(1.0)
+    server.faults.seconds = 2.0
+    asked = server.asked
+    process.stdin.write("\n")
+    process.stdin.flush()
+    while server.asked == asked:
+        time.sleep(0.005)
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=LONGEST)
     assert (process.returncode, output) == (0, "interrupted\n"), errors
