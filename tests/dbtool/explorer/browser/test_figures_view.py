@@ -135,6 +135,7 @@ def test_figures_without_data_are_named_with_what_would_fill_them(figures, plott
         expect(reasons.nth(place)).to_contain_text(re.compile("`dbtool produce .* would fill it$"))
 
 
+@pytest.mark.slow
 def test_the_address_holds_the_figure(figures, tab, bundled_page):
     figures.go(view="figures", figure="momenta")
     link = figures.copied("Copy link to what is seen")

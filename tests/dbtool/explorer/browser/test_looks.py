@@ -64,6 +64,7 @@ def test_text_stands_out_from_its_ground(tab, bundled_page, scheme):
         assert [each for each in contrasts if each[1] < 4.5] == []
 
 
+@pytest.mark.slow
 def test_the_page_follows_the_system_and_a_button_switches_it(tab, bundled_page):
     ground = "getComputedStyle(document.body).backgroundColor"
     seen = {}
@@ -77,7 +78,7 @@ def test_the_page_follows_the_system_and_a_button_switches_it(tab, bundled_page)
 
 
 @pytest.mark.parametrize(
-    "width", [360, 1280, *(pytest.param(width, marks=pytest.mark.slow) for width in (768, 3840))]
+    "width", [360, *(pytest.param(width, marks=pytest.mark.slow) for width in (768, 1280, 3840))]
 )
 def test_nothing_scrolls_sideways_and_everything_can_be_touched(tab, bundled_page, width):
     explorer = tab(bundled_page, viewport={"width": width, "height": 900})
@@ -100,7 +101,11 @@ def test_nothing_scrolls_sideways_and_everything_can_be_touched(tab, bundled_pag
 
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `make explorer`")
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("state", [{}, STUDY, FIGURES], ids=["first", "study", "figures"])
+@pytest.mark.parametrize(
+    "state",
+    [STUDY, *(pytest.param(state, marks=pytest.mark.slow) for state in ({}, FIGURES))],
+    ids=["study", "first", "figures"],
+)
 def test_axe_finds_nothing_against_the_guidelines(tab, bundled_page, scheme, state):
     # The page's own policy would not run it.
     explorer = tab(bundled_page, color_scheme=scheme, bypass_csp=True)

@@ -124,11 +124,6 @@ def test_steps_have_the_critical_batch_size_that_dbtool_tells_of_the_same_file(e
     agree(rows_of_own(explorer), in_bash(f"{asked} steps"))
 
 
-def test_a_file_without_names_is_called_after_itself(explorer):
-    explorer.drop(laptop=ONE)
-    expect(legend(explorer)).to_have_text([SGD, "laptop"])
-
-
 def test_of_curves_the_steps_are_those_to_the_goal(explorer):
     explorer.drop(own=curves_csv())
     expect(legend(explorer)).to_have_text([SGD, "own"])
@@ -140,6 +135,7 @@ def test_of_curves_the_steps_are_those_to_the_goal(explorer):
         }
 
 
+@pytest.mark.slow
 def test_steps_of_curves_follow_the_goal_slider(explorer):
     explorer.drop(own=curves_csv())
     expect(legend(explorer)).to_have_text([SGD, "own"])
@@ -153,6 +149,7 @@ def test_steps_of_curves_follow_the_goal_slider(explorer):
     assert len(seen) == 3
 
 
+@pytest.mark.slow
 def test_curves_of_ones_own_are_removed_one_by_one(explorer):
     explorer.drop(own=STEPS)
     explorer.button("Remove mine").click()
@@ -185,6 +182,7 @@ def test_files_are_chosen_instead_several_at_once_and_again_after_they_were_remo
     explorer.says(re.compile("^wrong.csv has the columns a, b: "))
 
 
+@pytest.mark.slow
 def test_a_curve_of_the_same_name_is_another_curve(explorer):
     explorer.drop(own=ONE)
     explorer.drop(own=ONE.replace("500", "700"))
@@ -197,6 +195,7 @@ def test_a_curve_of_the_same_name_is_another_curve(explorer):
     assert [row["steps"] for row in rows_of_own(explorer)] == ["700"]
 
 
+@pytest.mark.slow
 def test_a_curve_of_ones_own_has_no_study_to_open(explorer):
     explorer.go(workload="")
     explorer.drop(own=ONE)
@@ -208,6 +207,7 @@ def test_a_curve_of_ones_own_has_no_study_to_open(explorer):
     explorer.expect_state(workload="")
 
 
+@pytest.mark.slow
 def test_curves_alone_have_a_goal_to_slide(explorer):
     explorer.go(workload="")
     explorer.drop(own=curves_csv())

@@ -26,7 +26,13 @@ def winner(db):
     return row["trial_id"], row["steps"]
 
 
-def test_a_point_opens_its_study_and_close_closes_it(explorer, bundled):
+def test_a_point_tells_of_its_study_and_opens_it_and_close_closes_it(explorer, bundled):
+    point = explorer.points("steps").nth(4)
+    point.hover(force=True)
+    tip = explorer.page.locator("#steps [aria-label=tip]")
+    expect(tip).to_contain_text("batch size 16")
+    expect(tip).to_contain_text("2,121 steps, more than 1,945")
+    expect(tip).to_contain_text("best of 24 trials")
     place = bundled.studies(SGD).sort("batch_size")["batch_size"].to_list().index(BATCH_SIZE)
     explorer.press_point("steps", place)
     explorer.expect_state(**STUDY)
@@ -42,16 +48,7 @@ def test_a_point_opens_its_study_and_close_closes_it(explorer, bundled):
     expect(heading).to_have_count(0)
 
 
-def test_a_point_tells_what_is_known_of_it(explorer):
-    point = explorer.points("steps").nth(4)
-    point.hover(force=True)
-    tip = explorer.page.locator("#steps [aria-label=tip]")
-    expect(tip).to_contain_text("batch size 16")
-    expect(tip).to_contain_text("2,121 steps, more than 1,945")
-    expect(tip).to_contain_text("best of 24 trials")
-
-
-def test_its_curves_are_all_evaluations_of_its_trials(study, bundled):
+def test_its_curves_and_search_space_are_those_of_its_trials(study, bundled):
     rows = study.csv(CURVES)
     expected = bundled.sql(
         "SELECT trial_id, step, value FROM evaluations WHERE workload = $workload AND "
@@ -61,9 +58,6 @@ def test_its_curves_are_all_evaluations_of_its_trials(study, bundled):
     ).rows()
     assert len(rows) == len(expected) == 332
     assert [(int(r["trial_id"]), int(r["step"]), float(r["value"])) for r in rows] == expected
-
-
-def test_its_search_space_is_its_trials(study, bundled):
     rows = study.csv("Search space")
     crossings = bundled.sql(
         "SELECT trial_id, status, settings FROM trials WHERE workload = $workload AND "
@@ -105,6 +99,7 @@ def test_a_point_of_the_search_space_pins_its_trial_and_lets_it_go(study, bundle
     assert told["learning rate"] == f"{float(row['learning_rate']):.5g}"
 
 
+@pytest.mark.slow
 def test_a_curve_pins_its_trial(study):
     chart = study.page.locator("#study-curves svg[role=img]")
     chart.scroll_into_view_if_needed()
@@ -117,6 +112,7 @@ def test_a_curve_pins_its_trial(study):
     expect(study.page.locator("#trial-title")).to_have_text(f"Trial {trial} pinned")
 
 
+@pytest.mark.slow
 def test_the_axes_of_the_search_space_are_chosen(explorer):
     key = "replication:mnist/fc_128_128_128/nesterov_momentum"
     explorer.go(workload=key, study=key, batch_size=64)

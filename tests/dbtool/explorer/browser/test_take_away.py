@@ -86,22 +86,6 @@ def test_the_csv_of_a_card_is_what_dbtool_answers(explorer, bundled):
         assert set(shown[0]) - set(told.columns) == (fewest if rows == "steps" else set())
 
 
-def test_the_csvs_of_a_study_are_what_dbtool_answers(explorer, bundled):
-    explorer.go(**STUDY)
-    expect(explorer.page.locator("#study-curves svg[role=img]")).to_be_visible()
-    curves = bundled.sql(
-        "SELECT trial_id, step, value FROM evaluations WHERE workload = $workload AND "
-        "batch_size = 64 AND metric = 'val_classification_error' ORDER BY trial_id, step",
-        workload=SGD,
-    )
-    agree(explorer.csv("Curves: validation classification error"), curves.polars().write_csv())
-    space = explorer.csv("Search space")
-    trials = bundled.trials(SGD, batch_size=64)
-    agree(space, trials.select("trial_id", "status", "learning_rate").write_csv())
-    fewest = bundled.steps_to_result(SGD, batch_size=64, trials=10**6)["steps"][0]
-    assert min(int(row["steps"]) for row in space if row["steps"]) == fewest
-
-
 def chart(explorer, title):
     card = explorer.page.get_by_role("region", name=title, exact=True)
     return card.locator("svg[role=img]")
@@ -160,14 +144,6 @@ def test_sql_of_several_releases_is_one_query(releases, two_releases, title):
     sql = releases.copied(f"Copy SQL of {title}")
     quoted = sql.replace("'", "'\\''")
     agree(releases.csv(title), in_bash(f"dbtool sql --db '{two_releases}' --format csv '{quoted}'"))
-
-
-def test_the_link_is_the_address_of_what_is_seen(explorer):
-    explorer.field("Goal as a number").fill("0.05")
-    explorer.field("Goal as a number").press("Enter")
-    explorer.expect_state(goal=0.05)
-    link = explorer.copied("Copy link to what is seen")
-    assert link == f"{explorer.url}#goal=0.05" == explorer.page.url
 
 
 @pytest.mark.slow

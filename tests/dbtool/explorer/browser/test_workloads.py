@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from tests.support.explorer_browser import expect, needs_explorer_browser
 
 pytestmark = needs_explorer_browser
@@ -13,7 +15,9 @@ def choices(explorer):
     return explorer.page.locator(".choice")
 
 
-def test_every_workload_is_offered_and_one_with_most_studies_is_drawn(explorer, bundled):
+def test_every_workload_is_offered_and_searched_by_parts_of_its_name_in_any_order(
+    explorer, bundled
+):
     names = {each.removesuffix(" ") for each in bundled.workloads()["workload"]}
     offered = (
         choices(explorer)
@@ -26,9 +30,6 @@ def test_every_workload_is_offered_and_one_with_most_studies_is_drawn(explorer, 
     assert len(offered) == len(names)
     assert set(offered) == names
     assert {row["workload"] for row in explorer.csv("Steps to result")} == {SGD}
-
-
-def test_workloads_are_searched_by_parts_of_their_names_in_any_order(explorer, bundled):
     search = explorer.page.get_by_role("searchbox")
     search.fill("128 ADAM mnist")
     expected = [
@@ -66,6 +67,7 @@ def test_workloads_are_added_in_the_order_in_which_they_are_picked(explorer):
     expect(explorer.page.locator("#steps .legend li")).to_have_text([SMALL])
 
 
+@pytest.mark.slow
 def test_all_that_are_found_are_added_and_all_are_cleared(explorer):
     explorer.page.get_by_role("searchbox").fill("fc_1024")
     explorer.button("Add all").click()
@@ -79,6 +81,7 @@ def test_all_that_are_found_are_added_and_all_are_cleared(explorer):
     expect(explorer.button("Clear")).to_be_disabled()
 
 
+@pytest.mark.slow
 def test_another_workload_is_asked_for_its_own_goal(explorer):
     explorer.go(goal=0.05)
     explorer.page.get_by_role("searchbox").fill("subsets 55000")
