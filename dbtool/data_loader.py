@@ -86,7 +86,7 @@ def load_study(
     path, size = PurePath(study_dir).parent, PurePath(study_dir).name
     if not size.isdecimal():
         raise UsageError(
-            f"{study_dir} is no folder of a study: its last part is a batch size, as in "
+            f"{study_dir} is not a folder of a study: its last part is a batch size, as in "
             f"{ARCHIVE_ROOT}/mnist/simple_cnn_base/sgd/32"
         )
     with _reading(database) as db:

@@ -113,7 +113,7 @@ WORDS = {
     "goal": "the value of a metric to get past: below it or, where more is better, above it",
     "steps to result": "the fewest steps that any trial of a study took past the goal",
     "complete": "of a trial: it was trained to its end",
-    "infeasible": "of a trial: it diverged, so that its loss was no number any more",
+    "infeasible": "of a trial: it diverged, so that its loss was not a number any more",
     "incomplete": "of a trial: it was stopped before its end",
 }
 """What the words of the commands mean."""

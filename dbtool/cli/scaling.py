@@ -184,7 +184,7 @@ def _check_words(csv: Path | None, out: Path | None, of_database: "Mapping[str, 
         if csv is not None:
             raise UsageError("--out draws the trials of a database; leave out --csv")
         if out.parent.exists() and not out.parent.is_dir():
-            raise UsageError(f"{out.parent} is no folder: name another one with --out")
+            raise UsageError(f"{out.parent} is not a folder: name another one with --out")
     for name, value in of_database.items() if csv else ():
         if value is not None:
             raise UsageError(f"--csv takes the place of a database; leave out {name}")

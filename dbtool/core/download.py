@@ -115,7 +115,7 @@ class Downloader:
             otherwise: what to do where it cannot be had, for messages; None: as for other files.
 
         Raises:
-            UsageError: something that is no file is in the way.
+            UsageError: something that is not a file is in the way.
             DbtoolError: no URL gave the file, another file or another process is in the way, or the
                 disk is too small or cannot be written.
         """
@@ -164,7 +164,7 @@ class Downloader:
         if not path.exists():
             return False
         if not path.is_file():
-            raise UsageError(f"{path} is no file: {self._other_path}")
+            raise UsageError(f"{path} is not a file: {self._other_path}")
         try:
             found = _digest(path, file.algorithm, on_progress)
         except OSError as error:

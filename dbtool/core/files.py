@@ -44,13 +44,13 @@ def open_file(path: str | Path, *, follow_links: bool = True) -> BufferedReader:
     """A file to read; a pipe or a device is refused and not waited for.
 
     Raises:
-        OSError: it cannot be read, or is no file.
+        OSError: it cannot be read, or is not a file.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | (0 if follow_links else os.O_NOFOLLOW)
     handle = os.open(path, flags)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise OSError(errno.EINVAL, "it is no file", str(path))
+        raise OSError(errno.EINVAL, "it is not a file", str(path))
     return os.fdopen(handle, "rb")
 
 
@@ -58,7 +58,7 @@ def sha256_of(path: Path) -> str:
     """The sha256 of a whole file, in hexadecimal.
 
     Raises:
-        OSError: it is no file, or cannot be read.
+        OSError: it is not a file, or cannot be read.
     """
     with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

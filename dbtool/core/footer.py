@@ -198,7 +198,7 @@ def check_names(workload: Workload) -> None:
     for name in ("workload", "collection", "dataset", "model", "optimizer"):
         value = getattr(workload, name)
         if value is not None and (value.isspace() or not value.isprintable()):
-            raise FooterError(f"its workload's {name} {value!r} is no name that can be printed")
+            raise FooterError(f"its workload's {name} {value!r} is not a name that can be printed")
     if len(quote(workload.workload, safe="")) > _LONGEST_NAME:
         raise FooterError(f"its workload's name {workload.workload!r} is too long")
 

@@ -108,7 +108,7 @@ def check_url(text: str) -> str:
             raise _malformed(text, "a file of this machine is written file:///PATH")
     elif parts.scheme not in {"http", "https"}:
         hint = "" if "://" in text else f"; for a file write {Path(text).absolute().as_uri()}"
-        raise UsageError(f"{text!r} is no http://, https:// or file:// URL{hint}")
+        raise UsageError(f"{text!r} is not an http://, https:// or file:// URL{hint}")
     elif not parts.hostname or port == 0:
         raise _malformed(text, "it names no server")
     return text
@@ -223,7 +223,7 @@ def _file_reply(path: Path, offset: int) -> Iterator[Reply]:
     try:
         # Opening a pipe would wait for whoever writes to it.
         if not stat.S_ISREG(path.stat().st_mode):
-            raise PermanentError("it is no file")
+            raise PermanentError("it is not a file")
         file = path.open("rb")
     except OSError as error:
         raise PermanentError(error.strerror or str(error)) from error
@@ -241,7 +241,7 @@ def _path(url: str) -> Path:
 
 
 def _malformed(text: str, reason: str) -> UsageError:
-    return UsageError(f"{text!r} is no URL that can be fetched: {reason}")
+    return UsageError(f"{text!r} is not a URL that can be fetched: {reason}")
 
 
 def _reason(error: Exception) -> str:

@@ -144,15 +144,15 @@ def releases_in(folder: Path) -> list[Path]:
 
 
 def lack_of_release(path: Path) -> str:
-    """Why a path is no release folder, as what a sentence says of it."""
+    """Why a path is not a release folder, as what a sentence says of it."""
     if _URL.match(str(path)):
         return "is a URL: take it to this machine with `dbtool pull`, and name that folder"
     if not is_folder(path):
         missing = status_of(path) is None
-        return f"{'does not exist' if missing else 'is no folder'}: name a release folder"
+        return f"{'does not exist' if missing else 'is not a folder'}: name a release folder"
     if held := releases_in(path):
         return f"is a folder of releases: name one in it, such as {held[0]}"
-    return f"is no release folder: there is no {MANIFEST} in it"
+    return f"is not a release folder: there is no {MANIFEST} in it"
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -251,7 +251,7 @@ def check_name(name: str, option: str = "--release") -> None:
     if not _is_name(name):
         shown = f"{name[:20]!r}…" if len(name) > _LONGEST_NAME else repr(name)
         raise UsageError(
-            f"{option} {shown} is no name for a release; give one of at most {_LONGEST_NAME} "
+            f"{option} {shown} is not a name for a release; give one of at most {_LONGEST_NAME} "
             "printable characters, such as my-sweep"
         )
 

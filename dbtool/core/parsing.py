@@ -63,7 +63,7 @@ def parse_json(text: bytes, kind: type[T]) -> T:
         pass
     try:
         value = json.loads(text.decode("utf-8-sig"), parse_float=_number)
-        # Half of a surrogate pair is no text that could be stored.
+        # Half of a surrogate pair is not text that could be stored.
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise InvalidError("it is not readable JSON") from error

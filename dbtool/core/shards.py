@@ -320,7 +320,7 @@ def _check_constants(table: pa.Table, footer: Footer) -> None:
 
 
 def _check_other_metrics(column: pa.ChunkedArray) -> None:
-    """Refuses what is no object of numbers, or holds a metric that has a column.
+    """Refuses what is not an object of numbers, or holds a metric that has a column.
 
     Raises:
         FooterError: there is such a row.

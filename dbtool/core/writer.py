@@ -135,7 +135,7 @@ class ReleaseWriter:
             content: of the file.
 
         Raises:
-            FooterError: it is no shard.
+            FooterError: it is not a shard.
             ClashError: it disagrees with what is there.
             DbtoolError: it cannot be written.
         """

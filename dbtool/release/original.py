@@ -71,8 +71,8 @@ def refuse_folders(studies: Sequence[ExportedStudy]) -> None:
         path = PurePosixPath(study.workload)
         if path.is_absolute() or ".." in path.parts or path.as_posix() != study.workload:
             raise UsageError(
-                f"{study.workload!r} is no path of a folder, as the original layout needs one for "
-                "a workload: leave it out, or choose another --format"
+                f"{study.workload!r} is not a path of a folder, as the original layout needs one "
+                "for a workload: leave it out, or choose another --format"
             )
         other = release_of.setdefault(study.workload, study.release)
         if other != study.release:

@@ -203,6 +203,6 @@ def _release_folders(path: Path) -> Sequence[Path]:
             raise
         guess = path if path.is_dir() else path.parent
         raise UsageError(
-            f"{path} is no release folder, nor a folder of them; for runs of another tool give "
+            f"{path} is not a release folder, nor a folder of them; for runs of another tool give "
             f"--from {source_words()}, and --map FILE, which `dbtool ingest --guess {guess}` begins"
         ) from error

@@ -31,7 +31,7 @@ def query_text(text: str) -> str:
         return text
     if word.lower() in _VIEWS:
         raise UsageError(
-            f"{word!r} is no analysis but a view: write `dbtool sql 'FROM {word}'` for its rows"
+            f"{word!r} is not an analysis but a view: write `dbtool sql 'FROM {word}'` for its rows"
         )
     path = PurePath(word)
     if path.suffix == ".sql" and Path(word).is_file():

@@ -50,7 +50,7 @@ def release_url(text: str) -> str:
         UsageError: it is no http or https URL, or has a query.
     """
     if not text.startswith(("http:", "https:")):
-        raise UsageError(f"{text!r} is no http:// or https:// URL: name a folder by its path")
+        raise UsageError(f"{text!r} is not an http:// or https:// URL: name a folder by its path")
     parts = urlsplit(check_url(text))
     if parts.query or parts.fragment:
         raise UsageError(f"{text!r} has a part behind its path: give the URL of a release folder")

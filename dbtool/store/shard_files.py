@@ -26,7 +26,7 @@ def read_whole(folder: Path) -> Manifest:
     """The manifest of a release folder that lists all shards in it.
 
     Raises:
-        UsageError: it is no release folder.
+        UsageError: it is not a release folder.
         DbtoolError: the manifest is damaged, or leaves out a shard.
     """
     if not is_release(folder):

@@ -80,9 +80,9 @@ def named_source(given: str | os.PathLike[str] | None, option: str = "--db") -> 
 def _no_folder(path: Path) -> str:
     """What is wrong with a path that names no folder, and what to name instead."""
     if re.match(r"\w+:/", str(path)):
-        return "is no URL that can be read: name one of http:// or https://, or a folder"
+        return "is not a URL that can be read: name one of http:// or https://, or a folder"
     if re.fullmatch(r"[\w.-]+:\d+(?:/.*)?", str(path)):
-        return f"is no URL: put http:// before it, as in http://{path}"
+        return f"is not a URL: put http:// before it, as in http://{path}"
     if status_of(path) is None:
         named = {each.name: each for each in [*releases_in(user_folder()), bundled_release()]}
         if str(path) in named:
@@ -93,7 +93,7 @@ def _no_folder(path: Path) -> str:
         )
     if path.name == MANIFEST:
         return f"is a file: name its folder, {path.parent}"
-    return "is no folder: name a release folder or a folder of them"
+    return "is not a folder: name a release folder or a folder of them"
 
 
 def folder_to_write(option: str | os.PathLike[str] | None, release: str) -> Path:

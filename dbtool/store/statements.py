@@ -96,7 +96,7 @@ def sql_text(value: str) -> str:
 
 
 def require_text(text: str, what: str) -> None:
-    """Refuses half of a surrogate pair, which stands for a byte that was no text.
+    """Refuses half of a surrogate pair, which stands for a byte that was not text.
 
     Raises:
         UsageError: there is one.

@@ -100,7 +100,7 @@ def _read(file: Path) -> pl.DataFrame:
     require_text(str(file), "the file's name")
     # pathlib leaves one slash of two.
     if re.match(r"\w+:/", str(file)) and not file.exists():
-        raise UsageError(f"{str(file)!r} is no file of this machine: download it first")
+        raise UsageError(f"{str(file)!r} is not a file of this machine: download it first")
     read = _READERS.get(file.suffix.lower())
     if read is None:
         endings = ", ".join(_READERS)

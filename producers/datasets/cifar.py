@@ -146,9 +146,9 @@ def parse_python(content: bytes, path: Path) -> Split:
     data, labels = entries.get("data"), entries.get("labels")
     shape = getattr(data, "shape", ())
     if not isinstance(data, np.ndarray) or data.dtype != np.uint8 or shape[1:] != (_PIXELS,):
-        raise _no_batch(path, f"`data` is no array of bytes of {_PIXELS:,} columns")
+        raise _no_batch(path, f"`data` is not an array of bytes of {_PIXELS:,} columns")
     if not isinstance(labels, list) or not all(type(label) is int for label in labels):
-        raise _no_batch(path, "`labels` is no list of whole numbers")
+        raise _no_batch(path, "`labels` is not a list of whole numbers")
     if len(labels) != len(data) or not labels:
         raise _no_batch(path, f"it has {len(data):,} images and {len(labels):,} labels")
     if not 0 <= min(labels) <= max(labels) <= 255:
@@ -244,7 +244,7 @@ def _byte_type(name: object, align: object = False, copy: object = False) -> np.
 def _latin_bytes(text: object, encoding: object) -> bytes:
     """Stands for `_codecs.encode`, as which Python 3 writes bytes for Python 2."""
     if not isinstance(text, str) or _text(encoding) != "latin1":
-        raise pickle.UnpicklingError("text that is no bytes")
+        raise pickle.UnpicklingError("text that is not bytes")
     return text.encode("latin-1")
 
 

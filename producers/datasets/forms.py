@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 PADDING = 0
-"""The token that fills up a text; it is no part of the loss."""
+"""The token that fills up a text; it is not a part of the loss."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ def test_destination_that_cannot_be(fetching: Fetching, tmp_path: Path) -> None:
         fetching.fetch()
     fetching.dest = tmp_path / "pipe"
     os.mkfifo(fetching.dest)
-    with pytest.raises(UsageError, match="pipe is no file"):
+    with pytest.raises(UsageError, match="pipe is not a file"):
         fetching.fetch()
     fetching.dest = tmp_path / "a"
     fetching.part.mkdir()
@@ -159,8 +159,8 @@ def test_files_that_cannot_be_taken(fetching: Fetching, tmp_path: Path) -> None:
     origin = tmp_path / "origin"
     assert "No such file" in fetching.failure(origin.as_uri())
     os.mkfifo(tmp_path / "pipe")
-    assert "it is no file" in fetching.failure((tmp_path / "pipe").as_uri())
-    assert "it is no file" in fetching.failure(tmp_path.as_uri())
+    assert "it is not a file" in fetching.failure((tmp_path / "pipe").as_uri())
+    assert "it is not a file" in fetching.failure(tmp_path.as_uri())
     assert "File name too long" in fetching.failure((tmp_path / ("x" * 300)).as_uri())
     origin.write_bytes(b"wrong")
     assert f"in place of {fetching.sha256}" in fetching.failure(origin.as_uri())

@@ -43,7 +43,7 @@ BAD_MEASUREMENTS = {
     "it has a measurement at step 11, after the trial's last, 10": HEADER + "0,1,1\n11,1,1\n",
     "its header has no column step": "epoch,val/classification_error\n0,1\n",
     "its header has the column step twice": "step,step\n0,1\n",
-    "its header has the column status, which is no metric's name": "step,status\n0,1\n",
+    "its header has the column status, which is not a metric's name": "step,status\n0,1\n",
     "its header has a column without a name": "step,\n0,1\n",
     "its header is not readable as CSV": 'step,"a"b\n0,1\n',
 }
@@ -271,7 +271,7 @@ def test_archives_that_were_cut_short(
     whole = compress(path.read_bytes().rstrip(b"\0"))
     failure = importing.failure(whole[: int(len(whole) * share)])
     assert failure.path == str(path)
-    assert "cut short" in failure.reason or "it is no archive" in failure.reason
+    assert "cut short" in failure.reason or "it is not an archive" in failure.reason
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,10 @@ def test_folders_are_names(folder: str) -> None:
         # Another collection than the one that is there, below a folder of another name.
         (f"/data/mnist_subsets/{CNN}/64", "'mnist/simple_cnn_base/nesterov_momentum' is published"),
         (f"/batch_science/{CNN}/65", "unknown batch size '65'; closest: 64"),
-        (f"/batch_science/{CNN}", "is no folder of a study: its last part is a batch size, as in"),
+        (
+            f"/batch_science/{CNN}",
+            "is not a folder of a study: its last part is a batch size, as in",
+        ),
         ("/batch_science", "unknown|no folder"),
         ("", "no folder of a study"),
     ],

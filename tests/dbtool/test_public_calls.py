@@ -52,7 +52,7 @@ MISTAKES: list[tuple[Callable[[dbtool.Database], Any], str]] = [
     (lambda db: db.plot("steps", width=-1), "width in inches is -1, and should be a number from"),
     (lambda _: dbtool.verify("nowhere"), "nowhere does not exist: name a release folder"),
     (lambda _: dbtool.publish("nowhere"), "nowhere does not exist: name a release folder"),
-    (lambda _: dbtool.pull("ftp://host/x"), "'ftp://host/x' is no http://"),
+    (lambda _: dbtool.pull("ftp://host/x"), "'ftp://host/x' is not an http://"),
     (lambda _: dbtool.scaling_of_table("nowhere.csv"), "nowhere.csv cannot be read as CSV"),
     (
         lambda _: dbtool.scaling_of_table(pl.DataFrame({"batch_size": [1]})),

@@ -41,7 +41,7 @@ def check_base_url(text: str) -> str:
     is_written = text.isprintable() and not re.search(rf"{_NEVER.pattern}|[ ']", rest)
     if not is_placed or has_user or not is_written:
         raise UsageError(
-            f"--base-url {text!r} is no address of a folder, such as s3://bucket/my-release or "
+            f"--base-url {text!r} is not an address of a folder, such as s3://bucket/my-release or "
             "https://example.org/my-release: give one without user, query, blanks or quotes"
         )
     if is_web(text):

@@ -75,7 +75,7 @@ def publish(
         on_progress: called after each shard with the bytes of those that are done and of all.
 
     Raises:
-        UsageError: the source is no release folder, the new folder is there already, there is no
+        UsageError: the source is not a release folder, the new folder is there already, there is no
             licence or one misspelt, or the release cannot be reduced like that.
         DbtoolError: the source is damaged, pyiceberg is needed and not installed, or writing
             fails.

@@ -222,7 +222,7 @@ def split_header(line: bytes) -> tuple[str, ...]:
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"its header has the column {twice} twice")
     if taken := set(names) & (set(column_names()) - {"step"}):
-        raise ValueError(f"its header has the column {min(taken)}, which is no metric's name")
+        raise ValueError(f"its header has the column {min(taken)}, which is not a metric's name")
     if len(names) > _MOST_COLUMNS:
         raise ValueError(f"its header has {len(names):,} columns")
     return names

@@ -87,7 +87,7 @@ def _hostile(name: str) -> str | None:
 
 @functools.lru_cache(maxsize=10_000)
 def _study_path(folder: str) -> str | None:
-    """A study's path below the archive's root; None where the folder is no study's by its name."""
+    """A study's path below the archive's root; None if the folder's name is not a study's."""
     parts = [part for part in folder.split("/") if part not in {"", "."}]
     if ARCHIVE_ROOT in parts:
         parts = parts[len(parts) - parts[::-1].index(ARCHIVE_ROOT) :]

@@ -98,7 +98,7 @@ class Stream:
             return UnreadableError(self._name, f"{reason} after {self.member}")
         return UnreadableError(
             self._name,
-            "it is no archive: give a .tar.bz2, .tar.gz or .tar, or the unpacked folder",
+            "it is not an archive: give a .tar.bz2, .tar.gz or .tar, or the unpacked folder",
         )
 
     def _next_block(self) -> None:

@@ -162,7 +162,7 @@ def _fits(role: tuple[str, str], texts: Sequence[str]) -> bool:
 
 
 def _metrics(layout: Layout) -> tuple[dict[str, str], list[str]]:
-    """The lines of [metrics] by the database's columns, and the names of what is no metric."""
+    """The lines of [metrics] by the database's columns, and the names of what is not a metric."""
     if layout.metric and layout.value:
         long = layout.rows.select(layout.metric, layout.value).drop_nulls()
         parts = long.partition_by(layout.metric, as_dict=True)

@@ -256,7 +256,7 @@ class _Reader:
         values = transformed(texts["text"], metric.transform, float32=self.mapping.files.float32)
         found = texts.with_columns(values.alias("value"), pl.lit(metric.name).alias("metric"))
         is_null, value = pl.col("value").is_null(), pl.col("value")
-        no_number = "{} is no number; name what is no metric in files.ignore"
+        no_number = "{} is not a number; name what is not a metric in files.ignore"
         self._refuse(found.filter(is_null), column, no_number)
         if metric.name in _SHARES:
             outside = found.filter(value.is_finite() & ~value.is_between(0, 1))
@@ -279,7 +279,7 @@ class _Reader:
         wrong = wrong.with_columns(pl.col(_STEP).alias("text"))
         empty = pl.col("text").is_null()
         self._refuse(wrong.filter(empty).drop("text"), steps.column, "it is empty")
-        reason = f"{{}}{times} is no step, a whole number from 0 to {2**63 - 1:,}"
+        reason = f"{{}}{times} is not a step, a whole number from 0 to {2**63 - 1:,}"
         self._refuse(wrong.filter(~empty), steps.column, reason)
         return values.drop_nulls("step").rename({_RUN: "run"})
 

@@ -132,7 +132,7 @@ def _parquet_parts(path: Path, file: BinaryIO) -> Iterator[Part]:
         # Lists are no measurements.
         rows = rows.with_columns(seconds).select(~polars.selectors.nested()).cast(pl.String)
     except pl.exceptions.PolarsError as error:
-        raise RunsError(f"{path} is no Parquet of numbers and texts") from error
+        raise RunsError(f"{path} is not Parquet of numbers and texts") from error
     yield Part([], dict.fromkeys(rows.columns, ()))
     for start in range(0, len(rows), _MOST_ROWS):
         part = rows[start : start + _MOST_ROWS]
@@ -152,7 +152,7 @@ def _json_object(position: Position, text: str) -> dict[str, str]:
     try:
         value = decoder.decode(text)
         if "\\u" in text:
-            # Half of a surrogate pair is no text that could be stored.
+            # Half of a surrogate pair is not text that could be stored.
             json.dumps(value, ensure_ascii=False).encode()
         if not isinstance(value, dict):
             raise position.error(None, f"it is no JSON object; {wanted}")

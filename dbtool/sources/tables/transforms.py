@@ -27,7 +27,7 @@ def transformed(texts: pl.Series, transform: str | None, *, float32: bool = Fals
             rounds to the same one, so that 0.07999999821186066 is 0.08.
 
     Returns:
-        Float64, null where the text is no number.
+        Float64, null where the text is not a number.
     """
     texts = texts.str.strip_chars()
     values = texts.cast(pl.Float64, strict=False)

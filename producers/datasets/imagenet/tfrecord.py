@@ -235,7 +235,7 @@ def parse_example(data: bytes, origin: str) -> tuple[bytes, int]:
     try:
         features = _Example.FromString(data).features.feature
     except message.DecodeError as error:
-        raise DbtoolError(f"{origin} is no tf.train.Example; replace the file") from error
+        raise DbtoolError(f"{origin} is not a tf.train.Example; replace the file") from error
     return (
         _single(features, "image/encoded", "bytes_list", origin),
         _single(features, "image/class/label", "int64_list", origin),

@@ -171,7 +171,7 @@ def test_an_archive_has_no_definitions_to_compare(call: Call, tmp_path: Path) ->
             "unknown metric 'val_error'; closest: ",
         ),
         (["{first}", "{first}", "--release", "mad-up"], "unknown release 'mad-up'"),
-        (["{first}", "{notes}"], "notes, which B names, is no folder"),
+        (["{first}", "{notes}"], "notes, which B names, is not a folder"),
         (["{first}", "{damaged}"], "is damaged: it has "),
     ],
 )

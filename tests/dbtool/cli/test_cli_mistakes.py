@@ -84,7 +84,7 @@ def files(folder: Path) -> dict[str, tuple[int, int]]:
         (["sql", "SELECT '\udcff'"], ["the query is not UTF-8 text"]),
         (["sql", "SELECT $x", "-p", "x=\udcff"], ["the value of $x is not UTF-8 text"]),
         (["fetch", "--url", "http://host/\udcff"], ["character"]),
-        (["import", ".", "--release", "a\tb"], ["'a\\tb' is no name"]),
+        (["import", ".", "--release", "a\tb"], ["'a\\tb' is not a name"]),
     ],
 )
 def test_letters_that_no_line_of_a_file_holds(

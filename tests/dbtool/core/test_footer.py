@@ -86,9 +86,9 @@ def test_no_bytes_break_it(value: bytes) -> None:
             "should be a number from 0 below 1",
         ),
         (("study", "workload", "workload"), "x" * 241, "is too long"),
-        (("study", "workload", "workload"), " ", "is no name that can be printed"),
-        (("study", "workload", "model"), "\x1b[31mred", "'\\x1b[31mred' is no name that can"),
-        (("study", "workload", "dataset"), "a\0b", "is no name that can be printed"),
+        (("study", "workload", "workload"), " ", "is not a name that can be printed"),
+        (("study", "workload", "model"), "\x1b[31mred", "'\\x1b[31mred' is not a name that can"),
+        (("study", "workload", "dataset"), "a\0b", "is not a name that can be printed"),
         (("producer", "device"), "a\0b", "its footer holds a null character"),
     ],
 )

@@ -179,17 +179,17 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(DbtoolError, match=r"manifest\.json cannot be read: No such file"):
         read_manifest(tmp_path)
     (tmp_path / MANIFEST).mkdir()
-    with pytest.raises(DbtoolError, match="cannot be read: it is no file"):
+    with pytest.raises(DbtoolError, match="cannot be read: it is not a file"):
         read_manifest(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("about", "sentence"),
     [
-        (About(release=""), "--release '' is no name for a release"),
-        (About(release="\t"), "is no name for a release"),
-        (About(release="x" * 300), "is no name for a release"),
-        (About(release="a\ud800"), "is no name for a release"),
+        (About(release=""), "--release '' is not a name for a release"),
+        (About(release="\t"), "is not a name for a release"),
+        (About(release="x" * 300), "is not a name for a release"),
+        (About(release="a\ud800"), "is not a name for a release"),
         (About(release="a", title="\x1b[31m"), "the title holds a character that cannot be"),
         (About(release="a", citation="\0"), "the citation holds a character that cannot be"),
     ],

@@ -98,7 +98,7 @@ def test_toml(tmp_path: Path) -> None:
         ("plan.toml", "first = ", f"the plan {path} is no TOML: "),
         ("plan.toml", "first = \udcff", f"the plan {path} is no TOML: "),
         ("none.toml", None, f"cannot read the plan {tmp_path / 'none.toml'}: No such file"),
-        ("pipe", None, f"cannot read the plan {tmp_path / 'pipe'}: it is no file"),
+        ("pipe", None, f"cannot read the plan {tmp_path / 'pipe'}: it is not a file"),
     ):
         if text is not None:
             (tmp_path / name).write_text(text, errors="surrogateescape")

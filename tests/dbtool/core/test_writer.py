@@ -104,7 +104,7 @@ def test_what_clashes_is_not_written(tmp_path: Path) -> None:
 def test_what_no_folder_can_be_named_is_refused(tmp_path: Path, name: str) -> None:
     with (
         ReleaseWriter(tmp_path / "release", ABOUT) as writer,
-        pytest.raises(FooterError, match=r"is no name that can be printed|is too long"),
+        pytest.raises(FooterError, match=r"is not a name that can be printed|is too long"),
     ):
         write(writer, trial(0), workload=name)
     assert bytes_of(tmp_path / "release") == {}
@@ -115,7 +115,7 @@ def test_another_release_is_left_alone(tmp_path: Path) -> None:
     folder = write_shards(tmp_path / "release")
     with pytest.raises(UsageError, match="holds the release 'made-up' and not 'mine': name anoth"):
         ReleaseWriter(folder, About(release="mine"))
-    with pytest.raises(UsageError, match="is no name for a release"):
+    with pytest.raises(UsageError, match="is not a name for a release"):
         ReleaseWriter(tmp_path / "new", About(release=""))
     (tmp_path / "file").touch()
     with pytest.raises(DbtoolError, match="cannot make the folder"):
@@ -323,7 +323,7 @@ def test_an_index_is_made_anew_from_the_shards_alone(tmp_path: Path) -> None:
     (folder / MANIFEST).write_bytes(b"{}")
     rebuild(folder, ABOUT)
     assert bytes_of(folder) == before
-    with pytest.raises(UsageError, match=r"is a folder of releases|is no release folder"):
+    with pytest.raises(UsageError, match=r"is a folder of releases|is not a release folder"):
         rebuild(tmp_path)
 
 

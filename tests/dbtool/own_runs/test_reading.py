@@ -18,7 +18,7 @@ from tests.support.own_runs import load, mapping_text, query
 ROWS = (
     "SELECT trial_id, step, val_classification_error, other_metrics FROM measurements ORDER BY ALL"
 )
-NO_NUMBER = "is no number; name what is no metric in files.ignore"
+NO_NUMBER = "is not a number; name what is not a metric in files.ignore"
 NO_SHARE = 'is not a share from 0 to 1; give the column a transform such as "x / 100"'
 NO_STATUS = (
     'status is "done", and should be COMPLETE, INCOMPLETE or INFEASIBLE, or stand for one of them '
@@ -88,7 +88,7 @@ def test_parquet_of_a_data_frame(tmp_path: Path) -> None:
     load(tmp_path, {"1.parquet": text}, kind="parquet", files=ignore, **options)
     assert query(tmp_path, ROWS) == [(0, 0, 0.9, None), (1, 0, 0.08, None)]
     assert query(tmp_path, "SELECT DISTINCT learning_rate FROM trials") == [(0.5,)]
-    sentence = "2.parquet is no Parquet of numbers and texts"
+    sentence = "2.parquet is not Parquet of numbers and texts"
     assert _refused(tmp_path / "no", {"2.parquet": "x"}, kind="parquet") == sentence
 
 
@@ -211,11 +211,11 @@ def test_about_the_release(tmp_path: Path) -> None:
         ),
         (
             "run,step,error\na,0,0.5\na,1.5,0.5\n",
-            f"1.csv line 3, column 'step': '1.5' is no step, a whole number {FROM_0}",
+            f"1.csv line 3, column 'step': '1.5' is not a step, a whole number {FROM_0}",
         ),
         (
             f"run,step,error\na,{2**63},0.5\n",
-            f"1.csv line 2, column 'step': '{2**63}' is no step, a whole number {FROM_0}",
+            f"1.csv line 2, column 'step': '{2**63}' is not a step, a whole number {FROM_0}",
         ),
         ("run,step,error\na,,0.5\n", "1.csv line 2, column 'step': it is empty"),
         ("rum,step,error\na,0,0.5\n", "1.csv line 2: there is no column 'run'; closest: 'rum'"),
@@ -271,11 +271,11 @@ def test_a_file_that_is_not_utf_8(tmp_path: Path) -> None:
 
 def test_pipes_are_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(RunsError, match="pipe cannot be read: it is no file"):
+    with pytest.raises(RunsError, match="pipe cannot be read: it is not a file"):
         load(tmp_path, {"1.csv": WIDE}, runs={"file": '"pipe"'})
     mapping = tmp_path / "mapping.toml"
     mapping.write_text(mapping_text())
-    with pytest.raises(RunsError, match="pipe cannot be read: it is no file"):
+    with pytest.raises(RunsError, match="pipe cannot be read: it is not a file"):
         read_own_runs([tmp_path / "pipe"], "csv", mapping)
 
 

@@ -288,7 +288,7 @@ def test_no_workload_has_a_folder_elsewhere(tmp_path: Path, name: str) -> None:
     trials: list[Any] = [(0, "COMPLETE", {}, curve([0.9]))]
     write_shard(tmp_path / "a" / "b" / "own", workload=name, trials=trials, **parts)
     for out in ("original", "a.tar"):
-        with pytest.raises(UsageError, match="is no path of a folder, as the original layout"):
+        with pytest.raises(UsageError, match="is not a path of a folder, as the original layout"):
             exported(tmp_path / "a" / "b" / "own", tmp_path / "a" / "b" / out)
     assert [path.name for path in (tmp_path / "a" / "b").iterdir()] == ["own"]
 

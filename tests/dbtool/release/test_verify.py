@@ -202,10 +202,10 @@ def test_trials_that_are_there_twice_are_found(folder: Path) -> None:
     ("name", "reason"),
     [
         ("nowhere", "does not exist: name a release folder"),
-        ("notes", "is no folder: name a release folder"),
-        ("pipe", "is no folder: name a release folder"),
-        ("empty", "is no release folder: there is no manifest.json in it"),
-        ("shard", "is no folder: name a release folder"),
+        ("notes", "is not a folder: name a release folder"),
+        ("pipe", "is not a folder: name a release folder"),
+        ("empty", "is not a release folder: there is no manifest.json in it"),
+        ("shard", "is not a folder: name a release folder"),
     ],
 )
 def test_what_is_no_release(folder: Path, tmp_path: Path, name: str, reason: str) -> None:

@@ -69,7 +69,7 @@ def test_every_flipped_byte_of_a_shard_is_noticed(folder: Path, every: int) -> N
 
 
 def test_flipped_bytes_are_noticed_when_a_release_is_opened(folder: Path) -> None:
-    """DuckDB opens a shard for its columns, and would say that it is no Parquet file."""
+    """DuckDB opens a shard for its columns, and would say that it is not a Parquet file."""
     chance = random.Random(2)
     sound = everything(folder)
     for file in read_manifest(folder).shards:

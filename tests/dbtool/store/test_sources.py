@@ -63,7 +63,7 @@ def test_what_is_no_release_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ):
         named_source(None)
     (tmp_path / "words").write_text("no release")
-    with pytest.raises(UsageError, match="words, which --db names, is no folder"):
+    with pytest.raises(UsageError, match="words, which --db names, is not a folder"):
         named_source(tmp_path / "words")
 
 

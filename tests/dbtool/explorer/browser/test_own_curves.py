@@ -225,8 +225,8 @@ MISTAKES = {
     ),
     "nothing": ("", f"wrong.csv has the columns of nothing: {TAKES}"),
     "no rows": ("batch_size,steps\n", "wrong.csv has no rows below its first line"),
-    "words": (f"{ONE}16,many\n", 'wrong.csv, line 3: steps "many" is no number'),
-    "no batch size": (f"{ONE},200\n", 'wrong.csv, line 3: batch_size "" is no number'),
+    "words": (f"{ONE}16,many\n", 'wrong.csv, line 3: steps "many" is not a number'),
+    "no batch size": (f"{ONE},200\n", 'wrong.csv, line 3: batch_size "" is not a number'),
     "no steps at all": (f"{ONE}16,0\n", "wrong.csv, line 3: steps is 0, and should be above 0"),
     "fewer than none": (
         f"\n{ONE}\n-16,200\n",
@@ -234,7 +234,7 @@ MISTAKES = {
     ),
     "a value that is none": (
         "batch_size,step,val_classification_error\n16,100,low\n",
-        'wrong.csv, line 2: val_classification_error "low" is no number',
+        'wrong.csv, line 2: val_classification_error "low" is not a number',
     ),
     "half a quote": (f'{ONE}"16,200\n', "wrong.csv, line 3: a quote stands where none belongs"),
 }

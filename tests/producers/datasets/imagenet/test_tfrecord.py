@@ -72,7 +72,7 @@ def test_other_files_are_refused(file: Path, tmp_path: Path) -> None:
     with pytest.raises(DbtoolError, match="absent cannot be read: No such file"):
         index_records(tmp_path / "absent")
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(DbtoolError, match="pipe cannot be read: it is no file"):
+    with pytest.raises(DbtoolError, match="pipe cannot be read: it is not a file"):
         index_records(tmp_path / "pipe")
     with pytest.raises(DbtoolError, match="absent cannot be read: No such file"):
         read_record(tmp_path / "absent", 12, 1)

@@ -100,5 +100,5 @@ def test_absent_file_and_pipe_are_named(tmp_path: Path) -> None:
     with pytest.raises(DbtoolError, match="absent cannot be read: No such file"):
         read_idx(tmp_path / "absent")
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(DbtoolError, match="pipe cannot be read: it is no file"):
+    with pytest.raises(DbtoolError, match="pipe cannot be read: it is not a file"):
         read_idx(tmp_path / "pipe")

@@ -104,7 +104,7 @@ def test_file_that_is_gone_is_named(file: Path) -> None:
     with pytest.raises(DbtoolError, match="text cannot be read: No such file"):
         lines_of(file)
     os.mkfifo(file)
-    with pytest.raises(DbtoolError, match="text cannot be read: it is no file"):
+    with pytest.raises(DbtoolError, match="text cannot be read: it is not a file"):
         lines_of(file)
 
 

@@ -37,7 +37,7 @@ export function improvementsOf({ batch_size, trial_id, step, value }: Evaluation
       [batchSize, trial] = [batch_size[row] as number, trial_id[row] as number];
       [after, best] = [0, Number.NaN];
     }
-    // What is no number, or infinitely bad, betters nothing, but it was an evaluation.
+    // What is not a number, or infinitely bad, betters nothing, but it was an evaluation.
     if (Number.isFinite(at) && at !== NO_NUMBER && (Number.isNaN(best) || (maximize ? at > best : at < best))) {
       rows.push([batchSize, trial, after, step[row] as number, at]);
       best = at;

@@ -127,6 +127,6 @@ function positive(file: string, row: Row, name: string): number {
 function number(file: string, row: Row, name: string): number {
   const text = String(row[name]);
   const value = text.trim() === "" ? Number.NaN : Number(text);
-  if (!Number.isFinite(value)) throw new Error(`${file}, line ${row["line"]}: ${name} "${text}" is no number`);
+  if (!Number.isFinite(value)) throw new Error(`${file}, line ${row["line"]}: ${name} "${text}" is not a number`);
   return value;
 }
