@@ -134,7 +134,9 @@ class Watch:
         self._study = None
 
     def _row(self) -> list[str]:
-        return [] if self._study is None else [(self._before + self._now).row(self._study)]
+        # Read once: the bar asks from a thread of its own.
+        study = self._study
+        return [] if study is None else [(self._before + self._now).row(study)]
 
     def _add(self, line: str) -> None:
         if not self._ended:
