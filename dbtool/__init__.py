@@ -20,12 +20,12 @@ from dbtool.core.errors import DbtoolError, UsageError
 if TYPE_CHECKING:
     import os
 
-    from dbtool.analysis.tables import scaling_of_table
     from dbtool.database import Database
     from dbtool.release.difference import diff
     from dbtool.release.publish.release import publish
     from dbtool.release.pull import pull
     from dbtool.release.verify import verify
+    from dbtool.report import scaling_of_table
     from dbtool.sources.archive.source import import_archive
     from dbtool.sources.ingest import ingest
 
@@ -84,7 +84,7 @@ _HOMES = {
     "ingest": "dbtool.sources.ingest",
     "publish": "dbtool.release.publish.release",
     "pull": "dbtool.release.pull",
-    "scaling_of_table": "dbtool.analysis.tables",
+    "scaling_of_table": "dbtool.report",
     "verify": "dbtool.release.verify",
 }
 

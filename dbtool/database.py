@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from dbtool.analysis.tables import ScalingReport
     from dbtool.figures.plot import Plot
     from dbtool.release.selection import ExportedStudy
+    from dbtool.report import ScalingReport
 
 
 class Database(Releases):
@@ -81,7 +81,7 @@ class Database(Releases):
         """
         from dbtool.analysis.answers import answers_of_trials
         from dbtool.analysis.scaling import Settings
-        from dbtool.analysis.tables import ScalingReport
+        from dbtool.report import ScalingReport
 
         settings = Settings(level=level, overhead=overhead, start=start, trials=trials)
         crossings = self.crossings(workload, goal=goal, metric=metric, release=release)

@@ -18,8 +18,11 @@ BELOW = {
     **{feature: {"store", "core"} for feature in FEATURES},
     # How to cite the archive of 2018.
     "release": {"sources", "store", "core"},
-    "database": {*FEATURES, "store", "core"},
-    "cli": {"database", *FEATURES, "dialects", "store", "core", "producers"},
+    # A figure shows what an analysis found.
+    "figures": {"analysis", "store", "core"},
+    "report": {"analysis", "figures", "store", "core"},
+    "database": {"report", *FEATURES, "store", "core"},
+    "cli": {"report", "database", *FEATURES, "dialects", "store", "core", "producers"},
     "producers": {"core"},
     "producers.cli": {"producers", "core"},
     # What the top level of the package promises to Python users.

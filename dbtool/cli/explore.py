@@ -48,10 +48,10 @@ def command(
 
     Example: dbtool explore --workload 'mnist/*' --out mnist.html
     """
-    from dbtool.cli.plotting import writing
     from dbtool.explorer.contents import choose
     from dbtool.explorer.page import require_built
     from dbtool.explorer.writing import write_alone
+    from dbtool.figures.batch import writing
     from dbtool.release.references import bibtex
 
     if out.suffix != ".html":
@@ -107,13 +107,16 @@ def _packed(
     database: "Opened", chosen: "Chosen", workload: list[str] | None, release: str | None
 ) -> bytes:
     """The figures of the page; tells where it has not all that there is."""
-    from dbtool.cli import plotting
-    from dbtool.figures.plot import packed_figures
+    from dbtool.cli.completion import trainable_workloads
+    from dbtool.figures.plot import checked, packed_figures
     from dbtool.figures.points import Request
+    from dbtool.figures.specs import ALL, chosen_specs
 
     if chosen.is_large:
         tell("left out for want of room: all curves, and metrics that are not of a workload's goal")
-    request = Request(release, workloads=tuple(workload) if workload else None)
-    specs = plotting.chosen_specs([plotting.ALL], any_workloads=workload is not None)
+    names = tuple(workload) if workload else None
+    trainable = frozenset(trainable_workloads())
+    request = checked(database, Request(release, workloads=names, trainable=trainable))
+    specs = chosen_specs([ALL], any_workloads=workload is not None)
     with bar("asking for figures", "figures") as on_progress:
-        return packed_figures(database, specs, plotting.checked(database, request), on_progress)
+        return packed_figures(database, specs, request, on_progress)

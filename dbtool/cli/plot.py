@@ -1,21 +1,32 @@
 """The command that draws figures."""
 
+import contextlib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dbtool.cli.completion import figures, held_releases, held_workloads
+from dbtool.cli.completion import figures, held_releases, held_workloads, trainable_workloads
 from dbtool.cli.database import reading
 from dbtool.cli.messages import tell
 from dbtool.cli.options import Database, Format, Goal
-from dbtool.core.errors import UsageError
-from dbtool.figures.specs import DATA_FORMATS, FIGURES, FORMATS
+from dbtool.core.errors import DbtoolError, UsageError, counted
+from dbtool.figures.specs import (
+    ALL,
+    DATA_FORMATS,
+    FIGURES,
+    FORMATS,
+    chosen_formats,
+    chosen_specs,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from dbtool.figures.points import Request
+    from dbtool.database import Database as Opened
+    from dbtool.figures.batch import Written
+    from dbtool.figures.points import NoDataError, Request
     from dbtool.figures.specs import FigureSpec
 
 DEFAULT_FORMAT = "png"
@@ -126,8 +137,6 @@ def command(
 
     Example: dbtool plot steps --workload 'mnist/fc_*' --format png,pdf
     """
-    from dbtool.cli import plotting
-    from dbtool.figures.plot import require_width
     from dbtool.figures.points import Request
 
     _check_together(
@@ -140,29 +149,87 @@ def command(
     if list_figures:
         _print_list(output_format or "table")
         return
-    specs = plotting.chosen_specs(figure or [], any_workloads=workload is not None)
+    specs = chosen_specs(figure or [], any_workloads=workload is not None)
     if sql:
         _print_queries(specs, named, db)
         return
-    if bands and plotting.ALL not in (figure or []):
+    every = ALL in (figure or [])
+    if bands and not every:
         for spec in specs:
             if not spec.takes_bands:
                 tell(f"{spec.name} has no bands: its points are not each the best of a search")
+    from dbtool.figures.batch import write_figures
+    from dbtool.figures.plot import require_width
+
     require_width(width)
     if data is None:
-        formats = plotting.chosen_formats(
+        formats = chosen_formats(
             "format", DEFAULT_FORMAT if output_format is None else output_format, FORMATS
         )
         formats.append("csv")
     else:
-        formats = plotting.chosen_formats("kind of data", data, DATA_FORMATS)
+        formats = chosen_formats("kind of data", data, DATA_FORMATS)
     with reading(db) as database:
-        request = plotting.checked(database, named)
-        plotting.tell_other_releases(database, request)
-        job = plotting.Job(
-            database, specs, request, plotting.ALL in (figure or []), verbose=verbose
+        request = _checked(database, named)
+        _tell_other_releases(database, request)
+        with contextlib.closing(
+            write_figures(database, specs, request, out or DEFAULT_FOLDER, formats, width)
+        ) as written:
+            _tell_written(written, every=every, brief=every and not verbose)
+
+
+def _checked(database: "Opened", request: "Request") -> "Request":
+    # Drawing takes a while to import.
+    from dbtool.figures.plot import checked
+
+    return checked(database, replace(request, trainable=frozenset(trainable_workloads())))
+
+
+def _tell_other_releases(database: "Opened", request: "Request") -> None:
+    """Tell where workloads are in several releases, of which one is drawn."""
+    if request.release is None and request.workloads:
+        held = database.studies(request.workloads)["release"].unique(maintain_order=True)
+        if len(held) > 1:
+            tell(
+                f"{', '.join(held)} hold workloads of these names, and the one with most studies "
+                f"is drawn: --release {','.join(held)} draws them over each other"
+            )
+
+
+def _tell_written(written: "Iterable[Written | NoDataError]", *, every: bool, brief: bool) -> None:
+    """Print the files' names, and tell what has no data.
+
+    Args:
+        written: figure by figure.
+        every: whether figures without data are only reported, as long as one has some.
+        brief: whether what has no data is counted, and not named.
+
+    Raises:
+        NoDataError: no figure has data, or one that was named has none.
+    """
+    empty: list[NoDataError] = []
+    drawn = incomplete = 0
+    for made in written:
+        if isinstance(made, DbtoolError):
+            empty.append(made)
+            continue
+        typer.echo("\n".join(map(str, made.files)))
+        drawn += 1
+        incomplete += bool(made.missing)
+        if not brief:
+            for line in made.missing:
+                tell(line)
+    reported = empty if every and drawn else empty[:-1]
+    if brief and (reported or incomplete):
+        tell(
+            f"left out, for want of data: {counted(len(reported), 'figure')}, and parts of "
+            f"{incomplete:,}; --verbose names them and what would fill them"
         )
-        plotting.write_files(job, out or DEFAULT_FOLDER, formats, width)
+    elif not brief:
+        for each in reported:
+            tell(f"left out: {each}")
+    if len(reported) < len(empty):
+        raise empty[-1]
 
 
 def _check_together(outputs: "Mapping[str, object]", details: "Mapping[str, object]") -> None:
@@ -188,7 +255,6 @@ def _print_list(output_format: str) -> None:
     import pyarrow as pa
 
     from dbtool.cli.output import print_table, require_printable
-    from dbtool.cli.plotting import chosen_formats
 
     [chosen, *_] = chosen_formats("format", output_format, tuple(Format))
     require_printable(Format(chosen))
@@ -198,11 +264,10 @@ def _print_list(output_format: str) -> None:
 
 def _print_queries(specs: "Sequence[FigureSpec]", request: "Request", db: str | None) -> None:
     """Prints the figures' queries; the database is opened only to match names of workloads."""
-    from dbtool.cli.plotting import checked
     from dbtool.figures.points import filled_query
 
     if request.workloads is not None:
         with reading(db) as database:
-            request = checked(database, request)
+            request = _checked(database, request)
     for spec in specs:
         typer.echo(filled_query(spec, request), nl=False)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dbtool.analysis.scaling import Scaling
-    from dbtool.analysis.tables import ScalingReport
+    from dbtool.report import ScalingReport
 
 _FITTING = ["release", "workload", "tradeoff", "overhead"]
 # The most telling columns of each kind of rows, which a table shows.
@@ -145,9 +145,9 @@ def command(
         raise UsageError(
             "--columns and --wide are for rows: ask for some with --rows, such as --rows critical"
         )
-    from dbtool.analysis.tables import scaling_of_table
     from dbtool.cli.database import reading, tell_unlike_definitions
     from dbtool.cli.output import require_printable
+    from dbtool.report import scaling_of_table
 
     require_printable(output_format)
     with contextlib.ExitStack() as stack:
@@ -168,9 +168,13 @@ def command(
             )
         _print_report(report, rows, output_format, columns, wide=wide)
         if out is not None:
-            from dbtool.cli.scaling_figure import write_scaling
+            from dbtool.cli.messages import tell
+            from dbtool.figures.batch import writing
 
-            write_scaling(report, out)
+            drawn = report.plot(on_left_out=tell)
+            with writing(out.parent):
+                for path in drawn.save_with_points(out):
+                    tell(str(path))
 
 
 def _check_words(csv: Path | None, out: Path | None, of_database: "Mapping[str, object]") -> None:

@@ -9,7 +9,7 @@ import polars as pl
 from dbtool import __version__
 from dbtool.figures.kinds import RENDERERS, goal_of, panels_of
 from dbtool.figures.names import readable
-from dbtool.figures.points import few_of, left_out_of, past
+from dbtool.figures.points import few_of, past
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ def caption_of(points: Points, spec: FigureSpec) -> list[str]:
         points: what the figure's query returned.
         spec: the figure.
     """
-    point, *rest = facts_and_gaps(points, panels_of(points, spec), spec, commands=True)
+    point, *rest = facts_and_gaps(points, panels_of(points, spec), commands=True)
     return [f"{spec.question} {point}", *rest]
 
 
@@ -48,15 +48,12 @@ def alternative_text(points: Points, spec: FigureSpec) -> str:
     return f"{title_of(points, spec)}, {count}: {'; '.join(panels)}{curves}."
 
 
-def facts_and_gaps(
-    points: Points, panels: Sequence[Panel], spec: FigureSpec, *, commands: bool
-) -> list[str]:
+def facts_and_gaps(points: Points, panels: Sequence[Panel], *, commands: bool) -> list[str]:
     """The caption's paragraphs but what its marks are, which a picture's key tells.
 
     Args:
         points: what the figure's query returned.
         panels: made of them.
-        spec: the figure.
         commands: whether to name the commands that would fill what is missing.
     """
     rows = points.rows
@@ -75,7 +72,7 @@ def facts_and_gaps(
     origin = "\N{NO-BREAK SPACE}· ".join(fact for fact in facts if fact)
     choice = points.first("choice") or ""
     paragraphs = [_points(panels), origin, choice, *dict.fromkeys(notes)]
-    for release, missing in left_out_of(points, spec).items():
+    for release, missing in points.missing.items():
         ways = f" To fill: {missing.ways}." if commands and missing.ways else ""
         what = f"No data in release {release}{past(points.goal)}"
         paragraphs.append(f"{what}: {few_of(missing.names)}.{ways}")

@@ -71,7 +71,7 @@ def draw(points: Points, spec: FigureSpec, width: float | None = None) -> Figure
         width: in inches; None: as wide as suits its panels.
     """
     panels = panels_of(points, spec)
-    caption = facts_and_gaps(points, panels, spec, commands=False)
+    caption = facts_and_gaps(points, panels, commands=False)
     title = title_of(points, spec)
     goal, panels = _shared_goal(panels)
     page = _page_of(panels, spec.columns, width)

@@ -80,6 +80,20 @@ class Plot:
         write_whole(path, saved(self.figure, self.drawn, self.spec, format_of(path)))
         return path
 
+    def save_with_points(self, file: Path) -> list[Path]:
+        """Write the picture and, beside it, its points as CSV; return both files.
+
+        Raises:
+            UsageError: the name ends otherwise than a picture's.
+            OSError: they cannot be written.
+        """
+        format_of(file)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        points = file.with_suffix(".csv")
+        picture = self.save(file)
+        write_whole(points, self.drawn.csv().encode())
+        return [picture, points]
+
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         """The picture, and how large notebooks show it: an inch of it is one of CSS, 96 pixels."""
         width, height = (round(96 * inches) for inches in self.figure.get_size_inches())
@@ -100,7 +114,7 @@ def plot(db: Releases, name: str, request: Request, width: float | None = None) 
         width: in inches; None: as wide as suits its panels.
 
     Raises:
-        UsageError: there is no such figure, release or workload.
+        UsageError: there is no such figure, release or workload, or the width is none.
         NoDataError: there are no rows for it.
     """
     require_width(width)

@@ -87,18 +87,18 @@ class Points:
             release_order, workload, metric, goal, goal_inclusive, trials, asked_trials; a panel's
             kind says which others there are.
         left_out: the rows of the curves that a release has no data of; x is null.
+        missing: what the releases lack of them, by release.
         releases: those the request names, or the one the rows are from; in their order.
         sql: the query with its parameters filled in; it runs as it is.
-        trainable: as in the request.
         goal: as in the request.
         findings: what an analysis found of a panel's curve, by panel_order.
     """
 
     rows: pl.DataFrame
     left_out: pl.DataFrame
+    missing: Mapping[str, Missing]
     releases: Sequence[str]
     sql: str
-    trainable: frozenset[str] = frozenset()
     goal: float | None = None
     findings: Mapping[int, Findings] = field(default_factory=dict)
 
@@ -146,22 +146,23 @@ def read_points(db: Releases, spec: FigureSpec, request: Request) -> Points:
         5
     """
     query = filled_query(spec, request)
-    points = as_points(db.result(Question(query, {}, measurements=True)).polars(), spec, request)
+    frame = db.result(Question(query, {}, measurements=True)).polars()
+    points = as_points(frame, spec, request, query)
     if points.rows.is_empty():
         releases = request.releases or [name for name, *_ in db.result(listed("releases"))]
         raise _no_data(spec, releases, points.left_out, request)
     return points
 
 
-def as_points(frame: pl.DataFrame, spec: FigureSpec, request: Request) -> Points:
-    """A query's rows as points: those to draw apart from those that name what is left out."""
+def as_points(frame: pl.DataFrame, spec: FigureSpec, request: Request, query: str) -> Points:
+    """Return a query's rows as points: those to draw, and those that name what is left out."""
     if "kind" not in frame.columns:
         frame = frame.with_columns(kind=pl.lit(spec.kind))
     held = frame.filter(pl.col("x").is_not_null())
     releases = request.releases or tuple(held["release"].drop_nulls().unique(maintain_order=True))
     left_out = frame.filter(pl.col("x").is_null())
-    sql = filled_query(spec, request)
-    return Points(held, left_out, releases, sql, request.trainable, request.goal)
+    missing = {} if held.is_empty() else _missing(held, left_out, spec, request)
+    return Points(held, left_out, missing, releases, query, request.goal)
 
 
 def _no_data(
@@ -247,22 +248,24 @@ class Missing:
     ways: str
 
 
-def left_out_of(points: Points, spec: FigureSpec) -> Mapping[str, Missing]:
-    """What the releases of a figure lack, by release."""
+def _missing(
+    rows: pl.DataFrame, left_out: pl.DataFrame, spec: FigureSpec, request: Request
+) -> Mapping[str, Missing]:
+    """Return what the releases of a figure lack, by release."""
     found = {}
-    for (release,), missing in points.left_out.group_by("release", maintain_order=True):
-        held = points.rows.filter(pl.col("release") == release)
+    for (release,), missing in left_out.group_by("release", maintain_order=True):
         ways = what_fills(
             missing["workload"].drop_nulls(),
             [str(release)],
-            points.trainable,
+            request.trainable,
             in_published=spec.in_published,
         )
-        found[str(release)] = Missing(left_out_names(held, missing), ways)
+        held = rows.filter(pl.col("release") == release)
+        found[str(release)] = Missing(_names_of(held, missing), ways)
     return found
 
 
-def left_out_names(rows: pl.DataFrame, left_out: pl.DataFrame) -> list[str]:
+def _names_of(rows: pl.DataFrame, left_out: pl.DataFrame) -> list[str]:
     """What a release has no data of: whole panels by their titles, else "PANEL (CURVE, …)".
 
     Args:

@@ -12,6 +12,7 @@ from dbtool.core.errors import UsageError, unknown
 from dbtool.core.resources import queries_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 Kind: TypeAlias = Literal[
@@ -28,6 +29,8 @@ Scale: TypeAlias = Literal["log2", "log10", "linear"]
 
 FORMATS = ("png", "pdf", "svg")
 DATA_FORMATS = ("csv", "json", "parquet")
+ALL = "all"
+"""The word for every figure."""
 _NUMBER = re.compile(r"(?:fig(?:ure)?\.?[ _-]?)?0*([1-9][0-9]*[a-z]?)", re.IGNORECASE)
 
 
@@ -149,6 +152,42 @@ def find_figure(word: str) -> FigureSpec:
     # A number that none has is still like those of the same chapter.
     near = [each for each in names if number and each.startswith(f"figure_{number[1]:0>2}")]
     raise unknown("figure", word, near or names, "dbtool plot --list")
+
+
+def chosen_specs(names: Sequence[str], *, any_workloads: bool) -> list[FigureSpec]:
+    """The figures of these names, each once, in the registry's order.
+
+    Args:
+        names: names and numbers, or "all".
+        any_workloads: whether "all" are those that take any workloads.
+
+    Raises:
+        UsageError: one names no figure, or there is none.
+    """
+    if not names:
+        raise UsageError("name a figure, or `all` (list them with `dbtool plot --list`)")
+    if ALL in names:
+        return [spec for spec in FIGURES if spec.takes_workloads or not any_workloads]
+    chosen = {find_figure(name) for name in names}
+    return [spec for spec in FIGURES if spec in chosen]
+
+
+def chosen_formats(kind: str, listed: str, known: Sequence[str]) -> list[str]:
+    """The names in a list joined by commas, each once.
+
+    Args:
+        kind: what a name is, such as "format".
+        listed: the list.
+        known: the names there are.
+
+    Raises:
+        UsageError: one of them is not known.
+    """
+    names = list(dict.fromkeys(name.strip().lower() for name in listed.split(",")))
+    for name in names:
+        if name not in known:
+            raise unknown(kind, name, known, "dbtool plot --help")
+    return names
 
 
 def format_of(file: Path) -> str:

@@ -35,7 +35,7 @@ def test_importing_brings_nothing_heavy() -> None:
 
 MODULES = (
     "dbtool",
-    "dbtool.analysis.tables",
+    "dbtool.report",
     "dbtool.core.checks",
     "dbtool.core.contract",
     "dbtool.database",

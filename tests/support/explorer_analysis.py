@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dbtool.analysis.critical import Curve
     from dbtool.analysis.learning_rates import RateLaw
-    from dbtool.analysis.tables import ScalingReport
+    from dbtool.report import ScalingReport
 
 PAGE = Path(__file__).parents[2] / "dbtool/explorer/page"
 NODE = shutil.which("node")

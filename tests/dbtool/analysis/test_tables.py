@@ -10,10 +10,11 @@ import pytest
 import dbtool
 from dbtool.analysis.answers import answers_of_table
 from dbtool.analysis.scaling import Settings
-from dbtool.analysis.tables import KINDS, ScalingReport
+from dbtool.analysis.tables import KINDS
 from dbtool.analysis.words import sentences
 from dbtool.core.errors import UsageError
 from dbtool.database import Database
+from dbtool.report import ScalingReport
 from tests.support.made_up import write_shard
 
 SIZES = [2**octave for octave in range(13)]

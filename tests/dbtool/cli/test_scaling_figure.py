@@ -11,13 +11,14 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dbtool.analysis.tables import ScalingReport
-from dbtool.cli.scaling_figure import points_of
 from dbtool.database import open_database
 from dbtool.figures.caption import caption_of
 from dbtool.figures.drawing import draw
 from dbtool.figures.findings import Findings, FoundSize, draw_findings
+from dbtool.figures.points import Points
+from dbtool.figures.scaling import scaling_points
 from dbtool.figures.specs import find_figure
+from dbtool.report import ScalingReport
 from tests.support.made_up import curve, write_shard
 
 from .conftest import DIGITS, Call
@@ -46,6 +47,11 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_steps(folder, FEW, {8: 40, 16: 20, 32: None})
     write_steps(folder, HOSTILE, {8: 40})
     return folder
+
+
+def points_of(report: ScalingReport) -> Points:
+    assert report.db is not None
+    return scaling_points(report.db, report.answers, report.settings)
 
 
 @pytest.fixture(scope="module")
@@ -150,8 +156,7 @@ def test_the_metric_and_the_trials_are_those_of_the_answer(tmp_path: Path) -> No
         write_shard(tmp_path, workload=HYPERBOLA, batch_size=batch_size, goal=0.03, trials=trials)
 
     def steps(trials: int | None, **asked: Any) -> list[int]:
-        report = db.scaling(HYPERBOLA, trials=trials, **asked)
-        return points_of(report).rows["y"].to_list()
+        return points_of(db.scaling(HYPERBOLA, trials=trials, **asked)).rows["y"].to_list()
 
     with open_database(tmp_path) as db:
         assert steps(None) == [40, 20]
@@ -205,4 +210,4 @@ def test_a_table_of_steps_has_no_points_to_draw(call: Call, tmp_path: Path) -> N
 def test_a_folder_that_cannot_be_written_to_is_one_sentence(call: Call, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     sentence = call("scaling", DIGITS, "--out", str(tmp_path / "file" / "a.png")).sentence(2)
-    assert f"{tmp_path / 'file'} is not a folder: name another one with --out" in sentence
+    assert f"{tmp_path / 'file'} is no folder: name another one with --out" in sentence

@@ -16,9 +16,9 @@ import dbtool
 from dbtool.analysis.answers import Answer, answers_of_trials
 from dbtool.analysis.critical import LEAST_SCALE, StepsAt
 from dbtool.analysis.scaling import Settings, scaling_of_steps
-from dbtool.analysis.tables import ScalingReport
 from dbtool.core.resources import query
 from dbtool.database import Database
+from dbtool.report import ScalingReport
 from dbtool.store.questions import Question
 from tests.support.explorer_analysis import answers_of_page, as_told, differences, needs_node
 from tests.support.made_up import write_shard

@@ -184,4 +184,5 @@ def points_of(
         pl.DataFrame(rows, infer_schema_length=None),
         spec,
         Request(release, trainable=frozenset(WORKLOADS)),
+        "SELECT 1",
     )

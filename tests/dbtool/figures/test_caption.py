@@ -71,7 +71,7 @@ def test_commands_stand_beside_the_picture_and_not_in_it():
     lacking = steps_rows()[0] | {"x": None, "y": None, "release": "published", "release_order": 2}
     points = points_of([*steps_rows(), lacking], release="made-up,published")
     spec = find_figure("1")
-    under = facts_and_gaps(points, panels_of(points, spec), spec, commands=False)
+    under = facts_and_gaps(points, panels_of(points, spec), commands=False)
     assert under[-1] == "No data in release published: Simple CNN on MNIST."
     assert not any("`" in text.get_text() for text in draw(points, spec).texts)
 

@@ -1,4 +1,4 @@
-"""The figure of what the command about scaling found."""
+"""The figure of how far larger batches help: steps to result with what an analysis found."""
 
 from __future__ import annotations
 
@@ -10,70 +10,79 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from dbtool.cli.messages import tell
-from dbtool.cli.plotting import writing
+from dbtool.figures.drawing import draw
 from dbtool.figures.findings import Findings, FoundSize
-from dbtool.figures.plot import write_figure
+from dbtool.figures.plot import Plot, require_width
 from dbtool.figures.points import NoDataError, Request, read_points
-from dbtool.figures.specs import find_figure, format_of
+from dbtool.figures.specs import find_figure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Sequence
 
     from dbtool.analysis.answers import Answer
     from dbtool.analysis.critical import Estimate
     from dbtool.analysis.scaling import Scaling, Settings
-    from dbtool.analysis.tables import ScalingReport
     from dbtool.figures.points import Points
     from dbtool.store.releases import Releases
 
 STEPS = find_figure("steps")
-TITLE = "How far larger batches help"
+SCALING = msgspec.structs.replace(
+    STEPS, name="scaling", query=STEPS.name, title="How far larger batches help"
+)
+"""The figure of steps as it is drawn with what was found."""
 # A curve is drawn through so many points.
 _POINTS = 200
 # Critical batch sizes nearer to each other than this are drawn once.
 _ALIKE = 0.01
 
 
-def write_scaling(found: ScalingReport, file: Path) -> None:
-    """Draws the steps to result of each workload, a panel each, with what was found of them.
-
-    Writes the points beside the picture, as CSV, and tells both files' names.
+def plot_scaling(
+    db: Releases,
+    answers: Sequence[Answer],
+    settings: Settings,
+    width: float | None = None,
+    on_left_out: Callable[[str], None] = lambda _reason: None,
+) -> Plot:
+    """Draw the steps to result of each workload, a panel each, with what was found of them.
 
     Args:
-        found: see `points_of`.
-        file: see `dbtool.figures.specs.format_of`.
+        db: the database that the answers are of.
+        answers: one a workload.
+        settings: those they were made with.
+        width: in inches; None: as wide as suits its panels.
+        on_left_out: called with the reason why a workload has no panel.
 
     Raises:
         NoDataError: no study has steps to result.
-        DbtoolError: the file cannot be written.
     """
-    spec = msgspec.structs.replace(STEPS, name=file.stem, query=STEPS.name, title=TITLE)
-    points = points_of(found)
-    with writing(file.parent):
-        for path in write_figure(points, spec, file.parent, [format_of(file), "csv"]):
-            tell(str(path))
+    require_width(width)
+    points = scaling_points(db, answers, settings, on_left_out)
+    return Plot(draw(points, SCALING, width), points, SCALING)
 
 
-def points_of(found: ScalingReport) -> Points:
+def scaling_points(
+    db: Releases,
+    answers: Sequence[Answer],
+    settings: Settings,
+    on_left_out: Callable[[str], None] = lambda _reason: None,
+) -> Points:
     """The points of the figure of steps, a panel a workload, and what was found of each.
 
     Args:
-        found: of a database.
+        db: the database that the answers are of.
+        answers: one a workload.
+        settings: those they were made with.
+        on_left_out: called with the reason why a workload has no panel.
 
     Raises:
-        ValueError: it is of a table.
         NoDataError: no study has steps to result.
     """
-    if found.db is None:
-        raise ValueError("a table of steps has no points")
     panels: list[Points] = []
-    for answer in found.answers:
+    for answer in answers:
         try:
-            panels.append(_panel(found.db, answer, found.settings, len(panels) + 1))
+            panels.append(_panel(db, answer, settings, len(panels) + 1))
         except NoDataError as error:
-            tell(f"left out: {error}")
+            on_left_out(f"left out: {error}")
     if not panels:
         raise NoDataError("no study has steps to result to draw")
     releases = list(dict.fromkeys(panel.release for panel in panels))
@@ -84,6 +93,7 @@ def points_of(found: ScalingReport) -> Points:
         panels[0],
         rows=rows,
         left_out=rows.clear(),
+        missing={},
         releases=releases,
         sql=";\n".join(panel.sql for panel in panels),
         findings={order: panel.findings[order] for order, panel in enumerate(panels, 1)},

@@ -1,0 +1,168 @@
+"""The report on how far larger batches help: words, rows and a figure from one analysis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from dbtool.analysis.answers import answers_of_table
+from dbtool.analysis.comparison import comparison_rows, tasks_of
+from dbtool.analysis.noise_scale import moments_of_trials, noise_scale_rows
+from dbtool.analysis.profiles import performance_profiles
+from dbtool.analysis.scaling import Settings
+from dbtool.analysis.tables import (
+    KINDS,
+    OF_ANY_STEPS,
+    learning_rate_rows,
+    rows_of_steps,
+    with_whole_sizes,
+)
+from dbtool.analysis.words import PARAGRAPHS, in_short, sentences
+from dbtool.core.errors import UsageError, unknown
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator, Sequence
+
+    from dbtool.analysis.answers import Answer
+    from dbtool.figures.plot import Plot
+    from dbtool.store.releases import Releases
+
+_IN_SHORT = ("release", "workload", "tradeoff", "overhead", "perfect_to", "useful_to")
+
+
+@dataclass(frozen=True, repr=False)
+class ScalingReport:
+    """How far larger batches help on some workloads; its text says it in words.
+
+    Attributes:
+        answers: one a workload.
+        settings: those they were made with.
+        db: the database that the trials are of; None for a table of steps.
+        trials: the rows of `Database.crossings` of all the workloads; None likewise.
+    """
+
+    answers: Sequence[Answer]
+    settings: Settings
+    db: Releases | None = None
+    trials: pl.DataFrame | None = None
+
+    def rows(self, kind: str = "critical") -> pl.DataFrame:
+        """Return the rows of one kind; docs/scaling.md has the columns.
+
+        Args:
+            kind: critical, regimes, steps, learning_rates, noise_scale, comparison or profiles.
+
+        Raises:
+            UsageError: there is no such kind, or it comes from trials and these are steps alone.
+
+        Example:
+            >>> db.scaling("mnist/fc_64_64_64/sgd").rows("steps")["batch_size"].max()
+            55000
+        """
+        if kind not in KINDS:
+            raise unknown("kind of rows", kind, KINDS, "dbtool scaling --help")
+        if kind in OF_ANY_STEPS:
+            rows = rows_of_steps(kind, self.answers, self.settings)
+            return rows if self.db is None else with_whole_sizes(rows)
+        if self.db is None or self.trials is None:
+            raise UsageError(
+                f"rows of {kind} come from trials, and a table of steps has none; ask for one of "
+                f"{', '.join(OF_ANY_STEPS)}"
+            )
+        if kind == "learning_rates":
+            return with_whole_sizes(learning_rate_rows(self.answers))
+        if kind == "noise_scale":
+            return self._noise_scale(self.db, self.trials)
+        tasks = tasks_of(self.trials, self.db.workloads())
+        if kind == "profiles":
+            return performance_profiles(tasks, k=self.settings.trials).rows
+        return comparison_rows(tasks, self.settings.trials, level=self.settings.level)
+
+    def in_short(self) -> pl.DataFrame:
+        """Return a row a workload, with batch sizes as text such as `208 (185-233)` or `> 608`."""
+        made = [
+            {"release": answer.release, "workload": answer.workload, **in_short(answer.scaling)}
+            for answer in self.answers
+        ]
+        return pl.DataFrame(made, schema=dict.fromkeys(_IN_SHORT, pl.String))
+
+    def statements(self) -> Iterator[tuple[Answer, str, list[str]]]:
+        """Yield each workload's answer with a heading and statements, the most important first."""
+        noise = None if self.db is None else self.rows("noise_scale")
+        for answer in self.answers:
+            heading = answer.workload or "steps"
+            if answer.release is not None:
+                heading += f" ({answer.release}), {answer.metric} past {answer.goal:g}"
+            own = noise
+            if noise is not None:
+                own = noise.filter(release=answer.release, workload=answer.workload)
+            yield answer, heading, sentences(answer.scaling, self.settings, own)
+
+    def plot(
+        self,
+        width: float | None = None,
+        on_left_out: Callable[[str], None] = lambda _reason: None,
+    ) -> Plot:
+        """Draw the steps to result of each workload, a panel each, with the fit and its findings.
+
+        Args:
+            width: in inches; None: as wide as suits its panels.
+            on_left_out: called with the reason why a workload has no panel.
+
+        Raises:
+            UsageError: these are steps of a table, or no picture is so wide.
+            NoDataError: no study has steps to result.
+        """
+        from dbtool.figures.scaling import plot_scaling
+
+        if self.db is None:
+            raise UsageError("a figure draws the trials of a database, and a table has none")
+        return plot_scaling(self.db, self.answers, self.settings, width, on_left_out)
+
+    def __str__(self) -> str:
+        workloads = (
+            "\n".join([heading, *map(PARAGRAPHS.fill, statements)])
+            for _, heading, statements in self.statements()
+        )
+        return "\n\n".join(workloads)
+
+    __repr__ = __str__
+
+    def _noise_scale(self, db: Releases, trials: pl.DataFrame) -> pl.DataFrame:
+        critical = {
+            (answer.release, answer.workload): answer.scaling.tradeoff for answer in self.answers
+        }
+        moments = moments_of_trials(db, trials)
+        return noise_scale_rows(moments, critical, level=self.settings.level)
+
+
+def scaling_of_table(
+    table: str | os.PathLike[str] | pl.DataFrame,
+    *,
+    overhead: float = 0.2,
+    start: float | None = None,
+    level: float = 0.95,
+) -> ScalingReport:
+    """Tell how far larger batches help, from steps to result of any origin.
+
+    Args:
+        table: a CSV file or a Polars frame with the columns batch_size, steps and, if there are
+            several, workload; steps are empty where the goal was not reached.
+        overhead: as of `Database.scaling`, and so the next two.
+        start: the batch size from which scaling is linear; None: the smallest.
+        level: of all intervals.
+
+    Raises:
+        UsageError: it cannot be read, a column is missing, or a number is out of range.
+
+    Example:
+        >>> steps = [6400 / size + 100 for size in (1, 4, 16, 64, 256, 1024)]
+        >>> table = pl.DataFrame({"batch_size": (1, 4, 16, 64, 256, 1024), "steps": steps})
+        >>> round(scaling_of_table(table).rows("critical")["critical_batch_size"][0])
+        64
+    """
+    settings = Settings(level=level, overhead=overhead, start=start)
+    return ScalingReport(answers_of_table(table, settings), settings)
