@@ -15,7 +15,7 @@ from dbtool.core.resources import schema_folder
 from dbtool.database import open_database
 from tests.support.made_up import MadeTrial, curve, write_shard
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 COLUMNS = """

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 LEFT_OUT = {"docs", ".git", ".venv"}
 
 

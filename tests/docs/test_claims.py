@@ -9,7 +9,7 @@ import dbtool
 from dbtool.analysis.scaling import Settings
 from dbtool.analysis.words import sentences
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 # What the document asks besides each workload's own goal.
 ASKED = [
     ("measured", "*", None),

@@ -14,7 +14,7 @@ import pytest
 from dbtool.core.shards import read_footer
 from tests.support.sweeps import fast_start, shards
 
-TOP = Path(__file__).parents[1]
+TOP = Path(__file__).parents[2]
 PAGE = (TOP / "docs" / "extending.md").read_text(encoding="utf-8")
 [PATCH] = re.findall(r"```diff\n(.*?)```", PAGE, re.DOTALL)
 FILE, SOURCE = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

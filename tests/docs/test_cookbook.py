@@ -11,7 +11,7 @@ from dbtool.cli.main import run
 from dbtool.store.analyses import analyses, query_text
 from tests.support.made_up import curve, write_shard
 
-TOP = Path(__file__).parents[1]
+TOP = Path(__file__).parents[2]
 PAGE = (TOP / "docs" / "cookbook.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^```\ndbtool (sql .*)\n```$", PAGE, re.MULTILINE)
 

@@ -16,7 +16,7 @@ from tests.support.published import write_shards
 from tests.support.release_server import serving_release
 
 pytestmark = pytest.mark.slow
-CHECKOUT = Path(__file__).resolve().parents[1]
+CHECKOUT = Path(__file__).resolve().parents[2]
 URL = "https://example.org/my-release/"
 
 
