@@ -28,16 +28,17 @@ REQUIRED = "DBTOOL_REQUIRE_ENGINES"
 DOCS = Path(__file__).parents[2] / "docs" / "engines.md"
 
 
-def _needs(package: str) -> pytest.MarkDecorator:
-    return pytest.mark.skipif(
+def _needs(package: str) -> list[pytest.MarkDecorator]:
+    absent = pytest.mark.skipif(
         not os.environ.get(REQUIRED) and find_spec(package) is None,
         reason=f"no {package}: run `pip install {package}`",
     )
+    return [absent, pytest.mark.slow]
 
 
 ENGINES = [
     pytest.param("spark", marks=needs_spark),
-    "polars",
+    pytest.param("polars", marks=pytest.mark.slow),
     pytest.param("datafusion", marks=_needs("datafusion")),
     pytest.param("clickhouse", marks=_needs("chdb")),
 ]

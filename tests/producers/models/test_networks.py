@@ -209,7 +209,7 @@ def in_float32(build: Any) -> Any:
     return with_normal_weights(partial(build, dtype=jnp.float32))
 
 
-@pytest.mark.parametrize("build", [TRANSFORMER, LSTM])
+@pytest.mark.parametrize("build", [TRANSFORMER, pytest.param(LSTM, marks=pytest.mark.slow)])
 def test_logits_depend_neither_on_later_tokens_nor_on_other_texts(build: Any) -> None:
     """So that padding after a text makes no difference to it either."""
     logits = jax.jit(lambda tokens: in_float32(build)(tokens, train=True))
@@ -227,10 +227,15 @@ def test_logits_depend_neither_on_later_tokens_nor_on_other_texts(build: Any) ->
     ("build", "inputs"),
     [
         (partial(ResNet8, ImageForm(8, 8, 3, 5), 4, (4, 6)), _normal(4, 8, 8, 3)),
-        (partial(VGG, ImageForm(8, 8, 3, 5), ((4,), (6,)), (8,)), _normal(4, 8, 8, 3)),
-        (partial(BottleneckResNet, ImageForm(8, 8, 3, 5), 2, (1,)), _normal(4, 8, 8, 3)),
         (TRANSFORMER, TOKENS),
-        (LSTM, TOKENS),
+        *(
+            pytest.param(*others, marks=pytest.mark.slow)
+            for others in (
+                (partial(VGG, ImageForm(8, 8, 3, 5), ((4,), (6,)), (8,)), _normal(4, 8, 8, 3)),
+                (partial(BottleneckResNet, ImageForm(8, 8, 3, 5), 2, (1,)), _normal(4, 8, 8, 3)),
+                (LSTM, TOKENS),
+            )
+        ),
     ],
 )
 def test_bfloat16_is_close_to_float32(build: Any, inputs: Any) -> None:

@@ -87,7 +87,7 @@ def measured(name: str, state: TrialState) -> dict[str, Any]:
     return {metric: float(value) for metric, value in found.items()}
 
 
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("sparse", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_noise_scale(sparse: bool) -> None:
     state = trained(sparse=sparse)
     small = np.mean(
@@ -101,7 +101,7 @@ def test_noise_scale(sparse: bool) -> None:
     )
 
 
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("sparse", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_lipschitz_constant_along_the_next_step(sparse: bool) -> None:
     state = trained(sparse=sparse)
     after, _ = step(state, METAPARAMETERS, *together(examples()))

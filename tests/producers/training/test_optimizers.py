@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from producers.training.optimizers import OPTIMIZERS
+from tests.support.slow import quick_few
 
 Arrays = dict[str, np.ndarray]
 Values = dict[str, float]
@@ -159,7 +160,7 @@ def float32(values: Values) -> dict[str, jax.Array]:
     return {name: jnp.float32(value) for name, value in values.items()}
 
 
-@pytest.mark.parametrize("trial", [0, 1])
+@pytest.mark.parametrize("trial", quick_few([0, 1], [0]))
 @pytest.mark.parametrize("name", RULES)
 def test_steps_follow_the_formula(name: str, trial: int) -> None:
     values = values_of(name, trial)
@@ -172,8 +173,8 @@ def test_steps_follow_the_formula(name: str, trial: int) -> None:
         np.testing.assert_allclose(found[leaf], weights[-1], rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("trial", [0, 1])
-@pytest.mark.parametrize("steps", range(STEPS + 1))
+@pytest.mark.parametrize("trial", quick_few([0, 1], [0]))
+@pytest.mark.parametrize("steps", quick_few(range(STEPS + 1), [0, STEPS]))
 def test_schedule_free_weights_are_averages(trial: int, steps: int) -> None:
     values = values_of("schedule_free_adamw", trial)
     rate, beta1, beta2 = values["learning_rate"], values["beta1"], values["beta2"]
@@ -191,7 +192,9 @@ def test_schedule_free_weights_are_averages(trial: int, steps: int) -> None:
         np.testing.assert_allclose(found[1][leaf], mean, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", sorted(OPTIMIZERS.keys() - {"schedule_free_adamw"}))
+@pytest.mark.parametrize(
+    "name", quick_few(sorted(OPTIMIZERS.keys() - {"schedule_free_adamw"}), ["sgd"])
+)
 def test_other_optimizers_are_evaluated_where_they_train(name: str) -> None:
     values = float32(values_of(name, 0))
     parameters, evaluated = trained_and_evaluated(name, values, START, GRADIENTS)
@@ -272,7 +275,9 @@ def test_muon_decays_kernels_alone() -> None:
     assert (decayed["bias"] == 0).all()
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize(
+    "name", quick_few(OPTIMIZERS, {"momentum", "muon", "soap", "schedule_free_adamw"})
+)
 def test_trials_together_are_trials_one_by_one(name: str) -> None:
     values = {each: jnp.asarray(METAPARAMETERS[each], jnp.float32) for each in values_of(name, 0)}
     together = jax.jit(jax.vmap(lambda values: trained(name, values, START, GRADIENTS)))(values)
@@ -282,7 +287,7 @@ def test_trials_together_are_trials_one_by_one(name: str) -> None:
             np.testing.assert_allclose(together[leaf][trial], weights, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("name", quick_few(OPTIMIZERS, ["sgd"]))
 def test_every_optimizer_goes_downhill_in_the_middle_of_its_search_space(name: str) -> None:
     space = dict(OPTIMIZERS[name].search_space)
     assert next(iter(space)) == "learning_rate"

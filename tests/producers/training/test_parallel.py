@@ -128,7 +128,10 @@ def test_devices_have_to_be_divisible() -> None:
         device_mesh(jax.devices(), devices_a_trial=3)
 
 
-@pytest.mark.parametrize("problem", ["fc", "normalised", "pairs"])
+@pytest.mark.parametrize(
+    "problem",
+    ["normalised", *(pytest.param(name, marks=pytest.mark.slow) for name in ("fc", "pairs"))],
+)
 def test_training_learns(problem: str) -> None:
     losses = rows(trained(problem, ONE)[0])["val_cross_entropy_error"].reshape(TRIALS, -1)
     assert (losses[:, -1] < losses[:, 0]).all()

@@ -82,6 +82,7 @@ def test_devices_and_lanes_stop_alike(whole: Rows, options: dict[str, Any]) -> N
     np.testing.assert_allclose(found[METRIC], expected[METRIC], rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_streamed_examples_stop_alike(whole: Rows) -> None:
     assert_same(stopped(whole, streamed=True), stopped(whole))
 

@@ -121,10 +121,12 @@ def test_augmentation_follows_from_the_seed_alone() -> None:
     ("problem", "form", "examples"),
     [
         # As few as the devices evaluate together, so that the larger splits are read in pieces.
-        *(("fc", GREY_28, examples) for examples in (7, 8, 139)),
+        *(pytest.param("fc", GREY_28, examples, marks=pytest.mark.slow) for examples in (7, 8)),
+        ("fc", GREY_28, 139),
         # Texts of evaluations may be longer than those of training: of 6 tokens 8 texts are
         # evaluated together, of 12 there are 4, of 60 still one.
-        *(("pairs", replace(TEXTS, length=length), 7) for length in (12, 60)),
+        pytest.param("pairs", replace(TEXTS, length=12), 7, marks=pytest.mark.slow),
+        ("pairs", replace(TEXTS, length=60), 7),
     ],
 )
 def test_evaluation_counts_every_example_once(
