@@ -122,7 +122,7 @@ def writing(folder: Path) -> Iterator[None]:
         raise
     except OSError as error:
         is_file = isinstance(error, FileExistsError)
-        reason = "it is no folder" if is_file else error.strerror or str(error)
+        reason = "it is not a folder" if is_file else error.strerror or str(error)
         raise DbtoolError(
             f"cannot write to {str(folder)!r}: {reason}; name another folder"
         ) from error

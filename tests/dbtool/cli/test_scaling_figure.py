@@ -210,4 +210,4 @@ def test_a_table_of_steps_has_no_points_to_draw(call: Call, tmp_path: Path) -> N
 def test_a_folder_that_cannot_be_written_to_is_one_sentence(call: Call, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     sentence = call("scaling", DIGITS, "--out", str(tmp_path / "file" / "a.png")).sentence(2)
-    assert f"{tmp_path / 'file'} is no folder: name another one with --out" in sentence
+    assert f"{tmp_path / 'file'} is not a folder: name another one with --out" in sentence
