@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbtool.core.errors import DbtoolError, unknown
-from dbtool.store.opening import FETCH_UP_TO, open_source
+from dbtool.store.locations import named_location
+from dbtool.store.opening import FETCH_UP_TO, open_location
 from dbtool.store.questions import known_release
 from dbtool.store.releases import Releases
 from dbtool.store.result import names_uncut
-from dbtool.store.sources import named_source
 
 if TYPE_CHECKING:
     import os
@@ -221,7 +221,7 @@ def open_database(
         UsageError: there is no such release.
         DbtoolError: it cannot be opened.
     """
-    opened = open_source(named_source(source, option), fetch_up_to)
+    opened = open_location(named_location(source, option), fetch_up_to)
     try:
         return Database(opened, release=release, on_progress=on_progress)
     except BaseException:

@@ -35,7 +35,7 @@ SHARED = {
     "producers.cli": {
         ("dbtool", "cli", "completion"),
         ("dbtool", "cli", "messages"),
-        ("dbtool", "store", "sources"),
+        ("dbtool", "store", "locations"),
     }
 }
 MODULES = [

@@ -9,7 +9,7 @@ import polars as pl
 from dbtool import __version__
 from dbtool.figures.kinds import RENDERERS, goal_of, panels_of
 from dbtool.figures.names import readable
-from dbtool.figures.points import few_of, past
+from dbtool.figures.points import names_in_short, past
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +75,7 @@ def facts_and_gaps(points: Points, panels: Sequence[Panel], *, commands: bool) -
     for release, missing in points.missing.items():
         ways = f" To fill: {missing.ways}." if commands and missing.ways else ""
         what = f"No data in release {release}{past(points.goal)}"
-        paragraphs.append(f"{what}: {few_of(missing.names)}.{ways}")
+        paragraphs.append(f"{what}: {names_in_short(missing.names)}.{ways}")
     return [part for part in paragraphs if part]
 
 

@@ -287,7 +287,7 @@ def past(goal: float | None) -> str:
     return "" if goal is None else f" past the goal {goal:g}"
 
 
-def few_of(names: Sequence[str]) -> str:
+def names_in_short(names: Sequence[str]) -> str:
     """The names, joined; of very many the first, and how many more there are."""
     more = len(names) - MOST_NAMED
     return "; ".join(names[:MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")

@@ -17,9 +17,9 @@ from dbtool.core.manifest import MANIFEST, SUMS, is_release, read_manifest
 from dbtool.core.walk import entries, is_folder, status_of
 from dbtool.core.writer import locked
 from dbtool.release.layout import sums
+from dbtool.store.locations import folder_name
 from dbtool.store.remote import TELL_HOST, read_remote_manifest, release_url, remote_file
 from dbtool.store.soundness import fault
-from dbtool.store.sources import folder_name
 
 if TYPE_CHECKING:
     import os

@@ -22,7 +22,7 @@ from dbtool.sources.registry import (
     table_format,
 )
 from dbtool.sources.released import ReleaseSource
-from dbtool.store.sources import as_url, folder_to_write, named_source
+from dbtool.store.locations import as_url, folder_to_write, named_location
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -197,7 +197,7 @@ def _release_folders(path: Path) -> Sequence[Path]:
     if url := as_url(path):
         raise UsageError(f"{url} is a URL: take it to this machine with `dbtool pull {url}` first")
     try:
-        return named_source(path, "PATH").folders
+        return named_location(path, "PATH").folders
     except UsageError as error:
         if path.name == MANIFEST or not path.exists():
             raise

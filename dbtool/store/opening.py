@@ -21,8 +21,8 @@ from dbtool.store.statements import interruptible
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from dbtool.store.locations import Location
     from dbtool.store.remote import RemoteFiles
-    from dbtool.store.sources import Source
 
     Progress = Callable[[int, int], None]
 
@@ -109,28 +109,30 @@ def _close(cursor: duckdb.DuckDBPyConnection) -> None:
             time.sleep(_SECONDS_BETWEEN_TRIES)
 
 
-def open_source(source: Source, fetch_up_to: int = FETCH_UP_TO) -> Opened:
+def open_location(location: Location, fetch_up_to: int = FETCH_UP_TO) -> Opened:
     """Opens what was named.
 
     Args:
-        source: the releases.
+        location: the releases.
         fetch_up_to: bytes of shards that a query may fetch from servers.
 
     Raises:
         DbtoolError: a release is damaged, of another format, or there twice.
     """
     releases, checks = [], []
-    for folder in source.folders:
+    for folder in location.folders:
         manifest, tables = read_release(folder)
         root = folder.resolve()
         shards = [f"{root}/{file.path}" for file in manifest.shards]
         releases.append(OpenRelease(manifest, tables, shards))
         checks.append(ShardCheck(folder, manifest.shards))
-    opened = Opened(duckdb.connect(config=_SETTINGS), source.name, checks, fetch_up_to=fetch_up_to)
+    opened = Opened(
+        duckdb.connect(config=_SETTINGS), location.name, checks, fetch_up_to=fetch_up_to
+    )
     try:
-        if source.urls:
-            releases += _add_remote(opened, source.urls)
-        _refuse_twice(releases, [*map(str, source.folders), *map(without_secrets, source.urls)])
+        if location.urls:
+            releases += _add_remote(opened, location.urls)
+        _refuse_twice(releases, [*map(str, location.folders), *map(without_secrets, location.urls)])
         with interruptible():
             make_relations(opened.connection, releases)
             _lock(opened.connection, releases)

@@ -58,7 +58,7 @@ class Releases:
         """Takes over what was opened.
 
         Args:
-            opened: from `open_source`; closed by `close`.
+            opened: from `open_location`; closed by `close`.
             release: the release that questions are about unless they name another; None: all.
             on_progress: called with bytes done and of all while shards are looked at, which happens
                 before the first question about measurements.

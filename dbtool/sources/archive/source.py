@@ -23,7 +23,7 @@ from dbtool.sources.archive.study import StudyReader
 from dbtool.sources.archive.table import published_studies
 from dbtool.sources.archive.tar import tar_members
 from dbtool.sources.base import MalformedError, add_source, conclude
-from dbtool.store.sources import as_url, folder_to_write
+from dbtool.store.locations import as_url, folder_to_write
 
 if TYPE_CHECKING:
     import os

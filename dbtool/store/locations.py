@@ -1,4 +1,4 @@
-"""What a person names to read: release folders, folders of them, and URLs."""
+"""What a person names to read or write: release folders, folders of them, and URLs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Source:
+class Location:
     """What is opened.
 
     Attributes:
@@ -39,7 +39,7 @@ def user_folder() -> Path:
     return platformdirs.user_data_path("dbtool") / "releases"
 
 
-def named_source(given: str | os.PathLike[str] | None, option: str = "--db") -> Source:
+def named_location(given: str | os.PathLike[str] | None, option: str = "--db") -> Location:
     """The releases that were named.
 
     Args:
@@ -65,16 +65,16 @@ def named_source(given: str | os.PathLike[str] | None, option: str = "--db") -> 
                 "there is no release: make one with `dbtool import`, `dbtool ingest` or "
                 "`dbtool produce`, or name one with --db"
             )
-        return Source("the releases of this machine", folders)
+        return Location("the releases of this machine", folders)
     if url := as_url(given):
-        return Source(url, urls=[url])
+        return Location(url, urls=[url])
     path = Path(given).expanduser()
     if not is_folder(path):
         raise UsageError(f"{os.fspath(given)}, which {option} names, {_no_folder(path)}")
     found = [path] if is_release(path) else releases_in(path)
     if not found:
         raise _no_release(path, option)
-    return Source(str(path), found)
+    return Location(str(path), found)
 
 
 def _no_folder(path: Path) -> str:

@@ -10,7 +10,7 @@ import pytest
 import dbtool
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.resources import bundled_release
-from dbtool.store.sources import as_url, folder_name, folder_to_write, named_source, user_folder
+from dbtool.store.locations import as_url, folder_name, folder_to_write, named_location, user_folder
 from producers.configuration import Slice
 from producers.sweep.locks import only_writer
 from tests.support.made_up import curve, write_shard
@@ -29,8 +29,8 @@ def test_the_option_goes_before_the_variable(
 ) -> None:
     option, variable = release(tmp_path / "a" / "one"), release(tmp_path / "b" / "two")
     monkeypatch.setenv("DBTOOL_DB", str(variable.parent))
-    assert named_source(option).folders == [option]
-    assert named_source(None).folders == [variable]
+    assert named_location(option).folders == [option]
+    assert named_location(None).folders == [variable]
     assert folder_to_write(option, "mine") == option
     assert folder_to_write(None, "mine") == variable.parent / "mine"
 
@@ -38,10 +38,10 @@ def test_the_option_goes_before_the_variable(
 def test_a_release_a_folder_of_them_and_a_url_are_named_alike(tmp_path: Path) -> None:
     first, second = release(tmp_path / "1", "first"), release(tmp_path / "2", "second")
     (tmp_path / "others").mkdir()
-    assert named_source(tmp_path).folders == [first, second]
-    assert named_source(str(second)).folders == [second]
+    assert named_location(tmp_path).folders == [first, second]
+    assert named_location(str(second)).folders == [second]
     for url in ("https://example.org/r", "https:/example.org/r"):
-        assert named_source(url).urls == ["https://example.org/r"]
+        assert named_location(url).urls == ["https://example.org/r"]
     assert as_url("http.d/release") is None
     with dbtool.open(tmp_path) as db:
         assert db.releases()["release"].to_list() == ["first", "second"]
@@ -56,15 +56,15 @@ def test_two_folders_of_one_release_are_refused(tmp_path: Path) -> None:
 
 def test_what_is_no_release_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="none, which --db names, does not exist: name a release"):
-        named_source(tmp_path / "none")
+        named_location(tmp_path / "none")
     monkeypatch.setenv("DBTOOL_DB", str(tmp_path))
     with pytest.raises(
         UsageError, match="which DBTOOL_DB names, holds no release: there is no man"
     ):
-        named_source(None)
+        named_location(None)
     (tmp_path / "words").write_text("no release")
     with pytest.raises(UsageError, match="words, which --db names, is not a folder"):
-        named_source(tmp_path / "words")
+        named_location(tmp_path / "words")
 
 
 @pytest.mark.parametrize("part", [None, Slice(2, 3)])
@@ -74,36 +74,36 @@ def test_a_sweep_that_has_written_nothing_yet_is_told(tmp_path: Path, part: Slic
     with only_writer(runs, part, "abc"):
         for named in (runs, tmp_path):
             with pytest.raises(DbtoolError, match=working):
-                named_source(named)
+                named_location(named)
         # As a kill leaves it.
         (left,) = runs.iterdir()
         lock = left.name
     (runs / lock).touch()
     with pytest.raises(DbtoolError, match="was stopped before it had written any trials: give its"):
-        named_source(runs)
+        named_location(runs)
     (runs / lock).unlink()
     (runs / ".work" / "checkpoints").mkdir(parents=True)
     with pytest.raises(DbtoolError, match="was stopped before it had written any trials: give its"):
-        named_source(tmp_path)
+        named_location(tmp_path)
 
 
 def test_what_a_sweep_has_written_is_read_while_it_goes_on(tmp_path: Path) -> None:
     held = release(tmp_path / "runs")
     with only_writer(held):
-        assert named_source(held).folders == [held]
+        assert named_location(held).folders == [held]
 
 
 def test_the_users_own_releases_are_open_beside_the_bundled_one() -> None:
-    assert named_source(None).folders == [bundled_release()]
+    assert named_location(None).folders == [bundled_release()]
     own = folder_to_write(None, "mine")
     assert own == platformdirs.user_data_path("dbtool") / "releases" / "mine"
     release(own, "mine")
-    assert named_source(None).folders == [own, bundled_release()]
+    assert named_location(None).folders == [own, bundled_release()]
     # One of the bundled release's name takes its place.
     copy = release(user_folder() / bundled_release().name, bundled_release().name)
-    assert named_source(None).folders == [own, copy]
+    assert named_location(None).folders == [own, copy]
     with pytest.raises(UsageError, match=r"the release of that name is .*mine$"):
-        named_source("mine")
+        named_location("mine")
 
 
 def test_where_a_release_is_written(tmp_path: Path) -> None:
