@@ -50,10 +50,10 @@ def _held(context: typer.Context, query_name: str, **values: str | None) -> list
     """The first column of one of the queries in queries/browse."""
     from dbtool.core.errors import DbtoolError
     from dbtool.database import open_database
-    from dbtool.store.questions import listed
+    from dbtool.store.questions import index_question
 
     try:
         with open_database(context.params.get("db")) as db:
-            return [row[0] for row in db.result(listed(query_name, **values))]
+            return [row[0] for row in db.result(index_question(query_name, **values))]
     except (DbtoolError, OSError, RuntimeError):
         return []

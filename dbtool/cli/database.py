@@ -59,9 +59,9 @@ def tell_unlike_definitions(db: Database, workloads: Iterable[str], release: str
     """Tells of which workloads releases have other settings, so that their steps do not compare."""
     from dbtool.cli.messages import tell
     from dbtool.core.errors import few_of
-    from dbtool.store.questions import listed, workload_names
+    from dbtool.store.questions import index_question, workload_names
 
-    unlike = [] if release else db.result(listed("unlike_definitions")).rows()
+    unlike = [] if release else db.result(index_question("unlike_definitions")).rows()
     names = set(workload_names(db, workloads)) if unlike else set()
     by_releases: dict[tuple[str, ...], list[str]] = {}
     for workload, releases in unlike:

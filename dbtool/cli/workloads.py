@@ -13,7 +13,7 @@ from dbtool.cli.options import Format
 from dbtool.cli.output import print_table
 from dbtool.core.errors import DbtoolError, unknown
 from dbtool.sources.archive.table import catalog
-from dbtool.store.questions import listed
+from dbtool.store.questions import index_question
 
 if TYPE_CHECKING:
     from dbtool.cli.view import View
@@ -43,7 +43,7 @@ def print_catalog(
     holding: dict[str, list[str]] | None = None
     try:
         with reading(db, release) as database:
-            holding = dict(database.result(listed("holding_releases")).rows())
+            holding = dict(database.result(index_question("holding_releases")).rows())
     except DbtoolError as error:
         if db is not None or release is not None:
             raise

@@ -12,7 +12,7 @@ from dbtool.core.checks import require_number, require_whole
 from dbtool.core.errors import DbtoolError, UsageError, unknown
 from dbtool.core.resources import schema_folder
 from dbtool.figures.names import readable
-from dbtool.store.questions import Question, listed
+from dbtool.store.questions import Question, index_question
 from dbtool.store.statements import sql_text
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def read_points(db: Releases, spec: FigureSpec, request: Request) -> Points:
     frame = db.result(Question(query, {}, measurements=True)).polars()
     points = as_points(frame, spec, request, query)
     if points.rows.is_empty():
-        releases = request.releases or [name for name, *_ in db.result(listed("releases"))]
+        releases = request.releases or [name for name, *_ in db.result(index_question("releases"))]
         raise _no_data(spec, releases, points.left_out, request)
     return points
 

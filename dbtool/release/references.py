@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dbtool import __version__
 from dbtool.sources.archive.published import CITATION
-from dbtool.store.questions import listed
+from dbtool.store.questions import index_question
 
 if TYPE_CHECKING:
     from dbtool.store.releases import Releases
@@ -40,7 +40,7 @@ def bibtex(db: Releases, release: str | None = None) -> str:
         db: the releases.
         release: the release to cite; None for all.
     """
-    own = [citation for (citation,) in db.result(listed("cite", release=release))]
+    own = [citation for (citation,) in db.result(index_question("cite", release=release))]
     entries: dict[str, str] = {}
     for entry in map(str.strip, [CITATION, _SPARSITY_PAPER, _SOFTWARE, *own]):
         key = _KEY.search(entry)

@@ -42,7 +42,7 @@ class Question:
     measurements: bool = False
 
 
-def listed(name: str, **values: Any) -> Question:
+def index_question(name: str, **values: Any) -> Question:
     """A query that reads the index alone.
 
     Args:
@@ -60,7 +60,7 @@ def known_release(db: Releases, release: str | None) -> str | None:
     """
     release = release if release is not None else db.release
     if release is not None:
-        held = [name for (name, *_) in db.result(listed("releases"))]
+        held = [name for (name, *_) in db.result(index_question("releases"))]
         if release not in held:
             raise unknown("release", release, held, "dbtool releases")
     return release
@@ -79,7 +79,7 @@ def workload_names(db: Releases, patterns: Patterns, release: str | None = None)
         UsageError: the release is not there, or a word names no workload.
     """
     release = known_release(db, release)
-    held = [name for (name,) in db.result(listed("held_workloads", release=release))]
+    held = [name for (name,) in db.result(index_question("held_workloads", release=release))]
     chosen: dict[str, None] = {}
     for pattern in _patterns(patterns):
         found = [pattern] if pattern in held else fnmatch.filter(held, pattern)
@@ -109,7 +109,7 @@ def require_metric(db: Releases, metric: str | None) -> None:
     """
     if metric is None:
         return
-    held = [name for (name,) in db.result(listed("held_metrics"))]
+    held = [name for (name,) in db.result(index_question("held_metrics"))]
     if metric not in held:
         raise unknown("metric", metric, held, "dbtool sql 'DESCRIBE measurements'")
 
@@ -130,7 +130,7 @@ def require_goals(
     """
     if goal is not None:
         require_number("goal", goal)
-    goals = listed("goals", workloads=chosen["workloads"], release=chosen["release"])
+    goals = index_question("goals", workloads=chosen["workloads"], release=chosen["release"])
     for name, own_metric, own_goal in db.result(goals):
         if goal is None and (own_goal is None or metric not in {None, own_metric}):
             raise UsageError(
@@ -152,7 +152,7 @@ def chosen_studies(
     chosen = {"workloads": names, "release": release}
     if sizes is None:
         return chosen | {"batch_sizes": None}
-    held = [size for (size,) in db.result(listed("held_batch_sizes", **chosen))]
+    held = [size for (size,) in db.result(index_question("held_batch_sizes", **chosen))]
     for size in sizes:
         if size not in held:
             near = sorted(held, key=lambda each: abs(each - size))[:3]
@@ -169,7 +169,7 @@ def chosen_trials(db: Releases, chosen: Mapping[str, Any], trial_id: Numbers) ->
     """
     wanted = _numbers(trial_id, "trial_id")
     if wanted is not None:
-        held = {found for (found,) in db.result(listed("held_trials", **chosen))}
+        held = {found for (found,) in db.result(index_question("held_trials", **chosen))}
         for trial in wanted:
             if trial not in held:
                 near = sorted(held, key=lambda each: (abs(each - trial), each))[:3]
