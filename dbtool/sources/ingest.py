@@ -53,7 +53,7 @@ def ingest(
 
     Args:
         paths: release folders or folders of them; with `source` the files of another tool, folders
-            of such files, or patterns such as "runs/**/metrics.csv".
+            of such files, or patterns such as `runs/**/metrics.csv`.
         into: the release folder to add to, or the folder of releases in which it is or is to be;
             None: what DBTOOL_DB names, or your own releases.
         source: csv, jsonl, parquet, or what an installed package brings; None: release folders.
