@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dbtool.release.pull import pull
     from dbtool.release.verify import verify
     from dbtool.report import scaling_of_table
+    from dbtool.sources.archive.fetch import fetch
     from dbtool.sources.archive.source import import_archive
     from dbtool.sources.ingest import ingest
 
@@ -35,6 +36,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "diff",
+    "fetch",
     "import_archive",
     "ingest",
     "open",
@@ -80,6 +82,7 @@ def open(  # noqa: A001 (named like gzip.open and its like, and called as dbtool
 _HOMES = {
     "Database": "dbtool.database",
     "diff": "dbtool.release.difference",
+    "fetch": "dbtool.sources.archive.fetch",
     "import_archive": "dbtool.sources.archive.source",
     "ingest": "dbtool.sources.ingest",
     "publish": "dbtool.release.publish.release",

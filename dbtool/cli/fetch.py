@@ -1,7 +1,5 @@
 """The command that downloads the published archive."""
 
-import os
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -49,20 +47,22 @@ def command(
     Example: dbtool fetch --dest downloads/
     """
     from dbtool.core.download import RetryPolicy
-    from dbtool.sources.archive.fetch import archive_file, fetch_archive
+    from dbtool.sources.archive.fetch import fetch
     from dbtool.sources.archive.published import LICENCE, SHA256
 
-    file = archive_file(url, mirror or (), sha256)
-    # A folder that is not there yet is told by the slash.
-    path = Path(dest)
-    if dest.endswith(os.sep) or path.is_dir():
-        path /= file.name
     with download_bar() as (on_progress, on_retry):
         policy = RetryPolicy(most=retries, timeout=timeout, on_retry=on_retry)
-        was_there = fetch_archive(file, path, policy, on_progress)
-    size = f"{path.stat().st_size / 1e6:,.1f} MB"
-    done = "was there already" if was_there else "fetched"
-    tell(f"{done}: {size}, sha256 {file.digest}")
-    if file.digest == SHA256 and not was_there:
+        fetched = fetch(
+            dest,
+            url=url,
+            mirrors=mirror or (),
+            sha256=sha256,
+            retries=policy,
+            on_progress=on_progress,
+        )
+    size = f"{fetched.path.stat().st_size / 1e6:,.1f} MB"
+    done = "was there already" if fetched.was_there else "fetched"
+    tell(f"{done}: {size}, sha256 {fetched.sha256}")
+    if fetched.sha256 == SHA256 and not fetched.was_there:
         tell(f"{LICENCE} `dbtool cite` tells how to cite it.")
-    typer.echo(path)
+    typer.echo(fetched.path)

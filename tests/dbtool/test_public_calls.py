@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import subprocess
 import sys
@@ -41,6 +42,19 @@ def test_measurements_are_exported_as_the_name_says(release: str, tmp_path: Path
         assert "@misc{dbtool," in db.cite()
 
 
+def test_a_file_is_fetched_once(tmp_path: Path) -> None:
+    content = b"made up" * 1000
+    (tmp_path / "there.bin").write_bytes(content)
+    asked = {
+        "url": (tmp_path / "there.bin").as_uri(),
+        "sha256": hashlib.sha256(content).hexdigest(),
+    }
+    first, second = (dbtool.fetch(f"{tmp_path}/new/", **asked) for _ in range(2))
+    assert (first.was_there, second.was_there) == (False, True)
+    assert first.path == second.path == tmp_path / "new" / "there.bin"
+    assert first.path.read_bytes() == content
+
+
 MISTAKES: list[tuple[Callable[[dbtool.Database], Any], str]] = [
     (lambda db: db.export("rows.txt"), "the name 'rows.txt' does not tell a format"),
     (lambda db: db.export("rows", file_format="parket"), "unknown format 'parket'; closest: parq"),
@@ -52,6 +66,7 @@ MISTAKES: list[tuple[Callable[[dbtool.Database], Any], str]] = [
     (lambda db: db.plot("steps", width=-1), "width in inches is -1, and should be a number from"),
     (lambda _: dbtool.verify("nowhere"), "nowhere does not exist: name a release folder"),
     (lambda _: dbtool.publish("nowhere"), "nowhere does not exist: name a release folder"),
+    (lambda _: dbtool.fetch(sha256="12"), "'12' is not a sha256: give 64 hex digits"),
     (lambda _: dbtool.pull("ftp://host/x"), "'ftp://host/x' is not an http://"),
     (lambda _: dbtool.scaling_of_table("nowhere.csv"), "nowhere.csv cannot be read as CSV"),
     (

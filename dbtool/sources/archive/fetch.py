@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -13,7 +16,6 @@ from dbtool.sources.archive.published import ABOUT_BYTES, FILE_NAME, SHA256, URL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from dbtool.core.download import RetryPolicy
 
@@ -78,3 +80,56 @@ def fetch_archive(
         other_source="try again later or name another URL with --mirror",
     ) as downloader:
         return downloader.download(file, path, on_progress)
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A file that is there and right.
+
+    Attributes:
+        path: where it is.
+        sha256: of its contents.
+        was_there: whether it was there before.
+    """
+
+    path: Path
+    sha256: str
+    was_there: bool
+
+
+def fetch(
+    dest: str | os.PathLike[str] = ".",
+    *,
+    url: str | None = None,
+    mirrors: Sequence[str] = (),
+    sha256: str | None = None,
+    retries: RetryPolicy | None = None,
+    on_progress: Callable[[str, int, int | None], None] = lambda _what, _done, _total: None,
+) -> Fetched:
+    """Download the published archive, or another file that is known by its sha256, and check it.
+
+    What has come is kept in a .part file, so that the same call goes on after an interruption.
+
+    Args:
+        dest: the file to write, or the folder that it goes into; one that is missing is named with
+            a slash at its end.
+        url: where to get it in place of the published URL.
+        mirrors: URLs to try after it, in order.
+        sha256: of another file; None: the published archive's.
+        retries: how long each URL is tried.
+        on_progress: see `Downloader.download`.
+
+    Raises:
+        UsageError: a URL, the sha256 or the path is malformed.
+        DbtoolError: it cannot be had or written; what came is kept.
+
+    Example:
+        >>> dbtool.fetch("downloads/").path
+        PosixPath('downloads/batch_science_data.tar.bz2')
+    """
+    file = archive_file(url, mirrors, sha256)
+    path = Path(dest)
+    if os.fspath(dest).endswith(os.sep) or path.is_dir():
+        path /= file.name
+    was_there = fetch_archive(file, path, retries, on_progress)
+    return Fetched(path, str(file.digest), was_there)
