@@ -45,11 +45,8 @@ def test_measurements_are_exported_as_the_name_says(release: str, tmp_path: Path
 def test_a_file_is_fetched_once(tmp_path: Path) -> None:
     content = b"made up" * 1000
     (tmp_path / "there.bin").write_bytes(content)
-    asked = {
-        "url": (tmp_path / "there.bin").as_uri(),
-        "sha256": hashlib.sha256(content).hexdigest(),
-    }
-    first, second = (dbtool.fetch(f"{tmp_path}/new/", **asked) for _ in range(2))
+    url, sha256 = (tmp_path / "there.bin").as_uri(), hashlib.sha256(content).hexdigest()
+    first, second = (dbtool.fetch(f"{tmp_path}/new/", url=url, sha256=sha256) for _ in range(2))
     assert (first.was_there, second.was_there) == (False, True)
     assert first.path == second.path == tmp_path / "new" / "there.bin"
     assert first.path.read_bytes() == content
