@@ -374,7 +374,7 @@ class Releases:
         budget = {"most_steps": most_steps, "most_examples": most_examples}
         for name, most in budget.items():
             if most is not None:
-                budget[name] = require_whole(name, most)
+                budget[name] = require_whole(name, most, 0)
         trials = require_whole("trials", trials)
         return self._frame(
             "best", measurements=True, **chosen, **budget, metric=metric, trials=trials

@@ -150,8 +150,8 @@ def test_folders_are_names(folder: str) -> None:
             f"/batch_science/{CNN}",
             "is not a folder of a study: its last part is a batch size, as in",
         ),
-        ("/batch_science", "unknown|no folder"),
-        ("", "no folder of a study"),
+        ("/batch_science", "unknown|not a folder"),
+        ("", "not a folder of a study"),
     ],
 )
 def test_what_is_not_there(path: str, sentence: str) -> None:

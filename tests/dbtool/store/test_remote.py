@@ -289,7 +289,7 @@ def test_a_slow_server_is_given_up(server: ReleaseServer, monkeypatch: pytest.Mo
     [
         ("https://example.org/release?token=1", "has a part behind its path"),
         ("http://127.0.0.1:0/release", "names no server"),
-        ("http://[::1/release", "no URL that can be fetched"),
+        ("http://[::1/release", "not a URL that can be fetched"),
     ],
 )
 def test_urls_that_cannot_be_are_told(url: str, sentence: str) -> None:

@@ -102,7 +102,7 @@ def test_examples_without_an_image_or_label_are_refused() -> None:
         parse_example(b"", "a shard")
     with pytest.raises(DbtoolError, match=r"has no single image/encoded"):
         parse_example(example({"image/encoded": 3, "image/class/label": 1}), "a shard")
-    with pytest.raises(DbtoolError, match=r"a shard is no tf\.train\.Example; replace the file"):
+    with pytest.raises(DbtoolError, match=r"a shard is not a tf\.train\.Example; replace the file"):
         parse_example(image_example(b"abc", 1)[:-1], "a shard")
 
 
