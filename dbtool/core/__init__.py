@@ -1,1 +1,1 @@
-"""What both packages need: errors, files, the shard contract, and release folders."""
+"""What both packages need: errors, files, the shard contract and release folders."""

@@ -1,4 +1,4 @@
-"""Checks of numbers that a person gives, with one sentence for all that are out of range."""
+"""Checks of numbers from the user, with one sentence for every number out of range."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from dbtool.core.errors import UsageError
 
 
 def require_whole(name: str, value: Any, least: int = 1) -> int:
-    """Return a whole number as an int; those of NumPy are taken, too.
+    """Return a whole number as an int; NumPy integers are accepted.
 
     Args:
-        name: of the parameter.
-        value: what was given.
-        least: the smallest that is allowed.
+        name: name of the parameter.
+        value: value to check.
+        least: smallest valid value.
 
     Raises:
-        UsageError: it is not a whole number, or is smaller.
+        UsageError: the value is not a whole number, or is too small.
 
     Example:
         >>> require_whole("trials", 0)
@@ -41,13 +41,13 @@ def require_number(
     """Return a finite number as a float.
 
     Args:
-        name: of the parameter.
-        value: what was given.
-        least: the smallest that is allowed.
-        most: the largest.
+        name: name of the parameter.
+        value: value to check.
+        least: smallest valid value.
+        most: largest valid value.
 
     Raises:
-        UsageError: it is not a finite number, or is out of range.
+        UsageError: the value is not a finite number, or is out of range.
 
     Example:
         >>> require_number("level", 2, 0.5, 0.999)
@@ -59,7 +59,7 @@ def require_number(
         found = math.nan if isinstance(value, str) else float(value)
     except (TypeError, ValueError, OverflowError):
         found = math.nan
-    # Written so that NaN fails, too.
+    # This form of the condition also rejects NaN.
     if not (least <= found <= most and math.isfinite(found)):
         words = "a finite number" if math.isinf(least) else f"a number from {least:.4g}"
         words += "" if math.isinf(most) else f" to {most:.4g}"

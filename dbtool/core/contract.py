@@ -1,4 +1,4 @@
-"""The columns and the paths of shards, as schema/shard.toml fixes them, and the archive's names."""
+"""The columns and paths of shards, as in schema/shard.toml, and the archive's names for them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ FOOTER_KEY = "dbtool"
 OTHER_METRICS = "other_metrics"
 BATCH_LOSS = "batch_cross_entropy_error"
 CONSTANTS = ("workload", "batch_size", "dataset", "model", "optimizer")
-"""The columns that are the same in all rows of a shard."""
+"""The columns that have one value throughout a shard."""
 KEYS = (*CONSTANTS, "trial_id", "status", "step")
 ARCHIVE_ROOT = "batch_science"
-"""The folder that all others of the published archive lie in."""
+"""The top folder of the published archive."""
 _DIGEST_DIGITS = 32
 
 
@@ -34,7 +34,7 @@ _SQL_TYPES = {
 
 
 def sql_type(kind: pa.DataType) -> str:
-    """DuckDB's name of the type of a column of shards or of the index."""
+    """Return DuckDB's name for the type of a column of the shards or the index."""
     return _SQL_TYPES[str(kind)]
 
 
@@ -49,19 +49,19 @@ SHARD_FORMAT: int = _contract()["format"]
 
 @functools.cache
 def column_names() -> tuple[str, ...]:
-    """The names of a shard's columns, in order."""
+    """Return the names of a shard's columns, in order."""
     return tuple(column["name"] for column in _contract()["column"])
 
 
 @functools.cache
 def metric_columns() -> tuple[str, ...]:
-    """The names of the columns that hold one metric each, in order."""
+    """Return the names of the columns with one metric each, in order."""
     return tuple(name for name in column_names() if name not in (*KEYS, OTHER_METRICS))
 
 
 @functools.cache
 def archive_columns() -> dict[str, str]:
-    """By the columns of metrics their names in the published archive, in its order.
+    """Map each metric column to its name in the published archive, in the archive's order.
 
     Example:
         >>> archive_columns()["val_classification_error"]
@@ -74,7 +74,7 @@ def archive_columns() -> dict[str, str]:
 
 @functools.cache
 def shard_schema() -> pa.Schema:
-    """The columns of a shard with their types."""
+    """Return the columns of a shard with their types."""
     import pyarrow as pa
 
     return pa.schema(
@@ -86,7 +86,7 @@ def shard_schema() -> pa.Schema:
 
 
 def study_path(workload: str, batch_size: int) -> str:
-    """Where the shards of a study lie, below the release folder.
+    """Return the path of a study's shards, relative to the release folder.
 
     Example:
         >>> study_path("mnist/fc_1024/sgd", 64)
@@ -96,11 +96,11 @@ def study_path(workload: str, batch_size: int) -> str:
 
 
 def shard_path(workload: str, batch_size: int, sha256: str) -> str:
-    """Where a shard lies, below the release folder.
+    """Return the path of a shard, relative to the release folder.
 
     Args:
-        workload: its workload's name.
-        batch_size: its study's batch size.
-        sha256: the hex digest of the whole file.
+        workload: name of the workload.
+        batch_size: batch size of the study.
+        sha256: hex digest of the file.
     """
     return f"{study_path(workload, batch_size)}/{sha256[:_DIGEST_DIGITS]}.parquet"

@@ -1,4 +1,4 @@
-"""Downloads files: resumed after any failure, and named only once their contents are right."""
+"""Downloads that resume after any failure; a file gets its name once its digest matches."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ DOWNLOADING, CHECKING = "downloading", "checking"
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How long a URL that fails is tried.
+    """When to retry a URL that fails, and when to give up.
 
     Attributes:
-        most: tries in a row that bring nothing new, after the first of them.
-        timeout: seconds without a byte after which a connection is given up.
-        first_wait: seconds before the first retry; the next waits are twice as long each.
-        longest_wait: seconds that no wait exceeds, whatever a server wants.
+        most: retries in a row without new bytes, after the first try.
+        timeout: seconds without a byte after which a connection is closed.
+        first_wait: seconds before the first retry; each further wait is twice as long.
+        longest_wait: longest wait in seconds, whatever the server requests.
         on_retry: called with the reason for a retry and the seconds until it.
     """
 
@@ -56,7 +56,7 @@ class RetryPolicy:
 
 
 class Downloader:
-    """Downloads files, over connections that it keeps until it is closed; threads may share it.
+    """A downloader of files that keeps its connections open until `close`; threads may share it.
 
     Example:
         with Downloader() as downloader:
@@ -70,12 +70,12 @@ class Downloader:
         other_path: str = "choose another path",
         other_source: str = "try again later",
     ) -> None:
-        """Prepares; nothing is requested yet.
+        """Set the policy; no request is sent yet.
 
         Args:
-            retries: how long each URL is tried; None: as long as `RetryPolicy` does by default.
-            other_path: what to do where a file cannot be written, for messages.
-            other_source: what to do where a file cannot be had, for messages.
+            retries: when to retry each URL; None for the defaults of `RetryPolicy`.
+            other_path: remedy in messages where a file cannot be written.
+            other_source: remedy in messages where a file is not available.
         """
         self._retries = retries or RetryPolicy()
         self._other_path = other_path
@@ -88,7 +88,7 @@ class Downloader:
         self.close()
 
     def close(self) -> None:
-        """Closes its connections."""
+        """Close the connections."""
         if "_client" in self.__dict__:
             self._client.close()
 
@@ -101,23 +101,24 @@ class Downloader:
         wait: bool = False,
         otherwise: str | None = None,
     ) -> bool:
-        """Downloads a file; returns whether it was there before.
+        """Download a file; return whether it existed before.
 
-        What comes lies in a .part file beside it, which outlives every failure and with which the
-        next call goes on. URLs are tried in order; each goes on with what the last one brought.
+        The bytes go into a .part file beside the target. That file survives every failure, and the
+        next call resumes from it. URLs are tried in order; each one resumes from the bytes of the
+        one before.
 
         Args:
-            file: what to download.
-            path: where it shall lie; folders are made.
-            on_progress: called with DOWNLOADING or CHECKING, the bytes done and the bytes in all,
-                None where the server does not say.
-            wait: whether to wait for another process that downloads it.
-            otherwise: what to do where it cannot be had, for messages; None: as for other files.
+            file: the file to download.
+            path: where to write it; missing folders are created.
+            on_progress: called with DOWNLOADING or CHECKING, the bytes done and the total bytes,
+                which are None where the server does not send a length.
+            wait: whether to wait for another process that downloads the same file.
+            otherwise: remedy in messages where the file is not available; None for `other_source`.
 
         Raises:
-            UsageError: something that is not a file is in the way.
-            DbtoolError: no URL gave the file, another file or another process is in the way, or the
-                disk is too small or cannot be written.
+            UsageError: the path exists and is not a file.
+            DbtoolError: no URL has the file, another file is at the path, another process is
+                downloading it, or the disk is too small or not writable.
         """
         if self._is_there(file, path, on_progress):
             part_path(path).unlink(missing_ok=True)
@@ -125,7 +126,7 @@ class Downloader:
         make_folder(path.parent, self._other_path)
         try:
             with self._locked(path, wait=wait), Part(path, file) as part:
-                # Another process may have ended meanwhile.
+                # Another process may have finished the download meanwhile.
                 was_there = self._is_there(file, path, on_progress)
                 if was_there:
                     part.clear()
@@ -140,14 +141,14 @@ class Downloader:
         return was_there
 
     def read(self, url: str, most_bytes: int) -> bytes:
-        """The contents of a small file.
+        """Return the contents of a small file.
 
         Args:
-            url: from `check_url`.
-            most_bytes: a larger file is refused.
+            url: URL from `check_url`.
+            most_bytes: largest size to accept.
 
         Raises:
-            DbtoolError: it cannot be had.
+            DbtoolError: the file is not available, or is too large.
         """
         name = without_secrets(url).rpartition("/")[2]
         with tempfile.TemporaryDirectory() as folder:
@@ -160,7 +161,7 @@ class Downloader:
         return http_client(self._retries.timeout)
 
     def _is_there(self, file: RemoteFile, path: Path, on_progress: Progress) -> bool:
-        """Whether the file is there; another one of that name is left alone."""
+        """Whether the file exists; another file of the same name is an error and is not touched."""
         if not path.exists():
             return False
         if not path.is_file():
@@ -178,17 +179,17 @@ class Downloader:
 
     @contextlib.contextmanager
     def _locked(self, path: Path, *, wait: bool) -> Iterator[None]:
-        """Keeps other processes from downloading the file while the block runs."""
+        """Keep other processes from downloading the file while the block runs."""
         lock = path.with_name(f".{path.name}.lock")
         try:
             with filelock.FileLock(lock, timeout=-1 if wait else 0):
                 try:
                     yield
                 finally:
-                    # Whoever waits for it notices that it is gone and makes a new one.
+                    # A process that waits for the lock notices its removal and makes a new one.
                     lock.unlink(missing_ok=True)
         except filelock.Timeout as error:
-            # A file system that makes no files looks like a lock that somebody holds.
+            # On a file system without write access the time-out looks like a lock in use.
             if not lock.exists():
                 raise DbtoolError(
                     f"cannot write {path}: the folder takes no files; {self._other_path}"
@@ -198,7 +199,7 @@ class Downloader:
             ) from error
 
     def _bring(self, part: Part, on_progress: Progress, otherwise: str) -> None:
-        """Brings a part to the whole file, from the first URL that gives it."""
+        """Complete a part from the first URL that has the file."""
         failures = []
         for url in part.file.urls:
             try:
@@ -222,7 +223,7 @@ class Downloader:
             if file.digest in {found, None}:
                 return
             if part.total is None and part.size > size_before:
-                continue  # a server that does not say the length may have closed too early
+                continue  # a server that does not send the length may have closed too early
             may_be_mixed = part.is_pieced
             part.clear()
             if restarted or not may_be_mixed:
@@ -232,9 +233,9 @@ class Downloader:
             restarted = True
 
     def _receive_all(self, url: str, part: Part, on_progress: Progress) -> None:
-        """Receives what a part lacks, in as many tries as it takes.
+        """Receive the missing bytes of a part, retrying as the policy allows.
 
-        Where the server does not say the length, what has come when it closes counts as the whole.
+        Where the server does not send a length, the file counts as complete when the server closes.
         """
         furthest, failures = part.size, 0
         while part.size != part.total:
@@ -258,8 +259,8 @@ class Downloader:
             time.sleep(wait)
 
     def _receive(self, url: str, part: Part, on_progress: Progress) -> None:
-        """Requests once what a part lacks, and writes what comes."""
-        # Of another server the validator says nothing.
+        """Request the missing bytes of a part once, and write what arrives."""
+        # A validator is only valid for the server that sent it.
         validator = part.validator if part.url == without_secrets(url) else None
         try:
             with get(self._client, url, part.size, validator) as reply:
@@ -270,7 +271,7 @@ class Downloader:
                     skip = max(skip - len(chunk), 0)
                     on_progress(DOWNLOADING, part.size, part.total)
         except NoMoreError:
-            # Then it is whole, or the digest tells that it is not.
+            # Either the file is complete, or its digest will not match.
             part.total = part.size
 
 

@@ -1,4 +1,4 @@
-"""Errors that a person meets: one sentence each, with the exit code it leads to."""
+"""Errors for the user: one sentence each, with the exit code of the command."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _FEW = 3
-# DuckDB shows the place in the query below this; Arrow the Python it passed through.
+# Below these words DuckDB shows the place in the query, and Arrow the Python traceback.
 _DETAILS = re.compile(
     r"\s*\n\s*(?:LINE \d+:|At:|For more info|Stack Trace|Candidate functions:).*", re.DOTALL
 )
-# What a query gets that names a file.
+# DuckDB's message for a query that names a file.
 _SHUT = re.compile(
     r'Permission Error: Cannot access \w+ "(.*)" - file system operations are disabled by '
     r"configuration"
 )
-# What an error collects in front when it passes from one engine to another.
+# Prefixes that an error collects on its way from one engine to another.
 _PASSED_ON = re.compile(r"^(?:.*get_next failed\(\): *)*(?:.*\bDbtoolError: )?", re.DOTALL)
 
 
 class DbtoolError(Exception):
-    """The work failed; each argument is a sentence that names what is wrong and what helps."""
+    """A failure; each argument is a sentence with the fault and its remedy."""
 
     exit_code = 1
 
@@ -33,13 +33,16 @@ class DbtoolError(Exception):
 
 
 class UsageError(DbtoolError):
-    """The words given were wrong: an unknown name, a value out of range, options that clash."""
+    """Wrong input: an unknown name, a value out of range, or options that conflict."""
 
     exit_code = 2
 
 
 def closest(word: str, choices: Iterable[str], count: int = 3) -> list[str]:
-    """The choices most like a word, best first; the first few in order when none is alike."""
+    """Return the choices most similar to a word, best first.
+
+    Where none is similar, the first few choices are returned in sorted order.
+    """
     names = list(choices)
     return alike(word, names, count) or sorted(names)[:count]
 
@@ -54,11 +57,11 @@ def alike(word: str, names: Sequence[str], count: int = 3) -> list[str]:
 
 
 def unknown(kind: str, word: str, choices: Iterable[str], listing: str) -> UsageError:
-    """The error for a name that is none of the valid ones.
+    """Return the error for a name that is not one of the valid ones.
 
     Args:
-        kind: what the word should have named, such as "workload".
-        word: what was given.
+        kind: what the word should name, such as "workload".
+        word: the unknown name.
         choices: the valid names.
         listing: the command that lists them, such as "dbtool workloads".
     """
@@ -76,7 +79,7 @@ def unknown(kind: str, word: str, choices: Iterable[str], listing: str) -> Usage
 
 
 def first_sentence(error: BaseException) -> str:
-    """The message on one line: what is wrong and the candidates, without the query's text."""
+    """Return a message on one line, with its candidates and without the text of the query."""
     text = _DETAILS.sub("", _PASSED_ON.sub("", str(error)))
     text = _SHUT.sub(
         r"the query cannot read other files, such as '\1'; `dbtool sql --with NAME=FILE` adds one, "
@@ -88,7 +91,7 @@ def first_sentence(error: BaseException) -> str:
 
 
 def printable(text: str) -> str:
-    """A text of unknown origin without characters that would move a terminal's cursor."""
+    """Return a text of unknown origin with the characters that move a terminal's cursor escaped."""
     if text.isprintable():
         return text
     return "".join(
@@ -98,17 +101,17 @@ def printable(text: str) -> str:
 
 
 def few_of(names: Sequence[str], most: int) -> str:
-    """The first few of many names, and how many more there are."""
+    """Return the first few of many names, and the count of the rest."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
 def counted(count: int, noun: str, nouns: str | None = None) -> str:
-    """A number with its noun, as in "1 shard" and "2,000 shards".
+    """Return a number with its noun, as in "1 shard" and "2,000 shards".
 
     Args:
         count: the number.
-        noun: for one.
-        nouns: for any other number; None: the noun with an s.
+        noun: singular.
+        nouns: plural; None to add an s.
     """
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {nouns or f'{noun}s'}"

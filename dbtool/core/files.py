@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
 TEMPORARY_PREFIX = ".writing-"
-"""What the names of unfinished files begin with."""
+"""The prefix of the names of unfinished files."""
 
 
 def make_folder(folder: Path, instead: str) -> None:
-    """Makes a folder and those above it, where they are not there.
+    """Create a folder and its parents where they are missing.
 
     Args:
         folder: the folder.
-        instead: what to do when that fails, such as "name another one with --out".
+        instead: remedy on failure, such as "name another one with --out".
 
     Raises:
-        DbtoolError: it cannot be made.
+        DbtoolError: the folder cannot be created.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -41,10 +41,10 @@ def make_folder(folder: Path, instead: str) -> None:
 
 
 def open_file(path: str | Path, *, follow_links: bool = True) -> BufferedReader:
-    """A file to read; a pipe or a device is refused and not waited for.
+    """Open a file to read; raise an error for a pipe or a device instead of waiting for it.
 
     Raises:
-        OSError: it cannot be read, or is not a file.
+        OSError: the path cannot be read, or is not a file.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | (0 if follow_links else os.O_NOFOLLOW)
     handle = os.open(path, flags)
@@ -55,10 +55,10 @@ def open_file(path: str | Path, *, follow_links: bool = True) -> BufferedReader:
 
 
 def sha256_of(path: Path) -> str:
-    """The sha256 of a whole file, in hexadecimal.
+    """Return the sha256 of a file, in hexadecimal.
 
     Raises:
-        OSError: it is not a file, or cannot be read.
+        OSError: the path is not a file, or cannot be read.
     """
     with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -66,13 +66,13 @@ def sha256_of(path: Path) -> str:
 
 @contextlib.contextmanager
 def unfinished(folder: Path) -> Iterator[tuple[BinaryIO, Path]]:
-    """A new file of a temporary name, which is gone after the block unless `finish` named it.
+    """Yield a new file and its temporary path; remove it afterwards unless `finish` renamed it.
 
     Args:
-        folder: where it shall lie; made where it is not there.
+        folder: folder of the file; created where it is missing.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: the file cannot be created.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}"
@@ -84,10 +84,10 @@ def unfinished(folder: Path) -> Iterator[tuple[BinaryIO, Path]]:
 
 
 def finish(file: BinaryIO, temporary: Path, path: Path) -> None:
-    """Gives an unfinished file its name once it lies on the disk whole.
+    """Rename an unfinished file once all its bytes are on the disk.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     file.flush()
     os.fsync(file.fileno())
@@ -96,10 +96,10 @@ def finish(file: BinaryIO, temporary: Path, path: Path) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Writes a file, or replaces it, in one step.
+    """Write or replace a file in one step.
 
     Raises:
-        OSError: it cannot be written; what was there stays.
+        OSError: the file cannot be written; an existing file is unchanged.
     """
     with unfinished(path.parent) as (file, temporary):
         file.write(content)
@@ -107,10 +107,10 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Waits until the names in a folder would survive a power failure.
+    """Wait until the names in a folder would survive a power failure.
 
     Raises:
-        OSError: that failed.
+        OSError: the folder cannot be synchronised.
     """
     handle = os.open(folder, os.O_RDONLY)
     try:
@@ -120,7 +120,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Removes what killed processes left unfinished in a folder and those below it.
+    """Remove the unfinished files of killed processes from a folder and its subfolders.
 
     Raises:
         AccessError: a folder cannot be read.
@@ -134,11 +134,11 @@ def remove_unfinished(folder: Path) -> None:
 
 
 def _open_locked(path: Path) -> BinaryIO:
-    """A new file that `remove_unfinished` leaves alone while it is open."""
+    """Open a new file that `remove_unfinished` does not remove while it is open."""
     while True:
         file = path.open("xb")
         fcntl.flock(file, fcntl.LOCK_EX)
-        # It may have been taken for abandoned before it was locked.
+        # Another process may have removed it as abandoned before it was locked.
         if os.fstat(file.fileno()).st_nlink:
             return file
         file.close()

@@ -1,4 +1,4 @@
-"""What a shard's footer says: its study, its trials and what produced them, as checked values."""
+"""The contents of a shard's footer as checked values: its study, trials and producer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dbtool.core.parsing import InvalidError, parse_json
 Status = Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
 STATUSES = get_args(Status)
 Scalar = float | int | bool | str
-# A folder is named by it, and file systems take 255 bytes.
+# A folder has this name, and file systems allow 255 bytes.
 _LONGEST_NAME = 240
 _Name = Annotated[str, Meta(min_length=1)]
 _Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -26,24 +26,24 @@ _Small = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 
 
 class FooterError(DbtoolError):
-    """A footer is out of contract; the message says in what, without the file's name."""
+    """A footer out of contract; the message names the fault without the file's name."""
 
 
 class Workload(Struct, frozen=True, kw_only=True):
-    """A data set, model and optimizer, with what is measured.
+    """A data set, model and optimizer, with the metric and its goal.
 
     Attributes:
         workload: its name, such as mnist_subsets/mnist_6875/simple_cnn_base/sgd.
         collection: the folder above the data set, such as mnist_subsets; None for most.
-        dataset: the data set's name.
-        model: the model's name.
-        optimizer: the optimizer's name.
-        sparsity: share of weights pruned before training, from 0 up to 1.
-        metric: the column of the goal, such as val_classification_error.
-        goal: the value to get past; None where none is known.
-        goal_inclusive: whether a value equal to the goal has reached it.
+        dataset: name of the data set.
+        model: name of the model.
+        optimizer: name of the optimizer.
+        sparsity: share of weights pruned before training, from 0 to below 1.
+        metric: column of the goal, such as val_classification_error.
+        goal: target value of the metric; None where it is not known.
+        goal_inclusive: whether a value equal to the goal reaches it.
         train_examples: size of the training split; None where it is not known.
-        definition: the producer's whole definition; None where there is none.
+        definition: the producer's full definition; None where there is none.
     """
 
     workload: _Name
@@ -65,16 +65,16 @@ class Workload(Struct, frozen=True, kw_only=True):
 
 
 class Study(Struct, frozen=True, kw_only=True):
-    """A workload at one batch size, and how its metaparameters were searched.
+    """A workload at one batch size, with the search of its metaparameters.
 
     Attributes:
-        workload: what was trained.
+        workload: the trained workload.
         batch_size: global batch size, in examples.
         train_steps: fewest updates of a COMPLETE trial; 0 where the budget was time.
         early_stopping: whether trials were stopped early.
         search_space: metaparameter to its type, range or points.
-        seed: of which every random number follows; None where it is not known.
-        search: how it was searched in lockstep and where that stopped; None where trials train to
+        seed: source of every random number; None where it is not known.
+        search: how the search ran in lockstep and where it stopped; None where trials train to
             their end.
     """
 
@@ -88,7 +88,7 @@ class Study(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> tuple[str, int]:
-        """The workload's name and the batch size."""
+        """The name of the workload and the batch size."""
         return self.workload.workload, self.batch_size
 
 
@@ -98,12 +98,12 @@ class Trial(Struct, frozen=True, kw_only=True):
     Attributes:
         trial_id: unique in its study.
         status: how it ended.
-        steps: the last update that was made.
+        steps: the last update of the run.
         metaparameters: name to value; numbers that JSON lacks are "nan", "inf" and "-inf".
-        seed: of initialisation and batch order; None where it is not known.
-        name: what the tool that it comes from calls it; None where that has no name for it.
-        source: digest of the files that it was imported from; None where there were none.
-        measurements: its rows; 0 before they are written.
+        seed: seed of the initialisation and batch order; None where it is not known.
+        name: its name in the tool it comes from; None where the tool has no names.
+        source: digest of the imported files; None where there were none.
+        measurements: number of rows; 0 before they are written.
     """
 
     trial_id: _Small
@@ -117,15 +117,16 @@ class Trial(Struct, frozen=True, kw_only=True):
 
 
 class Footer(Struct, frozen=True, kw_only=True):
-    """All that an index needs to know of a shard.
+    """All that the index needs to know about a shard.
 
     Attributes:
-        study: the study that its rows belong to.
-        trials: its trials, sorted by trial_id.
-        producer: what made the rows: versions, device, revision.
-        reduced: what a release left out of the rows, see `dbtool.release.reduction`; None: nothing.
-        repeated_steps: whether a trial may have several rows of one step, as archives have them.
-        shard_format: the number of the contract.
+        study: the study of the rows.
+        trials: the trials, sorted by trial_id.
+        producer: origin of the rows: versions, device, revision.
+        reduced: what a release dropped from the rows, see `dbtool.release.reduction`; None for
+            nothing.
+        repeated_steps: whether a trial may have several rows of one step, as in archives.
+        shard_format: version of the contract.
     """
 
     study: Study
@@ -140,16 +141,16 @@ class _Format(Struct, frozen=True):
     shard_format: _Small
 
 
-# msgspec looks into a type when it first meets it; threads that do so at once can crash.
+# msgspec inspects a type on first use, and threads that do so at the same time can crash.
 msgspec.json.Decoder(_Format)
 msgspec.json.Decoder(Footer)
 
 
 def encode(footer: Footer) -> bytes:
-    """The JSON of a footer, the same for the same footer.
+    """Return the JSON of a footer; equal footers give equal bytes.
 
     Raises:
-        FooterError: it is out of contract.
+        FooterError: the footer is out of contract.
     """
     _check_goal(footer.study.workload.goal)
     try:
@@ -161,10 +162,10 @@ def encode(footer: Footer) -> bytes:
 
 
 def decode(text: bytes) -> Footer:
-    """The footer that a text is.
+    """Parse the JSON of a footer.
 
     Raises:
-        FooterError: it is out of contract.
+        FooterError: the footer is out of contract.
     """
     try:
         written = parse_json(text, _Format).shard_format
@@ -178,22 +179,22 @@ def decode(text: bytes) -> Footer:
 
 
 def plain(value: float | bool | str) -> Scalar:
-    """A metaparameter as JSON can hold it: numbers that it lacks become words."""
+    """Return a metaparameter as JSON can store it; NaN and infinities become strings."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value
 
 
 def as_json(value: Any) -> str:
-    """The text under which an index stores an object; the same for the same object."""
+    """Return the JSON of an object for the index; equal objects give equal text."""
     return msgspec.json.encode(value, order="deterministic").decode()
 
 
 def check_names(workload: Workload) -> None:
-    """Refuses names that a folder cannot have, or a terminal would not show as they are.
+    """Raise an error for names that a folder cannot have or a terminal would not print as they are.
 
     Raises:
-        FooterError: there is such a name.
+        FooterError: a name is not valid.
     """
     for name in ("workload", "collection", "dataset", "model", "optimizer"):
         value = getattr(workload, name)
@@ -204,7 +205,7 @@ def check_names(workload: Workload) -> None:
 
 
 def _check(footer: Footer) -> None:
-    """Refuses what types cannot tell.
+    """Check what the types cannot express.
 
     Raises:
         FooterError: trials are unsorted, a name is too long or unprintable, or the metric is

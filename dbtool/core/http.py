@@ -1,4 +1,4 @@
-"""URLs of files, and what servers answer when a file is requested from some byte on."""
+"""URLs of files, and the replies of servers to requests that start at some byte."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 _CHUNK_BYTES = 1 << 18
 _RANGE = re.compile(r"bytes ([0-9]{1,18})-[0-9]{1,18}/([0-9]{1,18}|\*)")
-# Of bytes or seconds; longer ones are nonsense.
+# A number of bytes or seconds; longer ones are not plausible.
 _NUMBER = re.compile(r"[0-9]{1,18}")
-# Answers that another try can better: time-outs, too many requests, a server in trouble.
+# Replies worth a retry: time-outs, too many requests, a server in trouble.
 _TEMPORARY = {408, 421, 425, 429, 500, 502, 503, 504}
 
 
 class TemporaryError(Exception):
-    """Nothing (more) came, and another try may bring it.
+    """A failure that a retry may get past.
 
     Attributes:
-        wait: the seconds after which the server wants to be tried again; None where it names none.
+        wait: seconds after which the server accepts a retry; None where it does not say.
     """
 
     def __init__(self, reason: str, wait: float | None = None) -> None:
@@ -42,11 +42,11 @@ class TemporaryError(Exception):
 
 
 class PermanentError(Exception):
-    """This URL does not give the file."""
+    """A URL that does not have the file."""
 
 
 class NoMoreError(Exception):
-    """There is nothing from the byte on that was requested."""
+    """A request for bytes beyond the end of the file."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,12 @@ class RemoteFile:
     """A file on servers.
 
     Attributes:
-        name: what to call it in messages.
-        urls: where it can be had, in the order in which they are tried; from `check_url`.
-        digest: of the whole file, in lowercase hexadecimal; None where it is not known.
-        least_bytes: a smaller file is refused before it comes.
-        most_bytes: a larger one likewise.
-        algorithm: of the digest.
+        name: its name in messages.
+        urls: its URLs in the order to try them, from `check_url`.
+        digest: digest of the file, in lowercase hexadecimal; None where it is not known.
+        least_bytes: smallest valid size; a smaller file is rejected before its bytes arrive.
+        most_bytes: largest valid size, likewise.
+        algorithm: hash algorithm of the digest.
     """
 
     name: str
@@ -72,12 +72,13 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class Reply:
-    """Bytes of a file as they come.
+    """The bytes of a file as they arrive.
 
     Attributes:
-        start: which byte of the file the first one is.
-        total: the whole file's bytes; None where the server does not say.
-        validator: what changes with the file, an ETag or a date; None where the server sends none.
+        start: position of the first byte in the file.
+        total: size of the file in bytes; None where the server does not send it.
+        validator: value that changes with the file, an ETag or a date; None where the server does
+            not send one.
         chunks: the bytes.
     """
 
@@ -88,15 +89,15 @@ class Reply:
 
 
 def check_url(text: str) -> str:
-    """A URL that files can be fetched from: http, https, or file for one of this machine.
+    """Return a URL that files can be fetched from: http, https, or file for this machine.
 
     Raises:
-        UsageError: it is no such URL.
+        UsageError: the text is not such a URL.
     """
     try:
         parts = urlsplit(text)
         port = parts.port
-        # What name servers are sent; raises on labels that are empty or too long.
+        # The form that name servers get; raises on labels that are empty or too long.
         (parts.hostname or "").encode("idna")
     except ValueError as error:
         raise _malformed(text, str(error)) from error
@@ -115,19 +116,19 @@ def check_url(text: str) -> str:
 
 
 def without_secrets(url: str) -> str:
-    """A URL without user, password and query, for messages."""
+    """Return a URL without user, password and query, for messages."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def http_client(timeout: float) -> httpx.Client:
-    """A client that follows redirects and takes the proxies of the environment.
+    """Return a client that follows redirects and uses the proxies of the environment.
 
     Args:
-        timeout: the seconds without a byte after which a connection is given up.
+        timeout: seconds without a byte after which a connection is closed.
 
     Raises:
-        DbtoolError: the environment names a proxy that cannot be used.
+        DbtoolError: the environment names a proxy that is not usable.
     """
     import httpx
 
@@ -152,18 +153,18 @@ def http_client(timeout: float) -> httpx.Client:
 
 @contextlib.contextmanager
 def get(client: httpx.Client, url: str, offset: int, validator: str | None) -> Iterator[Reply]:
-    """Requests a file from some byte on.
+    """Request a file from some byte on.
 
     Args:
-        client: from `http_client`.
-        url: of the file, from `check_url`.
-        offset: the first byte wanted; the reply may start at 0 all the same.
-        validator: of the file that the bytes before it belong to; None where it is not known.
+        client: client from `http_client`.
+        url: URL of the file, from `check_url`.
+        offset: position of the first requested byte; the reply may still start at 0.
+        validator: validator of the file whose earlier bytes exist; None where it is not known.
 
     Raises:
-        TemporaryError: the connection or the server failed; also while chunks are read.
-        PermanentError: the file is not there.
-        NoMoreError: there is nothing from the offset on.
+        TemporaryError: the connection or the server failed, also while chunks are read.
+        PermanentError: the server does not have the file.
+        NoMoreError: the file ends at or before the offset.
     """
     import httpx
 
@@ -172,7 +173,7 @@ def get(client: httpx.Client, url: str, offset: int, validator: str | None) -> I
             yield reply
         return
     headers = {"Range": f"bytes={offset}-"} if offset else {}
-    # If-Range takes no weak ETag.
+    # If-Range does not accept a weak ETag.
     if offset and validator and not validator.startswith("W/"):
         headers["If-Range"] = validator
     try:
@@ -183,7 +184,7 @@ def get(client: httpx.Client, url: str, offset: int, validator: str | None) -> I
     except (
         httpx.UnsupportedProtocol,
         httpx.TooManyRedirects,
-        # Names of hosts that no server can have.
+        # Invalid host names.
         httpx.InvalidURL,
         UnicodeError,
     ) as error:
@@ -221,7 +222,7 @@ def _http_reply(response: httpx.Response, offset: int) -> Reply:
 @contextlib.contextmanager
 def _file_reply(path: Path, offset: int) -> Iterator[Reply]:
     try:
-        # Opening a pipe would wait for whoever writes to it.
+        # Opening a pipe would wait for its writer.
         if not stat.S_ISREG(path.stat().st_mode):
             raise PermanentError("it is not a file")
         file = path.open("rb")
@@ -245,7 +246,7 @@ def _malformed(text: str, reason: str) -> UsageError:
 
 
 def _reason(error: Exception) -> str:
-    """One clause on what a library says, without the number of the system's error."""
+    """Return a library's message as one clause, without the number of the system error."""
     text = " ".join(re.sub(r"^\[Errno -?\d+\] ", "", str(error)).split()).rstrip(".")
     text = re.sub(r"^\[SSL[^]]*\] (.*?)(?: \(_ssl\.c:\d+\))?$", r"no secure connection: \1", text)
     return text or "the connection broke"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 WORKLOADS, STUDIES, TRIALS = TABLES = ("workloads.parquet", "studies.parquet", "trials.parquet")
 REPEATED = ["workload", "status", "shard", "producer"]
-"""The columns of trials that hold few values in many rows."""
+"""The columns of trials with few distinct values."""
 OWN_COLUMN = (
     "learning_rate",
     "momentum",
@@ -28,7 +28,7 @@ OWN_COLUMN = (
     "learning_rate_decay_steps",
     "label_smoothing",
 )
-"""The metaparameters that have a column of their own."""
+"""The metaparameters with their own column."""
 _STATUSES = tuple(status.lower() for status in STATUSES)
 _COUNTS = (*_STATUSES, "trials", "measurements")
 _TOTALS = ("studies", "trials", "measurements")
@@ -84,17 +84,17 @@ SCHEMAS = {
 
 
 class ClashError(DbtoolError):
-    """A shard disagrees with what a release holds."""
+    """A shard that contradicts the rest of a release."""
 
 
 @dataclass
 class Index:
-    """What a release holds.
+    """The index of a release.
 
     Attributes:
-        workloads: by name.
-        studies: by workload and batch size.
-        trials: a row a trial.
+        workloads: workloads by name.
+        studies: studies by workload and batch size.
+        trials: one row per trial.
     """
 
     workloads: dict[str, Workload] = field(default_factory=dict)
@@ -103,10 +103,10 @@ class Index:
 
     @classmethod
     def of(cls, shards: Iterable[Shard]) -> Index:
-        """The index of shards.
+        """Return the index of some shards.
 
         Raises:
-            ClashError: two of them disagree.
+            ClashError: two shards contradict each other.
         """
         index = cls()
         for shard in shards:
@@ -116,21 +116,21 @@ class Index:
         return index
 
     def add(self, shard: Shard) -> None:
-        """Takes in a shard that does not clash with what is there."""
+        """Add a shard that does not clash with the index."""
         study = shard.footer.study
         self.workloads.setdefault(study.workload.workload, study.workload)
         self.studies.setdefault((study.workload.workload, study.batch_size), study)
         self.trials = pa.concat_tables([self.trials, _trials_of(shard)])
 
     def trials_of(self, workload: str, batch_size: int) -> dict[int, dict[str, Any]]:
-        """The rows of a study's trials, by trial_id."""
+        """Return the rows of a study's trials, by trial_id."""
         if (workload, batch_size) not in self.studies:
             return {}
         rows = self._rows_of(workload, batch_size).drop_columns(["producer"]).to_pylist()
         return {row["trial_id"]: row for row in rows}
 
     def clash(self, footer: Footer) -> str | None:
-        """In what a shard disagrees with what is there; None where it does not."""
+        """Return how a shard contradicts the index; None where it does not."""
         study = footer.study
         name, size = study.workload.workload, study.batch_size
         differing = differences(self.workloads.get(name), study.workload)
@@ -148,7 +148,7 @@ class Index:
         return None
 
     def tables(self) -> dict[str, pa.Table]:
-        """The tables of the index, by the names of their files, each sorted."""
+        """Return the sorted tables of the index, by file name."""
         keys = [("workload", "ascending"), ("batch_size", "ascending"), ("trial_id", "ascending")]
         trials = self.trials.combine_chunks().sort_by(keys)
         counts = _counts(trials)
@@ -166,7 +166,7 @@ class Index:
 
     @classmethod
     def from_tables(cls, tables: Mapping[str, pa.Table]) -> Index:
-        """The index that tables hold, which `check_tables` has passed.
+        """Return the index in tables that `check_tables` has accepted.
 
         Raises:
             DbtoolError: a value is out of contract.
@@ -197,14 +197,14 @@ class Index:
 
 
 def check_tables(tables: Mapping[str, pa.Table], shards: Iterable[ReleaseFile]) -> None:
-    """Refuses the tables of an index whose rows would be lost, or stand for nothing, in a join.
+    """Check that the tables of an index join without lost or surplus rows.
 
     Args:
-        tables: by the names of their files.
-        shards: as the manifest lists them.
+        tables: tables by file name.
+        shards: shards as the manifest lists them.
 
     Raises:
-        ValueError: tables contradict each other or the manifest; the message says in what.
+        ValueError: tables contradict each other or the manifest; the message says how.
     """
     for name, schema in SCHEMAS.items():
         if [(each.name, _value_type(each)) for each in tables[name].schema] != [
@@ -230,7 +230,7 @@ def check_tables(tables: Mapping[str, pa.Table], shards: Iterable[ReleaseFile]) 
 
 
 def _trials_of(shard: Shard) -> pa.Table:
-    """The rows of a shard's trials."""
+    """Return the rows of a shard's trials."""
     study, trials = shard.footer.study, shard.footer.trials
     producer = as_json(shard.footer.producer)
     rows = [
@@ -255,7 +255,7 @@ def _trials_of(shard: Shard) -> pa.Table:
 
 
 def _number(value: Any) -> float | None:
-    """A metaparameter as a number; None where it is none."""
+    """Return a metaparameter as a number; None where it is not a number."""
     try:
         return None if value is None else float(value)
     except ValueError:
@@ -263,9 +263,11 @@ def _number(value: Any) -> float | None:
 
 
 def differences(held: Workload | Study | None, given: Workload | Study) -> list[str]:
-    """The names of what differs between two workloads, or between studies apart from theirs.
+    """Return the names of the fields that differ between two workloads or two studies.
 
-    Short values are named with them, and of objects the keys that differ.
+    For example, `goal (0.02, there 0.03)` for a short value and `search_space (momentum)` for an
+    object: short values follow the name, and objects list the keys that differ. The workload of a
+    study is not compared.
     """
     found = []
     for name in given.__struct_fields__ if held is not None else ():
@@ -283,7 +285,7 @@ def differences(held: Workload | Study | None, given: Workload | Study) -> list[
 
 
 def _counts(trials: pa.Table) -> dict[tuple[str, int], dict[str, int]]:
-    """By workload and batch size, how many trials of each status and how many measurements."""
+    """Count the trials of each status and the measurements, by workload and batch size."""
     keys = ["workload", "batch_size", "status"]
     counts: dict[tuple[str, int], dict[str, int]] = {}
     for workload, batch_size, status, count, measurements in _grouped(trials, keys):
@@ -299,7 +301,7 @@ def _value_type(field: pa.Field) -> pa.DataType:
 
 
 def _totals(studies: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
-    """By workload, how many studies, trials and measurements it has."""
+    """Count the studies, trials and measurements, by workload."""
     totals: dict[str, dict[str, int]] = {}
     for row in studies:
         of_workload = totals.setdefault(row["workload"], dict.fromkeys(_TOTALS, 0))
@@ -310,10 +312,10 @@ def _totals(studies: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
 
 
 def _grouped(trials: pa.Table, keys: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """The values of keys that there are together, with how many trials and measurements have them.
+    """Yield each combination of the keys' values with its numbers of trials and measurements.
 
-    By NumPy, since every command does this: Polars and Arrow's own grouping, which loads pandas,
-    take longer to import than a small query runs.
+    NumPy does this because every command runs it: Polars, and Arrow's own grouping, which loads
+    pandas, take longer to import than a small query runs.
     """
     columns = [trials[key].combine_chunks().dictionary_encode() for key in keys]
     codes = [np.from_dlpack(column.indices) for column in columns]
@@ -351,6 +353,6 @@ def _workload_row(workload: Workload, totals: Mapping[str, int]) -> dict[str, An
 
 
 def _decoded(row: dict[str, Any], *names: str) -> dict[str, Any]:
-    """A row with the JSON of some columns as what it says."""
+    """Return a row with the JSON of some columns decoded."""
     decoded = {name: msgspec.json.decode(row[name]) for name in names if row[name] is not None}
     return row | decoded

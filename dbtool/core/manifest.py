@@ -1,8 +1,8 @@
-"""The manifest of a release folder: its name, and the hash of every file that belongs to it.
+"""The manifest of a release folder: its name and the hash of each of its files.
 
-Its form is schema/manifest.schema.json. Of a folder that changes it is what changes last, in one
-step: what it lists is there, and files that it does not list are not yet, or no longer, the
-release's.
+schema/manifest.schema.json defines its form. When a folder changes, the manifest is replaced last
+and in one step. So every listed file exists, and a file that is not listed is not yet, or no
+longer, part of the release.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 SUMS = "SHA256SUMS"
 CROISSANT = "croissant.json"
-"""The hashes of all files for other programs, which publishing adds."""
+"""The hashes of all files for other programs, added by publishing."""
 FORMAT = 3
 MEASUREMENTS = "measurements"
 """The folder of the shards."""
-# What a file system puts on a disk for itself, which only root may read.
+# A folder that the file system creates for itself and that only root may read.
 _NO_RELEASE = "lost+found"
 _LONGEST_NAME = 200
-# More than any file is; a sum of those of a manifest still fits 64 bits.
+# Larger than any file; the sum over a manifest still fits 64 bits.
 _LARGEST_FILE = 2**48
-# pathlib leaves one slash of two.
+# pathlib turns // into /.
 _URL = re.compile(r"https?:/")
 _Version = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 
@@ -45,10 +45,10 @@ class ReleaseFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A file of a release.
 
     Attributes:
-        path: below the release folder, with forward slashes.
-        sha256: of the whole file, in hexadecimal.
-        bytes: its size.
-        rows: of a Parquet file; None of other files.
+        path: path relative to the release folder, with forward slashes.
+        sha256: sha256 of the file, in hexadecimal.
+        bytes: size of the file.
+        rows: rows of a Parquet file; None for other files.
     """
 
     path: Annotated[str, Meta(min_length=1, max_length=1_000)]
@@ -58,13 +58,13 @@ class ReleaseFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class About(Struct, frozen=True, kw_only=True):
-    """What a release says of itself.
+    """The description of a release.
 
     Attributes:
         release: its name.
-        title: one line on what it is; None where nobody gave any.
-        licence: SPDX identifier of the measurements' licence; None where nobody gave any.
-        citation: BibTeX; None where nobody gave any.
+        title: one line that describes it; None where it is missing.
+        licence: SPDX identifier of the measurements' licence; None where it is missing.
+        citation: BibTeX; None where it is missing.
     """
 
     release: Annotated[str, Meta(min_length=1, max_length=_LONGEST_NAME)]
@@ -74,13 +74,13 @@ class About(Struct, frozen=True, kw_only=True):
 
 
 class Manifest(About, frozen=True, kw_only=True):
-    """What a release folder holds.
+    """The description and the files of a release.
 
     Attributes:
         dbtool: version that wrote it.
-        schema_version: of the index and the shards, see schema/version.txt.
+        schema_version: version of the index and the shards, see schema/version.txt.
         files: every file but the manifest and SHA256SUMS, sorted by path.
-        manifest_format: the number of its form.
+        manifest_format: version of the manifest's form.
     """
 
     dbtool: str
@@ -90,7 +90,7 @@ class Manifest(About, frozen=True, kw_only=True):
 
     @property
     def about(self) -> About:
-        """What the release says of itself."""
+        """The description of the release."""
         return About(**{name: getattr(self, name) for name in About.__struct_fields__})
 
     @property
@@ -99,7 +99,7 @@ class Manifest(About, frozen=True, kw_only=True):
         return tuple(file for file in self.files if file.path.startswith(f"{MEASUREMENTS}/"))
 
     def file(self, path: str) -> ReleaseFile | None:
-        """The file at a path below the folder; None where it is not listed."""
+        """Return the file at a path below the folder; None where it is not listed."""
         return next((file for file in self.files if file.path == path), None)
 
 
@@ -108,7 +108,7 @@ class _Format(Struct, frozen=True):
 
 
 def new_manifest(about: About, files: Iterable[ReleaseFile]) -> Manifest:
-    """The manifest of a release that this version of dbtool writes."""
+    """Return the manifest of a release as this version of dbtool writes it."""
     return Manifest(
         **msgspec.structs.asdict(about),
         dbtool=__version__,
@@ -118,7 +118,7 @@ def new_manifest(about: About, files: Iterable[ReleaseFile]) -> Manifest:
 
 
 def is_release(folder: Path) -> bool:
-    """Whether a folder is a release folder, sound or not.
+    """Return whether a folder is a release folder, sound or not.
 
     Raises:
         AccessError: the folder cannot be read.
@@ -130,7 +130,7 @@ def releases_in(folder: Path) -> list[Path]:
     """List the release folders in a folder, without hidden ones.
 
     Raises:
-        AccessError: the folder or one in it, which may be a release, cannot be read.
+        AccessError: the folder cannot be read, or one in it that may be a release.
     """
     found = []
     for entry in entries(folder):
@@ -144,7 +144,7 @@ def releases_in(folder: Path) -> list[Path]:
 
 
 def lack_of_release(path: Path) -> str:
-    """Why a path is not a release folder, as what a sentence says of it."""
+    """Return why a path is not a release folder, as the rest of a sentence about the path."""
     if _URL.match(str(path)):
         return "is a URL: take it to this machine with `dbtool pull`, and name that folder"
     if not is_folder(path):
@@ -156,7 +156,7 @@ def lack_of_release(path: Path) -> str:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a release folder.
+    """Read the manifest of a release folder.
 
     Raises:
         DbtoolError: it is missing, damaged, or of another format or schema version.
@@ -173,11 +173,11 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def parse_manifest(text: bytes, origin: str) -> Manifest:
-    """The manifest that a text is.
+    """Parse the text of a manifest.
 
     Args:
-        text: of manifest.json.
-        origin: the path or URL that it came from.
+        text: contents of manifest.json.
+        origin: its path or URL.
 
     Raises:
         DbtoolError: it is damaged, or of another format or schema version.
@@ -199,7 +199,7 @@ def parse_manifest(text: bytes, origin: str) -> Manifest:
         raise DbtoolError(f"{origin} is not a sound manifest; {_remedy(origin)}") from error
     if not _is_sound(manifest):
         raise DbtoolError(f"{origin} is not a sound manifest; {_remedy(origin)}")
-    # Also finds a change that leaves the meaning alone, such as a blank more.
+    # This also detects a change without an effect on the values, such as an added space.
     if encode_manifest(manifest) != text:
         raise DbtoolError(f"{origin} was altered: its own digest does not match; {_remedy(origin)}")
     if manifest.schema_version != schema_version():
@@ -212,7 +212,7 @@ def parse_manifest(text: bytes, origin: str) -> Manifest:
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
-    """The text of manifest.json, the same for the same release."""
+    """Return the text of manifest.json; equal manifests give equal text."""
     content = msgspec.to_builtins(manifest)
     content["totals"] = {
         "files": len(manifest.files),
@@ -225,7 +225,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
 
 
 def check_about(about: About) -> None:
-    """Refuses what a manifest does not hold, or a terminal would not show as it is.
+    """Check that a manifest can store a description and a terminal can print it.
 
     Raises:
         UsageError: the name is empty, long or unprintable, or another value is unprintable.
@@ -239,14 +239,14 @@ def check_about(about: About) -> None:
 
 
 def check_name(name: str, option: str = "--release") -> None:
-    """Refuses a release's name that a terminal, a file system or a URL would not take.
+    """Check that a terminal, a file system and a URL accept the name of a release.
 
     Args:
         name: the name.
-        option: what the person gave it with.
+        option: the option that the name came with.
 
     Raises:
-        UsageError: it is empty, long, or has letters that cannot be printed.
+        UsageError: the name is empty, too long, or has characters that cannot be printed.
     """
     if not _is_name(name):
         shown = f"{name[:20]!r}…" if len(name) > _LONGEST_NAME else repr(name)
@@ -257,7 +257,7 @@ def check_name(name: str, option: str = "--release") -> None:
 
 
 def _is_sound(manifest: Manifest) -> bool:
-    """Whether no file lies outside of the folder or is listed twice, and all text can be shown."""
+    """Whether all files are inside the folder, none is listed twice, and all text is printable."""
     listed = [file.path for file in manifest.files]
     return (
         _is_name(manifest.release)

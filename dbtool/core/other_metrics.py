@@ -1,4 +1,4 @@
-"""Metrics that have no column of their own, as the JSON objects in which shards keep them."""
+"""Metrics without their own column, as the JSON objects of a shard."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def with_other_metrics(columns: Mapping[str, pa.Array]) -> pa.Table:
-    """Rows as a shard has them: metrics without a column of their own are in other_metrics.
+    """Return the rows of a shard, with metrics that lack their own column in other_metrics.
 
     Args:
         columns: trial_id, step and metrics by name, [rows] each.
@@ -28,10 +28,10 @@ def with_other_metrics(columns: Mapping[str, pa.Array]) -> pa.Table:
 
 
 def encoded(columns: Mapping[str, pa.Array]) -> pa.Array:
-    """A JSON object a row, of the metrics that the row has a value of; null where it has none.
+    """Return one JSON object per row with the metrics of that row; null where all are missing.
 
     Args:
-        columns: by a metric's name its values, [rows] float64.
+        columns: name of a metric to its values, [rows] float64.
 
     Returns:
         [rows] string.

@@ -1,4 +1,4 @@
-"""JSON and TOML as checked values: the one place that says what is wrong with them."""
+"""JSON and TOML as checked values; all messages about faults in them come from here."""
 
 from __future__ import annotations
 
@@ -36,21 +36,23 @@ _BOUNDS = (("ge", "from"), ("gt", "above"), ("le", "to"), ("lt", "below"))
 
 
 class InvalidError(DbtoolError):
-    """A text is not what it should be; a sentence a fault says in what, without the text's name."""
+    """A text out of its expected form; each argument is a sentence on one fault, without the text's
+    name.
+    """
 
 
 def parse_json(text: bytes, kind: type[T]) -> T:
-    """The value that a JSON text is.
+    """Parse JSON into a value of some type.
 
-    Numbers that JSON lacks, as many programs write them, are taken for numbers, and whole numbers
-    may be written as 10.0.
+    NaN and infinities, which JSON lacks and many programs write, are accepted. A whole number may
+    be written as 10.0.
 
     Args:
         text: UTF-8.
-        kind: what it should be, such as a Struct with constraints.
+        kind: expected type, such as a Struct with constraints.
 
     Raises:
-        InvalidError: it is something else.
+        InvalidError: the text does not fit the type.
 
     Example:
         >>> parse_json(b'{"shards": [3, -1]}', dict[str, list[Annotated[int, Meta(ge=0)]]])
@@ -59,11 +61,11 @@ def parse_json(text: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        # The standard library takes more, and `convert` says what is wrong.
+        # The standard library accepts more, and `convert` explains the fault.
         pass
     try:
         value = json.loads(text.decode("utf-8-sig"), parse_float=_number)
-        # Half of a surrogate pair is not text that could be stored.
+        # Half of a surrogate pair cannot be stored as text.
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise InvalidError("it is not readable JSON") from error
@@ -71,15 +73,15 @@ def parse_json(text: bytes, kind: type[T]) -> T:
 
 
 def read_toml(path: Path, kind: type[T], what: str) -> T:
-    """The value that a TOML file is.
+    """Read a TOML file into a value of some type.
 
     Args:
         path: the file.
-        kind: what it should be.
-        what: the word for such a file, such as "mapping".
+        kind: expected type.
+        what: word for such a file, such as "mapping".
 
     Raises:
-        UsageError: it cannot be read, or is something else.
+        UsageError: the file cannot be read, or does not fit the type.
     """
     try:
         with open_file(path) as file:
@@ -95,15 +97,15 @@ def read_toml(path: Path, kind: type[T], what: str) -> T:
 
 
 def convert(value: Any, kind: type[T], name: str = "") -> T:
-    """A value of plain dictionaries, lists, numbers and texts as what it should be.
+    """Convert plain dictionaries, lists, numbers and strings to a value of some type.
 
     Args:
         value: the value.
-        kind: what it should be.
-        name: of the value, for messages.
+        kind: expected type.
+        name: name of the value in messages.
 
     Raises:
-        InvalidError: it is something else.
+        InvalidError: the value does not fit the type.
     """
     try:
         return msgspec.convert(value, kind)
@@ -114,12 +116,12 @@ def convert(value: Any, kind: type[T], name: str = "") -> T:
 
 
 def _faults(value: Any, kind: Any, name: str, error: Exception) -> list[str]:
-    """All that is wrong with a value, and what would be right.
+    """List all faults of a value, each with what would be valid.
 
     Args:
         value: the value.
-        kind: what it should be.
-        name: of the value; empty for the whole.
+        kind: expected type.
+        name: name of the value; empty at the top level.
         error: why it cannot be converted.
     """
     where = name or "it"
@@ -134,7 +136,7 @@ def _faults(value: Any, kind: Any, name: str, error: Exception) -> list[str]:
             except msgspec.ValidationError as inner:
                 found += _faults(part, part_kind, f"{name}.{key}".lstrip("."), inner)
         if not found and fields is not None and isinstance(value, dict):
-            # Its own check of what types cannot tell.
+            # The Struct's own check failed, on what types cannot express.
             reason = str(error).partition(" - at `$")[0]
             found.append(f"{name}: {reason}" if name else reason)
         if found:
@@ -146,7 +148,7 @@ def _faults(value: Any, kind: Any, name: str, error: Exception) -> list[str]:
 
 
 def _options(kind: Any) -> Iterator[Any]:
-    """The types that a type stands for, without their constraints."""
+    """Yield the types in a union, without their constraints."""
     if get_origin(kind) is Annotated:
         kind = get_args(kind)[0]
     if isinstance(inspect.type_info(kind), inspect.UnionType):
@@ -157,7 +159,7 @@ def _options(kind: Any) -> Iterator[Any]:
 
 
 def _fields(kind: Any) -> dict[str, FieldInfo] | None:
-    """The fields of a Struct by name; None of other types."""
+    """Return the fields of a Struct by name; None for other types."""
     origin = get_origin(kind) or kind
     if not (isinstance(origin, type) and issubclass(origin, Struct)):
         return None
@@ -167,7 +169,7 @@ def _fields(kind: Any) -> dict[str, FieldInfo] | None:
 def _wrong_keys(
     value: dict[str, Any], kind: Any, fields: dict[str, FieldInfo] | None
 ) -> Iterator[str]:
-    """In what the keys of a table are wrong."""
+    """Yield what is wrong with the keys of a table."""
     origin = get_origin(kind) or kind
     known: list[str] | None = None
     if fields is not None and origin.__struct_config__.forbid_unknown_fields:
@@ -186,7 +188,7 @@ def _wrong_keys(
 def _parts(
     value: Any, kind: Any, fields: dict[str, FieldInfo] | None
 ) -> Iterator[tuple[str, Any, Any]]:
-    """What a value holds: names, values and what these should be."""
+    """Yield the parts of a value: name, value and expected type."""
     origin = get_origin(kind) or kind
     if isinstance(value, dict):
         if fields is not None:
@@ -198,7 +200,7 @@ def _parts(
 
 
 def _wanted(kind: inspect.Type) -> str:
-    """What a value of a type is called: its own description, where it has one."""
+    """Return the words for a type in messages: its own description, where it has one."""
     if isinstance(kind, inspect.Metadata):
         return (kind.extra_json_schema or {}).get("description") or _wanted(kind.type)
     if isinstance(kind, inspect.UnionType):
@@ -209,7 +211,7 @@ def _wanted(kind: inspect.Type) -> str:
     parts = [_KINDS[type(kind)]]
     for name, word in _BOUNDS:
         limit = getattr(kind, name, None)
-        # What no person would exceed needs no saying.
+        # A limit that nobody would exceed is not worth a word.
         if limit is not None and abs(limit) < _HUGE:
             parts.append(f"{word} {limit}")
     if getattr(kind, "min_length", None):
@@ -218,7 +220,7 @@ def _wanted(kind: inspect.Type) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value as a message shows it."""
+    """Return a value as a message shows it."""
     try:
         text = printable(json.dumps(value, ensure_ascii=False, default=str))
     except (ValueError, RecursionError):
@@ -227,6 +229,6 @@ def _shown(value: Any) -> str:
 
 
 def _number(digits: str) -> int | float:
-    """A number with a decimal point or an exponent."""
+    """Parse a number with a decimal point or an exponent."""
     value = float(digits)
     return int(value) if value.is_integer() else value

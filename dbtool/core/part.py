@@ -1,4 +1,4 @@
-"""The bytes of a download that have come so far, kept for the next try and the next process."""
+"""The bytes of an unfinished download, kept for the next try and the next process."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ if TYPE_CHECKING:
 
 
 class _State(msgspec.Struct, frozen=True):
-    """What the bytes of a part belong to."""
+    """The origin of the bytes of a part."""
 
     digest: str | None
     url: str
-    # Of printable characters, as a header takes them.
+    # Printable characters alone, as a header requires.
     validator: Annotated[str, Meta(pattern=r"\A[ -~]*\Z")] | None
     total: Annotated[int, Meta(ge=0)] | None
 
 
 class Part:
-    """The bytes of a file that have come so far, from its first one on, without a gap.
+    """The first bytes of a file, without a gap, as an unfinished download leaves them.
 
-    They lie in NAME.part beside the file; NAME.part.json says what they belong to, so that another
-    process can go on with them. A kill at any moment leaves them sound: bytes are only added, after
-    it was noted what they belong to.
+    The bytes are in NAME.part beside the file. NAME.part.json records their origin, so that another
+    process can resume. A kill at any moment leaves them sound: bytes are only appended, and their
+    origin is recorded first.
 
     Attributes:
-        file: what they are of.
-        path: where they lie.
-        size: how many there are.
-        is_pieced: whether they came with more than one reply.
+        file: the file that is downloaded.
+        path: path of the bytes.
+        size: number of bytes.
+        is_pieced: whether the bytes came in more than one reply.
         url, validator, total: of the server's file; None where they are not known.
     """
 
     def __init__(self, target: Path, file: RemoteFile) -> None:
-        """Takes over what has come before.
+        """Open the bytes of earlier tries.
 
         Args:
-            target: where the file shall lie.
-            file: what is downloaded.
+            target: path of the finished file.
+            file: the file to download.
 
         Raises:
             OSError: the bytes cannot be written.
@@ -59,7 +59,7 @@ class Part:
         self.path = part_path(target)
         self._target = target
         self._note = self.path.with_name(f"{self.path.name}.json")
-        # A pipe or a link in its way is left alone.
+        # These flags leave a pipe or a link of that name untouched.
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
         self._handle = os.open(self.path, flags, 0o666)
         self.size = os.fstat(self._handle).st_size
@@ -84,19 +84,19 @@ class Part:
             self._note.unlink(missing_ok=True)
 
     def clear(self) -> None:
-        """Lets go of all bytes."""
+        """Delete all bytes."""
         os.ftruncate(self._handle, 0)
         self._note.unlink(missing_ok=True)
         self.size, self.is_pieced = 0, False
         self.url = self.validator = self.total = None
 
     def accept(self, reply: Reply, url: str, validator: str | None) -> int:
-        """Makes ready for a reply; returns how many of its bytes are there already.
+        """Prepare for a reply; return how many of its bytes are present already.
 
         Args:
-            reply: which begins at the end of what is there, or at 0.
-            url: where it comes from.
-            validator: of what is there; None where it is not known.
+            reply: reply that begins at the end of the present bytes, or at 0.
+            url: origin of the reply.
+            validator: validator of the present bytes; None where it is not known.
         """
         file, total = self.file, reply.total
         if total is not None and not file.least_bytes <= total <= file.most_bytes:
@@ -120,7 +120,7 @@ class Part:
         return self.size - reply.start
 
     def write(self, chunk: bytes) -> None:
-        """Adds bytes, and none beyond the file's end."""
+        """Append bytes up to the end of the file."""
         rest = memoryview(chunk if self.total is None else chunk[: self.total - self.size])
         while rest:
             written = os.write(self._handle, rest)
@@ -131,7 +131,7 @@ class Part:
             raise PermanentError(f"it has more than {self.file.most_bytes:,} bytes")
 
     def finish(self) -> None:
-        """Gives the bytes the file's name, once they are on the disk."""
+        """Rename the bytes to the file's name once they are on the disk."""
         os.fsync(self._handle)
         self.path.rename(self._target)
         self._note.unlink(missing_ok=True)
@@ -139,10 +139,10 @@ class Part:
 
 
 def part_path(target: Path) -> Path:
-    """Where the bytes of a file lie that have come so far."""
+    """Return the path of the bytes of an unfinished download."""
     return target.with_name(f"{target.name}.part")
 
 
 def megabytes(count: int) -> str:
-    """A number of bytes, for messages."""
+    """Return a number of bytes in MB, for messages."""
     return f"{count / 1e6:,.1f} MB"

@@ -1,4 +1,4 @@
-"""Reads release folders: the one form in which measurements lie on a disk.
+"""Reads release folders, the only form of measurements on a disk.
 
 RELEASE/
   manifest.json                                        what belongs to it, with hashes
@@ -35,14 +35,14 @@ _WRITE_ANEW = "remove it and run the command that wrote it again, or get the rel
 
 
 def read_release(folder: Path) -> tuple[Manifest, dict[str, pa.Table]]:
-    """The manifest of a release folder, and the tables of its index by the names of their files.
+    """Return the manifest of a release folder and the tables of its index, by file name.
 
-    The tables are made from the shards where the files are not those of the manifest, as a writer
-    that was killed between the index and the manifest leaves them.
+    Where the index files are not those of the manifest, the tables are built from the shards. A
+    writer that was killed between the index and the manifest leaves such files.
 
     Raises:
-        DbtoolError: the manifest is missing, damaged or of another version, contradicts the
-            index, or a shard that the index has to be made from is not sound.
+        DbtoolError: the manifest is missing, damaged, of another version or contradicts the index,
+            or the index has to be built from a shard that is not sound.
     """
     for _ in range(_TRIES):
         manifest = read_manifest(folder)
@@ -58,9 +58,10 @@ def read_release(folder: Path) -> tuple[Manifest, dict[str, pa.Table]]:
 
 @contextlib.contextmanager
 def telling_of_change(folder: Path, tell: Callable[[str], None]) -> Iterator[None]:
-    """Tell where the block changes a published release.
+    """Call `tell` where the block changes a published release.
 
-    What describes such a release, as its card and its hashes, would be wrong then and is removed.
+    The files that describe such a release, such as its card and its hashes, would be wrong then and
+    are removed.
     """
     was_published = (folder / CROISSANT).exists()
     try:
@@ -74,10 +75,10 @@ def telling_of_change(folder: Path, tell: Callable[[str], None]) -> Iterator[Non
 
 
 def shard_paths(folder: Path) -> list[str]:
-    """The shards that lie in a release folder, listed or not, as sorted paths below it.
+    """List the shards in a release folder, listed or not, as sorted relative paths.
 
     Raises:
-        AccessError: one of its folders cannot be read.
+        AccessError: a folder cannot be read.
     """
     found = [folder / MEASUREMENTS]
     for prefix in ("workload=", "batch_size="):
@@ -96,15 +97,15 @@ def shard_paths(folder: Path) -> list[str]:
 
 
 def load_shard(folder: Path, path: str) -> Shard:
-    """A shard that lies in a release folder, whose contents are those that its name says.
+    """Load a shard of a release folder, and check its contents against its name.
 
     Args:
         folder: the release folder.
-        path: below it.
+        path: path of the shard, relative to the folder.
 
     Raises:
-        FooterError: it was cut short or altered, or its footer is out of contract.
-        AccessError: it cannot be read.
+        FooterError: the shard was cut short or altered, or its footer is out of contract.
+        AccessError: the shard cannot be read.
     """
     file = folder / path
     try:
@@ -125,15 +126,15 @@ def load_shard(folder: Path, path: str) -> Shard:
 def parse_index(
     contents: Mapping[str, bytes], manifest: Manifest, origin: str
 ) -> dict[str, pa.Table]:
-    """The tables of an index by the names of their files.
+    """Parse the tables of an index; return them by file name.
 
     Args:
-        contents: of the files, by their names.
-        manifest: that lists them.
-        origin: where they came from, for messages.
+        contents: contents of the files, by file name.
+        manifest: manifest that lists them.
+        origin: origin of the files, for messages.
 
     Raises:
-        DbtoolError: they are no tables of an index, or contradict the manifest.
+        DbtoolError: the files are not tables of an index, or contradict the manifest.
     """
     try:
         tables = {name: _table(contents[name]) for name in TABLES}
@@ -148,7 +149,7 @@ def parse_index(
 
 
 def _listed_tables(folder: Path, manifest: Manifest) -> dict[str, pa.Table] | None:
-    """The tables that the manifest lists; None where the files are others."""
+    """Return the tables that the manifest lists; None where the files differ from the manifest."""
     contents = {}
     for name in TABLES:
         listed = manifest.file(name)
@@ -163,9 +164,9 @@ def _listed_tables(folder: Path, manifest: Manifest) -> dict[str, pa.Table] | No
 
 
 def _table(content: bytes) -> pa.Table:
-    """The table that a Parquet file is, names that repeat in many rows as dictionaries."""
+    """Read a Parquet file, with dictionary columns for the names that repeat in many rows."""
     buffer = pa.BufferReader(content)
     repeated = [name for name in pq.read_schema(buffer).names if name in REPEATED]
-    # `read_table` would load pandas, too, where that is installed.
+    # `read_table` would also load pandas where that is installed.
     with pq.ParquetFile(buffer, read_dictionary=repeated) as file:
         return file.read()

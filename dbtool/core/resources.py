@@ -1,4 +1,4 @@
-"""Where the SQL, the shard contract and the bundled release lie: in a checkout or in a wheel."""
+"""Paths of the SQL, the shard contract and the bundled release, in a checkout or in a wheel."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DISTRIBUTION = "steps-to-result"
-"""What package indexes call this package, for messages that say how to install more of it."""
+"""The name of this package in package indexes, for messages on how to install extras."""
 _PACKAGE = Path(__file__).resolve().parent.parent
 _CHECKOUT = _PACKAGE.parent
 
 
 def _folder(name: str) -> Path:
-    """The folder of that name: beside the code in a wheel, at the top level in a checkout."""
+    """Return the folder of a name: beside the code in a wheel, at the top level in a checkout."""
     shipped = _PACKAGE / name
     return shipped if shipped.is_dir() else _CHECKOUT / name
 
 
 @contextlib.contextmanager
 def libraries_of(extra: str, needing: str) -> Iterator[None]:
-    """Tells how to install the libraries of an extra, where one that is imported is missing.
+    """Explain how to install an extra where the block imports a missing library of it.
 
     Args:
-        extra: its name.
-        needing: what needs them, with its verb, as in "training needs".
+        extra: name of the extra.
+        needing: what needs the library, with its verb, as in "training needs".
 
     Raises:
-        DbtoolError: one is missing.
+        DbtoolError: a library is missing.
     """
     try:
         yield
@@ -46,28 +46,28 @@ def libraries_of(extra: str, needing: str) -> Iterator[None]:
 
 
 def schema_folder() -> Path:
-    """The folder of tables, views, macros and the shards' column contract."""
+    """Return the folder of tables, views, macros and the shards' column contract."""
     return _folder("schema")
 
 
 def queries_folder() -> Path:
-    """The folder of the figures' and analyses' SQL."""
+    """Return the folder of the SQL of figures and analyses."""
     return _folder("queries")
 
 
 def query(name: str, folder: str = "browse") -> str:
-    """The text of queries/FOLDER/NAME.sql."""
+    """Return the text of queries/FOLDER/NAME.sql."""
     return (queries_folder() / folder / f"{name}.sql").read_text(encoding="utf-8")
 
 
 def bundled_release() -> Path:
-    """The folder of the release that ships with the code.
+    """Return the folder of the release that ships with the code.
 
-    It is whole in a checkout, and without the losses between evaluations in a wheel.
+    It is complete in a checkout. In a wheel it lacks the losses between evaluations.
     """
     return _folder("data") / "replication"
 
 
 def schema_version() -> int:
-    """The version of the data model that this code writes and reads."""
+    """Return the version of the data model that this code writes and reads."""
     return int((schema_folder() / "version.txt").read_text())

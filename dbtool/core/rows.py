@@ -1,4 +1,4 @@
-"""The rows of a shard, trial by trial and step by step, held against its footer."""
+"""Checks the rows of a shard against its footer, trial by trial and step by step."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class Rows:
-    """The keys of rows as they come, held against the trials that a footer lists.
+    """A check of the keys of rows, as they arrive, against the trials in a footer.
 
     Attributes:
         counts: the rows of each trial so far, [trials].
     """
 
     def __init__(self, footer: Footer) -> None:
-        """Begins before the first row of a shard with that footer."""
+        """Begin before the first row of a shard with that footer."""
         self._footer = footer
         self._listed = np.array([trial.trial_id for trial in footer.trials])
         self._steps = np.array([trial.steps for trial in footer.trials])
@@ -30,10 +30,10 @@ class Rows:
         self._last = (-1, -1)
 
     def add(self, table: pa.Table) -> np.ndarray:
-        """Takes in the next rows; returns the position of each one's trial in the footer.
+        """Check the next rows; return the position of each row's trial in the footer.
 
         Raises:
-            FooterError: they are unsorted, or none of the trials'.
+            FooterError: the rows are unsorted, or belong to no trial in the footer.
         """
         for name in ("trial_id", "step"):
             if table[name].null_count:
@@ -59,10 +59,10 @@ class Rows:
         return position
 
     def end(self) -> None:
-        """Holds the numbers of rows against those that the footer has.
+        """Check the number of rows of each trial against the footer.
 
         Raises:
-            FooterError: they differ.
+            FooterError: the numbers differ.
         """
         for trial, count in zip(self._footer.trials, self.counts.tolist(), strict=True):
             if trial.measurements != count:
@@ -72,14 +72,14 @@ class Rows:
                 )
 
     def _check_order(self, trial: np.ndarray, step: np.ndarray) -> None:
-        """Refuses rows that are not sorted by trial and step.
+        """Check that rows are sorted by trial and step.
 
         Args:
-            trial: [rows] the first is that of the row before.
+            trial: [rows] trial of each row, after that of the row before.
             step: [rows] likewise.
 
         Raises:
-            FooterError: they are unsorted or, where that is not allowed, have a step twice.
+            FooterError: the rows are unsorted, or repeat a step where that is not allowed.
         """
         if step[1:].min() < 0:
             raise FooterError("it has a negative step")
