@@ -36,8 +36,9 @@ _BOUNDS = (("ge", "from"), ("gt", "above"), ("le", "to"), ("lt", "below"))
 
 
 class InvalidError(DbtoolError):
-    """A text out of its expected form; each argument is a sentence on one fault, without the text's
-    name.
+    """A text out of its expected form.
+
+    Each argument is a sentence on one fault, without the text's name.
     """
 
 

@@ -1,4 +1,4 @@
-"""Writes shards, whole or not at all and named by their contents; reads their footers and rows."""
+"""Writes shards, complete or not at all, named by their contents; reads their footers and rows."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ROW_GROUP = 122_880
-"""Most rows of a row group: as many as DuckDB takes at a time."""
-# Values that repeat are stored once each; where more of them differ, bytes of equal weight together
-# compress better.
+"""Largest number of rows of a row group: as many as DuckDB reads at a time."""
+# Up to this share of distinct values, a dictionary stores each value once. Above it, storing bytes
+# of equal weight together compresses better.
 _FEW_DISTINCT = 0.3
 _FEW_DIGITS = 6
-# So many rows tell how a column's values are, in a quarter of the time of a whole row group.
+# Enough rows to choose an encoding, in a quarter of the time that a full row group takes.
 _SAMPLE = 32_768
-# Of zstd: more takes longer and gains little.
+# Level of zstd; a higher one takes longer and gains little.
 COMPRESSION_LEVEL = 5
 _OTHER_METRICS = msgspec.json.Decoder(dict[str, float | Literal["nan", "inf", "-inf"]])
 
@@ -50,10 +50,10 @@ class Shard:
     """A shard in a release folder.
 
     Attributes:
-        path: below the release folder, with forward slashes.
-        sha256: of the whole file, in hexadecimal.
-        bytes: its size.
-        footer: what it says of itself.
+        path: path relative to the release folder, with forward slashes.
+        sha256: sha256 of the file, in hexadecimal.
+        bytes: size of the file.
+        footer: contents of its footer.
     """
 
     path: str
@@ -63,12 +63,12 @@ class Shard:
 
     @property
     def rows(self) -> int:
-        """Its measurements."""
+        """The number of its measurements."""
         return sum(trial.measurements for trial in self.footer.trials)
 
     @property
     def listed(self) -> ReleaseFile:
-        """How a manifest lists it."""
+        """The entry for a manifest."""
         return ReleaseFile(path=self.path, sha256=self.sha256, bytes=self.bytes, rows=self.rows)
 
 
@@ -79,14 +79,14 @@ def write_shard(
     *,
     compression_level: int = COMPRESSION_LEVEL,
 ) -> Shard:
-    """Writes trials of one study as a shard.
+    """Write trials of one study as a shard.
 
     Args:
         release: the release folder.
-        footer: what the shard says of itself; rows are counted here.
-        tables: the rows, sorted by trial_id and step: trial_id, step and any of the metrics. At
-            least one table; no more than one lies in memory.
-        compression_level: of zstd, up to 22.
+        footer: footer of the shard; the rows are counted here.
+        tables: rows sorted by trial_id and step: trial_id, step and any of the metrics. At least
+            one table; memory holds one at a time.
+        compression_level: level of zstd, up to 22.
 
     Raises:
         FooterError: the footer or the rows are out of contract.
@@ -108,8 +108,8 @@ def write_shard(
 
 
 def not_written(folder: Path, error: OSError) -> DbtoolError:
-    """The error for a shard that could not be written."""
-    # Of its own errors Arrow says more than a person needs.
+    """Return the error for a shard that could not be written."""
+    # Arrow's own text on a system error is longer than a user needs.
     reason = os.strerror(error.errno) if error.errno else error
     return DbtoolError(
         f"could not write a shard into {folder}: {reason}; "
@@ -118,10 +118,10 @@ def not_written(folder: Path, error: OSError) -> DbtoolError:
 
 
 def read_footer(path: Path) -> Footer:
-    """What a shard says of itself.
+    """Read the footer of a shard.
 
     Raises:
-        FooterError: it cannot be read, or is out of contract.
+        FooterError: the footer cannot be read, or is out of contract.
     """
     try:
         with open_file(path) as opened, pq.ParquetFile(opened) as file:
@@ -131,11 +131,11 @@ def read_footer(path: Path) -> Footer:
 
 
 def read_tables(path: Path, columns: list[str] | None = None) -> Iterator[pa.Table]:
-    """The rows of a shard, one row group after the other.
+    """Yield the rows of a shard, one row group at a time.
 
     Args:
         path: the shard.
-        columns: their names; None: all.
+        columns: names of the columns; None for all.
     """
     with pq.ParquetFile(path) as file:
         for group in range(file.num_row_groups):
@@ -143,10 +143,10 @@ def read_tables(path: Path, columns: list[str] | None = None) -> Iterator[pa.Tab
 
 
 def check_shard(path: Path) -> Footer:
-    """Reads every row of a shard and holds them against its footer.
+    """Read every row of a shard and check it against the footer.
 
     Raises:
-        FooterError: something about it is out of contract.
+        FooterError: the shard is out of contract.
     """
     try:
         with (
@@ -175,7 +175,7 @@ def check_shard(path: Path) -> Footer:
 def _write(
     path: Path, footer: Footer, tables: Iterable[pa.Table], compression_level: int
 ) -> Footer:
-    """Writes tables as row groups, and the footer with their numbers of rows, which it returns."""
+    """Write tables as row groups, and the footer with their counts of rows; return that footer."""
     following = (part for table in tables for part in _parts(table))
     first = next(following)
     rows = Rows(footer)
@@ -186,10 +186,10 @@ def _write(
         compression="zstd",
         compression_level=compression_level,
         write_page_checksum=True,
-        # A page a column of a row group: zstd looks for repeats within a page alone.
+        # One page per column of a row group, since zstd finds repeats only within a page.
         max_rows_per_page=ROW_GROUP,
         data_page_size=8 << 20,
-        # Plain columns, which every engine reads alike.
+        # Without Arrow's schema the columns are plain, and every engine reads them alike.
         store_schema=False,
         **_encodings(first),
     ) as writer:
@@ -210,13 +210,13 @@ def _write(
 
 
 def _parts(table: pa.Table) -> Iterator[pa.Table]:
-    """A table in parts of a row group each; one without rows is one part."""
+    """Yield a table in slices of one row group; a table without rows is one slice."""
     for start in range(0, max(len(table), 1), ROW_GROUP):
         yield table.slice(start, ROW_GROUP)
 
 
 def _written_schema() -> pa.Schema:
-    """The schema of a shard, with names that repeat in every row as dictionaries."""
+    """Return the schema of a shard, with dictionary columns for names that repeat in every row."""
     return pa.schema(
         [
             pa.field(field.name, pa.dictionary(pa.int32(), pa.string()), nullable=field.nullable)
@@ -241,13 +241,13 @@ def _constants(footer: Footer) -> Mapping[str, str | int]:
 def _whole(
     table: pa.Table, position: np.ndarray, constants: Mapping[str, str | int], footer: Footer
 ) -> pa.Table:
-    """Rows with all columns of a shard.
+    """Add the missing columns of a shard to rows.
 
     Args:
         table: trial_id, step and metrics.
-        position: [rows] of each one's trial in the footer.
-        constants: the columns that are the same in all rows.
-        footer: of the shard.
+        position: [rows] position of each row's trial in the footer.
+        constants: values of the columns that are the same in all rows.
+        footer: footer of the shard.
     """
     statuses = ("COMPLETE", "INCOMPLETE", "INFEASIBLE")
     status = np.array([statuses.index(trial.status) for trial in footer.trials], np.int32)
@@ -271,12 +271,12 @@ def _repeated(value: str | int, rows: int, kind: pa.DataType) -> pa.Array:
 
 
 def _encodings(table: pa.Table) -> dict[str, object]:
-    """How the columns are encoded, from the first rows."""
+    """Choose the encodings of the columns from the first rows."""
     encodings = {"step": "DELTA_BINARY_PACKED"}
     table = table.slice(0, _SAMPLE)
     for name in metric_columns():
         if name in table.column_names and (name == BATCH_LOSS or _differ(table[name])):
-            # The bytes of a decimal of few digits repeat more as they stand.
+            # The bytes of decimals with few digits repeat more when they are not split.
             few_digits = _have_few_digits(table[name])
             encodings[name] = "PLAIN" if few_digits else "BYTE_STREAM_SPLIT"
     dictionaries = [name for name in shard_schema().names if name not in encodings]
@@ -290,7 +290,7 @@ def _differ(column: pa.ChunkedArray) -> bool:
 
 
 def _have_few_digits(column: pa.ChunkedArray) -> bool:
-    """Whether most values of a column are decimals of six digits after the point, or fewer."""
+    """Whether most values of a column are decimals with at most six digits after the point."""
     values = column.drop_null().to_numpy().astype(np.float64)
     return bool((values.round(_FEW_DIGITS) == values).sum() * 2 > len(values))
 
@@ -303,7 +303,7 @@ def _footer(file: pq.ParquetFile) -> Footer:
 
 
 def _check_constants(table: pa.Table, footer: Footer) -> None:
-    """Holds the columns that the footer repeats against it.
+    """Check the columns that repeat the footer against it.
 
     Raises:
         FooterError: they differ.
@@ -320,10 +320,10 @@ def _check_constants(table: pa.Table, footer: Footer) -> None:
 
 
 def _check_other_metrics(column: pa.ChunkedArray) -> None:
-    """Refuses what is not an object of numbers, or holds a metric that has a column.
+    """Check that each value is an object of numbers, without a metric that has its own column.
 
     Raises:
-        FooterError: there is such a row.
+        FooterError: a row has another value.
     """
     for text in column.drop_null().to_pylist():
         try:

@@ -1,4 +1,4 @@
-"""The marks that a sweep leaves in the release folder that it writes, before there is a release."""
+"""The marks of a sweep in the release folder that it writes, before there is a release."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import filelock
 from dbtool.core.walk import entries
 
 LOCK = ".lock"
-"""The file that a sweep holds while it trains; the names of those of slices begin so."""
+"""The lock file of a sweep in training; the lock files of slices have this prefix."""
 WORK = ".work"
-"""The hidden folder of a release folder in which a sweep keeps what it goes on with."""
+"""The hidden folder of a release folder from which a sweep resumes."""
 
 
 def sweep_in(folder: Path) -> Literal["training", "stopped"] | None:
-    """What a sweep does in a folder, or in a folder in it; None where no sweep has begun."""
+    """Return the state of a sweep in a folder or its subfolders; None where no sweep has begun."""
     marks = [
         mark for each in (folder, *map(Path, entries(folder))) for mark in map(Path, entries(each))
     ]
@@ -31,5 +31,5 @@ def _held(lock: Path) -> bool:
         with filelock.FileLock(lock, timeout=0):
             return False
     except (filelock.Timeout, OSError):
-        # Where it cannot be opened, it is another person's.
+        # A lock that cannot be opened belongs to another user.
         return True

@@ -1,4 +1,4 @@
-"""Lists folders; what cannot be read is an error that names it, and is not taken for gone."""
+"""Lists folders; an unreadable entry is an error that names it, and does not count as missing."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from dbtool.core.errors import DbtoolError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# There is nothing at a path that is too long, or in which a file stands for a folder.
+# A path that is too long, or that has a file in place of a folder, does not exist.
 _ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}
 
 
 class AccessError(DbtoolError):
-    """A file or folder is there, or may be, and cannot be read.
+    """A file or folder that exists, or may exist, and cannot be read.
 
     Attributes:
-        path: of the file or folder.
+        path: path of the file or folder.
     """
 
     def __init__(self, sentence: str, path: Path) -> None:
@@ -31,12 +31,12 @@ class AccessError(DbtoolError):
         self.path = path
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, Path]]:
-        # Exceptions pass from one process to another by their `args`, which lack the path.
+        # Pickle restores an exception from its `args`, which lack the path.
         return type(self), (str(self), self.path)
 
 
 def access_error(path: str | os.PathLike[str], error: OSError) -> AccessError:
-    """Return the sentence for an error of the operating system at a path."""
+    """Return the error for a path at which the operating system failed."""
     if isinstance(error, FileNotFoundError):
         reason = "it is a link, and what it leads to is not there; mount the disk or remove it"
     elif error.errno == errno.ELOOP:
@@ -49,11 +49,10 @@ def access_error(path: str | os.PathLike[str], error: OSError) -> AccessError:
 
 
 def status_of(path: str | os.PathLike[str]) -> os.stat_result | None:
-    """Return what `os.stat` says of a path, following links; None where nothing is there.
+    """Return `os.stat` of a path, following links; None where the path does not exist.
 
     Raises:
-        AccessError: the path leads through a folder that cannot be read, or through links in a
-            circle.
+        AccessError: the path leads through an unreadable folder, or through links in a circle.
     """
     try:
         return os.stat(path)  # noqa: PTH116 (paths of both kinds)
@@ -66,31 +65,31 @@ def status_of(path: str | os.PathLike[str]) -> os.stat_result | None:
 
 
 def is_file(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path is that of a file, or of a link to one.
+    """Return whether a path is a file, or a link to one.
 
     Raises:
-        AccessError: as of `status_of`.
+        AccessError: as for `status_of`.
     """
     status = status_of(path)
     return status is not None and stat.S_ISREG(status.st_mode)
 
 
 def is_folder(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path is that of a folder, or of a link to one.
+    """Return whether a path is a folder, or a link to one.
 
     Raises:
-        AccessError: as of `status_of`.
+        AccessError: as for `status_of`.
     """
     status = status_of(path)
     return status is not None and stat.S_ISDIR(status.st_mode)
 
 
 def entries(folder: str | os.PathLike[str]) -> list[os.DirEntry[str]]:
-    """List a folder, sorted by name; empty where it is missing or is a file.
+    """List a folder, sorted by name; empty where the folder is missing or is a file.
 
     Raises:
-        AccessError: it cannot be read, or is a link to what is not there, such as a disk that is
-            not mounted.
+        AccessError: the folder cannot be read, or is a link to a missing target, such as a disk
+            that is not mounted.
     """
     try:
         with os.scandir(folder) as found:
@@ -113,14 +112,14 @@ def walk(
     hidden: bool = True,
     on_error: Callable[[AccessError], None] = _raised,
 ) -> Iterator[os.DirEntry[str]]:
-    """Yield what lies in a folder and in those below it, folders too; links are not followed.
+    """Yield the entries of a folder and its subfolders, folders included; links are not followed.
 
-    Folders may lie in one another deeper than Python can recurse.
+    The walk is iterative, since folders may nest more deeply than Python can recurse.
 
     Args:
         top: the folder.
-        hidden: whether to yield and enter what has a name that begins with a dot.
-        on_error: called with the error of each folder that cannot be read; by default it is raised.
+        hidden: whether to yield and enter entries whose names begin with a dot.
+        on_error: called with the error of each unreadable folder; by default the error is raised.
 
     Raises:
         AccessError: a folder cannot be read.
@@ -142,11 +141,11 @@ def walk(
 def files_matching(folder: Path, pattern: str) -> Iterator[Path]:
     """Yield the files below a folder whose paths match a pattern such as `**/metrics.csv`.
 
-    As in a shell, `*`, `?` and `[…]` match within a name, `**` any folders, and neither matches
-    names that begin with a dot unless the pattern's part does.
+    As in a shell, `*`, `?` and `[…]` match within a name and `**` matches any folders. None of them
+    matches names that begin with a dot unless that part of the pattern does.
 
     Raises:
-        AccessError: a folder in which files may match cannot be read.
+        AccessError: a folder that may have matching files cannot be read.
     """
     *parts, name = PurePath(pattern).parts
     folders = [folder]

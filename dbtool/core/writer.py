@@ -1,7 +1,7 @@
 """Writes release folders: shards first, then the index, and the manifest last, each in one step.
 
-So a killed writer loses at most the shard in work; what it had not listed yet is listed by the next
-one, or by `dbtool index`.
+So a killed writer loses at most the shard it is writing. The next writer, or `dbtool index`, lists
+the shards that the killed one had not listed.
 """
 
 from __future__ import annotations
@@ -56,19 +56,19 @@ if TYPE_CHECKING:
 
 _LOCK = ".index.lock"
 _LOCK_SECONDS = 60.0
-# How often a writer lists what it has added, so that readers can see it; at its end, too.
+# How often a writer lists new shards so that readers see them. It also lists them at its end.
 _LIST_EVERY_SECONDS = 5.0
 
 
 class ReleaseWriter:
-    """Adds shards to a release folder, which is made where there is none.
+    """A writer that adds shards to a release folder, which is created where it is missing.
 
-    Several processes may write to one folder at a time; what they add is listed under a lock.
-    Threads may call `write` of one writer at once.
+    Several processes may write to one folder at the same time; a lock protects the listing. Threads
+    may call `write` of one writer at the same time.
 
     Attributes:
         folder: the release folder.
-        index: what it holds, with what was added.
+        index: index of the folder with the new shards.
 
     Example:
         with ReleaseWriter(folder, About(release="mine")) as writer:
@@ -76,17 +76,17 @@ class ReleaseWriter:
     """
 
     def __init__(self, folder: Path, about: About) -> None:
-        """Opens a release folder to add to; what killed writers left there is listed or removed.
+        """Open a release folder to add to; list or remove what killed writers left in it.
 
         Args:
             folder: the release folder.
-            about: what the release says of itself; of one that is there the name must be equal, and
-                a title, licence or citation that it lacks is filled in.
+            about: description of the release. The name must be that of an existing release, whose
+                missing title, licence and citation are filled in.
 
         Raises:
             UsageError: the folder holds a release of another name.
-            DbtoolError: it is damaged, or cannot be written.
-            AccessError: a folder in it cannot be read; what it lists stays.
+            DbtoolError: the release is damaged, or cannot be written.
+            AccessError: a folder in it cannot be read; the listing is unchanged.
         """
         check_about(about)
         make_folder(folder, "name another one")
@@ -109,18 +109,18 @@ class ReleaseWriter:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        # The error of the block says more.
+        # The error of the block is more useful.
         with contextlib.suppress(DbtoolError) if error else contextlib.nullcontext():
             self.list_new()
 
     def write(
         self, footer: Footer, tables: Iterable[pa.Table], compression_level: int = COMPRESSION_LEVEL
     ) -> Shard:
-        """Writes a shard and adds it; see `write_shard`.
+        """Write a shard and add it; see `write_shard`.
 
         Raises:
-            ClashError: it disagrees with what is there.
-            DbtoolError: it cannot be written.
+            ClashError: the shard contradicts the release.
+            DbtoolError: the shard cannot be written.
         """
         with self._mutex:
             self.refuse_clash(footer)
@@ -129,15 +129,15 @@ class ReleaseWriter:
         return shard
 
     def receive(self, content: bytes) -> Shard:
-        """Writes a shard that was written elsewhere and adds it.
+        """Write a finished shard from elsewhere and add it.
 
         Args:
-            content: of the file.
+            content: bytes of the file.
 
         Raises:
-            FooterError: it is not a shard.
-            ClashError: it disagrees with what is there.
-            DbtoolError: it cannot be written.
+            FooterError: the bytes are not a shard.
+            ClashError: the shard contradicts the release.
+            DbtoolError: the shard cannot be written.
         """
         try:
             with unfinished(self.folder) as (file, temporary):
@@ -156,11 +156,11 @@ class ReleaseWriter:
         return shard
 
     def add(self, shard: Shard) -> None:
-        """Add a shard that lies in the folder; one that was added already changes nothing.
+        """Add a shard that lies in the folder; adding it again changes nothing.
 
         Raises:
-            ClashError: it disagrees with what is there; its file is removed.
-            DbtoolError: it cannot be listed.
+            ClashError: the shard contradicts the release; its file is removed.
+            DbtoolError: the shard cannot be listed.
         """
         with self._mutex:
             try:
@@ -171,17 +171,17 @@ class ReleaseWriter:
             self.list_when_due()
 
     def list_when_due(self) -> None:
-        """Lists what was added, if the last time is some seconds ago; see `list_new`."""
+        """List the new shards if the last listing is some seconds ago; see `list_new`."""
         if time.monotonic() - self._listed_at > _LIST_EVERY_SECONDS:
             self.list_new()
 
     def list_new(self) -> None:
-        """Lists what was added, so that readers that open the release now see it.
+        """List the new shards, so that readers who open the release now see them.
 
         Raises:
-            ClashError: another process has added something that disagrees with some of it, which
-                is removed.
-            DbtoolError: it cannot be written.
+            ClashError: another process has added something that some of the shards contradict;
+                those shards are removed.
+            DbtoolError: the listing cannot be written.
         """
         if not self._new:
             return
@@ -192,10 +192,10 @@ class ReleaseWriter:
             raise clash
 
     def refuse_clash(self, footer: Footer) -> None:
-        """Refuses what a shard would say of itself where that disagrees with what is there.
+        """Raise an error where a footer contradicts the release.
 
         Raises:
-            ClashError: it does.
+            ClashError: the footer contradicts it.
         """
         if error := self._clash(self.index, footer):
             raise error
@@ -216,17 +216,16 @@ class ReleaseWriter:
         self._new.append(shard)
 
     def _remove(self, shard: Shard) -> None:
-        """Remove a shard that clashes, since it would be in every writer's way."""
+        """Remove a shard that clashes, since it would stop every later writer."""
         (self.folder / shard.path).unlink(missing_ok=True)
 
     def _read(self) -> ClashError | None:
-        """Take over what the folder lists, beside what was added.
+        """Read what the folder lists, and add the new shards to it.
 
-        The new index is assigned once it is complete, since threads read the old one meanwhile.
+        The new index is assigned once it is complete, since threads may be reading the old one.
 
         Returns:
-            The first error of shards that were added and clash with what is listed. They are
-            removed.
+            The first error of new shards that clash with the listed ones. Those shards are removed.
         """
         manifest: Manifest | None = None
         shards: dict[str, ReleaseFile] = {}
@@ -254,11 +253,11 @@ class ReleaseWriter:
         return clash
 
     def _was_changed(self) -> bool:
-        """Whether another process has listed something since this one did."""
+        """Whether another process has changed the listing since this one last read or wrote it."""
         return is_release(self.folder) and read_manifest(self.folder) != self._manifest
 
     def _take_stock(self) -> None:
-        """Takes in shards that a killed writer had not listed, and forgets those that are gone."""
+        """Add shards that a killed writer had not listed; drop missing ones from the listing."""
         there = set(shard_paths(self.folder))
         gone = self._shards.keys() - there
         if gone and not there:
@@ -275,7 +274,7 @@ class ReleaseWriter:
             self._write()
 
     def _write(self) -> None:
-        """Lists all shards."""
+        """Write the listing of all shards."""
         shards = self._shards | {shard.path: shard.listed for shard in self._new}
         about = self._about
         if self._manifest is not None:
@@ -289,17 +288,17 @@ class ReleaseWriter:
 
 
 def rebuild(folder: Path, about: About | None = None) -> Manifest:
-    """Makes the index and the manifest of a release folder anew from its shards.
+    """Rebuild the index and the manifest of a release folder from its shards.
 
     Args:
         folder: the release folder.
-        about: what the release says of itself; None: what its manifest says.
+        about: description of the release; None for that in the manifest.
 
     Raises:
         UsageError: there are no shards.
         DbtoolError: a shard is not sound or clashes with another, the manifest is needed and cannot
             be read, or the folder cannot be written.
-        AccessError: a folder in it or a shard cannot be read; what it lists stays.
+        AccessError: a folder or a shard cannot be read; the listing is unchanged.
     """
     if not shard_paths(folder):
         if is_release(folder):
@@ -322,9 +321,9 @@ def rebuild(folder: Path, about: About | None = None) -> Manifest:
 
 
 def _require_mounted(folder: Path) -> None:
-    """Refuses a release without shards whose folder is empty, as where a disk is not mounted.
+    """Raise an error for a release whose folder of measurements is empty, as on an unmounted disk.
 
-    Whoever removes shards by hand leaves the folders of their studies.
+    Someone who removes shards by hand leaves the folders of their studies.
     """
     path = folder / MEASUREMENTS
     if not entries(path):
@@ -338,15 +337,15 @@ def _require_mounted(folder: Path) -> None:
 def locked(
     folder: Path, seconds: float = _LOCK_SECONDS, remedy: str = "try again when that has ended"
 ) -> Iterator[None]:
-    """Keeps other processes from changing what a release folder lists.
+    """Keep other processes from changing what a release folder lists.
 
     Args:
         folder: the release folder.
-        seconds: to wait for others.
-        remedy: what to do where others do not end, or the folder cannot be written.
+        seconds: longest wait for other processes.
+        remedy: remedy where other processes do not end, or the folder cannot be written.
 
     Raises:
-        DbtoolError: others do not end, or the folder cannot be written, also in the block.
+        DbtoolError: other processes do not end, or the folder cannot be written, also in the block.
     """
     try:
         with filelock.FileLock(folder / _LOCK, timeout=seconds):
@@ -363,10 +362,10 @@ def locked(
 
 
 def write_index(folder: Path, tables: Mapping[str, pa.Table]) -> list[ReleaseFile]:
-    """Writes the tables of an index, from `Index.tables`; returns them as a manifest lists them.
+    """Write the tables from `Index.tables`; return their entries for a manifest.
 
     Raises:
-        OSError: they cannot be written.
+        OSError: a table cannot be written.
     """
     files = []
     for name, table in tables.items():
@@ -391,14 +390,14 @@ def _list(
     index: Index,
     before: Manifest | None,
 ) -> Manifest:
-    """Writes the index and then the manifest of a release folder.
+    """Write the index and then the manifest of a release folder.
 
     Args:
         folder: the release folder.
-        about: what the release says of itself.
-        shards: all that lie there.
-        index: of them.
-        before: what the folder listed; None where that is not known.
+        about: description of the release.
+        shards: all shards of the folder.
+        index: index of these shards.
+        before: manifest of the folder so far; None where it is not known.
     """
     files = {*shards, *write_index(folder, index.tables())}
     held = set() if before is None else {*before.shards, *map(before.file, TABLES)}
@@ -407,7 +406,7 @@ def _list(
     manifest = new_manifest(about, files)
     write_whole(folder / MANIFEST, encode_manifest(manifest))
     if before is not None:
-        # What publishing added tells of what the release was.
+        # The files that publishing added describe the old state of the release.
         for path in (SUMS, *(file.path for file in before.files if file not in held)):
             (folder / path).unlink(missing_ok=True)
     return manifest
