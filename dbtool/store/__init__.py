@@ -1,1 +1,1 @@
-"""The store: release folders open to read, and the questions that they answer."""
+"""Releases that are open to read, and the queries that answer questions about them."""

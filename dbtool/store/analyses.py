@@ -1,4 +1,4 @@
-"""The analyses that ship: the queries of queries/analyses, which run by their names."""
+"""The analyses that ship: the queries in queries/analyses, which run by name."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from pathlib import Path, PurePath
 from dbtool.core.errors import UsageError, closest
 from dbtool.core.resources import queries_folder, query
 
-# No query is one word of these letters; the last ones are those of paths.
+# No query is a single word of these characters, the last of which occur in paths.
 _WORD = re.compile(r"[\w./\\-]+")
 _VIEWS = {"releases", "workloads", "studies", "trials", "measurements", "evaluations"}
 
 
 def analyses() -> dict[str, str]:
-    """The question that each analysis answers, which is its first line, by its name."""
+    """Return the question of each analysis, which is its first line, by its name."""
     return {name: _analysis(name).splitlines()[0].removeprefix("-- ") for name in _names()}
 
 
 def query_text(text: str) -> str:
-    """The query that a person means: SQL as it is, or the analysis that one word names.
+    """Return the text of a query: SQL as it is, or the analysis of that name.
 
     Raises:
-        UsageError: it is one word, and no analysis has that name.
+        UsageError: the text is one word, and no analysis has that name.
     """
     word, names = text.strip(), _names()
     if word in names:

@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 _ROWS_A_FRAME = 122_880
 _MOST_NAMES = 3
-# Of a row's trial. Joined where they are used alone: over a whole archive the join takes longer
-# than the question, and DuckDB 1 leaves it in where nothing of it is used.
+# Columns of a row's trial, joined only where they are used: over an archive the join takes longer
+# than the query, and DuckDB 1 does not remove an unused join.
 _OF_TRIALS = {"learning_rate", "momentum"}
 
 
 def lazy_measurements(db: Releases, question: Question) -> pl.LazyFrame:
-    """Measurements as a lazy frame, of which the columns that are used alone are read.
+    """Return measurements as a lazy frame that reads only the columns in use.
 
-    Filters are left to Polars. DuckDB's own lazy frames take them over, but lose rows where they
+    Polars applies the filters. DuckDB's own lazy frames apply them too, but lose rows where they
     compare numbers of 32 bits, and fail on infinity.
 
     Args:
         db: the database, which is read when the frame is collected.
-        question: which measurements, without an order.
+        question: the measurements to read, without an order.
 
     Returns:
         The columns of the question, then the learning rate and momentum of each row's trial.
@@ -71,7 +71,7 @@ def lazy_measurements(db: Releases, question: Question) -> pl.LazyFrame:
 
 
 def _named(values: Mapping[str, Any]) -> str:
-    """The rows in a line, as in `mnist/fc_64_64_64/sgd, batch size 64, release measured`."""
+    """Describe the rows, as in `mnist/fc_64_64_64/sgd, batch size 64, release measured`."""
     chosen = {"workload": "workloads", "batch size": "batch_sizes", "trial": "trials"}
     parts = [_few(word, values[name]) for word, name in chosen.items() if values[name] is not None]
     release = values["release"]
@@ -79,7 +79,7 @@ def _named(values: Mapping[str, Any]) -> str:
 
 
 def _few(word: str, values: Sequence[object]) -> str:
-    """A few values by themselves, more by their number."""
+    """Return a few values as they are, and more than that as their number."""
     if len(values) > _MOST_NAMES:
         return f"{len(values)} {word}s"
     return f"{word}{'s' if len(values) > 1 else ''} {', '.join(map(str, values))}"

@@ -1,4 +1,4 @@
-"""What a person names to read or write: release folders, folders of them, and URLs."""
+"""The locations that a user reads or writes: release folders, folders of them, and URLs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Location:
-    """What is opened.
+    """The releases at a location.
 
     Attributes:
-        name: what to call it.
+        name: its name in messages.
         folders: release folders on this machine.
-        urls: of release folders on servers.
+        urls: URLs of release folders on servers.
     """
 
     name: str
@@ -35,23 +35,24 @@ class Location:
 
 
 def user_folder() -> Path:
-    """The folder of the user's own releases."""
+    """Return the folder of the user's own releases."""
     return platformdirs.user_data_path("dbtool") / "releases"
 
 
 def named_location(given: str | os.PathLike[str] | None, option: str = "--db") -> Location:
-    """The releases that were named.
+    """Return the releases at a path or URL.
 
     Args:
-        given: a release folder, a folder of release folders, or the URL of a release folder; None:
-            what DBTOOL_DB names or, where that is not set, the user's own releases and the one
-            that ships with dbtool.
-        option: what it was given with, for messages.
+        given: a release folder, a folder of release folders, or the URL of a release folder; None
+            for the value of DBTOOL_DB or, where that is not set, the user's own releases and the
+            one that ships with dbtool.
+        option: the option that the location came with, for messages.
 
     Raises:
-        UsageError: there is no release.
-        DbtoolError: nor on this machine, or a sweep has not written one yet.
-        AccessError: what was named, or a folder in it, cannot be read.
+        UsageError: the location has no release.
+        DbtoolError: no location was named and this machine has no release, or a sweep has not
+            written one yet.
+        AccessError: the location, or a folder in it, cannot be read.
     """
     if given is None:
         given, option = _from_environment(), "DBTOOL_DB"
@@ -78,7 +79,7 @@ def named_location(given: str | os.PathLike[str] | None, option: str = "--db") -
 
 
 def _no_folder(path: Path) -> str:
-    """What is wrong with a path that names no folder, and what to name instead."""
+    """Return the fault of a path that is not a folder, and its remedy."""
     if re.match(r"\w+:/", str(path)):
         return "is not a URL that can be read: name one of http:// or https://, or a folder"
     if re.fullmatch(r"[\w.-]+:\d+(?:/.*)?", str(path)):
@@ -97,14 +98,14 @@ def _no_folder(path: Path) -> str:
 
 
 def folder_to_write(option: str | os.PathLike[str] | None, release: str) -> Path:
-    """The release folder that rows of a release are added to; it need not be there.
+    """Return the folder of a release to add rows to; the folder may be missing.
 
     Args:
-        option: the value of --db: that release folder, or a folder of release folders.
-        release: the release's name.
+        option: value of --db: that release folder, or a folder of release folders.
+        release: name of the release.
 
     Raises:
-        UsageError: a URL or a file was named.
+        UsageError: the option is a URL or a file.
     """
     given = option if option is not None else _from_environment()
     folder = user_folder() if given is None else Path(given).expanduser()
@@ -116,7 +117,7 @@ def folder_to_write(option: str | os.PathLike[str] | None, release: str) -> Path
 
 
 def folder_name(release: str) -> str:
-    """The name of a release's folder in a folder of them."""
+    """Return the name of a release's folder in a folder of releases."""
     from urllib.parse import quote
 
     name = quote(release, safe=" +-._=@,~")
@@ -124,10 +125,10 @@ def folder_name(release: str) -> str:
 
 
 def as_url(given: str | os.PathLike[str]) -> str | None:
-    """The URL that was given; None where it is a path."""
+    """Return the URL of a location; None where the location is a path."""
     text = os.fspath(given)
     for scheme in ("http", "https"):
-        # pathlib leaves one slash of two.
+        # pathlib turns // into /.
         if text.startswith(f"{scheme}:/"):
             return f"{scheme}://{text.removeprefix(f'{scheme}:').lstrip('/')}"
     return None

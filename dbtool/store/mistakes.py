@@ -1,4 +1,4 @@
-"""What DuckDB says of a mistake in a query, with what mends it here."""
+"""DuckDB's messages on mistakes in a query, with the remedy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dbtool.core.errors import first_sentence
 from dbtool.core.index import OWN_COLUMN
 
 _NO_COLUMN = re.compile(r'Referenced column "([^"]+)" not found')
-# DuckDB's own tables, which are like no name of ours.
+# DuckDB's own tables, which resemble none of the views.
 _OWN_TABLE = re.compile(r'Did you mean "(?:pg|sqlite|duckdb|information_schema)_?[^"]*"\??')
 _VIEWS = (
     "the views are releases, workloads, studies, trials, measurements and evaluations; "
@@ -17,7 +17,7 @@ _VIEWS = (
 
 
 def explained(error: BaseException) -> str:
-    """One sentence on why a query failed, and what to write in its place."""
+    """Return one sentence on why a query failed and what to write instead."""
     text = _OWN_TABLE.sub(_VIEWS, first_sentence(error))
     missing = _NO_COLUMN.search(text)
     if missing and missing[1] in OWN_COLUMN:

@@ -1,4 +1,4 @@
-"""Opens releases for queries of any origin: they can read these releases and nothing else."""
+"""Opens releases for queries of any origin, which can read these releases and nothing else."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Progress = Callable[[int, int], None]
 
-# Python objects must not pass for tables: a mistyped name would find a variable of ours. A query
+# Python objects must not count as tables: a mistyped name would match a variable here. A query
 # that spilled to disk could be told to write elsewhere.
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "python_enable_replacements": False,
@@ -36,7 +36,7 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "temp_directory": "",
 }
 FETCH_UP_TO = 100_000_000
-"""Bytes of shards that a query may fetch from servers unless more is allowed."""
+"""Default limit on the bytes of shards that a query fetches from servers."""
 _FEWEST_THREADS_TO_FETCH = 8
 # DuckDB 1 waits instead.
 _BUSY = getattr(duckdb, "ResourceInUseException", ())
@@ -48,11 +48,11 @@ class Opened:
     """Releases that are open.
 
     Attributes:
-        connection: to the schema's views and macros over them.
-        name: what to call them.
-        checks: of the shards of those on this machine.
-        remote: those on servers; None where there are none.
-        fetch_up_to: bytes of shards that a query may fetch from servers.
+        connection: DuckDB connection to the schema's views and macros over the releases.
+        name: name of the location, for messages.
+        checks: checks of the shards of releases on this machine.
+        remote: shards of releases on servers; None where there are none.
+        fetch_up_to: limit on the bytes of shards that a query fetches from servers.
         closed: whether it was closed.
     """
 
@@ -66,14 +66,14 @@ class Opened:
     _cursors: weakref.WeakSet[duckdb.DuckDBPyConnection] = field(default_factory=weakref.WeakSet)
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
-        """A cursor of its own; threads may call this at once, as DuckDB 2 does not allow."""
+        """Return a new cursor; threads may call this in parallel, unlike DuckDB 2's own method."""
         with self._lock:
             cursor = self.connection.cursor()
             self._cursors.add(cursor)
             return cursor
 
     def close(self) -> None:
-        """Closes connections to the views and to servers; what other threads ask of them ends."""
+        """Close the connections to the views and to servers; queries of other threads end."""
         self.closed = True
         with self._lock:
             for cursor in list(self._cursors):
@@ -83,12 +83,12 @@ class Opened:
             self.remote.close()
 
     def begin_query(self, on_progress: Progress = lambda _done, _total: None) -> None:
-        """Refuses damaged shards, before a query of measurements believes them.
+        """Check the shards before a query reads measurements, so that damaged ones are an error.
 
-        The query may fetch so many bytes, whatever the one before has fetched.
+        Each query may fetch `fetch_up_to` bytes, whatever the queries before it have fetched.
 
         Args:
-            on_progress: called with bytes done and of all while shards are read.
+            on_progress: called with the bytes done and the total bytes while shards are read.
 
         Raises:
             DbtoolError: a shard is missing, cut short or altered.
@@ -100,7 +100,7 @@ class Opened:
 
 
 def _close(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Ends what another thread runs on a cursor, before which DuckDB 2 refuses to close it."""
+    """Interrupt what another thread runs on a cursor, since DuckDB 2 refuses to close it before."""
     while True:
         try:
             return cursor.close()
@@ -110,14 +110,14 @@ def _close(cursor: duckdb.DuckDBPyConnection) -> None:
 
 
 def open_location(location: Location, fetch_up_to: int = FETCH_UP_TO) -> Opened:
-    """Opens what was named.
+    """Open the releases at a location.
 
     Args:
         location: the releases.
-        fetch_up_to: bytes of shards that a query may fetch from servers.
+        fetch_up_to: limit on the bytes of shards that a query fetches from servers.
 
     Raises:
-        DbtoolError: a release is damaged, of another format, or there twice.
+        DbtoolError: a release is damaged, of another format, or present twice.
     """
     releases, checks = [], []
     for folder in location.folders:
@@ -138,7 +138,7 @@ def open_location(location: Location, fetch_up_to: int = FETCH_UP_TO) -> Opened:
             _lock(opened.connection, releases)
     except duckdb.Error as error:
         opened.close()
-        # The first shard is opened for its columns; where it is damaged, this says so.
+        # Opening the views reads the columns of the first shard; this reports damage to it.
         opened.begin_query()
         raise DbtoolError(f"{opened.name} cannot be opened: {first_sentence(error)}") from error
     except BaseException:
@@ -148,14 +148,14 @@ def open_location(location: Location, fetch_up_to: int = FETCH_UP_TO) -> Opened:
 
 
 def _add_remote(opened: Opened, urls: Sequence[str]) -> Iterator[OpenRelease]:
-    """Adds releases on servers."""
+    """Add releases on servers."""
     from dbtool.store.remote import RemoteFiles, release_url
 
     urls = [release_url(url) for url in urls]
     opened.name = ", ".join(map(without_secrets, urls))
     opened.remote = RemoteFiles()
     opened.connection.register_filesystem(opened.remote)
-    # Most of a query's time goes by waiting for a server, which threads do side by side.
+    # A query mostly waits for the server, and threads wait in parallel.
     [(threads,)] = opened.connection.execute("SELECT current_setting('threads')").fetchall()
     opened.connection.execute(f"SET threads = {max(threads, _FEWEST_THREADS_TO_FETCH)}")
     for url in urls:
@@ -163,14 +163,14 @@ def _add_remote(opened: Opened, urls: Sequence[str]) -> Iterator[OpenRelease]:
 
 
 def _lock(connection: duckdb.DuckDBPyConnection, releases: Sequence[OpenRelease]) -> None:
-    """Leaves a connection no more than reading these releases."""
-    # A join with up to so many rows (DuckDB's default is 50) filters the scan by their values.
+    """Restrict a connection to reading these releases."""
+    # A join with at most this many rows (DuckDB's default is 50) filters the scan by their values.
     connection.execute("SET GLOBAL dynamic_or_filter_threshold = 20000")
-    # For the bars of the command line alone: in a notebook DuckDB refuses both without ipywidgets.
+    # Only the command line's progress bars need these; without ipywidgets a notebook rejects both.
     with contextlib.suppress(duckdb.InvalidInputException):
         connection.execute("SET enable_progress_bar_print = false")
         connection.execute("SET enable_progress_bar = true")
-    # Not their folders, into which DuckDB 1 writes logs for whoever asks it to.
+    # The files and not their folders, since a query can make DuckDB 1 write logs into a folder.
     connection.execute(
         "SET allowed_paths = ?", [[path for each in releases for path in each.shards]]
     )
@@ -179,14 +179,14 @@ def _lock(connection: duckdb.DuckDBPyConnection, releases: Sequence[OpenRelease]
 
 
 def _refuse_twice(releases: Sequence[OpenRelease], places: Sequence[str]) -> None:
-    """Refuses two folders of one release, whose rows could not be told apart.
+    """Raise an error for two folders of one release, whose rows would be indistinguishable.
 
     Args:
-        releases: all that are open.
-        places: the folder or the URL of each.
+        releases: the open releases.
+        places: folder or URL of each.
 
     Raises:
-        DbtoolError: there are such.
+        DbtoolError: a release has two folders.
     """
     first: dict[str, str] = {}
     for each, place in zip(releases, places, strict=True):

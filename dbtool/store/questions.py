@@ -1,4 +1,4 @@
-"""The questions that the command line and Python ask alike, with every name in them checked."""
+"""The questions of the command line and of Python, with every name in them checked."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Patterns: TypeAlias = "str | Iterable[str] | None"
 Numbers: TypeAlias = "int | Iterable[int] | None"
 
 FIRST_TRIALS = 100
-"""As many of each study's trials as the paper counts."""
+"""Number of each study's trials that the paper counts."""
 _ALL = ("*",)
 
 
@@ -33,8 +33,8 @@ class Question:
 
     Attributes:
         sql: the query.
-        values: by the parameters' names.
-        measurements: whether it reads measurements, and not the index alone.
+        values: parameter name to value.
+        measurements: whether it reads measurements beside the index.
     """
 
     sql: str | duckdb.Statement
@@ -43,20 +43,20 @@ class Question:
 
 
 def index_question(name: str, **values: Any) -> Question:
-    """A query that reads the index alone.
+    """Return a query that reads only the index.
 
     Args:
-        name: of the query.
-        values: of its parameters.
+        name: name of the query.
+        values: values of its parameters.
     """
     return Question(query(name), values)
 
 
 def known_release(db: Releases, release: str | None) -> str | None:
-    """The release that is named, or else the database's own, which must be there; None: all.
+    """Return the requested release or the database's default, after a check; None for all releases.
 
     Raises:
-        UsageError: it is not there.
+        UsageError: the database has no such release.
     """
     release = release if release is not None else db.release
     if release is not None:
@@ -67,16 +67,16 @@ def known_release(db: Releases, release: str | None) -> str | None:
 
 
 def workload_names(db: Releases, patterns: Patterns, release: str | None = None) -> list[str]:
-    """The names of the workloads that words name, each once, in the words' order.
+    """Return the names of the workloads that match patterns, without duplicates, in their order.
 
     Args:
         db: the database.
-        patterns: names, or patterns with *, ? and [] as in a shell; * also matches a slash. None:
-            all.
-        release: the release they belong to; None: any.
+        patterns: names, or patterns with *, ? and [] as in a shell, where * also matches a slash;
+            None for all.
+        release: release of the workloads; None for any.
 
     Raises:
-        UsageError: the release is not there, or a word names no workload.
+        UsageError: the release does not exist, or a pattern matches no workload.
     """
     release = known_release(db, release)
     held = [name for (name,) in db.result(index_question("held_workloads", release=release))]
@@ -90,7 +90,7 @@ def workload_names(db: Releases, patterns: Patterns, release: str | None = None)
 
 
 def unknown_workload(word: str, held: Iterable[str]) -> UsageError:
-    """The error for a word that names no workload that is held; a published one is told as such."""
+    """Return the error for a word that matches no workload, or a published one that is absent."""
     with (schema_folder() / "catalog" / "published_workloads.csv").open(encoding="utf-8") as file:
         published = [row["workload"] for row in csv.DictReader(file)]
     if fnmatch.filter(published, word):
@@ -102,10 +102,10 @@ def unknown_workload(word: str, held: Iterable[str]) -> UsageError:
 
 
 def require_metric(db: Releases, metric: str | None) -> None:
-    """Refuses a metric that no column holds.
+    """Raise an error for a metric without a column.
 
     Raises:
-        UsageError: it is such.
+        UsageError: the metric has no column.
     """
     if metric is None:
         return
@@ -117,16 +117,16 @@ def require_metric(db: Releases, metric: str | None) -> None:
 def require_goals(
     db: Releases, chosen: Mapping[str, Any], metric: str | None, goal: float | None
 ) -> None:
-    """Refuses a goal that is not finite, and none where a workload has none for the metric.
+    """Raise an error for an infinite goal, or for a workload without a goal for the metric.
 
     Args:
         db: the database.
-        chosen: from `chosen_studies`.
-        metric: None: each workload's own.
-        goal: None: each workload's own.
+        chosen: studies from `chosen_studies`.
+        metric: the metric; None for each workload's own.
+        goal: the goal; None for each workload's own.
 
     Raises:
-        UsageError: it is such.
+        UsageError: the goal is not finite, or a workload has none for the metric.
     """
     if goal is not None:
         require_number("goal", goal)
@@ -142,10 +142,10 @@ def require_goals(
 def chosen_studies(
     db: Releases, workload: Patterns, batch_size: Numbers, release: str | None
 ) -> dict[str, Any]:
-    """The studies that are named, as values of a query: workloads, release and batch_sizes.
+    """Return the requested studies as values of a query: workloads, release and batch_sizes.
 
     Raises:
-        UsageError: a name or batch size is not there.
+        UsageError: a name or batch size does not exist.
     """
     release = known_release(db, release)
     names, sizes = workload_names(db, workload, release), _numbers(batch_size, "batch_size")
@@ -162,10 +162,10 @@ def chosen_studies(
 
 
 def chosen_trials(db: Releases, chosen: Mapping[str, Any], trial_id: Numbers) -> list[int] | None:
-    """The trials that are named, of studies that were; None: all.
+    """Return the requested trials of chosen studies; None for all.
 
     Raises:
-        UsageError: one is not there.
+        UsageError: a trial does not exist.
     """
     wanted = _numbers(trial_id, "trial_id")
     if wanted is not None:

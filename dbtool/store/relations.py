@@ -1,4 +1,4 @@
-"""The relations that the schema's views stand on, over release folders wherever they lie."""
+"""The relations below the schema's views, over release folders on any machine."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class OpenRelease:
     """A release that is open to read.
 
     Attributes:
-        manifest: what it holds.
-        index: its tables, by the names of their files.
-        shards: what DuckDB opens its shards by: paths or URLs.
+        manifest: its manifest.
+        index: tables of its index, by file name.
+        shards: paths or URLs by which DuckDB opens its shards.
     """
 
     manifest: Manifest
@@ -37,9 +37,9 @@ class OpenRelease:
 
 
 def make_relations(connection: duckdb.DuckDBPyConnection, releases: Sequence[OpenRelease]) -> None:
-    """Makes the relations, views and macros of releases in an empty database.
+    """Create the relations, views and macros of releases in an empty database.
 
-    The index is copied, so that a writer that adds to a release changes nothing here.
+    The index is copied, so that a writer that adds to a release does not change it here.
     """
     connection.execute("CREATE SCHEMA stored")
     connection.execute(
@@ -60,7 +60,7 @@ def make_relations(connection: duckdb.DuckDBPyConnection, releases: Sequence[Ope
 def _make_index(
     connection: duckdb.DuckDBPyConnection, name: str, releases: Sequence[OpenRelease]
 ) -> None:
-    """Makes the relation of one of the index's tables."""
+    """Create the relation of one of the index's tables."""
     parts = []
     for position, each in enumerate(releases):
         connection.register(f"incoming_{position}", each.index[name])
@@ -75,7 +75,7 @@ def _make_index(
 
 
 def _measurements(releases: Sequence[OpenRelease]) -> str:
-    """The query behind stored.measurements: each release's shards, pruned by their folders."""
+    """Return the query of stored.measurements: each release's shards, pruned by folder."""
     parts = [
         f"SELECT {sql_text(each.manifest.release)} AS release, * "  # noqa: S608 (quoted)
         f"FROM read_parquet([{', '.join(map(sql_text, each.shards))}], hive_partitioning = true, "

@@ -1,4 +1,4 @@
-"""Releases that are open to read, and the questions that they answer."""
+"""Releases that are open to read, and the questions about their rows."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ CLOSED = "the database was closed: open it again with dbtool.open()"
 
 
 class Releases:
-    """Releases that are open to read, and the questions about their rows.
+    """Releases that are open to read, with methods for questions about their rows.
 
-    Workloads are named by their names or by patterns as on the command line, in which `*`, `?` and
-    `[]` stand for other letters and `*` for slashes too; several are given as a list. Names and
-    numbers are checked: what is missing or out of range raises a `UsageError` with the closest
-    valid choices. Threads may share one.
+    For example, `"mnist/*"` names all workloads of MNIST. In patterns, `*`, `?` and `[]` match as
+    in a shell, and `*` also matches slashes; several names or patterns form a list. Names and
+    numbers are checked: a missing or invalid one raises a `UsageError` with the closest valid
+    choices. Threads may share one object.
 
     Attributes:
-        opened: the releases.
+        opened: the open releases.
     """
 
     def __init__(
@@ -55,13 +55,13 @@ class Releases:
         release: str | None = None,
         on_progress: Callable[[int, int], None] = lambda _done, _total: None,
     ) -> None:
-        """Takes over what was opened.
+        """Wrap open releases.
 
         Args:
-            opened: from `open_location`; closed by `close`.
-            release: the release that questions are about unless they name another; None: all.
-            on_progress: called with bytes done and of all while shards are looked at, which happens
-                before the first question about measurements.
+            opened: from `open_location`; `close` closes it.
+            release: default release of all questions; None for all releases.
+            on_progress: called with the bytes done and the total bytes while shards are checked,
+                which happens before the first question about measurements.
 
         Raises:
             UsageError: there is no such release.
@@ -88,29 +88,29 @@ class Releases:
 
     @property
     def release(self) -> str | None:
-        """The release that questions are about unless they name another, or None for all."""
+        """The default release of all questions, or None for all releases."""
         return self._release
 
     def close(self) -> None:
-        """Closes it; frames and results that were read stay."""
+        """Close the releases; frames and results that were read stay valid."""
         self.opened.close()
 
     @contextlib.contextmanager
     def cursor(
         self, *, measurements: bool = True, tables: Mapping[str, object] | None = None
     ) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A DuckDB cursor of its own for the block, for what the methods here do not do.
+        """Yield a new DuckDB cursor, for queries beyond the methods here.
 
-        It can only read. An error or Ctrl-C in the block ends what it runs.
+        The cursor can only read. An error or Ctrl-C in the block ends its query.
 
         Args:
-            measurements: whether its queries read measurements, whose files are then looked at.
-            tables: that its queries may read besides; see `sql`.
+            measurements: whether its queries read measurements, whose files are then checked.
+            tables: further tables for its queries; see `sql`.
 
         Raises:
-            UsageError: a table cannot be had.
+            UsageError: a table is not available.
             DbtoolError: a query failed, a shard is damaged, or the database was closed.
-            KeyboardInterrupt: the person pressed Ctrl-C while a query ran.
+            KeyboardInterrupt: the user pressed Ctrl-C while a query ran.
         """
         if measurements:
             self.opened.begin_query(self._on_progress)
@@ -119,18 +119,18 @@ class Releases:
                 cursor = self.opened.cursor()
                 try:
                     if tables:
-                        # Polars reads them, which takes as long to import as a small query runs.
+                        # This imports Polars, which takes as long as a small query.
                         from dbtool.store.tables import add_tables
 
                         add_tables(cursor, tables)
-                    # EXPLAIN ANALYZE runs what it explains, which may be more than a query.
+                    # EXPLAIN ANALYZE runs its statement, which may do more than read.
                     cursor.execute("BEGIN TRANSACTION READ ONLY")
                     yield cursor
                     if self.opened.closed:
-                        # Then rows end without an error where DuckDB hands them over in batches.
+                        # After a close, DuckDB ends the batches of rows without an error.
                         raise DbtoolError(CLOSED)
                 finally:
-                    # What was not read to its end still runs in other threads; letting go of the
+                    # A query whose rows were not all read still runs in other threads, and deleting the
                     # cursor would wait for it.
                     end_queries(cursor)
         except duckdb.ConnectionException as error:
@@ -141,21 +141,21 @@ class Releases:
     def sql(
         self, text: str, /, *, tables: Mapping[str, object] | None = None, **values: object
     ) -> Result:
-        """The rows of one SQL query, which can only read these releases.
+        """Return the rows of one SQL query, which can only read these releases.
 
         Args:
             text: a SELECT over the views releases, workloads, studies, trials, measurements and
-                evaluations of all releases, with $NAME where a value belongs; or the name of an
-                analysis that ships, such as "summary".
-            tables: of your own that the query joins, by the names that it has for them: CSV,
-                Parquet or JSON Lines files, or frames of Polars, pandas or Arrow.
-            values: the values by their names.
+                evaluations of all releases, with $NAME for a value; or the name of an analysis that
+                ships, such as "summary".
+            tables: your own tables to join, by their names in the query: CSV, Parquet or JSON Lines
+                files, or frames of Polars, pandas or Arrow.
+            values: values by name.
 
         Raises:
-            UsageError: the query has a $NAME that was given no value, or the other way round, or
-                no analysis has that name, or a table cannot be read or has a view's name.
-            DbtoolError: it is not one query, or fails.
-            KeyboardInterrupt: the person pressed Ctrl-C; the database answers on.
+            UsageError: a $NAME has no value or a value no $NAME, no analysis has that name, or a
+                table cannot be read or has the name of a view.
+            DbtoolError: the text is not one query, or the query fails.
+            KeyboardInterrupt: the user pressed Ctrl-C; the database stays usable.
 
         Example:
             >>> query = "SELECT max(batch_size) FROM studies WHERE workload = $name"
@@ -169,23 +169,23 @@ class Releases:
             return Result(table_of(cursor, statement, values))
 
     def result(self, question: Question) -> Result:
-        """The rows of a question."""
+        """Return the rows of a question."""
         with self.cursor(measurements=question.measurements) as cursor:
             return Result(table_of(cursor, question.sql, question.values))
 
     def _frame(self, name: str, *, measurements: bool = False, **values: object) -> pl.DataFrame:
-        """The rows of one of the queries in queries/browse."""
+        """Return the rows of one of the queries in queries/browse."""
         return self.result(Question(query(name), values, measurements)).polars()
 
     def releases(self) -> pl.DataFrame:
-        """The releases with their titles, licences and sizes, a row a release."""
+        """Return the releases with their titles, licences and sizes, one row per release."""
         return self._frame("releases")
 
     def workloads(self, *, release: str | None = None) -> pl.DataFrame:
-        """The workloads with their goals and sizes, a row a workload of a release.
+        """Return the workloads with their goals and sizes, one row per workload of a release.
 
         Args:
-            release: of this release alone.
+            release: only this release.
 
         Raises:
             UsageError: there is no such release.
@@ -195,14 +195,14 @@ class Releases:
     def studies(
         self, workload: str | Iterable[str] | None = None, *, release: str | None = None
     ) -> pl.DataFrame:
-        """The studies, a row for each batch size of a workload.
+        """Return the studies, one row per workload and batch size.
 
         Args:
-            workload: names or patterns; None: all.
-            release: of this release alone.
+            workload: names or patterns; None for all.
+            release: only this release.
 
         Raises:
-            UsageError: a name is not there.
+            UsageError: a name does not exist.
         """
         release = known_release(self, release)
         names = workload_names(self, workload, release)
@@ -215,15 +215,15 @@ class Releases:
         batch_size: int | Iterable[int] | None = None,
         release: str | None = None,
     ) -> pl.DataFrame:
-        """The trials with their metaparameters and how they ended, a row a trial.
+        """Return the trials with their metaparameters and status, one row per trial.
 
         Args:
-            workload: names or patterns; None: all.
-            batch_size: of studies with these batch sizes alone.
-            release: of this release alone.
+            workload: names or patterns; None for all.
+            batch_size: only studies with these batch sizes.
+            release: only this release.
 
         Raises:
-            UsageError: a name is not there.
+            UsageError: a name does not exist.
 
         Example:
             >>> trials = db.trials("mnist/fc_64*", batch_size=64)
@@ -240,21 +240,22 @@ class Releases:
         trial_id: int | Iterable[int] | None = None,
         release: str | None = None,
     ) -> pl.LazyFrame:
-        """The measurements as a lazy frame, a row for each step of a trial at which there are any.
+        """Return the measurements as a lazy frame, one row per measured step of a trial.
 
-        Its columns are those of the view, then learning_rate and momentum of the row's trial; other
-        metaparameters come with a join of `trials`. Nothing is read before `collect`, and then the
-        columns that are used alone, of the rows that are named here; filters of the frame come
-        after that. Rows come in no promised order. `print` of the frame tells which rows it holds.
+        Its columns are those of the view measurements, then learning_rate and momentum of the row's
+        trial; join `trials` for other metaparameters. Nothing is read before `collect`, which reads
+        only the columns in use, of the rows that the arguments select; filters of the frame apply
+        afterwards. The order of rows is not defined. `print` of the frame shows which rows it
+        selects.
 
         Args:
-            workload: names or patterns; None: all.
-            batch_size: of studies with these batch sizes alone.
-            trial_id: of these trials of each study alone.
-            release: of this release alone.
+            workload: names or patterns; None for all.
+            batch_size: only studies with these batch sizes.
+            trial_id: only these trials of each study.
+            release: only this release.
 
         Raises:
-            UsageError: a name is not there.
+            UsageError: a name does not exist.
 
         Example:
             >>> curve = db.measurements("mnist/fc_64_64_64/sgd", batch_size=64, trial_id=0)
@@ -280,21 +281,22 @@ class Releases:
         batch_size: int | Iterable[int] | None = None,
         release: str | None = None,
     ) -> pl.DataFrame:
-        """The steps to result of workloads, a row a study.
+        """Return the steps to result of workloads, one row per study.
 
-        The fewest steps any of the first trials of a study that count took to get strictly past the
-        goal, or to it where the workload's goal is inclusive; null where no trial did.
+        The steps to result are the fewest steps that any of a study's first `trials` trials takes
+        to get strictly past the goal, or to reach it where the workload's goal is inclusive. They
+        are null where no trial does.
 
         Args:
             workload: names or patterns.
-            goal: the value to get past; None: each workload's own goal.
-            metric: the column that is to pass it; None: each workload's own metric.
-            trials: of each study, so many of the first trials count.
-            batch_size: of studies with these batch sizes alone.
-            release: of this release alone.
+            goal: target value; None for each workload's own goal.
+            metric: column to compare with the goal; None for each workload's own metric.
+            trials: number of each study's first trials to count.
+            batch_size: only studies with these batch sizes.
+            release: only this release.
 
         Raises:
-            UsageError: a name is not there, or a workload has no goal of its own for the metric.
+            UsageError: a name does not exist, or a workload has no goal of its own for the metric.
 
         Example:
             >>> steps = db.steps_to_result("mnist/fc_64_64_64/sgd", batch_size=[16, 64, 256])
@@ -319,19 +321,19 @@ class Releases:
         metric: str | None = None,
         release: str | None = None,
     ) -> pl.DataFrame:
-        """When each trial of workloads passed the goal, a row a trial.
+        """Return when each trial of workloads passed the goal, one row per trial.
 
-        `steps` is the first evaluation past the goal, null where there is none, and `after` the
-        last evaluation before it.
+        `steps` is the first evaluation past the goal, null where there is none. `after` is the last
+        evaluation before it.
 
         Args:
             workload: names or patterns.
-            goal: the value to get past; None: each workload's own goal.
-            metric: the column that is to pass it; None: each workload's own metric.
-            release: of this release alone.
+            goal: target value; None for each workload's own goal.
+            metric: column to compare with the goal; None for each workload's own metric.
+            release: only this release.
 
         Raises:
-            UsageError: a name is not there, or a workload has no goal of its own for the metric.
+            UsageError: a name does not exist, or a workload has no goal of its own for the metric.
 
         Example:
             >>> db.crossings("mnist/fc_64_64_64/sgd")["steps"].min()
@@ -353,21 +355,21 @@ class Releases:
         batch_size: int | Iterable[int] | None = None,
         release: str | None = None,
     ) -> pl.DataFrame:
-        """The best measurement of each study of workloads within a budget, a row a study.
+        """Return the best measurement of each study within a budget, one row per study.
 
         Args:
             workload: names or patterns.
-            metric: the column that counts; None: each workload's own metric. Lower is better, but
+            metric: column to compare; None for each workload's own metric. Lower is better, except
                 for average precisions.
-            most_steps: up to so many steps; studies whose trials train for fewer are left out.
-            most_examples: up to so many training examples, which are steps times the batch size;
-                studies whose trials see fewer are left out.
-            trials: of each study, so many of the first trials count.
-            batch_size: of studies with these batch sizes alone.
-            release: of this release alone.
+            most_steps: largest number of steps; studies whose trials train for fewer are dropped.
+            most_examples: largest number of training examples, which are steps times the batch
+                size; studies whose trials see fewer are dropped.
+            trials: number of each study's first trials to count.
+            batch_size: only studies with these batch sizes.
+            release: only this release.
 
         Raises:
-            UsageError: a name is not there.
+            UsageError: a name does not exist.
         """
         chosen = chosen_studies(self, workload, batch_size, release)
         require_metric(self, metric)
@@ -384,15 +386,15 @@ class Releases:
 def check_values(
     named: set[str], values: Mapping[str, object], remedy: str = "give it as {name}=VALUE"
 ) -> None:
-    """Makes sure that a query's named values are those that are given.
+    """Check that a query's parameters and the available values have the same names.
 
     Args:
-        named: the names in the query.
-        values: by their names.
-        remedy: what to do about one that is missing, with {name} for it.
+        named: names in the query.
+        values: values by name.
+        remedy: remedy for a missing value, with {name} for its name.
 
     Raises:
-        UsageError: one is missing, or is not in the query.
+        UsageError: a value is missing, or its name is not in the query.
     """
     for name, value in values.items():
         if name not in named:

@@ -1,8 +1,8 @@
-"""Releases on servers, read where they are: each shard that a query needs comes whole, once.
+"""Shards of releases on servers, fetched as a whole once a query needs them.
 
-DuckDB opens shards by a file system of ours. A shard is fetched when it is opened for the first
-time, into the user's cache, where its name is its sha256; nothing of it is believed before that was
-compared. Since shards lie in folders of their workload and batch size, a query opens no others.
+DuckDB opens shards through a file system defined here. When a shard is first opened, it is fetched
+into the user's cache, where its name is its sha256. It is not read before its hash was compared.
+Since shards lie in folders by workload and batch size, a query opens only those it needs.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
     from dbtool.core.manifest import Manifest, ReleaseFile
 
 PROTOCOL = "release"
-# No manifest is nearly as long.
+# Much longer than any manifest.
 _LONGEST_MANIFEST = 64 << 20
-# Contents that are named by their hash do not change; DuckDB checks before it uses what it keeps.
+# A file named by its hash never changes; DuckDB compares this time before it uses its own cache.
 _NEVER = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
 _RETRIES = RetryPolicy(most=3, first_wait=0.25)
 _MEGABYTE = 1_000_000
 TELL_HOST = "run the same command again later, or tell whoever hosts the release"
-"""What to do about a file that the manifest of a release on a server lists, and cannot be had."""
+"""The remedy where a file is not available that the manifest of a remote release lists."""
 _OTHER_CACHE = "name another cache with XDG_CACHE_HOME"
 
 
 def release_url(text: str) -> str:
-    """The URL of a release folder, with a slash at its end; its manifest's URL stands for it too.
+    """Return the URL of a release folder with a final slash, also from the URL of its manifest.
 
     Raises:
-        UsageError: it is no http or https URL, or has a query.
+        UsageError: the text is not an http or https URL, or has a query.
     """
     if not text.startswith(("http:", "https:")):
         raise UsageError(f"{text!r} is not an http:// or https:// URL: name a folder by its path")
@@ -58,25 +58,25 @@ def release_url(text: str) -> str:
 
 
 def cache_folder() -> Path:
-    """The user's folder of shards that came from servers, which may be removed at any time."""
+    """Return the user's cache of shards from servers, which may be removed at any time."""
     return platformdirs.user_cache_path("dbtool") / "shards"
 
 
 def remote_file(url: str, file: ReleaseFile) -> RemoteFile:
-    """A file of a release on a server.
+    """Return a file of a release on a server.
 
     Args:
-        url: of the release, from `release_url`.
-        file: of its manifest; its path may hold percent signs of its own.
+        url: URL of the release, from `release_url`.
+        file: entry of its manifest; the path may have percent signs of its own.
     """
     return RemoteFile(file.path, (url + quote(file.path),), file.sha256, file.bytes, file.bytes)
 
 
 def read_remote_manifest(downloader: Downloader, url: str) -> tuple[Manifest, bytes]:
-    """The manifest of a release on a server, and its text.
+    """Return the manifest of a release on a server, and its text.
 
     Raises:
-        DbtoolError: it cannot be had, is damaged, or of another format.
+        DbtoolError: the manifest is not available, is damaged, or is of another format.
     """
     text = downloader.read(url + MANIFEST, _LONGEST_MANIFEST)
     return parse_manifest(text, without_secrets(url + MANIFEST)), text
@@ -85,14 +85,14 @@ def read_remote_manifest(downloader: Downloader, url: str) -> tuple[Manifest, by
 class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
     """The shards of releases on servers, as a file system for DuckDB; threads may share it.
 
-    It holds what was added and nothing else of any machine.
+    It has the files that were added and no other file of any machine.
     """
 
     protocol = PROTOCOL
     cachable = False
 
     def __init__(self) -> None:
-        """Makes one that holds nothing."""
+        """Start without releases."""
         super().__init__()
         self._downloader = Downloader(
             _RETRIES,
@@ -104,21 +104,22 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
         self._shards: dict[str, tuple[str, ReleaseFile]] = {}
         self._sound: set[str] = set()
         self._lock = threading.Lock()
-        # Opening a release takes its smallest shard alone.
+        # Opening a release fetches only its smallest shard.
         self.allow(sys.maxsize)
 
     def close(self) -> None:
-        """Closes connections to servers."""
+        """Close the connections to servers."""
         self._downloader.close()
 
     def add(self, url: str) -> OpenRelease:
-        """Adds a release.
+        """Add a release.
 
         Args:
-            url: from `release_url`.
+            url: URL from `release_url`.
 
         Raises:
-            DbtoolError: its manifest or its index cannot be had, is damaged, or of another version.
+            DbtoolError: its manifest or its index is not available, is damaged, or is of another
+                version.
         """
         manifest, _ = read_remote_manifest(self._downloader, url)
         tables = parse_index(
@@ -127,7 +128,7 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
             without_secrets(url),
         )
         names = []
-        # Every query opens the first one, for its columns.
+        # Every query opens the first shard, for its columns.
         for shard in sorted(manifest.shards, key=lambda file: file.bytes):
             name = f"{quote(without_secrets(url), safe='')}/{shard.path}"
             self._shards[name] = (url, shard)
@@ -135,15 +136,15 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
         return OpenRelease(manifest, tables, names)
 
     def allow(self, most_bytes: int) -> None:
-        """Begins a query: from now on so many bytes of shards may be fetched."""
+        """Begin a query, which may fetch this many bytes of shards."""
         with self._lock:
             self._allowed, self._fetched = most_bytes, 0
 
     def open(self, path: str, mode: str = "rb", **_: Any) -> _OpenShard:
-        """Opens a shard to read, which comes to this machine if it is not there yet.
+        """Open a shard to read; fetch it to this machine where it is missing.
 
         Raises:
-            DbtoolError: it cannot be had, or more would be fetched than is allowed.
+            DbtoolError: the shard is not available, or the query would fetch more than its limit.
         """
         if mode != "rb":
             raise PermissionError(f"{path} can only be read")
@@ -153,11 +154,11 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
         return opened
 
     def size(self, path: str) -> int:
-        """A shard's bytes."""
+        """Return the size of a shard in bytes."""
         return self._shards[self._strip_protocol(path)][1].bytes
 
     def glob(self, path: str, **_: Any) -> list[str]:
-        """The shard of that very name; no name is a pattern here."""
+        """Return the shard of exactly that name; patterns have no meaning here."""
         return [path] if self.exists(path) else []
 
     def exists(self, path: str, **_: Any) -> bool:
@@ -169,7 +170,7 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
         return self.exists(path)
 
     def modified(self, path: str) -> dt.datetime:  # noqa: ARG002 (one answer for all)
-        """When it changed."""
+        """Return the time of the last change, the same for all shards."""
         return _NEVER
 
     def _content(self, url: str, manifest: Manifest, name: str) -> bytes:
@@ -181,19 +182,19 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
             return opened.read()
 
     def sound_file(self, url: str, file: ReleaseFile, *, counted: bool = True) -> BinaryIO:
-        """A file in the cache, open, whose contents are those that the manifest lists.
+        """Open a file in the cache whose contents are those in the manifest.
 
         Args:
-            url: of its release.
-            file: of the manifest.
-            counted: whether fetching it counts among the bytes that are allowed.
+            url: URL of its release.
+            file: entry of the manifest.
+            counted: whether fetching it counts towards the limit.
 
         Raises:
-            DbtoolError: it cannot be had, or more would be fetched than is allowed.
+            DbtoolError: the file is not available, or the query would fetch more than its limit.
         """
         path = self._cache / f"{file.sha256}.parquet"
         try:
-            # Once as it lies there, once anew.
+            # First the cached file, then one that is fetched again.
             for _ in range(2):
                 if not path.exists():
                     self._fetch(url, file, path, counted=counted)
@@ -234,10 +235,9 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
 
 
 class _OpenShard:
-    """A shard that DuckDB has opened; its threads share it, each at a position of its own.
+    """A shard that DuckDB has opened; threads share it, each at its own position.
 
-    The file in the cache is opened for each part that is read: DuckDB lets go of what it has opened
-    without closing it.
+    Each read opens the cached file anew, since DuckDB drops opened files without closing them.
     """
 
     def __init__(self, files: RemoteFiles, url: str, shard: ReleaseFile) -> None:
@@ -247,16 +247,16 @@ class _OpenShard:
         self._of_thread = threading.local()
 
     def seek(self, position: int, whence: int = 0) -> int:
-        """Moves to a byte, counted from the start, from here or from the end."""
+        """Move to a byte, counted from the start, the current position or the end."""
         self._of_thread.position = (0, self.tell(), self._shard.bytes)[whence] + position
         return self.tell()
 
     def tell(self) -> int:
-        """The next byte."""
+        """Return the position of the next byte."""
         return int(getattr(self._of_thread, "position", 0))
 
     def read(self, length: int = -1) -> bytes:
-        """The next bytes."""
+        """Return the next bytes."""
         position = self.tell()
         length = self._shard.bytes if length < 0 else length
         with self._files.sound_file(self._url, self._shard) as file:
@@ -265,4 +265,4 @@ class _OpenShard:
         return found
 
     def close(self) -> None:
-        """Nothing stays open."""
+        """Do nothing, since no file stays open."""

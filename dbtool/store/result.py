@@ -1,4 +1,4 @@
-"""The rows of a query, in the form that is wanted."""
+"""The rows of a query, in several forms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-# The type as which DuckDB hands over sums of whole numbers.
+# The type of DuckDB's sums of whole numbers.
 _WIDE_INTEGERS = pa.decimal128(38, 0)
 _LONGEST_NAME = 100
 
@@ -40,10 +40,10 @@ class Result:
     """
 
     def __init__(self, table: pa.Table) -> None:
-        """Wraps rows.
+        """Wrap the rows of a query.
 
         Args:
-            table: the rows as DuckDB returns them.
+            table: rows as DuckDB returns them.
         """
         self._table = _with_plain_integers(table)
 
@@ -53,10 +53,10 @@ class Result:
         return list(self._table.column_names)
 
     def polars(self) -> pl.DataFrame:
-        """The rows as a Polars frame.
+        """Return the rows as a Polars frame.
 
         Raises:
-            DbtoolError: Polars cannot hold them, as two columns of one name.
+            DbtoolError: Polars cannot represent them, for instance two columns of one name.
         """
         import polars as pl
 
@@ -71,7 +71,7 @@ class Result:
             raise _unheld("Polars", error) from error
 
     def pandas(self) -> pd.DataFrame:
-        """The rows as a pandas frame; maps become dictionaries.
+        """Return the rows as a pandas frame; maps become dictionaries.
 
         Raises:
             DbtoolError: pandas is not installed.
@@ -86,14 +86,14 @@ class Result:
         return frame
 
     def arrow(self) -> pa.Table:
-        """The rows as an Arrow table."""
+        """Return the rows as an Arrow table."""
         return self._table
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """The rows as tuples of Python's own values; maps become dictionaries.
+        """Return the rows as tuples of Python values; maps become dictionaries.
 
         Raises:
-            DbtoolError: Python cannot hold them, as dates after the year 9999.
+            DbtoolError: Python cannot represent them, for instance dates after the year 9999.
         """
         return list(self)
 
@@ -113,16 +113,16 @@ class Result:
             return repr(self.polars())
 
     def _repr_html_(self) -> str:
-        """The rows as notebooks show them."""
+        """Return the rows as notebooks show them."""
         with names_uncut():
             return self.polars()._repr_html_()
 
 
 def names_uncut(**more: Any) -> pl.Config:
-    """A block in which Polars shows the names of workloads whole, unless told another length.
+    """Return a block in which Polars prints full names of workloads, unless `more` sets a length.
 
     Args:
-        more: what else `polars.Config` takes.
+        more: further options of `polars.Config`.
     """
     import polars as pl
 
@@ -131,7 +131,7 @@ def names_uncut(**more: Any) -> pl.Config:
 
 
 def _unheld(what: str, error: Exception) -> DbtoolError:
-    """The error for values that a language or a library has no type for."""
+    """Return the error for values that a language or a library cannot represent."""
     return DbtoolError(
         f"{what} cannot hold the rows ({first_sentence(error)}): cast the values to text in the "
         "query, or take .arrow()"
@@ -139,7 +139,7 @@ def _unheld(what: str, error: Exception) -> DbtoolError:
 
 
 def _with_plain_integers(table: pa.Table) -> pa.Table:
-    """The table, with whole numbers of 64 bits where those that DuckDB sums to fit into them."""
+    """Convert DuckDB's sums of whole numbers to 64 bits where they fit."""
     for position, field in enumerate(table.schema):
         if field.type == _WIDE_INTEGERS:
             try:

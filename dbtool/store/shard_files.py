@@ -1,4 +1,4 @@
-"""Shards of release folders, checked against what the manifest lists, and copied."""
+"""Shards of release folders: checked against the manifest, and copied."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _BLOCK = 1 << 20
 
 
 def read_whole(folder: Path) -> Manifest:
-    """The manifest of a release folder that lists all shards in it.
+    """Read the manifest of a release folder, and check that it lists all shards there.
 
     Raises:
-        UsageError: it is not a release folder.
-        DbtoolError: the manifest is damaged, or leaves out a shard.
+        UsageError: the path is not a release folder.
+        DbtoolError: the manifest is damaged, or lacks a shard.
     """
     if not is_release(folder):
         raise UsageError(f"{folder} {lack_of_release(folder)}")
@@ -42,10 +42,10 @@ def read_whole(folder: Path) -> Manifest:
 
 
 def sound_shard(folder: Path, file: ReleaseFile) -> Shard:
-    """A shard of a release that is sound.
+    """Return a shard of a release after checking it.
 
     Raises:
-        DbtoolError: it is not, see `checked_shard`.
+        DbtoolError: the shard is not sound, see `checked_shard`.
     """
     try:
         return checked_shard(folder, file)
@@ -54,14 +54,14 @@ def sound_shard(folder: Path, file: ReleaseFile) -> Shard:
 
 
 def checked_shard(folder: Path, file: ReleaseFile) -> Shard:
-    """A shard of a release whose bytes are those listed, and whose rows those of its footer.
+    """Return a shard whose bytes match the manifest and whose rows match its footer.
 
     Args:
         folder: the release folder.
-        file: as the manifest lists it.
+        file: entry of the manifest.
 
     Raises:
-        FooterError: it is damaged or out of contract; the message does not name the file.
+        FooterError: the shard is damaged or out of contract; the message does not name the file.
     """
     reason = fault(folder, file)
     if reason is not None:
@@ -77,13 +77,13 @@ def checked_shard(folder: Path, file: ReleaseFile) -> Shard:
 
 
 def copy_shard(folder: Path, shard: Shard, into: Path) -> None:
-    """Copies a shard into another release folder.
+    """Copy a shard into another release folder.
 
-    It gets no second name for the same bytes, since what damages one would damage the other.
+    It is not a hard link, since damage to one file would damage the other.
 
     Raises:
-        OSError: it cannot be written.
-        DbtoolError: what is read are not the bytes that were checked.
+        OSError: the copy cannot be written.
+        DbtoolError: the bytes differ from those that were checked.
     """
     path = into / shard.path
     digest = hashlib.sha256()

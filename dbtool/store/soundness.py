@@ -1,8 +1,8 @@
-"""Whether the files of a release are those that its manifest lists, found before they are believed.
+"""Checks the files of a release against its manifest before their contents are used.
 
-DuckDB takes a damaged Parquet file at its word, so every file is read whole and its hash compared.
-What was sound is remembered in the user's cache by size, times and inode, so that this costs a
-second a gigabyte once, and no more than a look at each file from then on.
+DuckDB does not check a Parquet file for damage, so each file is read in full and its hash is
+compared. The user's cache records sound files by size, times and inode. So the check takes a second
+per gigabyte once, and only a look at each file from then on.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
 _THREADS = min(8, os.cpu_count() or 1)
 _Made = TypeVar("_Made")
-# A file that changes twice within a tick of the file system's clock has one time.
+# Two changes of a file within one tick of the file system's clock have the same time.
 _TICK_NS = 2 * 10**9
 
 
 def fault(folder: Path, file: ReleaseFile) -> str | None:
-    """What is wrong with a file of a release, such as "it is missing"; None where nothing is.
+    """Return the fault of a file of a release, such as "it is missing"; None where it is sound.
 
     Raises:
-        AccessError: it cannot be read, so that nobody can tell.
+        AccessError: the file cannot be read, so that its state is unknown.
     """
     path = folder / file.path
     status = status_of(path)
@@ -60,12 +60,12 @@ def in_threads(
     files: Sequence[ReleaseFile],
     on_progress: Callable[[int, int], None],
 ) -> list[_Made]:
-    """What threads make of files, in order.
+    """Apply a function to files in threads; return the results in order.
 
     Args:
-        work: what is made of each; an error ends all.
-        files: of a release.
-        on_progress: called after each with the bytes of those done and of all.
+        work: the function; an error in one call ends all.
+        files: files of a release.
+        on_progress: called after each file with the bytes done and the total bytes.
     """
     total, done = sum(file.bytes for file in files), 0
     found = []
@@ -81,17 +81,17 @@ def in_threads(
 
 
 class ShardCheck:
-    """Finds out whether the shards of a release folder are sound; threads may share it.
+    """A check that the shards of a release folder are sound; threads may share it.
 
-    A shard that was sound is read again only after it changed.
+    A sound shard is read again only after it has changed.
     """
 
     def __init__(self, folder: Path, shards: Sequence[ReleaseFile]) -> None:
-        """Nothing is read yet.
+        """Record the shards; nothing is read yet.
 
         Args:
             folder: the release folder.
-            shards: as its manifest lists them.
+            shards: entries of its manifest.
         """
         self._folder = folder
         self._shards = shards
@@ -100,10 +100,10 @@ class ShardCheck:
         self._sound: dict[str, Any] | None = None
 
     def require_sound(self, on_progress: Callable[[int, int], None]) -> None:
-        """Refuses the release where a shard is damaged.
+        """Raise an error where a shard is damaged.
 
         Args:
-            on_progress: called with the bytes that were read and those to read.
+            on_progress: called with the bytes done and the total bytes to read.
 
         Raises:
             DbtoolError: a shard is missing, cut short or altered.
@@ -120,7 +120,7 @@ class ShardCheck:
         self._sound = {
             path: state for path, state in states.items() if state and state[-1] < now - _TICK_NS
         }
-        # Whoever cannot write the cache looks at everything again.
+        # Without write access to the cache, everything is checked again next time.
         with contextlib.suppress(OSError):
             write_whole(self._memory, json.dumps(self._sound).encode())
 
@@ -140,7 +140,7 @@ class ShardCheck:
         return known if isinstance(known, dict) else {}
 
     def _state(self, file: ReleaseFile) -> list[Any]:
-        """What changes when a file is written to or replaced, with the hash that it should have."""
+        """Return what changes when a file is written or replaced, with the hash it should have."""
         try:
             found = os.stat(f"{self._folder}/{file.path}")  # noqa: PTH116 (faster; there are many)
         except OSError:

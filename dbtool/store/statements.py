@@ -1,4 +1,4 @@
-"""A query of somebody's own, checked before it runs."""
+"""Checks and runs a query of the user's own."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     from duckdb.sqltypes import DuckDBPyType
 
-# DuckDB 1 keeps Python from running while its `sql` collects the rows of a query that has values,
-# for ever where the threads that read them wait for Python; DuckDB 2 copies what `execute` gives.
+# DuckDB 1's `sql` blocks Python while it collects the rows of a query with values, and does so for
+# ever where the threads that read them wait for Python; DuckDB 2 copies the rows of `execute`.
 _IS_1 = duckdb.__version__.startswith("1.")
 _ANALYZE = re.compile(r"\banaly[sz]e\b", re.IGNORECASE)
-# Table functions, so that SELECT runs them: logs and profiles come between the rows of standard
-# output, and DuckDB 1 ends the process where it may not write. `query` runs a text that is put
-# together later.
+# SELECT can call these table functions. Logs and profiles would mix with the rows on standard
+# output, and DuckDB 1 ends the process where it may not write them. `query` runs a text that is
+# built at run time.
 _SETTING = re.compile(
     r"\b((?:en|dis)able_(?:logging|profiling)|truncate_duckdb_logs|query(?=\"?\s*(?:(?:/\*|--).*)?\())",
     re.IGNORECASE | re.DOTALL,
@@ -39,15 +39,15 @@ _INTERRUPTED = re.compile(r"(?:^|: )KeyboardInterrupt(?:$|: )", re.MULTILINE)
 
 
 def one_query(connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement:
-    """The one statement of a text, which only reads.
+    """Return the only statement of a text, which only reads.
 
     Args:
         connection: the database.
         text: SQL.
 
     Raises:
-        DbtoolError: it holds more statements or none, or one that does more than read.
-        duckdb.Error: it is no SQL.
+        DbtoolError: the text has no statement, several, or one that does more than read.
+        duckdb.Error: the text is not valid SQL.
     """
     require_text(text, "the query")
     statements = connection.extract_statements(text)
@@ -79,14 +79,14 @@ def one_query(connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statem
 
 
 def _looks_values_up(statements: Sequence[duckdb.Statement]) -> bool:
-    """Whether DuckDB would make a type of a column's values, and then a query of it."""
+    """Whether DuckDB would first query a column's values for a type, and then run another query."""
     if _IS_1:
         return len(statements) > 1 and statements[0].type == duckdb.StatementType.CREATE
     return any(statement.type == duckdb.StatementType.MULTI for statement in statements)
 
 
 def sql_text(value: str) -> str:
-    """A text as SQL writes it.
+    """Return a text as a SQL literal.
 
     Example:
         >>> sql_text("it's")
@@ -96,10 +96,10 @@ def sql_text(value: str) -> str:
 
 
 def require_text(text: str, what: str) -> None:
-    """Refuses half of a surrogate pair, which stands for a byte that was not text.
+    """Raise an error for half of a surrogate pair, which stands for a byte that was not text.
 
     Raises:
-        UsageError: there is one.
+        UsageError: the text has one.
     """
     try:
         text.encode()
@@ -112,15 +112,15 @@ def table_of(
     query: str | duckdb.Statement,
     values: Mapping[str, object],
 ) -> pa.Table:
-    """The rows of a query.
+    """Return the rows of a query.
 
     Args:
-        cursor: what runs it.
+        cursor: cursor that runs it.
         query: one statement.
-        values: of its parameters.
+        values: values of its parameters.
 
     Raises:
-        duckdb.Error: it fails.
+        duckdb.Error: the query fails.
     """
 
     def run() -> pa.Table:
@@ -134,10 +134,10 @@ def table_of(
 
 @dataclass(frozen=True)
 class RowStream:
-    """The rows of a query as they come.
+    """The rows of a query in batches.
 
     Attributes:
-        schema: the columns.
+        schema: Arrow schema of the columns.
         types: DuckDB's types of the columns.
         batches: the rows.
     """
@@ -154,19 +154,20 @@ def streamed(
     values: Mapping[str, object],
     rows: int,
 ) -> Iterator[RowStream]:
-    """The rows of a query in batches, while the block lasts.
+    """Yield the rows of a query in batches, for the time of the block.
 
-    A reader that outlives its connection, as the traceback of an error can make it, has DuckDB wait
-    for ever when the same file is opened again (https://github.com/duckdb/duckdb/issues/25965).
+    A reader can outlive its connection, for instance in the traceback of an error. DuckDB then
+    waits for ever when the same file is opened again
+    (https://github.com/duckdb/duckdb/issues/25965).
 
     Args:
-        cursor: what runs it.
+        cursor: cursor that runs it.
         query: one statement.
-        values: of its parameters.
-        rows: of a batch, at most.
+        values: values of its parameters.
+        rows: largest number of rows of a batch.
 
     Raises:
-        duckdb.Error: it fails, maybe after some rows.
+        duckdb.Error: the query fails, perhaps after some rows.
     """
 
     def begin() -> tuple[pa.RecordBatchReader, Sequence[DuckDBPyType]]:
@@ -191,14 +192,14 @@ def streamed(
 
 
 def _result(cursor: duckdb.DuckDBPyConnection, future: Future[Any]) -> Any:
-    """What a thread makes, unless the person presses Ctrl-C before."""
-    # Python notices Ctrl-C while it waits for another thread, and not while it waits for rows.
+    """Return the result of a thread, unless the user presses Ctrl-C before."""
+    # Python handles Ctrl-C while it waits for another thread, but not while it waits for rows.
     try:
-        # The system may hand the signal to another thread, which does not wake this one.
+        # The system may deliver the signal to another thread, which does not wake this one.
         while not wait([future], _SECONDS_BETWEEN_LOOKS).done:
             pass
     except KeyboardInterrupt:
-        # DuckDB forgets an interrupt that comes between two batches, and waits for ever where a
+        # DuckDB loses an interrupt between two batches, and waits for ever where a
         # reader is closed while a thread reads.
         cursor.interrupt()
         while not wait([future], _SECONDS_BETWEEN_LOOKS).done:
@@ -207,15 +208,15 @@ def _result(cursor: duckdb.DuckDBPyConnection, future: Future[Any]) -> Any:
     try:
         return future.result()
     except (OSError, pa.ArrowException) as error:
-        # So Arrow passes on what fails after the first rows.
+        # Arrow reports a failure after the first rows in this way.
         raise duckdb.Error(str(error)) from error
 
 
 def end_queries(connection: duckdb.DuckDBPyConnection) -> None:
-    """Ends what a connection or a cursor still runs, so that it can be let go of.
+    """End the queries of a connection or a cursor, so that it can be deleted.
 
-    Let go of before, it would wait for its threads and keep Python from running meanwhile; those
-    that read a release on a server wait for Python.
+    Deleting it earlier would wait for its threads and block Python meanwhile. Threads that read a
+    release on a server wait for Python in turn.
     """
     with contextlib.suppress(duckdb.Error, RuntimeError):
         connection.interrupt()
@@ -224,13 +225,14 @@ def end_queries(connection: duckdb.DuckDBPyConnection) -> None:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Turns DuckDB's words for Ctrl-C into Python's.
+    """Convert DuckDB's errors for Ctrl-C to Python's.
 
-    DuckDB raises a RuntimeError for one that it notices itself, and an error of its own for one
-    that comes while Python works for a query, as when it hands over the rows of a table.
+    DuckDB raises a RuntimeError for a Ctrl-C that it notices itself. It raises an error of its own
+    for one that comes while Python works for a query, such as during the transfer of a table's
+    rows.
 
     Raises:
-        KeyboardInterrupt: the person pressed Ctrl-C while a query of the block ran.
+        KeyboardInterrupt: the user pressed Ctrl-C while a query of the block ran.
     """
     try:
         yield

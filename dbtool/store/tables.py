@@ -1,4 +1,4 @@
-"""Tables of the user's own that a query joins: read here, since queries read no files."""
+"""The user's own tables for a query to join, read here since queries cannot read files."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ _INCOMING = "incoming"
 
 
 def add_tables(cursor: duckdb.DuckDBPyConnection, tables: Mapping[str, object]) -> None:
-    """Copies tables into what queries of one cursor can read.
+    """Copy tables to where the queries of one cursor can read them.
 
     Args:
-        cursor: outside of a transaction; no other cursor sees them.
-        tables: by the names they get: CSV, Parquet or JSON Lines files, told by their endings, or
-            frames of Polars, pandas or Arrow.
+        cursor: cursor outside of a transaction; no other cursor sees the tables.
+        tables: name to table: CSV, Parquet or JSON Lines files by their extensions, or frames of
+            Polars, pandas or Arrow.
 
     Raises:
-        UsageError: a file is missing or cannot be read, or a name is taken or is no identifier.
+        UsageError: a file is missing or cannot be read, or a name is in use or is not an
+            identifier.
     """
     seen: set[str] = set()
     for name, given in tables.items():
@@ -50,10 +51,10 @@ def add_tables(cursor: duckdb.DuckDBPyConnection, tables: Mapping[str, object]) 
 
 
 def _check_name(cursor: duckdb.DuckDBPyConnection, name: str, seen: set[str]) -> None:
-    """Refuses names that SQL cannot write as they are, and those of views.
+    """Raise an error for names that need quotes in SQL, and for those of views.
 
     Raises:
-        UsageError: it is one.
+        UsageError: the name is one of these.
     """
     query = "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'"
     words = {word for (word,) in cursor.execute(query).fetchall()}
@@ -87,7 +88,7 @@ def _rows(name: str, given: object) -> pa.Table:
 
 
 def _as_arrow(name: str, frame: pl.DataFrame) -> pa.Table:
-    # Polars reads whole numbers of 128 bits, which Arrow lacks.
+    # Polars has whole numbers of 128 bits, and Arrow does not.
     large = pl.selectors.by_dtype(pl.Int128, pl.UInt128)
     try:
         return frame.with_columns(large.cast(pl.Decimal(38, 0))).to_arrow()
@@ -98,7 +99,7 @@ def _as_arrow(name: str, frame: pl.DataFrame) -> pa.Table:
 
 def _read(file: Path) -> pl.DataFrame:
     require_text(str(file), "the file's name")
-    # pathlib leaves one slash of two.
+    # pathlib turns // into /.
     if re.match(r"\w+:/", str(file)) and not file.exists():
         raise UsageError(f"{str(file)!r} is not a file of this machine: download it first")
     read = _READERS.get(file.suffix.lower())
@@ -106,7 +107,7 @@ def _read(file: Path) -> pl.DataFrame:
         endings = ", ".join(_READERS)
         raise UsageError(f"{str(file)!r} does not end with one of {endings}, which tell its format")
     try:
-        # The bytes, since Polars takes stars and brackets in a path for a pattern.
+        # The bytes, since Polars treats stars and brackets in a path as a pattern.
         return read(file.read_bytes())
     except (OSError, pl.exceptions.PolarsError, ValueError) as error:
         reason = getattr(error, "strerror", None) or first_sentence(error)
