@@ -1,18 +1,17 @@
 """The data loader of the release of 2018, on the database.
 
-Code that was written for the authors' `batch_science.data_loader` runs on a database with its
-import changed and nothing else:
+Code for the authors' `batch_science.data_loader` runs on a database with one change, its import:
 
     from dbtool.data_loader import load_study, load_workload
 
-Folders are names here: of `batch_science/mnist/simple_cnn_base/sgd/32` what stands after
-`batch_science` tells the workload and the batch size, and nothing lies there. Where a path has no
-such part its last ones tell.
+Folders are only names here. For example, `batch_science/mnist/simple_cnn_base/sgd/32` names a
+workload and a batch size by what follows `batch_science`; no files are read there. Where a path
+lacks that part, its last parts are used.
 
-Metadata and values are those that pandas reads from the authors' files, but for these differences.
-What metadata.json marks as internal is not there. The measurements of a trial are sorted by step,
-also where its file had them in another order. A metric without a value in any of the study's rows
-that were asked for has no column. Nothing is printed.
+Metadata and values are those that pandas reads from the authors' files, with these differences. The
+parts of metadata.json that are marked as internal are missing. The measurements of a trial are
+sorted by step, even where its file had another order. A metric without a value in the requested
+rows of a study has no column. Nothing is printed.
 """
 
 from __future__ import annotations
@@ -60,24 +59,24 @@ def load_study(
     *,
     database: Database | None = None,
 ) -> tuple[dict[str, Any], pd.DataFrame]:
-    """Loads the measurements of the trials of a study.
+    """Load the measurements of the trials of a study.
 
     Args:
-        study_dir: the study's folder in the published archive, wherever that would lie.
-        num_trials: how many of the first trials to load; None: all.
+        study_dir: the study's folder in the published archive; it need not exist.
+        num_trials: number of the first trials to load; None for all.
         load_complete_trials: whether to load complete trials.
         load_incomplete_trials: whether to load incomplete trials.
         load_infeasible_trials: whether to load infeasible trials, which diverged.
-        database: where to look; None: what `dbtool.open()` opens. Of several releases that hold
-            the study, the database's own counts, or else `published`.
+        database: the database; None for that of `dbtool.open()`. Where several releases have the
+            study, the database's own release is used, or else `published`.
 
     Returns:
-        What study.json says, with what the trials' metadata.json say by trial id under "trials";
-        and a frame with the archive's columns, indexed by (trial_id, step).
+        The contents of study.json, with the trials' metadata.json by trial id under "trials"; and a
+        frame with the archive's columns, indexed by (trial_id, step).
 
     Raises:
-        ValueError: no status is to be loaded, or there are fewer trials than asked for.
-        UsageError: the database holds no such study, or several releases do.
+        ValueError: all statuses are excluded, or there are fewer trials than requested.
+        UsageError: no release of the database has the study, or several have it.
         DbtoolError: the database cannot be opened.
     """
     wanted = _Wanted(
@@ -107,23 +106,23 @@ def load_workload(
     *,
     database: Database | None = None,
 ) -> tuple[OrderedDict[int, dict[str, Any]], pd.DataFrame]:
-    """Loads the measurements of all studies of a workload.
+    """Load the measurements of all studies of a workload.
 
     Args:
-        workload_dir: the workload's folder in the published archive, wherever that would lie.
-        num_trials: how many of the first trials of each study to load; None: all.
+        workload_dir: the workload's folder in the published archive; it need not exist.
+        num_trials: number of each study's first trials to load; None for all.
         load_complete_trials: whether to load complete trials.
         load_incomplete_trials: whether to load incomplete trials.
         load_infeasible_trials: whether to load infeasible trials, which diverged.
         database: as for `load_study`.
 
     Returns:
-        The metadata of each study, as of `load_study`, by batch size; and a frame with the
+        The metadata of each study, as for `load_study`, by batch size; and a frame with the
         archive's columns, indexed by (batch_size, trial_id, step).
 
     Raises:
-        ValueError: no status is to be loaded, or a study has fewer trials than asked for.
-        UsageError: the database holds no such workload, or several releases do.
+        ValueError: all statuses are excluded, or a study has fewer trials than requested.
+        UsageError: no release of the database has the workload, or several have it.
         DbtoolError: the database cannot be opened.
     """
     wanted = _Wanted(
@@ -140,13 +139,13 @@ def load_workload(
 
 @dataclass(frozen=True)
 class _Wanted:
-    """Which trials to load.
+    """The trials to load.
 
     Attributes:
-        count: how many of the first; None: all.
-        complete: whether those of this status.
-        incomplete: the same.
-        infeasible: the same.
+        count: number of the first trials; None for all.
+        complete: whether to load trials of this status.
+        incomplete: likewise.
+        infeasible: likewise.
     """
 
     count: int | None
@@ -174,7 +173,7 @@ class _Wanted:
 
 @contextlib.contextmanager
 def _reading(database: Database | None) -> Iterator[Database]:
-    """The database that was given, or the default one for the time of the block."""
+    """Yield a database; None for the default one, open for the time of the block."""
     if database is not None:
         yield database
         return
@@ -185,10 +184,10 @@ def _reading(database: Database | None) -> Iterator[Database]:
 def _load(
     db: Database, study: ExportedStudy, wanted: _Wanted, folder: str | os.PathLike[str]
 ) -> tuple[dict[str, Any], pd.DataFrame]:
-    """The metadata and measurements of the trials of a study that are wanted.
+    """Return the metadata and measurements of the requested trials of a study.
 
     Raises:
-        ValueError: there are none, or not as many.
+        ValueError: there are no such trials, or fewer than requested.
     """
     trials = [trial for trial in study.trials if trial.status in wanted.statuses]
     if not trials:
@@ -208,7 +207,7 @@ def _load(
 
 
 def _indexed(rows: pl.DataFrame) -> pd.DataFrame:
-    """Measurements as the authors' loader returns them."""
+    """Return measurements in the form of the authors' loader."""
     index = pd.MultiIndex.from_arrays(
         [rows[name].cast(pl.Int64).to_numpy() for name in ("trial_id", "step")],
         names=["trial_id", "step"],
@@ -226,10 +225,10 @@ def _indexed(rows: pl.DataFrame) -> pd.DataFrame:
 
 
 def _studies(db: Database, path: PurePath) -> Sequence[ExportedStudy]:
-    """The studies of the workload that a path names, by batch size.
+    """Return the studies of the workload in a path, by batch size.
 
     Raises:
-        UsageError: the database holds no such workload, or several releases do.
+        UsageError: no release of the database has the workload, or several have it.
     """
     held = db.workloads()
     workload = _workload(path, held["workload"].to_list())
@@ -244,10 +243,10 @@ def _studies(db: Database, path: PurePath) -> Sequence[ExportedStudy]:
 
 
 def _workload(path: PurePath, held: Sequence[str]) -> str:
-    """The workload that a path names.
+    """Return the workload in a path.
 
     Raises:
-        UsageError: it is none of those held.
+        UsageError: the database does not have it.
     """
     parts = path.parts
     if ARCHIVE_ROOT in parts:
@@ -256,7 +255,7 @@ def _workload(path: PurePath, held: Sequence[str]) -> str:
         if name in held:
             return name
         raise unknown_workload(name, held)
-    # A collection's workload is not the one that is named like the rest of its path.
+    # A collection's workload is not the one whose name equals the rest of its path.
     collections = {known.collection for known in catalog()} - {None}
     for start in range(len(parts) - _FEWEST_PARTS + 1):
         name = "/".join(parts[start:])

@@ -1,4 +1,4 @@
-"""The database of a Python user and of the command line: what can be asked of releases."""
+"""The database of Python users and of the command line: every question about releases."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 class Database(Releases):
-    """Releases that are open to read; made by `dbtool.open`, closed by a `with` or `close`.
+    """Releases that are open to read, from `dbtool.open`; `with` or `close` closes them.
 
-    Beside the rows of releases it gives what follows from them: how far larger batches help,
-    figures, files of other formats, references.
+    Beside the rows of releases it has what follows from them: how far larger batches help, figures,
+    files in other formats, and references.
     """
 
     def _repr_html_(self) -> str:
-        """What it holds and what to ask next, as notebooks show it."""
+        """Return the contents and the next commands to type, as notebooks show them."""
         about = f"<p>{escape(repr(self))}</p>"
         try:
             releases, workloads = self.releases(), self.workloads(release=self.release)
@@ -54,25 +54,25 @@ class Database(Releases):
         level: float = 0.95,
         release: str | None = None,
     ) -> ScalingReport:
-        """Tell how far larger batches help on workloads, and how sure that is.
+        """Report how far larger batches help on workloads, with the uncertainty.
 
-        The report is words where it is printed or shown by a notebook; its `rows` are frames. See
-        docs/scaling.md for the definitions.
+        The report prints as text, also in a notebook; its `rows` are frames. See docs/scaling.md
+        for the definitions.
 
         Args:
             workload: names or patterns.
-            goal: the value to get past; None: each workload's own goal.
-            metric: the column that is to pass it; None: each workload's own metric.
-            trials: compare the best of so many; None: of as many as every study has.
-            overhead: the share by which steps exceed linear scaling at the critical batch size of
-                that definition.
-            start: the batch size from which scaling is linear; None: the smallest.
-            level: of all intervals.
-            release: of this release alone.
+            goal: target value; None for each workload's own goal.
+            metric: column to compare with the goal; None for each workload's own metric.
+            trials: number of trials to take the best of; None for as many as every study has.
+            overhead: share by which steps exceed linear scaling at the critical batch size of that
+                definition.
+            start: batch size from which scaling is linear; None for the smallest.
+            level: level of all intervals.
+            release: only this release.
 
         Raises:
-            UsageError: a name is not there, a number is out of range, or a workload has no goal of
-                its own for the metric.
+            UsageError: a name does not exist, a number is out of range, or a workload has no goal
+                of its own for the metric.
 
         Example:
             >>> report = db.scaling("mnist/fc_64_64_64/sgd")
@@ -99,22 +99,24 @@ class Database(Releases):
         release: str | None = None,
         width: float | None = None,
     ) -> Plot:
-        """A figure, which a notebook shows; `.points` are its rows, `.save(file)` writes it.
+        """Return a figure, which notebooks show; `.points` are its rows, `.save(file)` writes it.
 
         Args:
-            figure: its name or number, as `dbtool plot --list` gives them.
-            workload: names or patterns, for the figures of any workloads.
-            goal: the value to get past; None: each workload's own goal.
-            trials: the first of each study to use; None: as the figure says.
-            bands: whether curves have bands; None: those of the figures of any workloads.
-            through: "first" hangs lines of perfect scaling on the first point, as the papers do.
-            release: the release to draw from, or several joined by commas; None: the one with the
+            figure: its name or number, as in `dbtool plot --list`.
+            workload: names or patterns, for figures that accept any workloads.
+            goal: target value; None for each workload's own goal.
+            trials: number of each study's first trials to use; None for the figure's default.
+            bands: whether curves have bands; None for bands on the figures that accept any
+                workloads.
+            through: "first" draws lines of perfect scaling through the first point, as in the
+                papers.
+            release: the release to draw, or several joined by commas; None for the one with the
                 most studies of the figure.
-            width: in inches; None: as wide as suits its panels.
+            width: width in inches; None for one that suits its panels.
 
         Raises:
-            UsageError: there is no such figure, release or workload.
-            DbtoolError: there are no rows for it.
+            UsageError: the figure, release or workload does not exist.
+            DbtoolError: there are no rows for the figure.
 
         Example:
             >>> db.plot("steps", workload="mnist/fc_64_64_64/sgd")
@@ -144,27 +146,26 @@ class Database(Releases):
         release: str | None = None,
         on_progress: Callable[[int, int], None] = lambda _done, _total: None,
     ) -> list[ExportedStudy]:
-        """Write measurements by release, workload, batch size, trial and step into a new file.
+        """Write measurements to a new file, by release, workload, batch size, trial and step.
 
-        Memory holds some hundred thousand of them at a time, or one trial's.
+        Memory holds some hundred thousand measurements at a time, or those of one trial.
 
         Args:
-            out: the file, or for the format original the folder or tar file.
-            workload: names or patterns; None: all.
+            out: the file, or for the format original a folder or tar file.
+            workload: names or patterns; None for all.
             file_format: parquet, csv, jsonl, arrow, duckdb, or original, the layout of the archive
-                of 2018; None: what the name of the file ends with.
-            batch_size: of studies with these batch sizes alone.
-            release: of this release alone.
-            on_progress: called now and then with the number of measurements that are written and
-                that of all.
+                of 2018; None for that of the file's extension.
+            batch_size: only studies with these batch sizes.
+            release: only this release.
+            on_progress: called now and then with the measurements written and their total.
 
         Returns:
-            The studies that were written.
+            The exported studies.
 
         Raises:
-            UsageError: the file is there already, a name is not, or the layout cannot hold what was
-                chosen.
-            DbtoolError: a shard is damaged, or writing failed; nothing is left of it then.
+            UsageError: the output exists, a name does not, or the layout cannot represent the
+                selection.
+            DbtoolError: a shard is damaged, or writing failed; nothing of the output remains then.
 
         Example:
             >>> db.export("mnist.parquet", "mnist/*")  # doctest: +SKIP
@@ -187,10 +188,10 @@ class Database(Releases):
         )
 
     def cite(self, *, release: str | None = None) -> str:
-        """Return BibTeX entries: the two papers, dbtool, and what releases give.
+        """Return BibTeX entries of the two papers, dbtool and the releases.
 
         Args:
-            release: of this release alone.
+            release: only this release.
 
         Raises:
             UsageError: there is no such release.
@@ -208,18 +209,19 @@ def open_database(
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
     fetch_up_to: int = FETCH_UP_TO,
 ) -> Database:
-    """Opens releases to read; see `dbtool.open`.
+    """Open releases to read; see `dbtool.open`.
 
     Args:
-        source: a release folder, a folder of them, or the URL of one; None: as the command line.
-        release: the release that questions are about unless they name another; None: all.
-        option: what the person named the source with, for messages.
+        source: a release folder, a folder of them, or the URL of one; None for the command line's
+            default.
+        release: default release of all questions; None for all releases.
+        option: the option that the source came with, for messages.
         on_progress: see `Database`.
-        fetch_up_to: bytes of shards that a query may fetch from a server.
+        fetch_up_to: limit on the bytes of shards that a query fetches from a server.
 
     Raises:
-        UsageError: there is no such release.
-        DbtoolError: it cannot be opened.
+        UsageError: the release does not exist.
+        DbtoolError: a release cannot be opened.
     """
     opened = open_location(named_location(source, option), fetch_up_to)
     try:
@@ -230,7 +232,7 @@ def open_database(
 
 
 def _next(workloads: pl.DataFrame) -> str:
-    """What to type next, about the workload that can tell most."""
+    """Return the calls to type next, for the workload with a goal and the most studies."""
     if workloads.is_empty():
         return ""
     rows = workloads.rows(named=True)

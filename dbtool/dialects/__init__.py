@@ -1,1 +1,1 @@
-"""The same queries in the SQL of other engines: Spark, Polars, DataFusion and ClickHouse."""
+"""Queries in the SQL of other engines: Spark, Polars, DataFusion and ClickHouse."""

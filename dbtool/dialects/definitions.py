@@ -1,4 +1,4 @@
-"""The macros and views of schema/, over some releases."""
+"""The macros and views of schema/, for some releases."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ SOURCE = "duckdb"
 
 
 def namespace(release: str) -> str:
-    """What the tables of a release stand in: its name, with _ for all that Spark refuses there."""
+    """Return the namespace of a release's tables: its name, with _ for what Spark rejects."""
     return re.sub(r"[^0-9A-Za-z_]", "_", release)
 
 
 def definitions(files: Sequence[str], releases: Sequence[About]) -> Definitions:
-    """What queries stand on, over the shards and the index as tables.
+    """Return the macros and views of queries, over the shards and the index as tables.
 
     Args:
-        files: those of schema/dialects whose macros take precedence of others of their names.
+        files: files of schema/dialects, whose macros override others of the same name.
         releases: the releases.
     """
     macros: dict[str, Macro] = {}
@@ -53,7 +53,7 @@ def definitions(files: Sequence[str], releases: Sequence[About]) -> Definitions:
 
 
 def _statements(path: str) -> Iterator[exp.Create]:
-    """What a file of schema/ creates."""
+    """Yield the CREATE statements of a file of schema/."""
     text = (schema_folder() / f"{path}.sql").read_text(encoding="utf-8")
     for each in sqlglot.parse(text, dialect=SOURCE):
         if isinstance(each, exp.Create):
@@ -61,7 +61,7 @@ def _statements(path: str) -> Iterator[exp.Create]:
 
 
 def _renamed(node: exp.Expr, name: str, to: str) -> exp.Expr:
-    """A table by another name."""
+    """Rename a table, and keep its alias."""
     if isinstance(node, exp.Table) and node.name == name:
         alias = exp.TableAlias(this=exp.to_identifier(node.alias or name))
         return exp.Table(this=exp.to_identifier(to), alias=alias)
@@ -69,7 +69,7 @@ def _renamed(node: exp.Expr, name: str, to: str) -> exp.Expr:
 
 
 def _rows(name: str, releases: Sequence[About]) -> exp.Query:
-    """The rows of a table of each release, with the release's name before them."""
+    """Return the query of a table's rows in all releases, with the release's name in front."""
     selects = [
         exp.select(exp.alias_(exp.Literal.string(each.release), "release"), exp.Star()).from_(
             exp.table_(name, db=namespace(each.release), quoted=True)
@@ -80,7 +80,7 @@ def _rows(name: str, releases: Sequence[About]) -> exp.Query:
 
 
 def _releases(releases: Sequence[About]) -> exp.Query:
-    """What the releases say of themselves."""
+    """Return the query of the releases' descriptions."""
     selects = []
     for position, each in enumerate(releases):
         texts = {

@@ -1,4 +1,4 @@
-"""The engines whose SQL queries are translated to."""
+"""The engines for which queries are translated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sqlglot.generators.postgres import PostgresGenerator
 
 
 class _Arrow(Postgres):
-    """What Polars and DataFusion, which sqlglot has not, have of PostgreSQL's SQL."""
+    """The SQL of Polars and DataFusion, which sqlglot lacks: what they have of PostgreSQL's."""
 
     class Generator(PostgresGenerator):
         TRANSFORMS = {  # noqa: RUF012 (sqlglot's form)
@@ -25,12 +25,12 @@ class _Arrow(Postgres):
 
 @dataclass(frozen=True)
 class Engine:
-    """How queries are written for an engine.
+    """The SQL of an engine.
 
     Attributes:
         generator: sqlglot's dialect.
-        files: those of schema/dialects, each after those that it takes precedence of.
-        settings: what a query has to set.
+        files: files of schema/dialects, each after those that it overrides.
+        settings: settings that a query needs.
     """
 
     generator: type[Dialect]
@@ -42,7 +42,7 @@ DIALECTS = {
     "spark": Engine(Spark, ("common", "spark")),
     "polars": Engine(_Arrow, ("common", "json_as_text", "polars")),
     "datafusion": Engine(_Arrow, ("common", "json_as_text", "datafusion")),
-    # Rows without a partner in an outer join have zeros there, unless that is set.
+    # Without this setting, an outer join fills rows without a partner with zeros.
     "clickhouse": Engine(ClickHouse, ("common", "clickhouse"), ("join_use_nulls = 1",)),
 }
-"""By the names of the dialects; chDB has that of ClickHouse."""
+"""Name of the dialect to engine; chDB has the dialect of ClickHouse."""

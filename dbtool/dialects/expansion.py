@@ -1,4 +1,4 @@
-"""Writes queries out: their macros, views and common table expressions in one list."""
+"""Expands queries: their macros, views and common table expressions become one list."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _IS_RESOLVED = "is_resolved"
 
 @dataclass(frozen=True)
 class Macro:
-    """What CREATE MACRO makes.
+    """The result of CREATE MACRO.
 
     Attributes:
-        parameters: their names.
-        body: an expression or, of a macro that returns rows, a query.
+        parameters: names of the parameters.
+        body: an expression, or a query where the macro returns rows.
     """
 
     parameters: tuple[str, ...]
     body: exp.Expr
 
     def called_with(self, values: Sequence[exp.Expr]) -> exp.Expr:
-        """The body with values in place of the parameters.
+        """Return the body with values in place of the parameters.
 
         Raises:
             UsageError: there are more or fewer values than parameters.
@@ -51,18 +51,18 @@ class Macro:
 
 @dataclass(frozen=True)
 class Definitions:
-    """What queries stand on.
+    """The macros and views of queries.
 
     Attributes:
-        macros: by name.
-        views: by name; one of another schema as SCHEMA.NAME.
+        macros: macros by name.
+        views: views by name, with SCHEMA.NAME for one in another schema.
     """
 
     macros: Mapping[str, Macro]
     views: Mapping[str, exp.Query]
 
     def macro_of(self, call: exp.Func) -> Macro | None:
-        """The macro that is called; a function of DuckDB gives way to one of its name."""
+        """Return the macro of a call; it takes precedence over a DuckDB function of its name."""
         if isinstance(call, exp.Anonymous):
             return self.macros.get(call.name.lower())
         names = [name.lower() for name in call.sql_names()]
@@ -70,15 +70,15 @@ class Definitions:
 
 
 def written_out(query: exp.Query, definitions: Definitions) -> exp.Query:
-    """The same query without calls of macros and without views.
+    """Return an equal query without calls of macros and without views.
 
     Args:
-        query: a query; it stays as it is.
-        definitions: the macros and views. A macro may have the name of a function of DuckDB and
-            takes its place.
+        query: the query, which is not modified.
+        definitions: the macros and views. A macro takes precedence over a DuckDB function of its
+            name.
 
     Raises:
-        UsageError: a macro is called with another number of values than it takes.
+        UsageError: a call has more or fewer values than its macro has parameters.
     """
     expansion = _Expansion(definitions)
     whole = expansion.expanded(query, {})
@@ -88,7 +88,10 @@ def written_out(query: exp.Query, definitions: Definitions) -> exp.Query:
 
 
 class _Expansion:
-    """One query's; `parts` are its common table expressions, each after those that it reads."""
+    """The expansion of one query.
+
+    `parts` are its common table expressions, each after those that it reads.
+    """
 
     def __init__(self, definitions: Definitions) -> None:
         self.parts: dict[str, exp.Query] = {}
@@ -96,11 +99,11 @@ class _Expansion:
         self._views: dict[str, str] = {}
 
     def expanded(self, query: exp.Query, scope: Mapping[str, str]) -> exp.Query:
-        """A copy of a query that reads parts and tables alone.
+        """Return a copy of a query that reads only parts and tables.
 
         Args:
             query: the query.
-            scope: the names of parts by the names of the common table expressions around it.
+            scope: name of each enclosing common table expression to the name of its part.
         """
         holder = exp.Subquery(this=query.copy())
         scope = dict(scope)
@@ -115,7 +118,7 @@ class _Expansion:
         return cast("exp.Query", holder.this)
 
     def _hoist(self, query: exp.Query, scope: dict[str, str]) -> None:
-        """Makes a query's common table expressions parts, and its scope know them."""
+        """Move a query's common table expressions to the parts, and add them to its scope."""
         clause = query.args.get("with_")
         if clause is None:
             return
@@ -128,7 +131,7 @@ class _Expansion:
             scope[name] = self._add(name, self.expanded(body, scope))
 
     def _add(self, name: str, query: exp.Query) -> str:
-        """Makes a query a part, and gives its name."""
+        """Add a query to the parts; return its name there."""
         unique, number = name, 1
         while unique in self.parts:
             number += 1
@@ -137,9 +140,9 @@ class _Expansion:
         return unique
 
     def _without_calls(self, node: exp.Expr) -> exp.Expr:
-        """An expression with a macro's body in place of its call."""
+        """Return an expression with a macro's body in place of its call."""
         if isinstance(node, exp.IgnoreNulls) and isinstance(node.this, exp.AnyValue):
-            # What sqlglot reads any_value(…) as.
+            # sqlglot's form of any_value(…).
             return node.this.copy().transform(self._without_calls)
         if not isinstance(node, exp.Func) or isinstance(node.parent, exp.Table):
             return node
@@ -153,7 +156,7 @@ class _Expansion:
         return exp.Paren(this=body) if isinstance(body, exp.Binary) else body
 
     def _resolved(self, table: exp.Table, scope: Mapping[str, str]) -> exp.Table:
-        """A table, a view or a macro's rows, as the name of a part where it is one."""
+        """Return a table, view or macro's rows as a reference to a part where it is one."""
         if isinstance(table.this, exp.Func):
             return self._called(table, scope)
         name = f"{table.db}.{table.name}" if table.db else table.name
@@ -167,7 +170,7 @@ class _Expansion:
         return _reference(self._views[name], table)
 
     def _called(self, table: exp.Table, scope: Mapping[str, str]) -> exp.Table:
-        """The part that a macro's rows are, or the rows that a macro was given."""
+        """Return the part of a macro's rows, or the rows that were passed to a macro."""
         call = table.this
         if call.name == _PASSED_ON:
             [rows] = call.expressions
@@ -185,13 +188,13 @@ class _Expansion:
         return _reference(self._add(call.name, body), table)
 
     def _part(self, rows: exp.Expr, scope: Mapping[str, str]) -> str:
-        """The name of the rows that a macro is given by their name."""
+        """Return the name of the part for rows that are passed to a macro by name."""
         if rows.meta.get(_IS_RESOLVED):
             return rows.name
         return self._resolved(exp.Table(this=exp.to_identifier(rows.name)), scope).name
 
     def _is_rows(self, macro: Macro, parameter: str) -> bool:
-        """Whether what a macro takes by a parameter are rows."""
+        """Whether a macro's parameter stands for rows."""
         for call in macro.body.find_all(exp.Anonymous):
             if not isinstance(call.parent, exp.Table):
                 continue
@@ -207,7 +210,7 @@ class _Expansion:
 
 
 def _values(call: exp.Func) -> list[exp.Expr]:
-    """What a function is called with, in order."""
+    """Return the arguments of a function, in order."""
     if isinstance(call, exp.Anonymous):
         return list(call.expressions)
     given = (call.args.get(name) for name in call.arg_types)
@@ -215,7 +218,7 @@ def _values(call: exp.Func) -> list[exp.Expr]:
 
 
 def _reference(part: str | None, table: exp.Table) -> exp.Table:
-    """A table's place taken by a part, or by the table itself, under the name that it has there."""
+    """Return a reference to a part, or else the table, under the table's alias."""
     if part is not None:
         alias = table.alias or table.name
         besides = {key: table.args[key] for key in table.args if key not in {"this", "db", "alias"}}
@@ -227,7 +230,7 @@ def _reference(part: str | None, table: exp.Table) -> exp.Table:
 
 
 def _named(query: exp.Query, columns: Sequence[exp.Identifier]) -> exp.Query:
-    """A query with names for its columns; rows of values are a SELECT each."""
+    """Return a query with names for its columns; rows of VALUES become one SELECT each."""
     if not columns:
         return query
     rows = query.find(exp.Values)
@@ -241,5 +244,5 @@ def _named(query: exp.Query, columns: Sequence[exp.Identifier]) -> exp.Query:
 
 
 def all_of(queries: Sequence[exp.Query]) -> exp.Query:
-    """The rows of one or more queries."""
+    """Return the query of all rows of one or more queries."""
     return exp.union(*queries, distinct=False) if len(queries) > 1 else queries[0]

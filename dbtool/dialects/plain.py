@@ -1,4 +1,4 @@
-"""Rewrites what DuckDB's SQL has of its own into SQL that all engines have."""
+"""Replaces SQL that only DuckDB has by SQL that all engines have."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from sqlglot import exp
 
 
 def without_own_syntax(node: exp.Expr) -> exp.Expr:
-    """An expression without types and functions that only DuckDB has."""
+    """Return an expression without types and functions that only DuckDB has."""
     if isinstance(node, exp.Cast) and node.is_type("JSON"):
         inner: exp.Expr = node.this
         return inner
     if isinstance(node, exp.Log) and node.expression:
-        # Engines do not agree on which of two arguments is the base.
+        # Engines disagree on which of the two arguments is the base.
         return exp.paren(exp.Ln(this=node.expression) / exp.Ln(this=node.this), copy=False)
     if isinstance(node, exp.Columns) and isinstance(node.this, exp.Lambda):
         return exp.column(node.this.this.expression.name)
@@ -19,14 +19,14 @@ def without_own_syntax(node: exp.Expr) -> exp.Expr:
 
 
 def drop_empty_limit(query: exp.Query) -> None:
-    """Takes away a LIMIT of NULL, which is none."""
+    """Remove a LIMIT of NULL, which limits nothing."""
     limit = query.args.get("limit")
     if limit is not None and isinstance(limit.expression, exp.Null):
         limit.pop()
 
 
 def name_groups(select: exp.Select) -> None:
-    """Writes out what GROUP BY ALL groups by: whatever is selected without an aggregate."""
+    """Replace GROUP BY ALL by the selected expressions without an aggregate."""
     group = select.args.get("group")
     if group is not None and group.args.get("all"):
         keys = [each.unalias() for each in select.expressions if not each.find(exp.AggFunc)]
@@ -34,9 +34,9 @@ def name_groups(select: exp.Select) -> None:
 
 
 def without_joined_twins(node: exp.Expr) -> exp.Expr:
-    """The left one in place of the first known of two columns that a join says are equal.
+    """Replace COALESCE of two columns that a join equates by the left column.
 
-    USING makes such pairs, and few engines see through them that a filter fits a table's files.
+    USING makes such pairs, and few engines use a filter on the COALESCE to prune a table's files.
     """
     if not isinstance(node, exp.Coalesce) or len(node.expressions) != 1:
         return node
@@ -54,7 +54,7 @@ def without_joined_twins(node: exp.Expr) -> exp.Expr:
 
 
 def without_qualify(node: exp.Expr) -> exp.Expr:
-    """QUALIFY as a WHERE around the rows, with what it asks for as one of their columns."""
+    """Return QUALIFY as a WHERE around the rows, with its condition as one of their columns."""
     if not isinstance(node, exp.Select) or not node.args.get("qualify"):
         return node
     outer = exp.select(*(exp.column(each.alias_or_name, "kept") for each in node.expressions))

@@ -1,4 +1,4 @@
-"""Translates queries over the views and macros of schema/ into the SQL of other engines."""
+"""Translates queries over the views and macros of schema/ to the SQL of other engines."""
 
 from __future__ import annotations
 
@@ -31,21 +31,22 @@ def translated(
     releases: Sequence[About],
     values: Mapping[str, int | float | str] | None = None,
 ) -> str:
-    """A query as another engine runs it, with the same rows.
+    """Return a query in the SQL of another engine, with the same rows.
 
-    Macros and views are written out, so that it reads tables alone: RELEASE.workloads,
+    Macros and views are expanded, so that the query reads only tables: RELEASE.workloads,
     RELEASE.studies, RELEASE.trials and RELEASE.measurements, which are a release's index and its
-    shards; in place of RELEASE stands its name, with _ for all but letters, digits and _. Columns
-    that hold objects of JSON are text; all else is the same, but for the last digits of decimals.
+    shards. RELEASE is its name, with _ for all but letters, digits and _. Columns of JSON objects
+    are text. All else is equal, except for the last digits of decimals.
 
     Args:
         text: one SELECT of DuckDB over the views and macros.
         dialect: one of `DIALECTS`.
-        releases: those that the views are to have.
-        values: of the query's parameters, by name.
+        releases: releases of the views.
+        values: values of the query's parameters, by name.
 
     Raises:
-        UsageError: it is no SELECT, lacks a value, or has what the dialect has no counterpart for.
+        UsageError: the text is not a SELECT, lacks a value, or has a part without a counterpart in
+            the dialect.
     """
     if dialect not in DIALECTS:
         raise UsageError(f"unknown dialect {dialect!r}; there are {', '.join(DIALECTS)}")
@@ -69,7 +70,7 @@ def translated(
 
 
 def _refuse_one_namespace(names: Sequence[str]) -> None:
-    """Refuses releases whose tables would have the same names."""
+    """Raise an error for releases whose tables would have the same names."""
     first: dict[str, str] = {}
     for name in names:
         other = first.setdefault(namespace(name), name)
@@ -81,7 +82,7 @@ def _refuse_one_namespace(names: Sequence[str]) -> None:
 
 
 def _parsed(text: str) -> exp.Query:
-    """A text's one SELECT."""
+    """Parse the only SELECT of a text."""
     statements = [each for each in sqlglot.parse(text, dialect=SOURCE) if each is not None]
     if len(statements) != 1 or not isinstance(statements[0], exp.Query):
         raise UsageError("only one SELECT statement at a time has a translation")
@@ -89,7 +90,7 @@ def _parsed(text: str) -> exp.Query:
 
 
 def _valued(node: exp.Expr, values: Mapping[str, int | float | str]) -> exp.Expr:
-    """A parameter's value in its place."""
+    """Replace a parameter by its value."""
     if not isinstance(node, exp.Parameter | exp.Placeholder):
         return node
     name = node.name
@@ -101,13 +102,13 @@ def _valued(node: exp.Expr, values: Mapping[str, int | float | str]) -> exp.Expr
 
 
 def _resolved(query: exp.Query, releases: Sequence[About]) -> exp.Query:
-    """A query in which every column is named with its table, in SQL that all engines have."""
+    """Return a query with every column qualified by its table, in SQL that all engines have."""
     schema: dict[str, object] = {namespace(each.release): _tables() for each in releases}
     for each in query.find_all(exp.Query):
         plain.drop_empty_limit(each)
         if isinstance(each, exp.Select):
             transforms.eliminate_window_clause(each)
-    # The copy parts what windows of one name share.
+    # The copy separates nodes that windows of one name share.
     whole = query.copy().transform(plain.without_own_syntax, copy=False)
     whole = simplify(whole, dialect=SOURCE)
     whole = qualify(whole, dialect=SOURCE, schema=schema, quote_identifiers=False)
@@ -119,7 +120,7 @@ def _resolved(query: exp.Query, releases: Sequence[About]) -> exp.Query:
 
 
 def _tables() -> dict[str, dict[str, str]]:
-    """The columns of the index's tables and of shards, and their types."""
+    """Return the columns of the index's tables and of shards, with their types."""
     tables = {name.removesuffix(".parquet"): each for name, each in SCHEMAS.items()}
     return {
         name: {field.name: sql_type(field.type) for field in schema}

@@ -1,1 +1,1 @@
-"""Releases: folders of shards with a manifest, made from shards and checked byte by byte."""
+"""Release folders as units: published, downloaded, compared, exported and verified byte by byte."""

@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all."""
+"""Files and folders that appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _PREFIX = ".dbtool-unfinished-"
 
 @contextlib.contextmanager
 def building(target: Path) -> Iterator[Path]:
-    """A path at which the block makes a file or folder; at its end that takes its name.
+    """Yield a temporary path for a file or folder, which gets its final name after the block.
 
-    It lies in a hidden folder beside the target, because only a rename within one file system is
-    atomic. What killed processes left in such folders is removed.
+    The path is in a hidden folder beside the target, because a rename is only atomic within one
+    file system. What killed processes left in such folders is removed.
 
     Args:
-        target: what shall be made, in a folder that is made where it is not there.
+        target: the final path; its parent folder is created where it is missing.
 
     Raises:
-        UsageError: something is there already.
-        DbtoolError: it cannot be written.
+        UsageError: the target exists.
+        DbtoolError: the target cannot be written.
     """
     target = target.absolute()
     _require_free(target)
@@ -71,5 +71,5 @@ def _remove_abandoned(parent: Path) -> None:
 
 
 def _locked(scratch: str | Path, timeout: float = -1) -> filelock.BaseFileLock:
-    """What a process holds while it works in a folder, so that others leave that alone."""
+    """Return the lock of a process on its working folder, which others then do not touch."""
     return filelock.FileLock(Path(scratch, ".lock"), timeout=timeout)

@@ -1,4 +1,4 @@
-"""In what two releases differ: workloads, studies, trials, measurements and steps to result."""
+"""The differences of two releases: workloads, studies, trials, measurements, steps to result."""
 
 from __future__ import annotations
 
@@ -28,23 +28,22 @@ def diff(
     goal: float | None = None,
     trials: int = FIRST_TRIALS,
 ) -> Result:
-    """In what two releases differ, a row a difference, sorted.
+    """Return the differences of two releases, one row per difference, sorted.
 
     Args:
-        first: the release whose values stand under a; with its `release` chosen where it holds
-            several.
-        second: the release whose values stand under b, likewise.
-        metric: the column that is to pass the goal for steps to result; None: each workload's own.
-        goal: the value to get past; None: each workload's own.
-        trials: for steps to result, so many of the first trials of each study count.
+        first: the release with the values of column a; choose its `release` where it holds several.
+        second: the release with the values of column b, likewise.
+        metric: column to compare with the goal for steps to result; None for each workload's own.
+        goal: target value; None for each workload's own.
+        trials: number of each study's first trials to count for steps to result.
 
     Returns:
         kind (workload, study, trial or steps to result), workload, batch_size, trial_id, what, and
-        the values of both as text.
+        both values as text.
 
     Raises:
-        UsageError: one of them holds several releases, and none was chosen; or no column holds the
-            metric.
+        UsageError: one of them holds several releases and none was chosen, or the metric has no
+            column.
         DbtoolError: a shard is damaged.
 
     Example:
@@ -82,6 +81,6 @@ def _facts(db: Releases, goal: Mapping[str, object]) -> pa.Table:
     release = {"release": _only_release(db)}
     with db.cursor() as cursor:
         facts = table_of(cursor, query("facts", "diff"), release)
-        # In one query with the facts, DuckDB 1.5 waits for itself for ever.
+        # A separate query, since DuckDB 1.5 deadlocks where one query also reads the facts.
         steps = table_of(cursor, query("steps", "diff"), {**release, **goal})
     return pa.concat_tables([facts, steps.cast(facts.schema)])

@@ -1,4 +1,4 @@
-"""Writes measurements into files of other programs' formats, whole or not at all."""
+"""Writes measurements into files of other programs' formats, complete or not at all."""
 
 from __future__ import annotations
 
@@ -46,27 +46,26 @@ def export(
     release: str | None = None,
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[ExportedStudy]:
-    """Writes measurements by release, workload, batch size, trial and step.
+    """Write measurements, sorted by release, workload, batch size, trial and step.
 
-    Memory holds some hundred thousand of them at a time, or one trial's.
+    Memory holds some hundred thousand measurements at a time, or those of one trial.
 
     Args:
         db: the database.
-        out: the file, or for the original layout the folder or tar file; not there yet.
-        file_format: what it shall hold.
-        workload: names or patterns; None: all.
-        batch_size: of studies with these batch sizes alone.
-        release: of this release alone.
-        on_progress: called now and then with the number of measurements that are written and that
-            of all.
+        out: a new file, or for the original layout a new folder or tar file.
+        file_format: format of the output.
+        workload: names or patterns; None for all.
+        batch_size: only studies with these batch sizes.
+        release: only this release.
+        on_progress: called now and then with the measurements written and their total.
 
     Returns:
-        The studies that were written.
+        The exported studies.
 
     Raises:
-        UsageError: something is there already, a name is not, or the layout cannot hold what was
-            chosen.
-        DbtoolError: a shard is damaged, or writing failed; nothing is left of it then.
+        UsageError: the output exists, a name does not, or the layout cannot represent the
+            selection.
+        DbtoolError: a shard is damaged, or writing failed; nothing of the output remains then.
 
     Example:
         >>> with dbtool.open() as db:
@@ -111,7 +110,7 @@ def _write_arrow(path: Path, rows: pa.RecordBatchReader) -> None:
 
 
 def _without_leftovers(column: pa.Array) -> pa.Array:
-    """A column with zeros under nulls, where DuckDB leaves whatever was in memory."""
+    """Return a column with zeros below its nulls, where DuckDB leaves random memory."""
     if not (pa.types.is_floating(column.type) and column.null_count):
         return column
     _, valid = column.is_valid().buffers()
@@ -130,17 +129,17 @@ def _copy(path: Path, file_format: FileFormat, rows: pa.RecordBatchReader) -> No
 
 
 def _json_column(name: str) -> str:
-    """A column as JSON holds it, which has no numbers that are not finite."""
+    """Return the SQL of a column for JSON, in which numbers that are not finite become null."""
     if name == OTHER_METRICS:
         return f"{name}::JSON AS {name}"
     if name in metric_columns():
-        # A number of 32 bits is the decimal that it was written as.
+        # Via text, a number of 32 bits becomes the decimal that it was written as.
         return f"if(isfinite({name}), {name}::VARCHAR::DOUBLE, NULL) AS {name}"
     return name
 
 
 def _write_database(path: Path, selection: Selection, rows: pa.RecordBatchReader) -> None:
-    """Writes a file of DuckDB's own with the rows of a selection, the views and the macros."""
+    """Write a DuckDB file with the rows of a selection, the views and the macros."""
     with duckdb.connect(str(path)) as connection:
         connection.execute("CREATE SCHEMA stored")
         for name, incoming in {**selection.index, "measurements": rows}.items():
@@ -158,12 +157,12 @@ def _rows(
     file_format: FileFormat,
     on_trials: OnTrials,
 ) -> Iterator[pa.RecordBatchReader]:
-    """The measurements in order, while the block writes them.
+    """Yield the measurements in order, for the block to write.
 
     Raises:
-        DbtoolError: reading or writing them fails.
+        DbtoolError: reading or writing the measurements fails.
     """
-    # In text, metrics without a column of their own are a JSON object, as shards have them.
+    # In text formats, metrics without their own column are a JSON object, as in shards.
     is_stored = file_format in _TEXTS or file_format is FileFormat.DUCKDB
     source = "stored.measurements" if is_stored else "measurements"
     failed: list[BaseException] = []
@@ -177,7 +176,7 @@ def _rows(
                     yield from read_rows(cursor, study, trials, columns, source).to_batches()
                     on_trials(trials)
         except BaseException as error:
-            # On its way through DuckDB or Arrow it would become another one.
+            # On its way through DuckDB or Arrow the error would become another one.
             failed.append(error)
             raise
 

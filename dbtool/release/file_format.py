@@ -1,4 +1,4 @@
-"""The formats of files that measurements are exported as, and the names that tell them."""
+"""The file formats of exports, by the extensions of files."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ TAR_ENDINGS = (".tar", ".tar.gz", ".tar.bz2")
 
 
 class FileFormat(StrEnum):
-    """What is written.
+    """The format of an export.
 
-    The first four are one file with the columns of the view measurements. A duckdb file holds all
-    views and macros, and original is the layout of the published archive, a folder or a tar file.
+    The first four are one file with the columns of the view measurements. A duckdb file has all
+    views and macros. original is the layout of the published archive, as a folder or a tar file.
     """
 
     PARQUET = "parquet"
@@ -29,10 +29,10 @@ class FileFormat(StrEnum):
 
 
 def file_format_of(out: Path) -> FileFormat:
-    """The format that a file's name means.
+    """Return the format that matches the name of a file.
 
     Raises:
-        UsageError: it means none.
+        UsageError: no format matches it.
     """
     if out.name.endswith(TAR_ENDINGS):
         return FileFormat.ORIGINAL

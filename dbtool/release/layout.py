@@ -1,4 +1,4 @@
-"""The files that publishing adds to a release folder, and the hashes of all."""
+"""The files that publishing adds to a release folder, and the hashes of all files."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ BIBTEX = "citation.bib"
 CARD = "README.md"
 CITATION = "CITATION.cff"
 ICEBERG = "iceberg"
-"""The folder of Iceberg tables, a folder each."""
+"""The folder of Iceberg tables, with one folder per table."""
 SCRIPT = "dbtool.sql"
 SHARDS = "measurements/**/*.parquet"
-"""The shards of a release, as a pattern below its folder."""
+"""The pattern of the shards' paths, relative to the release folder."""
 
 
 def iceberg_state(table: str) -> str:
-    """Where the state of an Iceberg table lies, which names its other files.
+    """Return the path of an Iceberg table's metadata file, which names the other files.
 
     Example:
         >>> iceberg_state("trials")
@@ -31,7 +31,7 @@ def iceberg_state(table: str) -> str:
 
 
 def sums(manifest: Manifest) -> str:
-    """The text of SHA256SUMS, which `sha256sum -c` checks: every other file of a release."""
+    """Return the text of SHA256SUMS for `sha256sum -c`, with every other file of a release."""
     hashes = {file.path: file.sha256 for file in manifest.files}
     hashes[MANIFEST] = hashlib.sha256(encode_manifest(manifest)).hexdigest()
     return "".join(f"{hashes[path]}  {path}\n" for path in sorted(hashes))

@@ -1,4 +1,4 @@
-"""The layout of the published archive, as a folder or a tar file."""
+"""Writes the layout of the published archive, as a folder or a tar file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def study_json(study: ExportedStudy) -> dict[str, Any]:
-    """What a study.json says."""
+    """Return the contents of a study.json."""
     return {
         "batch_size": study.batch_size,
         "dataset": study.dataset,
@@ -44,7 +44,7 @@ def study_json(study: ExportedStudy) -> dict[str, Any]:
 
 
 def metadata_json(study: ExportedStudy, trial: ExportedTrial) -> dict[str, Any]:
-    """What a metadata.json says, without what the authors call internal."""
+    """Return the contents of a metadata.json, without the part that the authors call internal."""
     parameters = {
         # The archive writes whole numbers without a decimal point.
         name: int(value)
@@ -61,10 +61,10 @@ def metadata_json(study: ExportedStudy, trial: ExportedTrial) -> dict[str, Any]:
 
 
 def refuse_folders(studies: Sequence[ExportedStudy]) -> None:
-    """Refuses workloads whose studies would have one folder, or one somewhere else.
+    """Raise an error for workloads that share a folder across releases or whose name is not a path.
 
     Raises:
-        UsageError: there is such.
+        UsageError: a workload is one of these.
     """
     release_of: dict[str, str] = {}
     for study in studies:
@@ -84,9 +84,9 @@ def refuse_folders(studies: Sequence[ExportedStudy]) -> None:
 
 @contextlib.contextmanager
 def layout_writer(path: Path) -> Iterator[Put]:
-    """What writes files into a new folder or, as its name says, a new tar file.
+    """Yield a function that writes files into a new folder or, by its extension, a new tar file.
 
-    The same files give the same bytes.
+    Equal files give equal bytes.
     """
     if not path.name.endswith(TAR_ENDINGS):
         yield lambda name, contents: _put(path / name, contents)
@@ -95,7 +95,7 @@ def layout_writer(path: Path) -> Iterator[Put]:
         file = cast("BinaryIO", stack.enter_context(path.open("wb")))
         mode: Literal["w|", "w|bz2"] = "w|bz2" if path.name.endswith(".bz2") else "w|"
         if path.name.endswith(".gz"):
-            # The time would make the bytes differ.
+            # A time stamp would make the bytes differ.
             packed = gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0)
             file = cast("BinaryIO", stack.enter_context(packed))
         archive = stack.enter_context(tarfile.open(fileobj=file, mode=mode))
@@ -111,16 +111,16 @@ def layout_writer(path: Path) -> Iterator[Put]:
 def write_study(
     cursor: duckdb.DuckDBPyConnection, study: ExportedStudy, put: Put, on_trials: OnTrials
 ) -> None:
-    """Writes a study in the archive's layout, below its root.
+    """Write a study in the archive's layout, below its root.
 
     Args:
-        cursor: of the database.
+        cursor: cursor of the database.
         study: the study.
-        put: writes a file.
+        put: function that writes a file.
         on_trials: called with some of the trials once they are written.
 
     Raises:
-        DbtoolError: a metric's name cannot stand in a header.
+        DbtoolError: the name of a metric is not valid in a header.
     """
     folder = f"{ARCHIVE_ROOT}/{study.workload}/{study.batch_size}"
     put(f"{folder}/study.json", _json(study_json(study)))
@@ -135,9 +135,10 @@ def write_study(
 
 
 def _columns(cursor: duckdb.DuckDBPyConnection, study: ExportedStudy) -> dict[str, str]:
-    """By its name in the archive, the SQL of each metric that a study has a value of.
+    """Return the SQL of each metric with a value in a study, by its name in the archive.
 
-    Of the study and not of the trial, because the archive's files of a study have one header.
+    The metrics are those of the study and not of the trial, because the archive's files of a study
+    share one header.
     """
     own = archive_columns()
     where = "WHERE release = $release AND workload = $workload AND batch_size = $batch_size"
@@ -157,12 +158,12 @@ def _lines(
     trials: Sequence[ExportedTrial],
     columns: Mapping[str, str],
 ) -> Iterator[bytes]:
-    """The lines of each trial's measurements.csv but the first."""
+    """Yield the lines of each trial's measurements.csv after the header."""
     fields = ["step", *(f"coalesce({value}::VARCHAR, '')" for value in columns.values())]
     line = f"concat_ws(',', {', '.join(fields)}) || chr(10)"
     rows = read_rows(cursor, study, trials, f"trial_id, {line} AS line")
     ids = trial_ids(rows)
-    # One text of all lines, cut afterwards, takes a fraction of the time of one for each.
+    # Cutting one text of all lines takes a fraction of the time of a text for each line.
     lines = rows["line"].cast(pa.large_string()).combine_chunks()
     _, offsets, text = lines.buffers()
     begins = np.frombuffer(offsets, np.int64, len(lines) + 1, 8 * lines.offset)
@@ -172,10 +173,10 @@ def _lines(
 
 
 def _header(names: Sequence[str]) -> bytes:
-    """The first line of a file.
+    """Return the first line of a file.
 
     Raises:
-        DbtoolError: `dbtool import` would not read these names from it.
+        DbtoolError: `dbtool import` would not read the same names from it.
     """
     for name in names:
         if not name.isprintable() or name != name.strip() or not name or names.count(name) > 1:

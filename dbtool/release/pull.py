@@ -1,4 +1,4 @@
-"""Downloads a whole release from a server: resumed after any failure, each file whole."""
+"""Downloads a release from a server, resumes after any failure, and keeps files complete."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     from dbtool.core.download import RetryPolicy
     from dbtool.core.manifest import Manifest, ReleaseFile
 
-# Where files lie until all have come.
+# The folder of files until all have arrived.
 _COMING = ".pulling"
 _OTHER = "choose another folder with --out"
 
 
 @dataclass(frozen=True)
 class Pulled:
-    """A release that is there and right.
+    """A release that was downloaded and checked.
 
     Attributes:
-        folder: where it is.
-        manifest: what it is.
-        files: how many files came.
-        bytes: how much they hold.
+        folder: the release folder.
+        manifest: its manifest.
+        files: number of downloaded files.
+        bytes: their total size.
     """
 
     folder: Path
@@ -56,22 +56,23 @@ def pull(
     retries: RetryPolicy | None = None,
     on_progress: Callable[[str, int, int | None], None] = lambda _what, _done, _total: None,
 ) -> Pulled:
-    """Downloads a release, or what a folder lacks of it.
+    """Download a release, or the missing files of a release folder.
 
-    Files come into a hidden folder and take their names once all are there, the manifest last, so
-    that an older state of the release stays whole meanwhile. What a failure or a kill leaves is
-    gone on with.
+    Files arrive in a hidden folder and get their names once all are complete, the manifest last, so
+    that an older version of the release stays intact meanwhile. After a failure or a kill, the next
+    call resumes.
 
     Args:
-        url: of the release folder, or of its manifest.
-        folder: where to put it; made where it is not there. None: one named like the release, here.
-        retries: how long the server is tried.
-        on_progress: called with DOWNLOADING, the bytes that came of all files and their sum.
+        url: URL of the release folder or its manifest.
+        folder: target folder, created where it is missing; None for one in the current folder with
+            the name of the release.
+        retries: when to retry the server.
+        on_progress: called with DOWNLOADING, the bytes received of all files and their total.
 
     Raises:
         UsageError: the URL is malformed, or the folder holds something else.
-        DbtoolError: the server does not give the release, the disk is too small or cannot be
-            written, or another process writes to the folder.
+        DbtoolError: the server does not have the release, the disk is too small or not writable, or
+            another process writes to the folder.
 
     Example:
         >>> dbtool.pull("https://example.org/my-release/", "my-release").files
@@ -105,10 +106,10 @@ def pull(
 
 
 def _replace(folder: Path, manifest: Manifest, text: bytes, came: Sequence[ReleaseFile]) -> None:
-    """Gives the files that came their names, the manifest last, and removes those of before."""
+    """Rename the new files into the release, the manifest last, and remove those of the old one."""
     _remove_gone(folder)
     if is_release(folder):
-        # Says what to remove, also after a kill.
+        # This copy lists the files to remove, also after a kill.
         write_whole(folder / _COMING / MANIFEST, (folder / MANIFEST).read_bytes())
     for file in came:
         (folder / file.path).parent.mkdir(parents=True, exist_ok=True)
@@ -127,7 +128,7 @@ def _remove_gone(folder: Path) -> None:
 
 
 def _check_paths(manifest: Manifest, url: str) -> None:
-    """Refuses files that would lie where a release folder has others."""
+    """Raise an error for hidden files and for paths that a release folder uses itself."""
     for file in manifest.files:
         if file.path.startswith(".") or file.path in {MANIFEST, SUMS}:
             raise DbtoolError(
@@ -137,7 +138,7 @@ def _check_paths(manifest: Manifest, url: str) -> None:
 
 
 def _check_folder(folder: Path, release: str) -> None:
-    """Refuses a folder in which something else is, or what was added to the release here."""
+    """Raise an error for a folder with other contents, or with local additions to the release."""
     if not is_folder(folder) and status_of(folder) is not None:
         raise UsageError(f"{folder} is a file: {_OTHER}")
     if is_folder(folder / _COMING) or not entries(folder):
@@ -147,7 +148,7 @@ def _check_folder(folder: Path, release: str) -> None:
     try:
         held = read_manifest(folder)
     except DbtoolError:
-        return  # it is damaged, and comes anew
+        return  # it is damaged, and is downloaded again
     if held.release != release:
         raise UsageError(f"{folder} holds another release, {held.release}: {_OTHER}")
     try:
@@ -162,6 +163,6 @@ def _check_folder(folder: Path, release: str) -> None:
 
 
 def _came(folder: Path, file: ReleaseFile) -> Path:
-    """Where a file lies until all have come, under a name that no other file has."""
+    """Return the path of a file until all have arrived, under a name that no other file has."""
     name = hashlib.sha256(f"{file.sha256} {file.path}".encode()).hexdigest()
     return folder / _COMING / name[:32]

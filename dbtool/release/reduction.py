@@ -1,4 +1,4 @@
-"""Makes shards small enough to ship: fewer batch losses, in fewer digits; evaluations stay."""
+"""Makes shards small enough to ship: fewer batch losses with fewer digits, all evaluations."""
 
 from __future__ import annotations
 
@@ -21,21 +21,20 @@ if TYPE_CHECKING:
     from dbtool.core.footer import Footer
 
 _FLOAT32_MANTISSA_BITS = 23
-# Of zstd. Takes 2 seconds a million rows and saves an eighth; a release is written once.
+# Level of zstd: 2 seconds per million rows for an eighth less; a release is written once.
 _COMPRESSION_LEVEL = 19
 
 
 class Reduction(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a release leaves out of the producers' shards.
+    """A rule for what a release drops from the producers' shards.
 
-    Rows of evaluations and the last row of a trial are always kept, and no metric but the batch
-    loss is ever rounded.
+    Rows of evaluations and the last row of a trial are always kept. Only the batch loss is rounded.
 
     Attributes:
-        every_loss_up_to: steps whose batch losses are all kept.
-        then_one_in: of the later steps, those divisible by this are kept; 1 keeps all, None none.
-        loss_bits: bits of the batch loss's mantissa that are kept (a float32 has 23), rounded to
-            the nearest, ties to even: 8 bits are a relative error of at most 0.2 %.
+        every_loss_up_to: last step up to which all batch losses are kept.
+        then_one_in: later steps are kept if divisible by this; 1 keeps all, None none.
+        loss_bits: bits of the batch loss's mantissa to keep (a float32 has 23), rounded to nearest,
+            ties to even; 8 bits are a relative error of at most 0.2 %.
     """
 
     every_loss_up_to: Annotated[int, Meta(ge=0)] = 0
@@ -43,7 +42,7 @@ class Reduction(Struct, frozen=True, forbid_unknown_fields=True):
     loss_bits: Annotated[int, Meta(ge=1, le=_FLOAT32_MANTISSA_BITS)] = _FLOAT32_MANTISSA_BITS
 
     def apply(self, rows: pa.Table, last_steps: dict[int, int]) -> pa.Table:
-        """The rows that are kept, with their batch losses rounded.
+        """Return the rows to keep, with their batch losses rounded.
 
         Args:
             rows: trial_id, step and metrics.
@@ -65,10 +64,10 @@ class Reduction(Struct, frozen=True, forbid_unknown_fields=True):
         return frame.to_arrow().cast(rows.schema)
 
     def following(self, before: Reduction) -> Reduction | None:
-        """The reduction that leaves what this one leaves after another.
+        """Return the reduction whose result on reduced rows equals this one's on the original rows.
 
-        None where there is no such: rows that are gone do not come back, and what is rounded twice
-        may differ from what is rounded once.
+        None where there is none: dropped rows cannot return, and rounding twice may differ from
+        rounding once.
         """
         one_in = before.then_one_in
         thinned = range(before.every_loss_up_to + 1, self.every_loss_up_to + 1)
@@ -81,17 +80,17 @@ class Reduction(Struct, frozen=True, forbid_unknown_fields=True):
         return msgspec.structs.replace(self, loss_bits=fewest)
 
 
-# Before threads do, which could crash; see `dbtool.core.footer`.
+# First use before threads start, which could crash otherwise; see `dbtool.core.footer`.
 msgspec.json.Decoder(Reduction)
 WHOLE = Reduction()
-"""Leaves nothing out."""
+"""Drops nothing."""
 
 
 def reduction_of(footer: Footer) -> Reduction:
-    """How a shard was reduced.
+    """Return how a shard was reduced.
 
     Raises:
-        DbtoolError: its footer says that in a way unknown here.
+        DbtoolError: its footer has a reduction that this version does not know.
     """
     try:
         return msgspec.convert(footer.reduced or {}, Reduction)
@@ -104,20 +103,21 @@ def reduction_of(footer: Footer) -> Reduction:
 
 
 def write_reduced(path: Path, footer: Footer, reduction: Reduction, folder: Path) -> Shard | None:
-    """Writes what is left of a shard into another release folder.
+    """Write the reduced rows of a shard into another release folder.
 
     Args:
-        path: of the shard.
-        footer: of it.
-        reduction: what to leave out.
+        path: the shard.
+        footer: footer of the shard.
+        reduction: what to drop.
         folder: the other release folder.
 
     Returns:
-        None where all of it is left, as of archives' shards, which have no batch losses.
+        The new shard; None where nothing is dropped, as for archives' shards, which have no batch
+        losses.
 
     Raises:
-        UsageError: it was reduced before in a way that this one cannot follow.
-        DbtoolError: it cannot be written, or was reduced before in a way unknown here.
+        UsageError: the shard was reduced before in a way that this reduction cannot follow.
+        DbtoolError: the shard cannot be written, or was reduced before in an unknown way.
     """
     before = reduction_of(footer)
     if reduction in (WHOLE, before):
@@ -141,7 +141,7 @@ def write_reduced(path: Path, footer: Footer, reduction: Reduction, folder: Path
 
 
 def _row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """The rows of tables in tables of a row group each."""
+    """Yield the rows of tables in tables of one row group each."""
     waiting: list[pa.Table] = []
     for table in tables:
         waiting.append(table)
@@ -153,10 +153,10 @@ def _row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 
 def rounded(values: np.ndarray, bits: int) -> np.ndarray:
-    """Values with that many bits of mantissa, rounded to the nearest, ties to even.
+    """Round values to some bits of mantissa, to nearest, ties to even.
 
     Args:
-        values: float32 of any shape; infinities and NaN stay what they are.
+        values: float32 of any shape; infinities and NaN are unchanged.
         bits: from 1 to 23.
     """
     dropped = _FLOAT32_MANTISSA_BITS - bits

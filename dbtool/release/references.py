@@ -1,4 +1,4 @@
-"""BibTeX entries by which to cite releases, the papers behind them and this program."""
+"""BibTeX entries for citing releases, the papers behind them and this program."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _SOFTWARE = f"""\
 
 
 def bibtex(db: Releases, release: str | None = None) -> str:
-    """Return the BibTeX entries of releases after those of the papers and of this program.
+    """Return the BibTeX entries of the papers and this program, then those of releases.
 
-    BibTeX takes no key twice: of entries with the same key the first is returned.
+    BibTeX rejects repeated keys, so only the first of the entries with the same key is returned.
 
     Args:
         db: the releases.

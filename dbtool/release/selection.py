@@ -1,4 +1,4 @@
-"""The studies of a database that are exported, and their measurements, some trials at a time."""
+"""The studies to export, and their measurements in groups of trials."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
     from dbtool.store.releases import Releases
 
-# Of a trial with more, all are read at once.
+# A longer trial is still read at once.
 _ROWS_AT_ONCE = 500_000
 _INDEX = ("releases", "workloads", "studies", "trials")
-# How shards write numbers that JSON lacks.
+# The words in shards for numbers that JSON lacks.
 _NUMBERS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
 
 class ExportedTrial(Struct, frozen=True):
-    """A trial of a study, as the index of its release has it."""
+    """A trial of a study, as in the index of its release."""
 
     trial_id: int
     status: str
@@ -40,7 +40,7 @@ class ExportedTrial(Struct, frozen=True):
 
 
 class ExportedStudy(Struct, frozen=True):
-    """A study, as the index of its release has it, with its trials sorted by trial_id."""
+    """A study, as in the index of its release, with its trials sorted by trial_id."""
 
     release: str
     workload: str
@@ -54,7 +54,7 @@ class ExportedStudy(Struct, frozen=True):
     trials: list[ExportedTrial]
 
     def groups(self) -> Iterator[list[ExportedTrial]]:
-        """All trials in order, in groups whose measurements are read at once."""
+        """Yield all trials in order, in groups whose measurements are read at once."""
         group: list[ExportedTrial] = []
         rows = 0
         for trial in self.trials:
@@ -67,11 +67,11 @@ class ExportedStudy(Struct, frozen=True):
 
 
 class Selection(Struct, frozen=True):
-    """What is exported.
+    """The rows to export.
 
     Attributes:
-        studies: sorted by release, workload and batch size.
-        index: of the relations that the views stand on, by name, the rows that belong to them.
+        studies: studies sorted by release, workload and batch size.
+        index: rows of each relation behind the views that belong to these studies, by its name.
     """
 
     studies: list[ExportedStudy]
@@ -84,10 +84,10 @@ def select(
     batch_size: int | Iterable[int] | None,
     release: str | None,
 ) -> Selection:
-    """The studies that are named; see `dbtool.release.export.export`.
+    """Return the requested studies; see `dbtool.release.export.export`.
 
     Raises:
-        UsageError: a name is not there.
+        UsageError: a name does not exist.
     """
     values = chosen_studies(db, workload, batch_size, release)
     with db.cursor(measurements=False) as cursor:
@@ -124,14 +124,14 @@ def read_rows(
     columns: str,
     source: str = "measurements",
 ) -> pa.Table:
-    """The measurements of trials, sorted by trial and step; repeated steps stay in their order.
+    """Return the measurements of trials, sorted by trial and step; repeated steps keep their order.
 
     Args:
-        cursor: of the database.
-        study: that they are of.
-        trials: at least one, following each other.
-        columns: SQL of the columns to read, trial_id among them.
-        source: the view or table that they are read from.
+        cursor: cursor of the database.
+        study: study of the trials.
+        trials: at least one, consecutive in the study.
+        columns: SQL of the columns to read, with trial_id.
+        source: view or table to read from.
     """
     text = f"""
         SELECT {columns}
@@ -147,8 +147,8 @@ def read_rows(
         "last": trials[-1].trial_id,
     }
     rows = table_of(cursor, text, values)
-    # Shards come one after the other with trials sorted in each, so that rows are in order already
-    # but where trials of one lie between those of another.
+    # Shards follow one another with trials sorted in each, so that rows are in order already
+    # unless trials of one shard lie between those of another.
     ids = trial_ids(rows)
     if (np.diff(ids) < 0).any():
         rows = rows.take(np.argsort(ids, kind="stable"))
@@ -156,6 +156,6 @@ def read_rows(
 
 
 def trial_ids(rows: pa.Table) -> np.ndarray:
-    """The trial of each row, int64 [rows]."""
-    # By itself Arrow would import pandas where it is installed, and swallow a Ctrl-C meanwhile.
+    """Return the trial of each row, int64 [rows]."""
+    # Arrow's own conversion would import pandas where it is installed, and lose a Ctrl-C meanwhile.
     return pl.Series(rows["trial_id"]).to_numpy()

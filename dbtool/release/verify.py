@@ -1,4 +1,4 @@
-"""Checks release folders byte by byte and row by row; says what is wrong and what repairs it."""
+"""Checks release folders byte by byte and row by row, and reports faults with their remedies."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _GET_ANEW = "get the release anew"
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that is wrong.
+    """A fault of a release.
 
     Attributes:
         path: the file or folder.
-        reason: what is wrong with it.
+        reason: the fault.
         remedy: what to do; None where the reason names the file and says what to do.
     """
 
@@ -62,13 +62,13 @@ class Problem:
 
 @dataclass(frozen=True)
 class Verified:
-    """What was checked.
+    """The result of a check.
 
     Attributes:
-        releases: how many are sound.
-        shards: how many are sound, of any release.
+        releases: number of sound releases.
+        shards: number of sound shards, of any release.
         measurements: rows of these shards.
-        problems: what is wrong.
+        problems: the faults.
     """
 
     releases: int
@@ -81,16 +81,15 @@ def verify(
     path: str | os.PathLike[str],
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Verified:
-    """Checks every byte of a release folder, or of all below a folder.
+    """Check every byte of a release folder, or of all release folders below a folder.
 
-    Each listed file is held against the manifest, each shard's rows against its footer, and the
-    index against the footers. In folders, what has a hidden name is passed over.
+    Each listed file is compared with the manifest, each shard's rows with its footer, and the index
+    with the footers. Entries of folders with hidden names are skipped. A folder or file that cannot
+    be read is a problem of its own, since its contents were not checked.
 
     Args:
-        path: what to check.
-        on_progress: called with the bytes of shards that are checked and of all in a release.
-
-    A folder or file that cannot be read is a problem of its own: what it holds was not checked.
+        path: the folder to check.
+        on_progress: called with the bytes of shards checked and their total in a release.
 
     Raises:
         UsageError: there is no release at that path.
@@ -114,10 +113,10 @@ def verify(
 
 
 def _releases(path: Path) -> tuple[list[Path], list[Problem]]:
-    """The release folders at and below a path, also those whose manifest is gone.
+    """Return the release folders at and below a path, also those without a manifest.
 
-    Of folders that cannot be read nobody can tell; these are problems. Like whoever opens a folder
-    of releases, it follows the links in it.
+    A folder that cannot be read may be a release, and is a problem. Links in a folder of releases
+    are followed, as when it is opened.
     """
     errors: list[AccessError] = []
     found = [*walk(path, hidden=False, on_error=errors.append)]
@@ -134,7 +133,7 @@ def _unreadable(error: AccessError) -> Problem:
 
 
 def _verify_release(folder: Path, on_progress: Callable[[int, int], None]) -> Verified:
-    """Holds a release folder against its manifest, both ways, and its shards against its index."""
+    """Compare a release folder with its manifest, both ways, and its shards with its index."""
     path = folder / MANIFEST
     try:
         if status_of(path) is not None and not is_release(folder):
@@ -151,7 +150,7 @@ def _verify_release(folder: Path, on_progress: Callable[[int, int], None]) -> Ve
 
 
 def _unlisted(folder: Path, manifest: Manifest) -> Iterator[Problem]:
-    """What lies in the folder besides the release; hosts keep files of their own in hidden ones."""
+    """Yield files in the folder outside the release; hidden ones may belong to the host."""
     listed = {MANIFEST, SUMS, *(file.path for file in manifest.files)}
     errors: list[AccessError] = []
     found = walk(folder, hidden=False, on_error=errors.append)
@@ -175,7 +174,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _has_its_contents(shard: Path) -> bool:
-    """Whether its contents are those that its name says."""
+    """Whether the contents of a shard match its name."""
     try:
         return sha256_of(shard).startswith(shard.stem)
     except OSError:
@@ -183,7 +182,7 @@ def _has_its_contents(shard: Path) -> bool:
 
 
 def _wrong_others(folder: Path, manifest: Manifest) -> Iterator[Problem]:
-    """What is wrong with the files that are no shards."""
+    """Yield the faults of the files that are not shards."""
     files = set(manifest.files) - set(manifest.shards)
     if manifest.file(CROISSANT) is not None or os.path.lexists(folder / SUMS):
         text = sums(manifest).encode()
@@ -221,7 +220,10 @@ def _checked(
 def _wrong_index(
     folder: Path, manifest: Manifest, shards: list[Shard], known: set[Path]
 ) -> Iterator[Problem]:
-    """Where shards contradict each other, or the index, if not known to be wrong, them."""
+    """Yield faults of the index against the shards, or of the shards against each other.
+
+    Files in `known` are faulty already and are skipped.
+    """
     try:
         index = Index.of(shards)
     except ClashError as error:
@@ -237,7 +239,7 @@ def _wrong_index(
 
 
 def _equal(path: Path, expected: pa.Table) -> bool:
-    """Whether a file holds these rows, NaN being equal to NaN."""
+    """Whether a file has exactly these rows, with NaN equal to NaN."""
     try:
         with pq.ParquetFile(path) as file:
             found = file.read()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int], None]
 
 # Python objects must not count as tables: a mistyped name would match a variable here. A query
-# that spilled to disk could be told to write elsewhere.
+# that spilled to disk could be directed to write elsewhere.
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "python_enable_replacements": False,
     "autoinstall_known_extensions": False,

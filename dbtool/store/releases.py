@@ -130,8 +130,8 @@ class Releases:
                         # After a close, DuckDB ends the batches of rows without an error.
                         raise DbtoolError(CLOSED)
                 finally:
-                    # A query whose rows were not all read still runs in other threads, and deleting the
-                    # cursor would wait for it.
+                    # A query with unread rows still runs in other threads, and deleting the cursor
+                    # would wait for it.
                     end_queries(cursor)
         except duckdb.ConnectionException as error:
             raise DbtoolError(CLOSED) from error
