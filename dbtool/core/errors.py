@@ -48,7 +48,7 @@ def closest(word: str, choices: Iterable[str], count: int = 3) -> list[str]:
 
 
 def alike(word: str, names: Sequence[str], count: int = 3) -> list[str]:
-    """The names like a word, the nearest first; of numbers those that are closest to it."""
+    """Return the names similar to a word, best first; for numbers, the closest ones."""
     if word.isdecimal() and all(name.isdecimal() for name in names):
         return sorted(names, key=lambda name: (abs(int(name) - int(word)), int(name)))[:count]
     lower = {name.lower(): name for name in reversed(names)}

@@ -95,7 +95,7 @@ class Manifest(About, frozen=True, kw_only=True):
 
     @property
     def shards(self) -> tuple[ReleaseFile, ...]:
-        """The files of measurements."""
+        """The entries of the shards."""
         return tuple(file for file in self.files if file.path.startswith(f"{MEASUREMENTS}/"))
 
     def file(self, path: str) -> ReleaseFile | None:

@@ -38,7 +38,7 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
 FETCH_UP_TO = 100_000_000
 """Default limit on the bytes of shards that a query fetches from servers."""
 _FEWEST_THREADS_TO_FETCH = 8
-# DuckDB 1 waits instead.
+# DuckDB 1 does not have this error; it waits instead.
 _BUSY = getattr(duckdb, "ResourceInUseException", ())
 _SECONDS_BETWEEN_TRIES = 0.001
 

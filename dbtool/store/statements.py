@@ -34,7 +34,7 @@ _READING = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
 
 _SECONDS_BETWEEN_LOOKS = 0.1
 
-# An error that Python raised while DuckDB called it has its name in the message, and only there.
+# The type of an error in Python code that DuckDB called is in the message, and only there.
 _INTERRUPTED = re.compile(r"(?:^|: )KeyboardInterrupt(?:$|: )", re.MULTILINE)
 
 
