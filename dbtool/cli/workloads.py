@@ -11,13 +11,13 @@ from dbtool.cli.database import reading
 from dbtool.cli.messages import tell
 from dbtool.cli.options import Format
 from dbtool.cli.output import print_table
+from dbtool.core.catalog import catalog
 from dbtool.core.errors import DbtoolError, unknown
-from dbtool.sources.archive.table import catalog
 from dbtool.store.questions import index_question
 
 if TYPE_CHECKING:
     from dbtool.cli.view import View
-    from dbtool.sources.archive.table import CatalogWorkload
+    from dbtool.core.catalog import CatalogWorkload
 
 _NESTED = (Format.JSON, Format.JSONL)
 

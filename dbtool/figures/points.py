@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from dbtool.core.catalog import catalog
 from dbtool.core.checks import require_number, require_whole
 from dbtool.core.errors import DbtoolError, UsageError, unknown
-from dbtool.core.resources import schema_folder
 from dbtool.figures.names import readable
 from dbtool.store.questions import Question, index_question
 from dbtool.store.statements import sql_text
@@ -309,8 +309,7 @@ def what_fills(
         in_published: whether the published release has what the figure is about.
     """
     names = list(dict.fromkeys(workloads))
-    catalog = schema_folder() / "catalog" / "published_workloads.csv"
-    published = set(pl.read_csv(catalog)["workload"])
+    published = {each.workload for each in catalog()}
     ways = []
     if in_published and PUBLISHED not in releases and published.intersection(names):
         ways.append(f"the published release ({FETCH})")

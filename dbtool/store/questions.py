@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import fnmatch
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from dbtool.core.catalog import catalog
 from dbtool.core.checks import require_number, require_whole
 from dbtool.core.errors import UsageError, unknown
-from dbtool.core.resources import query, schema_folder
+from dbtool.core.resources import query
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -91,9 +91,7 @@ def workload_names(db: Releases, patterns: Patterns, release: str | None = None)
 
 def unknown_workload(word: str, held: Iterable[str]) -> UsageError:
     """Return the error for a word that matches no workload, or a published one that is absent."""
-    with (schema_folder() / "catalog" / "published_workloads.csv").open(encoding="utf-8") as file:
-        published = [row["workload"] for row in csv.DictReader(file)]
-    if fnmatch.filter(published, word):
+    if fnmatch.filter([each.workload for each in catalog()], word):
         return UsageError(
             f"{word!r} is published, but not held here: `dbtool fetch` downloads the archive and "
             "`dbtool import` adds it"

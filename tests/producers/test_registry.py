@@ -7,9 +7,9 @@ from dataclasses import fields, is_dataclass
 import msgspec
 import pytest
 
+from dbtool.core.catalog import catalog
 from dbtool.core.contract import metric_columns
 from dbtool.core.errors import UsageError
-from dbtool.sources.archive.table import catalog
 from producers.datasets.forms import (
     CIFAR_10_BY_CHANNEL,
     STANDARDISED_FASHION_MNIST,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dbtool.sources.archive.table import CatalogWorkload, catalog, published_studies
+from dbtool.core.catalog import CatalogWorkload, catalog, published_studies
 from producers.search import Choice, Range, SearchSpace, search_space_json
 
 # Trained for a time rather than a number of steps: study.json says train_steps 0.

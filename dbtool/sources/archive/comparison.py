@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dbtool.core.catalog import published_studies
 from dbtool.core.errors import counted, few_of
 from dbtool.core.footer import STATUSES
 from dbtool.core.index import STUDIES
 from dbtool.core.manifest import is_release
 from dbtool.core.release import read_release
-from dbtool.sources.archive.table import published_studies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dbtool.core.catalog import published_studies
 from dbtool.core.errors import UsageError, counted
 from dbtool.core.files import make_folder
 from dbtool.core.manifest import About, check_name
@@ -20,7 +21,6 @@ from dbtool.sources.archive.members import UnreadableError, folder_members
 from dbtool.sources.archive.published import CITATION, LICENCE, RELEASE, TITLE
 from dbtool.sources.archive.stream import open_stream
 from dbtool.sources.archive.study import StudyReader
-from dbtool.sources.archive.table import published_studies
 from dbtool.sources.archive.tar import tar_members
 from dbtool.sources.base import MalformedError, add_source, conclude
 from dbtool.store.locations import as_url, folder_to_write

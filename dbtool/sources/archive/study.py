@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from msgspec import Meta, Struct
 
+from dbtool.core.catalog import catalog
 from dbtool.core.contract import archive_columns
 from dbtool.core.errors import counted
 from dbtool.core.footer import (
@@ -25,7 +26,6 @@ from dbtool.core.index import differences
 from dbtool.core.parsing import InvalidError, parse_json
 from dbtool.sources.archive.measurements import Text, parse_measurements, split_header
 from dbtool.sources.archive.members import MEASUREMENTS, METADATA, STUDY
-from dbtool.sources.archive.table import catalog
 from dbtool.sources.base import MalformedError
 
 if TYPE_CHECKING:

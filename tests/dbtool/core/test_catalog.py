@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from dbtool.sources.archive.table import CatalogWorkload, catalog, published_studies
+from dbtool.core.catalog import CatalogWorkload, catalog, published_studies
 
 
 def by_name() -> dict[str, CatalogWorkload]:
