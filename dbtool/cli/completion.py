@@ -32,7 +32,7 @@ def figures() -> list[tuple[str, str]]:
     return [*((spec.name, spec.title) for spec in FIGURES), ("all", "Every figure that has data")]
 
 
-def analyses() -> list[tuple[str, str]]:
+def analysis_names() -> list[tuple[str, str]]:
     """Analyses, each with the question that it answers."""
     from dbtool.store.analyses import analyses
 

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from dbtool.cli.bars import query_bar
-from dbtool.cli.completion import analyses, dialects
+from dbtool.cli.completion import analysis_names, dialects
 from dbtool.cli.database import reading
 from dbtool.cli.options import Database, Format, Limit, OutputFormat, Wide
 from dbtool.cli.view import View
@@ -30,7 +30,7 @@ class Command(TyperCommand):
     def format_epilog(self, ctx: object, formatter: Any) -> None:  # noqa: ARG002 (Typer's signature)
         """Writes each analysis with the question that it answers."""
         with formatter.section("Analyses"):
-            formatter.write_dl(analyses())
+            formatter.write_dl(analysis_names())
 
 
 def command(
@@ -40,7 +40,7 @@ def command(
             metavar="QUERY|NAME",
             help="One SELECT statement in quotes, or the name of an analysis; - reads a statement "
             "from standard input.",
-            autocompletion=analyses,
+            autocompletion=analysis_names,
         ),
     ] = None,
     *,

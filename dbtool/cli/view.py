@@ -110,7 +110,7 @@ def heading_of(
     return None
 
 
-def width_of(positions: Sequence[int], widths: Sequence[int]) -> int:
+def total_width(positions: Sequence[int], widths: Sequence[int]) -> int:
     """The letters of a line with these columns, of the widths of all."""
     return sum(widths[position] for position in positions) + len(GAP) * (len(positions) - 1)
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from dbtool.sources.archive.measurements import Text, parse_measurements
+from dbtool.sources.archive.measurements import TrialText, parse_measurements
 from dbtool.sources.archive.study import StudyDescription, TrialDescription, parse_description
 from dbtool.sources.base import MalformedError
 from tests.support.archives import (
@@ -98,7 +98,7 @@ def test_measurements_of_any_fields(
 
 def check_alone_and_together(bodies: list[bytes]) -> None:
     """Asserts that files give the same rows and errors together as alone, and right ones."""
-    texts = [Text(number, f"{number}.csv", body) for number, body in enumerate(bodies)]
+    texts = [TrialText(number, f"{number}.csv", body) for number, body in enumerate(bodies)]
     together = parse_measurements(texts)
     rows = together.table.to_pylist()
     malformed = {error.path: error.reason for error in together.malformed}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dbtool.cli.messages import tell
 from dbtool.cli.options import Format
 from dbtool.cli.output.columns import NESTED, for_csv
-from dbtool.cli.view import GAP, empty, fitting, heading_of, said_once, width_of
+from dbtool.cli.view import GAP, empty, fitting, heading_of, said_once, total_width
 from dbtool.core.errors import few_of, printable
 
 if TYPE_CHECKING:
@@ -62,14 +62,14 @@ def _print_table(
     shown = view.of_table(names)
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() and not view.wide else None
     heading = None
-    if view.is_short or (room is not None and width_of(shown, widths) > room):
+    if view.is_short or (room is not None and total_width(shown, widths) > room):
         if view.columns is None and 0 < len(measured) < ROWS_MEASURED:
             without = empty(names, measured, NULL)
             said = [each for each in said_once(names, measured) if each not in without]
             _print_once({names[position]: measured[0][position] for position in said})
             left_out = {*said, *without}
             shown = [position for position in shown if position not in left_out] or shown
-        if room is not None and width_of(shown, widths) > room:
+        if room is not None and total_width(shown, widths) > room:
             heading = heading_of(names, shown, measured)
             shown = [position for position in shown if position != heading]
     fitted = {position: widths[position] for position in shown}

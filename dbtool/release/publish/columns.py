@@ -35,7 +35,7 @@ _OTHER_MEANINGS = {
 }
 
 
-class Column(NamedTuple):
+class PublishedColumn(NamedTuple):
     """A column of a table.
 
     Attributes:
@@ -55,7 +55,7 @@ def table_path(table: str) -> str:
 
 
 @functools.cache
-def published_columns() -> dict[str, tuple[Column, ...]]:
+def published_columns() -> dict[str, tuple[PublishedColumn, ...]]:
     """The columns of workloads, studies, trials and measurements, by the name of the table."""
     schemas = {
         path.removesuffix(".parquet"): rows.schema for path, rows in Index().tables().items()
@@ -64,7 +64,7 @@ def published_columns() -> dict[str, tuple[Column, ...]]:
     meanings = _comments() | _OTHER_MEANINGS
     return {
         table: tuple(
-            Column(field.name, sql_type(field.type), meanings.get((table, field.name), ""))
+            PublishedColumn(field.name, sql_type(field.type), meanings.get((table, field.name), ""))
             for field in schema
         )
         for table, schema in schemas.items()

@@ -14,7 +14,7 @@ from dbtool.release.publish.citation import licence_url
 from dbtool.release.publish.columns import (
     MEANINGS,
     MEASUREMENTS,
-    Column,
+    PublishedColumn,
     published_columns,
     table_path,
 )
@@ -86,7 +86,7 @@ def croissant(manifest: Manifest, citation: Citation, shards: Sequence[Shard]) -
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
-def _trials(shards: Sequence[Shard]) -> tuple[Column, ...]:
+def _trials(shards: Sequence[Shard]) -> tuple[PublishedColumn, ...]:
     """The columns of trials, with the names of the metaparameters that this release has.
 
     Those without a column of their own stay text: a field of Croissant reads no number from JSON
@@ -115,7 +115,7 @@ def _file_object(file: ReleaseFile) -> dict[str, Any]:
     }
 
 
-def _record_set(table: str, columns: tuple[Column, ...]) -> dict[str, Any]:
+def _record_set(table: str, columns: tuple[PublishedColumn, ...]) -> dict[str, Any]:
     keys = [{"@id": f"{table}/{name}"} for name in _KEYS[table]]
     return {
         "@type": "cr:RecordSet",
@@ -127,7 +127,7 @@ def _record_set(table: str, columns: tuple[Column, ...]) -> dict[str, Any]:
     }
 
 
-def _fields(table: str, columns: tuple[Column, ...]) -> Iterator[dict[str, Any]]:
+def _fields(table: str, columns: tuple[PublishedColumn, ...]) -> Iterator[dict[str, Any]]:
     if table == MEASUREMENTS:
         source = {"fileSet": {"@id": _FILES}}
     else:

@@ -31,7 +31,7 @@ _COMMA = ord(",")
 _MOST_COLUMNS = 1000
 
 
-class Text(NamedTuple):
+class TrialText(NamedTuple):
     """A trial's measurements.csv.
 
     Attributes:
@@ -68,16 +68,16 @@ class Measurements:
 class _Parsed(NamedTuple):
     """Files that were parsed together: their rows, and their columns named by position."""
 
-    texts: Sequence[Text]
+    texts: Sequence[TrialText]
     rows: list[int]
     frame: pl.DataFrame
 
 
-def parse_measurements(texts: Iterable[Text]) -> Measurements:
+def parse_measurements(texts: Iterable[TrialText]) -> Measurements:
     """Parses the files of trials of one study."""
     keys = {"trial_id": pa.array([], pa.int32()), "step": pa.array([], pa.int64())}
     found = Measurements(pa.table(keys))
-    by_header: dict[bytes, list[Text]] = {}
+    by_header: dict[bytes, list[TrialText]] = {}
     for text in texts:
         if text.body.strip():
             by_header.setdefault(text.body.partition(b"\n")[0], []).append(text)
@@ -102,7 +102,7 @@ def parse_measurements(texts: Iterable[Text]) -> Measurements:
 
 
 def _parse(
-    texts: Sequence[Text], names: tuple[str, ...], start: int, malformed: list[MalformedError]
+    texts: Sequence[TrialText], names: tuple[str, ...], start: int, malformed: list[MalformedError]
 ) -> Iterator[_Parsed]:
     """Parses files of one header, whose line has `start` bytes; together where that goes."""
     together = _parse_together(texts, names, start)
@@ -121,7 +121,9 @@ def _parse(
             yield _Parsed(texts, [len(rows)], pl.DataFrame(rows, _schema(names), orient="row"))
 
 
-def _parse_together(texts: Sequence[Text], names: tuple[str, ...], start: int) -> _Parsed | None:
+def _parse_together(
+    texts: Sequence[TrialText], names: tuple[str, ...], start: int
+) -> _Parsed | None:
     """Parses files of one header at once; None where one of them has something unusual to parse."""
     parts: list[bytes | memoryview] = []
     rows = []

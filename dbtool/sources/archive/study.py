@@ -24,7 +24,7 @@ from dbtool.core.footer import (
 )
 from dbtool.core.index import differences
 from dbtool.core.parsing import InvalidError, parse_json
-from dbtool.sources.archive.measurements import Text, parse_measurements, split_header
+from dbtool.sources.archive.measurements import TrialText, parse_measurements, split_header
 from dbtool.sources.archive.members import MEASUREMENTS, METADATA, STUDY
 from dbtool.sources.base import MalformedError
 
@@ -153,7 +153,7 @@ class StudyReader:
             return None
         new = sorted(self._new_trials(gathered), key=lambda pair: pair[0].trial_id)
         parsed = parse_measurements(
-            Text(
+            TrialText(
                 trial.trial_id,
                 f"{gathered.path}/{trial.trial_id}/{MEASUREMENTS}",
                 body,

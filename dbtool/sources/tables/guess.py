@@ -125,7 +125,7 @@ def _properties(texts: Mapping[str, list[str]], layout: Layout) -> dict[str, lis
     lines: dict[str, list[str]] = defaultdict(list)
     known: dict[tuple[str, str], str] = {}
     for role, names in words.ROLES.items():
-        fitting = [c for name in names for c in texts if words.plain(c) == name]
+        fitting = [c for name in names for c in texts if words.bare(c) == name]
         for column in [column for column in fitting if _fits(role, texts[column])][:1]:
             known[role] = column
             values = ""
@@ -139,9 +139,9 @@ def _properties(texts: Mapping[str, list[str]], layout: Layout) -> dict[str, lis
     # What names the run alone is its name already.
     own_name = {*(layout.keys if len(layout.keys) == 1 else ()), *(layout.table or ())[1:]}
     others = texts.keys() - known.values() - own_name
-    names_of = Counter(map(words.plain, others))
+    names_of = Counter(map(words.bare, others))
     for column in (column for column in texts if column in others):
-        own = words.plain(column)
+        own = words.bare(column)
         is_text = any(number(each) is None for each in texts[column])
         taken = ("metaparameters", own) in known or (own in OWN_COLUMN and is_text)
         name = _toml(column) if taken or not own or names_of[own] > 1 else own

@@ -34,14 +34,14 @@ _MOST_ROWS = 1_000
 _YAML_NULLS = ("null", "Null", "NULL", "~")
 
 
-class Part(NamedTuple):
+class TextPart(NamedTuple):
     """Rows of a file: on which line each ends, and by columns their texts, None where empty."""
 
     lines: Sequence[int]
     columns: Mapping[str, Sequence[str | None]]
 
 
-def read_parts(path: Path, kind: TableFormat) -> Iterator[Part]:
+def read_parts(path: Path, kind: TableFormat) -> Iterator[TextPart]:
     """The rows of a file in parts, of CSV and Parquet the first one with the columns alone.
 
     Args:
@@ -78,7 +78,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         raise RunsError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
-def _csv_parts(path: Path, file: BinaryIO) -> Iterator[Part]:
+def _csv_parts(path: Path, file: BinaryIO) -> Iterator[TextPart]:
     # The CSV reader takes care of line endings, which may stand in quoted fields.
     with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
         records = _csv_records(path, text)
@@ -88,9 +88,9 @@ def _csv_parts(path: Path, file: BinaryIO) -> Iterator[Part]:
         for name in header:
             if header.count(name) > 1:
                 raise Position(path, line).error(name, "it is there twice: rename one of them")
-        yield Part([], dict.fromkeys(header, ()))
+        yield TextPart([], dict.fromkeys(header, ()))
         for lines, rows in _in_parts(records):
-            yield Part(lines, dict(zip(header, zip(*rows, strict=True), strict=True)))
+            yield TextPart(lines, dict(zip(header, zip(*rows, strict=True), strict=True)))
 
 
 def _csv_records(path: Path, file: TextIO) -> Iterator[tuple[int, list[str]]]:
@@ -111,7 +111,7 @@ def _csv_records(path: Path, file: TextIO) -> Iterator[tuple[int, list[str]]]:
         raise position.error(None, f"it is no CSV ({error})") from error
 
 
-def _json_parts(path: Path, file: BinaryIO) -> Iterator[Part]:
+def _json_parts(path: Path, file: BinaryIO) -> Iterator[TextPart]:
     with io.TextIOWrapper(file, encoding="utf-8-sig", newline="\n") as text:
         records = (
             (line, fields)
@@ -120,10 +120,10 @@ def _json_parts(path: Path, file: BinaryIO) -> Iterator[Part]:
         )
         for lines, rows in _in_parts(records):
             names = dict.fromkeys(name for fields in rows for name in fields)
-            yield Part(lines, {name: [fields.get(name) for fields in rows] for name in names})
+            yield TextPart(lines, {name: [fields.get(name) for fields in rows] for name in names})
 
 
-def _parquet_parts(path: Path, file: BinaryIO) -> Iterator[Part]:
+def _parquet_parts(path: Path, file: BinaryIO) -> Iterator[TextPart]:
     try:
         rows = pl.read_parquet(file)
         while nested := [name for name, kind in rows.schema.items() if kind == pl.Struct]:
@@ -133,10 +133,10 @@ def _parquet_parts(path: Path, file: BinaryIO) -> Iterator[Part]:
         rows = rows.with_columns(seconds).select(~polars.selectors.nested()).cast(pl.String)
     except pl.exceptions.PolarsError as error:
         raise RunsError(f"{path} is not Parquet of numbers and texts") from error
-    yield Part([], dict.fromkeys(rows.columns, ()))
+    yield TextPart([], dict.fromkeys(rows.columns, ()))
     for start in range(0, len(rows), _MOST_ROWS):
         part = rows[start : start + _MOST_ROWS]
-        yield Part(range(start + 1, start + 1 + len(part)), part.to_dict(as_series=False))
+        yield TextPart(range(start + 1, start + 1 + len(part)), part.to_dict(as_series=False))
 
 
 def _in_parts(records: Iterator[tuple[int, T]]) -> Iterator[tuple[list[int], list[T]]]:

@@ -59,7 +59,7 @@ def named(names: Sequence[str], columns: Sequence[str]) -> str | None:
     return next((known[name] for name in names if name in known), None)
 
 
-def plain(name: str) -> str:
+def bare(name: str) -> str:
     """A column's own name: without what it is nested in, in lower case, with underscores."""
     return re.sub(r"[^a-z0-9]+", "_", re.split(r"[./]", name.lower())[-1]).strip("_")
 
