@@ -1,1 +1,1 @@
-"""How far larger batches help, and how sure that is."""
+"""Scaling with the batch size: statistics of steps to result, with their uncertainty."""

@@ -25,12 +25,12 @@ class Answer:
     """The scaling of one workload.
 
     Attributes:
-        release: which the trials are of; None for a table of steps.
+        release: the release of the trials; None for a table of steps.
         workload: its name; None for a table without names.
-        metric: the column that is to pass the goal; None for a table.
-        goal: the value to get past; None likewise.
+        metric: the column that has to pass the goal; None for a table.
+        goal: the value to get past; None for a table.
         scaling: how far larger batches help.
-        searches: one a batch size, rising; none for a table.
+        searches: one for each batch size, in ascending order; empty for a table.
     """
 
     release: str | None
@@ -42,11 +42,11 @@ class Answer:
 
 
 def answers_of_trials(trials: pl.DataFrame, settings: Settings) -> list[Answer]:
-    """How far larger batches help on the workloads of some trials, in their order.
+    """Return how far larger batches help on the workloads of some trials, in their order.
 
     Args:
         trials: rows of `Database.crossings`.
-        settings: how it is told.
+        settings: levels and definitions of the analysis.
     """
     found = []
     for key, rows in trials.group_by("release", "workload", "metric", "goal", maintain_order=True):
@@ -60,22 +60,23 @@ def answers_of_trials(trials: pl.DataFrame, settings: Settings) -> list[Answer]:
 def answers_of_table(
     table: str | os.PathLike[str] | pl.DataFrame, settings: Settings
 ) -> list[Answer]:
-    """How far larger batches help by a table of steps, a workload after the other.
+    """Return how far larger batches help by a table of steps, one answer for each workload.
 
     Args:
         table: a CSV file or a frame, with the columns batch_size, steps and, if there are several,
-            workload. Empty steps are a goal that was not reached, of which nothing more is known.
-        settings: how it is told.
+            workload. Empty steps mean that the goal was not reached; nothing more is known of them.
+        settings: levels and definitions of the analysis.
 
     Raises:
-        UsageError: it cannot be read, a column is missing or a value is not a number above 0.
+        UsageError: the table cannot be read, a column is missing or a value is not a number above
+            0.
     """
     file = "the table" if isinstance(table, pl.DataFrame) else os.fspath(table)
     if isinstance(table, pl.DataFrame):
         table = table.with_columns(pl.all().cast(pl.String))
     else:
         try:
-            # The bytes, since Polars takes stars and brackets in a path for a pattern.
+            # Pass the bytes, since Polars reads stars and brackets in a path as a pattern.
             table = pl.read_csv(Path(table).read_bytes(), infer_schema=False)
         except (OSError, pl.exceptions.PolarsError) as error:
             reason = getattr(error, "strerror", None) or first_sentence(error)
@@ -106,7 +107,7 @@ def answers_of_table(
 
 
 def _positive(table: pl.DataFrame, name: str, file: str) -> pl.Series:
-    """A column as numbers; the empty ones of steps are null."""
+    """Return a column as numbers; empty steps become null."""
     texts = table[name].str.strip_chars()
     numbers = texts.cast(pl.Float64, strict=False)
     is_empty = (texts.is_null() | (texts == "")) & (name == "steps")

@@ -1,10 +1,10 @@
-"""The best of k trials of a search, from n trials that were run.
+"""The best of k trials of a search, estimated from n trials that were run.
 
-Steps to result are a minimum over a search, so they fall with the number of trials: only equal
-numbers compare. Trials that never reached the goal are infinite, not missing.
+Steps to result are a minimum over a search, so they fall with the number of trials: compare only
+searches with equal numbers. Trials that never reached the goal are infinite, not missing.
 
-Trials of quasi-random searches are not independent; they cover the space more evenly than the
-formulas here assume, so that their intervals are on the safe side more often than not.
+Trials of quasi-random searches are not independent. They cover the space more evenly than the
+formulas here assume, so their intervals are more often too wide than too narrow.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ _ROUNDING = 1e-12  # 1 - 9/10 is a little less than 1/10 in floating point
 
 
 def chance_above(rank: int, trials: int, k: int) -> float:
-    """The chance that the best of k of n trials, drawn without replacement, is above the rank-th.
+    """Return the chance that the best of k of n trials is above the rank-th.
 
-    All k come from the n - rank above it: C(n - rank, k) / C(n, k). It is exact, unlike averages
-    over resamples, and unlike those with replacement it does not shrink the spread (Dodge et al.
-    2021, arXiv 2010.03446, section 3).
+    The k are drawn without replacement. All of them come from the n - rank trials above it:
+    C(n - rank, k) / C(n, k). This is exact, unlike averages over resamples. Unlike averages over
+    resamples with replacement, it does not shrink the spread (Dodge et al. 2021, arXiv 2010.03446,
+    section 3).
 
     Args:
         rank: from 1, the best, to n.
@@ -37,9 +38,10 @@ def chance_above(rank: int, trials: int, k: int) -> float:
 
 
 def rank_of_quantile(quantile: float, trials: int, k: int) -> int:
-    """Which of n sorted trials is a quantile of the best of k of them.
+    """Return which of n sorted trials is a quantile of the best of k of them.
 
-    The first whose chance of not being above the best of k is the quantile or more.
+    It is the first trial that the best of k does not exceed with a chance of at least the
+    quantile.
 
     Args:
         quantile: between 0 and 1.
@@ -58,20 +60,21 @@ def rank_of_quantile(quantile: float, trials: int, k: int) -> int:
 
 
 def ranks_around_median(trials: int, k: int, level: float) -> tuple[int | None, int | None]:
-    """Between which of n sorted trials the median of the best of k lies, for any distribution.
+    """Return the ranks, among n sorted trials, between which the median of the best of k lies.
 
-    The median of the best of k independent trials is the p-quantile of one, p = 1 - 2^(-1/k); how
-    many of n lie below it is binomial, so that order statistics bound it whatever the distribution
-    (as Lourie et al. 2023, arXiv 2311.09480, section 4, with bands for all k at once).
+    They hold for any distribution. The median of the best of k independent trials is the
+    p-quantile of one trial, p = 1 - 2^(-1/k). The number of trials below it is binomial, so order
+    statistics bound it whatever the distribution (as Lourie et al. 2023, arXiv 2311.09480, section
+    4, with bands for all k at once).
 
     Args:
         trials: n.
-        k: how many trials a search has.
-        level: the chance that the two contain it, at least.
+        k: the number of trials of a search.
+        level: the least chance that the two ranks contain the median.
 
     Returns:
-        The ranks, None for the one that n trials are too few for: none bounds the median of the
-        best of as many trials as there are from below.
+        The ranks; None for one that n trials are too few for. With k = n, for example, no rank
+        bounds the median from below.
 
     Example:
         >>> ranks_around_median(100, k=10, level=0.95)
@@ -79,7 +82,7 @@ def ranks_around_median(trials: int, k: int, level: float) -> tuple[int | None, 
         >>> ranks_around_median(100, k=100, level=0.95)
         (None, 4)
     """
-    # The chances that at most so many lie below it.
+    # Chances that at most so many lie below it.
     chances = bdtr(np.arange(trials + 1), trials, -math.expm1(-math.log(2) / k))
     low, high = np.searchsorted(chances, ((1 - level) / 2, (1 + level) / 2)).tolist()
     return low or None, high + 1 if high < trials else None

@@ -1,4 +1,4 @@
-"""Regression of values that are known to lie in an interval, by maximum likelihood."""
+"""Regression of interval-censored values by maximum likelihood."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _HALVINGS = 12
 _CONVERGED = 1e-9
 _LOG_ROOT_2_PI = 0.5 * np.log(2 * np.pi)
 _ROUNDING = 1e-12
-# Keeps the Newton steps of a flat likelihood, as of one observation, finite.
+# Keeps Newton steps finite where the likelihood is flat, as with one observation.
 _RIDGE = 1e-9
 
 
 @dataclass(frozen=True)
 class Fits:
-    """Regressions that were fitted to the same observations.
+    """Regressions fitted to the same observations.
 
     Attributes:
-        log_likelihood: [fits] the most that each reaches.
+        log_likelihood: [fits] the maximum of each.
         coefficients: [fits, terms].
         scale: [fits] the standard deviation about the line.
     """
@@ -40,11 +40,11 @@ class Fits:
 def fit_intervals(
     lower: Floats, upper: Floats, offsets: Floats, terms: Floats, least_scale: float
 ) -> Fits:
-    """Fits value = offset + terms @ coefficients + scale * normal noise, many at a time.
+    """Fit value = offset + terms @ coefficients + scale * normal noise, many fits at a time.
 
-    The likelihood is that of Tobin's regression with an interval for each observation, in the
-    parameters 1/scale and coefficients/scale, in which it is concave (Olsen 1978, Econometrica 46),
-    so that Newton's method finds the one maximum.
+    The likelihood is that of Tobin's regression with an interval for each observation. In the
+    parameters 1/scale and coefficients/scale it is concave (Olsen 1978, Econometrica 46), so
+    Newton's method finds its one maximum.
 
     Args:
         lower: [observations] the least that each value may be; -inf where that is not known.
@@ -52,8 +52,8 @@ def fit_intervals(
             there is no bound.
         offsets: [fits, observations].
         terms: [fits, observations, terms].
-        least_scale: the least standard deviation, more than 0: what the values are known to vary
-            by. Without it intervals that a line passes through would all be certain.
+        least_scale: the least standard deviation, above 0: the known variation of the values.
+            Without it, a line through all intervals would make them all certain.
     """
     problem = _Problem(lower - offsets, upper - offsets, terms, lower == upper)
     start = problem.start(least_scale)
@@ -72,7 +72,7 @@ class _Problem:
     ) -> None:
         self._lower, self._upper, self._terms = lower, upper, terms
         self._is_point = np.broadcast_to(is_point, lower.shape)
-        # Bounds that are infinite have no weight; any number may stand for them.
+        # Infinite bounds have no weight; any number may stand for them.
         self._has_lower, self._has_upper = np.isfinite(lower), np.isfinite(upper)
         count = terms.shape[2]
         self._d_lower = np.concatenate([self._lower[..., None], -terms], axis=2)
@@ -82,7 +82,7 @@ class _Problem:
         self._count = count
 
     def start(self, least_scale: float) -> Floats:
-        """Least squares through the middles of the intervals: [fits, 1 + terms] parameters."""
+        """Return the least squares fit to the intervals' middles: [fits, 1 + terms] parameters."""
         low = np.where(self._has_lower, self._lower, self._upper)
         high = np.where(self._has_upper, self._upper, self._lower)
         middle = (low + high) / 2
@@ -95,7 +95,7 @@ class _Problem:
         return np.concatenate([1 / scale[:, None], coefficients / scale[:, None]], axis=1)
 
     def solve(self, parameters: Floats, most: float) -> Fits:
-        """Newton's method with halved steps; 1/scale stays at or below `most`."""
+        """Run Newton's method with halved steps; 1/scale stays at or below `most`."""
         value, gradient, hessian = self._derivatives(parameters)
         active = np.ones(len(parameters), bool)
         for _ in range(_ITERATIONS):
@@ -115,7 +115,7 @@ class _Problem:
                 length[todo] /= 2
             before, parameters = value, moved
             value, gradient, hessian = self._derivatives(parameters)
-            # A step that came to the most was cut, so that little gained says nothing.
+            # A step that reached the maximum was cut, so a small gain tells nothing.
             active &= (value - before > _CONVERGED) | (was_below & (parameters[:, 0] == most))
             if not active.any():
                 break
@@ -123,10 +123,10 @@ class _Problem:
         return Fits(value, parameters[:, 1:] * scale[:, None], scale)
 
     def _step(self, parameters: Floats, gradient: Floats, hessian: Floats, most: float) -> Floats:
-        """Newton's step, along which the likelihood rises; cut where 1/scale would leave its range.
+        """Return Newton's step, along which the likelihood rises; cut to the range of 1/scale.
 
-        Where 1/scale is at its most and the step would raise it, that of the others alone. Were
-        1/scale clipped and the others not, the step might not lead upwards, however short.
+        Where 1/scale is at its maximum and the step would raise it, only the other parameters move.
+        If 1/scale were clipped and the others not, the step might not lead upwards, however short.
         """
         step = _newton(-hessian, gradient)
         held = (parameters[:, 0] == most) & (step[:, 0] > 0)
@@ -140,10 +140,10 @@ class _Problem:
         return np.asarray(step * np.where(along == 0, 1, np.minimum(room, 1))[:, None], float)
 
     def _scores(self, parameters: Floats) -> tuple[Floats, Floats, Floats]:
-        """The standardised bounds, and the logarithm of the probability between them."""
+        """Return the standardised bounds and the logarithm of the probability between them."""
         low = np.einsum("fop,fp->fo", self._d_lower, parameters)
         high = np.einsum("fop,fp->fo", self._d_upper, parameters)
-        # Between two bounds far out on the right the same mass lies as on the left.
+        # Two bounds far out on the right hold the same mass as their mirror images on the left.
         flip = self._has_lower & (low > 0)
         first = np.where(flip, -low, np.where(self._has_upper, high, np.inf))
         second = np.where(
@@ -174,7 +174,7 @@ class _Problem:
         h_high = -high * g_high - g_high**2
         h_low = -low * g_low - g_low**2
         h_both = -g_high * g_low
-        # Of a point: log(1/scale) - score^2 / 2.
+        # For a point: log(1/scale) - score^2 / 2.
         g_high = np.where(inside, g_high, -low)
         h_high = np.where(inside, h_high, -1.0)
         d_high, d_low = self._d_upper, self._d_lower

@@ -1,12 +1,12 @@
-"""Which of two optimizers is ahead, at equal batch sizes and equal numbers of trials.
+"""Comparison of two optimizers at equal batch sizes and equal numbers of trials.
 
-Steps to result are a minimum over a search, so that what is compared is the best of k trials of
-each optimizer, with the same k. Both sets of trials together give the probability exactly; see
-`dbtool.analysis.best_of_k`, also for what quasi-random trials mean for it. Trials that never
-reached the goal are infinite, so that nothing is averaged over those that did.
+Steps to result are a minimum over a search. So the best of k trials of each optimizer is compared,
+with the same k. Both sets of trials together give the probability exactly; see
+`dbtool.analysis.best_of_k`, also for the effect of quasi-random trials. Trials that never reached
+the goal are infinite, so no average is taken over only those that did.
 
-Each optimizer is compared as searched: in a narrower search space, such as the window of a search
-around a known optimum, as many trials come further.
+Each optimizer is compared as searched: in a narrower search space, such as a window around a known
+optimum, the same number of trials comes further.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ _COLUMNS: dict[str, type[pl.DataType]] = {
 
 @dataclass(frozen=True)
 class Task:
-    """What optimizers are compared on: all of a workload but its optimizer.
+    """What optimizers are compared on: everything in a workload except its optimizer.
 
     Attributes:
-        release: which the trials are of.
+        release: the release of the trials.
         collection: what comes before the data set in the workload's name; None where nothing does.
         dataset: the data set.
         model: the model.
-        metric: the column that is to pass the goal.
+        metric: the column that has to pass the goal.
         goal: the value to get past.
     """
 
@@ -81,7 +81,7 @@ class Task:
 
 
 Tasks: TypeAlias = "Mapping[Task, Mapping[str, Sequence[Search]]]"
-"""The searches of each task by optimizer, in the order of their batch sizes."""
+"""Searches of each task by optimizer, in the order of their batch sizes."""
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,9 @@ class Chance:
     """The probability that the best of k trials of one search takes fewer steps than of another.
 
     Attributes:
-        value: with each trial at the first evaluation that saw it past the goal.
-        certain: that it does whenever between evaluations the goal was passed.
-        possible: that it may.
+        value: counts each trial at its first evaluation past the goal.
+        certain: the least that the steps between evaluations leave possible.
+        possible: the largest that they leave possible.
         low: lower end of an interval for searches like these two; 0 where it is not known.
         high: upper end; 1 where it is not known.
     """
@@ -105,21 +105,23 @@ class Chance:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Whose best of k trials takes fewer steps, at one batch size.
+    """Which optimizer's best of k trials takes fewer steps, at one batch size.
 
-    The probabilities are of drawing k trials of each search without replacement. A tie is half a
-    win and half a loss. Evaluations tell only between which steps a trial passed the goal:
-    `certain` and `possible` are the least and the largest probabilities that this leaves open,
-    sharp, since a win gets likelier with each step that a trial of the one takes less or one of the
-    other takes more. There a trial that never reached the goal may have reached it one step after
-    its last evaluation.
+    The probabilities are those of drawing k trials of each search without replacement. A tie is
+    half a win and half a loss.
+
+    Evaluations only tell between which steps a trial passed the goal. `certain` and `possible` are
+    the least and the largest probabilities that this leaves open. They are sharp, since a win gets
+    likelier with each step that a trial of the first takes less or a trial of the other takes more.
+    They allow that a trial that never reached the goal reached it one step after its last
+    evaluation.
 
     Attributes:
         k: the number of trials.
         win: the first optimizer's best takes fewer steps.
         loss: the other's does.
-        neither: the probability that neither of them reaches the goal; with the values of `win` and
-            `loss` 1.
+        neither: the probability that neither reaches the goal; it adds up to 1 with the values of
+            `win` and `loss`.
     """
 
     k: int
@@ -129,18 +131,19 @@ class Comparison:
 
 
 def chance_of_fewer(steps: Floats, others: Floats, k: int) -> float:
-    """The chance that the best of k of some trials takes fewer steps than that of others.
+    """Return the chance that the best of k of some trials takes fewer steps than that of others.
 
-    Equal numbers count half, and two that are infinite not at all. Over the order statistics of
-    both it is the sum, over the steps s, of P(best = s) (P(other best > s) + P(other best = s) / 2)
-    with P(best > s) = C(trials above s, k) / C(trials, k) (`best_of_k.chance_above`); of k = 1 it
-    is the statistic of Mann and Whitney (1947, Annals of Mathematical Statistics 18, p. 50),
-    divided by the number of pairs.
+    Equal numbers count half, and two infinite ones not at all. Over the order statistics of both,
+    the chance is the sum, over the steps s, of
+    P(best = s) (P(other best > s) + P(other best = s) / 2), with
+    P(best > s) = C(trials above s, k) / C(trials, k) (`best_of_k.chance_above`). For k = 1 it is
+    the statistic of Mann and Whitney (1947, Annals of Mathematical Statistics 18, p. 50), divided
+    by the number of pairs.
 
     Args:
         steps: [trials] inf for one that never reaches the goal.
         others: [other trials] likewise.
-        k: at most as many as there are of either.
+        k: at most the smaller number of trials.
 
     Example:
         >>> chance_of_fewer(np.array([1.0, 4.0]), np.array([2.0, np.inf]), k=1)
@@ -153,12 +156,12 @@ def chance_of_fewer(steps: Floats, others: Floats, k: int) -> float:
 
 
 def compare(first: Search, other: Search, k: int, *, level: float) -> Comparison:
-    """Compares two searches of one batch size.
+    """Compare two searches of one batch size.
 
     Args:
-        first: of the one optimizer.
-        other: of the other.
-        k: at most as many as either has trials.
+        first: the search of one optimizer.
+        other: the search of the other.
+        k: at most the smaller number of trials.
         level: of the intervals, for instance 0.95.
     """
     return Comparison(
@@ -172,11 +175,11 @@ def compare(first: Search, other: Search, k: int, *, level: float) -> Comparison
 def jackknife_interval(
     steps: Floats, others: Floats, k: int, *, level: float
 ) -> tuple[float, float]:
-    """An interval for `chance_of_fewer` of searches like these, of any trials and not of these.
+    """Return an interval for `chance_of_fewer` of searches like these, not of these trials alone.
 
-    The chance is a U-statistic of two samples, so that leaving out a trial at a time gives its
-    variance (Arvesen 1969, Annals of Mathematical Statistics 40, p. 2076); the interval is
-    Student's of its logit, which keeps it between 0 and 1.
+    The chance is a U-statistic of two samples, so its variance comes from dropping one trial at a
+    time (Arvesen 1969, Annals of Mathematical Statistics 40, p. 2076). The interval is Student's of
+    its logit, which keeps it between 0 and 1.
 
     Args:
         steps: [trials] inf for one that never reaches the goal.
@@ -185,8 +188,9 @@ def jackknife_interval(
         level: of the interval.
 
     Returns:
-        0 and 1 where k is more than half of either's trials, when the best is the luck of one, and
-        where all choices agree, which tells nothing of how sure that is.
+        Lower and upper end. They are 0 and 1 where k is more than half of either's trials, since
+        the best is then the luck of one trial; and where all choices agree, since that does not
+        tell how sure they are.
     """
     fewest = min(len(steps), len(others))
     value = chance_of_fewer(steps, others, k)
@@ -203,26 +207,27 @@ def jackknife_interval(
 
 
 def quarter_of_fewest(given: Iterable[Search]) -> int | None:
-    """The number of trials at which searches are compared unless it is said; None: too few.
+    """Return the default number of trials for comparing searches; None where there are too few.
 
-    It is a quarter of the fewest that any has, leaving out those of fewer than `FEWEST_TRIALS`. The
-    nearer k is to the number of trials, the more the best is luck: of 30 trials each, of optimizers
-    that are equally good, one is ahead with a probability above 0.9 in 1.5 % of simulated
-    comparisons with k = 7, in 22 % with k = 15, and in all with k = 30.
+    It is a quarter of the fewest trials of any search, ignoring searches with fewer than
+    `FEWEST_TRIALS`. The nearer k is to the number of trials, the more the best is luck. For
+    example, take 30 trials each of two optimizers that are equally good: one is ahead with a
+    probability above 0.9 in 1.5 % of simulated comparisons with k = 7, in 22 % with k = 15, and in
+    all with k = 30.
     """
     enough = [each.trials for each in given if each.trials >= FEWEST_TRIALS]
     return max(min(enough) // 4, 1) if enough else None
 
 
 def tasks_of(trials: pl.DataFrame, workloads: pl.DataFrame) -> dict[Task, dict[str, list[Search]]]:
-    """The searches of each task, by optimizer.
+    """Return the searches of each task, by optimizer.
 
-    Workloads with another release, collection, metric or goal are other tasks. Should two workloads
-    of one task have the same optimizer, each goes by its own name instead.
+    Workloads that differ in release, collection, metric or goal are different tasks. Where two
+    workloads of one task have the same optimizer, each goes by its own name instead.
 
     Args:
         trials: rows of the question `crossings`.
-        workloads: rows of the view of that name, those of the trials at least.
+        workloads: rows of the view `workloads`, at least those of the trials.
     """
     names = workloads.select("release", "workload", "collection", "dataset", "model", "optimizer")
     rows = trials.join(names, on=["release", "workload"], how="left", maintain_order="left")
@@ -238,17 +243,17 @@ def tasks_of(trials: pl.DataFrame, workloads: pl.DataFrame) -> dict[Task, dict[s
 
 
 def comparison_rows(tasks: Tasks, k: int | None = None, *, level: float = 0.95) -> pl.DataFrame:
-    """A row a task, pair of optimizers and batch size that either of them was measured at.
+    """Return a row for each task, pair of optimizers and batch size that either was measured at.
 
-    The columns are those of `Task`, batch_size (examples), optimizer, other, the numbers of their
-    trials, those of `Comparison`, with win and loss in five columns each (`Chance`), and missing:
-    the optimizers that have fewer than k trials there, or none, for which reason all probabilities
-    are null. win_low and win_high hold the intervals of both ends that evaluations leave open.
+    The columns are those of `Task`, batch_size (examples), optimizer, other, their numbers of
+    trials, those of `Comparison`, with win and loss in five columns each (`Chance`), and missing.
+    missing lists the optimizers that have fewer than k trials there, or none; all probabilities are
+    null then. win_low and win_high enclose the intervals of both ends that evaluations leave open.
 
     Args:
         tasks: see `tasks_of`.
-        k: trials of each search; None: see `quarter_of_fewest`, of the batch sizes that a pair has
-            in common.
+        k: trials of each search; None: `quarter_of_fewest` of the batch sizes that a pair has in
+            common.
         level: of the intervals.
     """
     made = [
@@ -313,7 +318,7 @@ def _chance(first: Search, other: Search, k: int, level: float) -> Chance:
 
 
 def _chances_above(values: Floats, at: Floats, k: int, side: Side) -> Floats:
-    """The chance that the best of k of the values is above each number or, left of it, at it."""
+    """Return the chance that the best of k values is above each number (or, left of it, at it)."""
     above = len(values) - np.searchsorted(np.sort(values), at, side=side)
     chances: Floats = _chances(len(values), k)[above]
     return chances
@@ -321,15 +326,15 @@ def _chances_above(values: Floats, at: Floats, k: int, side: Side) -> Floats:
 
 @lru_cache(maxsize=256)
 def _chances(trials: int, k: int) -> Floats:
-    """[trials + 1] The chance that all k drawn are among as many of the trials."""
+    """Return the chance that all k drawn are among that many of the trials: [trials + 1]."""
     return np.array([chance_above(trials - count, trials, k) for count in range(trials + 1)])
 
 
 def _earliest(search: Search) -> Floats:
-    """[trials] The earliest step at which each may have passed the goal."""
+    """Return the earliest step at which each trial may have passed the goal: [trials]."""
     return np.minimum(search.after + 1, search.steps)
 
 
 def _never(search: Search, k: int) -> float:
-    """The chance that none of k trials reaches the goal."""
+    """Return the chance that none of k trials reaches the goal."""
     return chance_above(int(np.isfinite(search.steps).sum()), search.trials, k)

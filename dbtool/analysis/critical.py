@@ -2,7 +2,7 @@
 
 Steps to result fall with the batch size B as S(B) = Smin (1 + Bc / B) (McCandlish et al. 2018,
 arXiv 1812.06162, equation 2.11 and appendix D): in inverse proportion while B is far below Bc, not
-at all far above it. Two definitions stand on this hyperbola.
+at all far above it. Two definitions use this hyperbola.
 
 - `tradeoff`: Bc = Emin / Smin itself, at which a run takes twice the fewest steps and twice the
   fewest examples.
@@ -11,12 +11,12 @@ at all far above it. Two definitions stand on this hyperbola.
   (1 + o) B0 + o Bc; with log S = log(a + b / B) this is b / (5 a) + 1.2 B0.
 
 Workloads need not follow the hyperbola: those of the noisy quadratic model bend more sharply. So
-intervals are those of the curves S(B) = Smin (1 + (Bc / B)^p)^(1/p), which have the same two ends
-and the hyperbola among them, over all bends p that the measurements allow. The value itself is the
-hyperbola's, unless they do not allow that.
+intervals are those of the curves S(B) = Smin (1 + (Bc / B)^p)^(1/p), over all bends p that the
+measurements allow. These curves have the same two ends, and p = 1 is the hyperbola. The value
+itself is the hyperbola's, unless the measurements exclude that.
 
-The quotient of the fewest examples to the fewest steps that were measured is no estimate: it is far
-from Bc wherever the measured batch sizes do not reach far to both sides of it.
+The fewest measured examples divided by the fewest measured steps do not estimate Bc: the quotient
+is far from it wherever the measured batch sizes do not reach far to both sides of it.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
 
 Verdict = Literal["identified", "lower_bound", "upper_bound", "not_identified"]
 LEAST_SCALE = 0.03
-"""Steps of a search are taken to vary by so much of themselves at least, from seed to seed."""
+"""The least standard deviation of log steps: a search's assumed variation from seed to seed."""
 FEWEST_REACHED = 3
-"""As many batch sizes have to reach the goal for a fit."""
+"""A fit needs this many batch sizes that reached the goal."""
 _POINTS_A_FACTOR = 16  # of the grid, for each factor of e
-# Bends from a slow one to a sharp one, evenly in their logarithm; the hyperbola's is among them.
+# Bends from slow to sharp, evenly spaced in their logarithm; the hyperbola's is one of them.
 _BENDS = tuple(2.0 ** (quarter / 4) for quarter in range(-3, 7))
 MISSED = (
-    1e-6  # log likelihoods as near to each other are the same: fits end a little earlier or later
+    1e-6  # log likelihoods that are this near count as equal: fits end a little earlier or later
 )
-_BEYOND = 1000.0  # how far the grid goes beyond the batch sizes that were measured
+_BEYOND = 1000.0  # how far the grid goes beyond the measured batch sizes
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ class StepsAt:
     """What is known of the steps to result at a batch size.
 
     Attributes:
-        batch_size: examples a step.
+        batch_size: examples in a step.
         lower: steps that were not enough; equal to `upper` where the number itself is known.
-        upper: steps that were; inf where no trial reached the goal.
+        upper: steps that were enough; inf where no trial reached the goal.
     """
 
     batch_size: float
@@ -67,7 +67,7 @@ class StepsAt:
 
 @dataclass(frozen=True)
 class Estimate(Interval):
-    """A quantity, whose value is told where it is identified.
+    """A quantity whose value is reported where it is identified.
 
     Attributes:
         verdict: `identified`; `lower_bound` or `upper_bound` where one end alone is known;
@@ -83,8 +83,8 @@ class Allowed:
 
     Attributes:
         bend: p.
-        low: the least Bc; 0 where there is none.
-        high: the largest; inf where there is none.
+        low: the least Bc; 0 where it has no lower bound.
+        high: the largest; inf where it has no upper bound.
     """
 
     bend: float
@@ -98,9 +98,9 @@ class Curve:
 
     Attributes:
         steps: the fewest that any batch size needs, Smin.
-        critical: Bc, likeliest where all are likely.
+        critical: Bc, the likeliest value over all that are likely.
         bend: p; 1 for the hyperbola.
-        allowed: what else the measurements allow, for each bend at which they allow anything.
+        allowed: what the measurements allow, for each bend at which they allow anything.
         scale: standard deviation of the logarithm of steps about the curve.
         hyperbola_likelihood: the logarithm of the likelihood of the hyperbola.
         reached: the least and the largest batch size that reached the goal.
@@ -115,19 +115,19 @@ class Curve:
     reached: tuple[float, float]
 
     def at(self, batch_size: float) -> float:
-        """The steps that a batch size needs."""
+        """Return the steps that a batch size needs."""
         ratio: float = (1 + (self.critical / batch_size) ** self.bend) ** (1 / self.bend)
         return self.steps * ratio
 
     @property
     def tradeoff(self) -> Estimate:
-        """Bc."""
+        """Return Bc."""
         return self._estimate(lambda _, critical: critical)
 
     def overhead(self, share: float, start: float) -> Estimate:
-        """The batch size whose steps exceed linear scaling from another one by a share.
+        """Return the batch size whose steps exceed linear scaling from `start` by a share.
 
-        That is B^p = (1 + o)^p (B0^p + Bc^p) - Bc^p.
+        It is B^p = (1 + o)^p (B0^p + Bc^p) - Bc^p.
 
         Args:
             share: o, for instance 0.2.
@@ -135,7 +135,7 @@ class Curve:
         """
 
         def at(bend: float, critical: float) -> float:
-            # In units of Bc, whose power may be too large a number.
+            # In units of Bc, since its power may be too large a number.
             power: float = (1 + share) ** bend * ((start / critical) ** bend + 1) - 1
             exceeding: float = critical * power ** (1 / bend)
             return exceeding
@@ -143,20 +143,20 @@ class Curve:
         return self._estimate(at)
 
     def perfect_to(self, share: float) -> Estimate:
-        """The batch size up to which examples exceed the fewest by no more than a share."""
+        """Return the batch size up to which examples exceed the fewest by at most a share."""
         return self._estimate(lambda bend, critical: critical * _ratio(bend, share))
 
     def useful_to(self, share: float) -> Estimate:
-        """The batch size from which on steps exceed the fewest by no more than a share."""
+        """Return the batch size from which steps exceed the fewest by at most a share."""
         return self._estimate(lambda bend, critical: critical / _ratio(bend, share))
 
     def _estimate(self, quantity: Callable[[float, float], float]) -> Estimate:
-        """A batch size that rises with Bc, with what is known of it.
+        """Return a batch size that rises with Bc, with what is known of it.
 
-        Without measurements on both sides of it, its value rests on the curve's form alone.
+        Without measurements on both sides of it, its value depends on the form of the curve alone.
 
         Args:
-            quantity: it, from the bend and from Bc.
+            quantity: computes it from the bend and Bc.
         """
         value = quantity(self.bend, self.critical)
         low = min(quantity(each.bend, each.low) if each.low else 0.0 for each in self.allowed)
@@ -177,10 +177,10 @@ class Curve:
 
 
 def fit_curve(steps: Sequence[StepsAt], *, level: float) -> Curve | None:
-    """Fits a curve by interval likelihood; None where too few batch sizes reached the goal.
+    """Fit a curve by interval likelihood; None where too few batch sizes reached the goal.
 
-    Noise of the logarithm of steps is taken to be normal, of one unknown standard deviation, which
-    also holds what the curve misses. Intervals are those of the profile likelihood, with the F
+    The noise of the logarithm of steps is assumed normal, with one unknown standard deviation that
+    also covers the misfit of the curve. Intervals are those of the profile likelihood, with the F
     distribution's correction for few batch sizes (`profile_bound`).
 
     Args:
@@ -221,16 +221,16 @@ def fit_curve(steps: Sequence[StepsAt], *, level: float) -> Curve | None:
 
 
 def _ratio(bend: float, share: float) -> float:
-    """B / Bc where B S(B) is more than the fewest examples by a share."""
+    """Return B / Bc at which B S(B) exceeds the fewest examples by a share."""
     ratio: float = ((1 + share) ** bend - 1) ** (1 / bend)
     return ratio
 
 
 def observations(steps: Sequence[StepsAt]) -> tuple[Floats, Floats, Floats]:
-    """Batch sizes, and the logarithms of the bounds of their steps, each [observations].
+    """Return batch sizes and the logarithms of the bounds of their steps, each [observations].
 
-    Those of which neither bound is known, or for which the untrained network is enough, tell
-    nothing and are left out.
+    Batch sizes are dropped where neither bound is known, or where the untrained network is enough:
+    they tell nothing.
     """
     known = [each for each in steps if each.lower > 0 or 0 < each.upper < math.inf]
     sizes = np.array([each.batch_size for each in known], float)
@@ -241,19 +241,19 @@ def observations(steps: Sequence[StepsAt]) -> tuple[Floats, Floats, Floats]:
 
 
 def profile_bound(reached: int, curve: int, level: float) -> float:
-    """How far the log likelihood may lie below its maximum within an interval.
+    """Return how far the log likelihood may lie below its maximum within an interval.
 
-    n / 2 log(1 + F / (n - p)), F being the quantile of the F distribution with 1 and n - p degrees
-    of freedom: for normal noise of unknown scale the interval is then exact, where half a quantile
-    of chi-squared is too short for few observations.
+    This is n / 2 log(1 + F / (n - p)), F being the quantile of the F distribution with 1 and n - p
+    degrees of freedom. For normal noise of unknown scale the interval is then exact; half a
+    quantile of chi-squared would be too short for few observations.
 
     Args:
-        reached: n, the observations that are not mere bounds.
-        curve: p, the curve's parameters.
+        reached: n, the observations that are not censored.
+        curve: p, the number of the curve's parameters.
         level: of the interval.
 
     Returns:
-        inf where there are no more observations than parameters.
+        The difference; inf where there are not more observations than parameters.
     """
     freedom = reached - curve
     if freedom < 1:
@@ -262,11 +262,11 @@ def profile_bound(reached: int, curve: int, level: float) -> float:
 
 
 def closed_interval(grid: Floats, log_likelihood: Floats, floor: float) -> tuple[float, float]:
-    """Where a profile lies above a floor; infinite on the side on which it never falls below.
+    """Return where a profile lies above a floor; infinite on a side where it never falls below.
 
     Args:
-        grid: [points], rising.
-        log_likelihood: [points], of which one at least is above.
+        grid: [points], ascending.
+        log_likelihood: [points], at least one of them above the floor.
         floor: the maximum, less `profile_bound`.
     """
     above = log_likelihood - floor
@@ -283,9 +283,10 @@ def closed_interval(grid: Floats, log_likelihood: Floats, floor: float) -> tuple
 
 
 def peak(grid: Floats, values: Floats) -> float:
-    """Where some values are highest: of a flat top its middle.
+    """Return where values are highest: the middle of a flat top.
 
-    Of any other top it is where the parabola through its point and the neighbours is highest.
+    For any other top, it is the maximum of the parabola through the highest point and its
+    neighbours.
 
     Args:
         grid: [points], evenly spaced.
@@ -301,13 +302,13 @@ def peak(grid: Floats, values: Floats) -> float:
 
 
 def top(values: Floats) -> tuple[int, int]:
-    """The first and the last of the points whose values are highest, but for what fits may miss."""
+    """Return the first and the last of the highest points, within the tolerance of fits."""
     highest = np.flatnonzero(values >= values.max() - MISSED)
     return int(highest[0]), int(highest[-1])
 
 
 def _grid(sizes: Floats) -> Floats:
-    """Batch sizes at which the likelihood is looked at, evenly in their logarithm."""
+    """Return the batch sizes at which to compute the likelihood, evenly spaced on a log scale."""
     least, most = sizes.min() / _BEYOND, sizes.max() * _BEYOND
     points = round(_POINTS_A_FACTOR * math.log(most / least))
     return np.geomspace(least, most, points)

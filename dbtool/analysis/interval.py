@@ -11,9 +11,9 @@ class Interval:
     """A quantity, with what is known of it.
 
     Attributes:
-        value: the likeliest value; None where it is not told.
-        low: lower end of the interval; 0 where there is none.
-        high: upper end; inf where there is none.
+        value: the likeliest value; None where it is not reported.
+        low: lower end of the interval; 0 where it has none.
+        high: upper end; inf where it has none.
     """
 
     value: float | None
@@ -21,7 +21,7 @@ class Interval:
     high: float
 
     def columns(self, value: str, low: str, high: str) -> dict[str, float | None]:
-        """The columns of these names in rows, where ends that there are none of are null."""
+        """Return the columns of these names for a row; missing ends are null."""
         return {value: self.value, low: self.low or None, high: finite(self.high)}
 
 
@@ -29,5 +29,5 @@ NOTHING_KNOWN = Interval(None, 0.0, math.inf)
 
 
 def finite(value: float) -> float | None:
-    """The value; None where it is not finite."""
+    """Return the value, or None where it is not finite."""
     return value if math.isfinite(value) else None

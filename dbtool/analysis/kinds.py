@@ -1,4 +1,4 @@
-"""The kinds of rows in which `dbtool scaling` tells what it found."""
+"""The kinds of rows that `dbtool scaling` reports."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
-"""Which learning rate belongs to which batch size.
+"""The best learning rate as a function of the batch size.
 
-Three laws of the best learning rate are compared, each with one free factor or two:
+Three laws are compared, each with a free factor and at most one other parameter:
 
-- `power`: proportional to B^p. p = 1 is the linear rule, p = 1/2 the rule of the square root
-  (Shallue et al. 2018, section 4.7, which finds neither to hold in general).
+- `power`: proportional to B^p. p = 1 is the linear rule, p = 1/2 the square root rule
+  (Shallue et al. 2018, section 4.7, which finds that neither holds in general).
 - `saturating`: proportional to 1 / (1 + Bn / B), linear and then flat, Bn being the noise scale
   (McCandlish et al. 2018, arXiv 1812.06162, equation 2.10).
 - `surge`: proportional to 1 / (sqrt(Bn / B) + sqrt(B / Bn)), rising and then falling (Li et al.
-  2024, arXiv 2405.14578, theorem 2, for Adam and other optimizers of the sign's kind).
+  2024, arXiv 2405.14578, theorem 2, for Adam and other sign-based optimizers).
 
-What is known of the best learning rate at a batch size is the range of the trials that came nearly
-as far as the best: the single best one is mostly luck.
+The best learning rate at a batch size is known as a range: that of the trials that came nearly as
+far as the best. The single best trial is mostly luck.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ Law = Literal["power", "saturating", "surge"]
 Rate = Literal["learning_rate", "effective_learning_rate"]
 
 NEARLY = 1.25
-"""Trials that took up to so many times the fewest steps count among the best."""
+"""Trials that took up to this many times the fewest steps count among the best."""
 FEWEST_BATCH_SIZES = 4
-_OUTER = 0.1  # of the searched range, on each side: what is best there may lie beyond it
+_OUTER = 0.1  # of the searched range, on each side: the best rate may lie beyond it
 _LEAST_SCALE = 0.05
 _GRID = 181
 _PARAMETERS: dict[Law, int] = {"power": 3, "saturating": 3, "surge": 3}
@@ -47,11 +47,11 @@ class BestRate:
     """What a search tells of the best learning rate.
 
     Attributes:
-        batch_size: examples a step.
-        low: the least of the trials that came nearly as far as the best; 0 where it lies in the
-            outer tenth of the searched range.
+        batch_size: examples in a step.
+        low: the least learning rate of the trials that came nearly as far as the best; 0 where it
+            lies in the outer tenth of the searched range.
         high: the largest of them; inf likewise.
-        best: of the trial that took the fewest steps.
+        best: the learning rate of the trial that took the fewest steps.
         trials: how many came nearly as far.
     """
 
@@ -67,11 +67,12 @@ class RateLaw:
     """How the best learning rate moves with the batch size.
 
     Attributes:
-        weights: of the laws, adding up to 1, from their likelihoods: all have as many parameters.
-        law: the one of most weight; of equal ones the first.
+        weights: of the laws, adding up to 1, from their likelihoods alone: all laws have as many
+            parameters.
+        law: the law with the largest weight; the first of equal ones.
         parameter: its exponent p or its batch size Bn.
-        low: lower end of the interval of that; -inf or 0 where there is none.
-        high: upper end; inf where there is none.
+        low: lower end of the parameter's interval; -inf or 0 where it has none.
+        high: upper end; inf where it has none.
         factor: the learning rate at batch size B is this times `shape`.
     """
 
@@ -83,17 +84,17 @@ class RateLaw:
     factor: float
 
     def at(self, batch_size: float) -> float:
-        """The learning rate that the law gives for a batch size."""
+        """Return the learning rate that the law predicts for a batch size."""
         shape = _log_shape(self.law, np.array([self.parameter]), np.array([batch_size]))
         return self.factor * math.exp(shape[0, 0])
 
 
 def best_rate(search: Search, rate: Rate) -> BestRate | None:
-    """The range of the best learning rates of a search; None where no trial reached the goal.
+    """Return the range of a search's best learning rates; None where no trial reached the goal.
 
     Args:
         search: the trials.
-        rate: the learning rate, or that divided by 1 - momentum.
+        rate: the learning rate, or the learning rate divided by 1 - momentum.
     """
     fewest = search.steps.min()
     rates = _rates(search, rate)
@@ -115,10 +116,10 @@ def best_rate(search: Search, rate: Rate) -> BestRate | None:
 
 
 def fit_laws(rates: Sequence[BestRate], *, level: float) -> RateLaw | None:
-    """Fits the laws by interval likelihood; None where too few batch sizes bound the rate.
+    """Fit the laws by interval likelihood; None where too few batch sizes bound the rate.
 
     Args:
-        rates: of the batch sizes.
+        rates: one for each batch size.
         level: of the parameter's interval, for instance 0.95.
     """
     bounded = [each for each in rates if each.low > 0 or math.isfinite(each.high)]
@@ -164,7 +165,7 @@ def _rates(search: Search, rate: Rate) -> Floats:
 
 
 def _searched(search: Search) -> tuple[float, float]:
-    """The least and the largest learning rate that were searched; 0 where that is not known."""
+    """Return the least and the largest learning rate searched; 0 where it is not known."""
     space = search.search_space.get("learning_rate", {})
     start, end = space.get("min_value"), space.get("max_value")
     if isinstance(start, int | float) and isinstance(end, int | float):
@@ -175,12 +176,12 @@ def _searched(search: Search) -> tuple[float, float]:
 def _grid(law: Law, sizes: Floats) -> Floats:
     if law == "power":
         return np.linspace(-2, 3, _GRID)
-    # A turn beyond what was measured cannot be told from a power: 1, or 1/2 of the surge.
+    # A turn beyond the measured batch sizes looks like a power: 1, or 1/2 for the surge.
     return np.geomspace(sizes.min(), sizes.max(), _GRID)
 
 
 def _log_shape(law: Law, parameters: Floats, sizes: Floats) -> Floats:
-    """The logarithm of a law without its factor: [parameters, sizes]."""
+    """Return the logarithm of a law without its factor: [parameters, sizes]."""
     if law == "power":
         return parameters[:, None] * np.log(sizes)
     ratio = parameters[:, None] / sizes

@@ -1,18 +1,19 @@
-"""The gradient noise scale that producers measured, beside the critical batch size.
+"""The measured gradient noise scale, beside the critical batch size.
 
-The simple noise scale is tr(Sigma) / |G|^2, the variance of one example's gradient by the square of
-the true gradient; a larger batch is predicted to pay up to about as many examples (McCandlish et
-al. 2018, arXiv 1812.06162, equation 2.9 and section 2.2). Both moments are estimated without bias
-(appendix A.1; `dbtool produce --measure gradient_noise_scale`), their quotient is not: so it is the
-ratio of their averages, and never an average of ratios.
+The simple noise scale is tr(Sigma) / |G|^2, the variance of one example's gradient divided by the
+square of the true gradient. Larger batches are predicted to pay up to about that many examples
+(McCandlish et al. 2018, arXiv 1812.06162, equation 2.9 and section 2.2). Both moments are estimated
+without bias (appendix A.1; `dbtool produce --measure gradient_noise_scale`), but their quotient is
+not. So the noise scale is the ratio of their averages, and never an average of ratios.
 
-It grows by orders of magnitude while a network trains (section 3), so that it is told for each
-third of the way to the goal, and from the trials that came nearly as far as the best, since it also
-depends on the learning rate (appendix C).
+It grows by orders of magnitude during training (section 3), so it is reported for each third of the
+way to the goal. It also depends on the learning rate (appendix C), so only trials count that came
+nearly as far as the best.
 
-What its intervals leave out: trials that were trained together share the examples of each
-measurement, and data that are read while training give only their first 5,000, of which too few are
-an error that all measurements share. A spike of a single trial's gradient can fill a whole phase.
+The intervals do not cover three things. Trials that were trained together share the examples of
+each measurement. Data that are read during training contribute only their first 5,000 examples; if
+these are too few, all measurements share the error. A spike in the gradient of a single trial can
+fill a whole phase.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
 
 PHASES = 3
 FEWEST_BLOCKS = 5
-"""Of fewer blocks nothing is told."""
-_BLOCKS = 10  # as many are made where there are fewer trials
+"""With fewer blocks nothing is reported."""
+_BLOCKS = 10  # the least number of blocks: with fewer trials, each is cut into several
 _COLUMNS: dict[str, type[pl.DataType]] = {
     "release": pl.String,
     "workload": pl.String,
@@ -66,16 +67,16 @@ _COLUMNS: dict[str, type[pl.DataType]] = {
 
 @dataclass(frozen=True)
 class NoiseScale(Interval):
-    """A noise scale in examples, or its ratio to a batch size, told where its interval is closed.
+    """A noise scale in examples, or its ratio to a batch size.
 
-    It is not where the gradient is lost in its noise.
+    The value is reported where the interval is closed: not where the gradient is lost in its noise.
     """
 
     def over(self, critical: Estimate | None) -> NoiseScale:
-        """Its ratio to a critical batch size.
+        """Return its ratio to a critical batch size.
 
-        The ends are those of both intervals, so that it holds wherever both hold; critical batch
-        sizes of which but one end is known leave one end of it. None is known of nothing.
+        The ends come from both intervals, so the interval holds wherever both hold. A critical
+        batch size with only one known end leaves one end of the ratio; None leaves none.
         """
         if critical is None:
             return NoiseScale(None, 0.0, math.inf)
@@ -87,19 +88,19 @@ class NoiseScale(Interval):
 def noise_scale(
     squared_norm: Floats, covariance_trace: Floats, blocks: NDArray[np.int64], *, level: float
 ) -> NoiseScale:
-    """The ratio of the averages of two moments, with an interval by the block jackknife.
+    """Return the ratio of the averages of two moments, with an interval by the block jackknife.
 
-    Measurements along a trial depend on each other, so that blocks of them are left out, one at a
-    time (Kuensch 1989, Annals of Statistics 17, p. 1217). The interval holds the ratios r for
-    which sum(covariance_trace - r squared_norm) lies within its jackknife error of 0, by Student's
-    t with one degree of freedom less than blocks (Fieller 1954, Journal of the Royal Statistical
-    Society B 16). Where the averaged squared norm is not above 0 for sure, it is open, as it should
-    be; an error of the quotient itself would not tell.
+    Measurements along a trial depend on each other, so blocks of them are dropped, one at a time
+    (Kuensch 1989, Annals of Statistics 17, p. 1217). The interval holds the ratios r for which
+    sum(covariance_trace - r squared_norm) lies within its jackknife error of 0, by Student's t with
+    one degree of freedom less than blocks (Fieller 1954, Journal of the Royal Statistical Society B
+    16). Where the averaged squared norm is not certainly above 0, the interval is open, as it
+    should be; an error of the quotient itself would not show that.
 
     Args:
         squared_norm: [measurements] estimates of |G|^2; single ones may be below 0.
         covariance_trace: [measurements] estimates of tr(Sigma), in the same unit.
-        blocks: [measurements] the number of the block that each belongs to.
+        blocks: [measurements] the number of the block of each.
         level: of the interval, for instance 0.95.
     """
     _, number = np.unique(blocks, return_inverse=True)
@@ -121,7 +122,7 @@ def noise_scale(
 
 
 def moments_of_trials(db: Releases, trials: pl.DataFrame) -> pl.DataFrame:
-    """The moments that were measured along trials, a row each; none where none were.
+    """Return the moments measured along trials, one row each; empty where there are none.
 
     Args:
         db: the database.
@@ -144,19 +145,21 @@ def noise_scale_rows(
     level: float,
     within: float = NEARLY,
 ) -> pl.DataFrame:
-    """A row a study and phase of which moments were measured.
+    """Return a row for each study and phase with measured moments.
 
-    phase is 1, 2 or 3, the third of a trial's own steps to the goal; what was measured later is
-    left out, as are trials that never reached it. noise_scale is in examples, with its interval;
-    ratio is it by the critical batch size. What is not known is null. trials, measurements and
-    blocks are those it comes from: a block is a trial, or a part of it where there are fewer than
-    ten trials; of fewer than `FEWEST_BLOCKS` nothing is told.
+    phase is 1, 2 or 3, the third of a trial's own steps to the goal. Later measurements are
+    dropped, as are trials that never reached the goal. noise_scale is in examples, with its
+    interval; ratio is noise_scale divided by the critical batch size. What is not known is null.
+
+    trials, measurements and blocks count what a row comes from. A block is a trial, or a part of
+    one where there are fewer than ten trials. With fewer than `FEWEST_BLOCKS` blocks nothing is
+    reported.
 
     Args:
         moments: see `moments_of_trials`.
-        critical: by release and workload, the critical batch size as found for the same goal.
+        critical: by release and workload, the critical batch size estimated for the same goal.
         level: of the intervals, for instance 0.95.
-        within: trials count that took at most so many times the fewest steps of their study.
+        within: only trials count that took at most this many times the fewest steps of their study.
     """
     study = ("release", "workload", "metric", "goal", "batch_size")
     phase = (pl.col("step") * PHASES // pl.col("steps") + 1).clip(upper_bound=PHASES)
@@ -192,7 +195,7 @@ def noise_scale_rows(
 
 
 def _blocks(trials: pl.Series) -> NDArray[np.int64]:
-    """[measurements] Each trial's, cut into parts of neighbours where there are few trials."""
+    """Return the block of each measurement: its trial, cut into stretches where trials are few."""
     each = trials.to_numpy()
     ids, counts = np.unique(each, return_counts=True)
     parts = math.ceil(_BLOCKS / len(ids))
@@ -204,13 +207,13 @@ def _blocks(trials: pl.Series) -> NDArray[np.int64]:
 
 
 def _between_roots(square: float, half: float, constant: float) -> tuple[float, float]:
-    """Between which numbers above 0 square r^2 - 2 half r + constant is not above 0."""
+    """Return the numbers above 0 between which square r^2 - 2 half r + constant is at most 0."""
     inside = half**2 - square * constant
     if square > 0:
-        # It is not above 0 at the ratio itself, so that there are roots, but for rounding.
+        # It is at most 0 at the ratio itself, so there are roots, except for rounding.
         root = math.sqrt(max(inside, 0.0))
         return max((half - root) / square, 0.0), max((half + root) / square, 0.0)
     if square < 0 and inside > 0 and constant > 0:
-        # Above 0 between the two roots, of which one is below 0.
+        # Above 0 between the two roots, one of which is below 0.
         return (half - math.sqrt(inside)) / square, math.inf
     return 0.0, math.inf

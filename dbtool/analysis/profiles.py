@@ -1,14 +1,14 @@
 """Performance profiles of optimizers: how often each comes how close to the best of them.
 
-Of each cell, a data set, model and batch size, the steps to result of an optimizer are divided by
-those of the best one there; its profile is the share of cells in which that ratio is at most a
-factor tau (Dolan and More 2002, arXiv cs/0102001, section 2). No cell weighs more than another, and
-a goal that is not reached is a ratio of infinity, so that neither has to be averaged.
+A cell is a data set, a model and a batch size. In each cell the steps to result of an optimizer are
+divided by those of the best one there. Its profile is the share of cells in which that ratio is at
+most a factor tau (Dolan and More 2002, arXiv cs/0102001, section 2). All cells weigh the same, and
+a goal that is not reached is a ratio of infinity, so neither has to be averaged.
 
-Only cells in which every optimizer was measured count: others would favour whoever was run on easy
-ones. With three optimizers or more a profile tells who is best how often, and not who comes second:
-leave out the best, and the order of the others may change (Gould and Scott 2016, ACM Transactions
-on Mathematical Software 43, article 15).
+Only cells count in which every optimizer was measured: others would favour optimizers that were run
+on easy ones. With three optimizers or more, a profile tells which is best how often, but not which
+comes second: without the best, the order of the others may change (Gould and Scott 2016, ACM
+Transactions on Mathematical Software 43, article 15).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dbtool.analysis.searches import Search
 
 FACTORS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
-# A ratio of steps that are equal to a factor on paper is within it.
+# A ratio that equals a factor on paper counts as within it.
 _ROUNDING = 1 + 1e-12
 _ROWS: dict[str, type[pl.DataType]] = {
     "optimizer": pl.String,
@@ -53,15 +53,16 @@ _MISSING: dict[str, type[pl.DataType]] = {
 
 @dataclass(frozen=True)
 class Profiles:
-    """The profiles, and what they leave out.
+    """The profiles, and the optimizers that are missing from cells.
 
     Attributes:
-        rows: a row an optimizer and factor: share, of the cells in which its steps are at most that
-            factor times the fewest; share_low and share_high, between which it lies wherever
-            between evaluations the goal was passed; reached_share, of the cells in which it reaches
-            the goal at all; cells, how many count; k. Without rows where none counts.
-        missing: a row a cell that does not count and optimizer that has fewer than k trials there:
-            the columns of a task, batch_size, optimizer and trials, 0 where there is no study.
+        rows: a row for each optimizer and factor: share, of the cells in which its steps are at
+            most that factor times the fewest; share_low and share_high, the bounds that the steps
+            between evaluations leave for it; reached_share, of the cells in which it reaches the
+            goal at all; cells, how many count; k. Empty where no cell counts.
+        missing: a row for each cell that does not count and each optimizer with fewer than k trials
+            there: the columns of a task, batch_size, optimizer and trials, 0 where there is no
+            study.
         k: steps are the median of the best of k trials; None where no search has enough.
         cells: how many count.
     """
@@ -79,16 +80,16 @@ def performance_profiles(
     k: int | None = None,
     factors: Sequence[float] = FACTORS,
 ) -> Profiles:
-    """The profiles of optimizers over the cells that all of them were measured in.
+    """Return the profiles of optimizers over the cells in which all of them were measured.
 
     Args:
         tasks: see `dbtool.analysis.comparison.tasks_of`.
-        optimizers: two or more; None: all that there are, of which few cells may have them all.
-        k: trials of each search; None: see `quarter_of_fewest`, of the cells that all have.
-        factors: 1 or more each.
+        optimizers: two or more; None: all that the tasks have, which few cells may share.
+        k: trials of each search; None: `quarter_of_fewest` of the cells that all share.
+        factors: each 1 or more.
 
     Raises:
-        UsageError: an optimizer is not there, or there are fewer than two.
+        UsageError: an optimizer does not exist, or there are fewer than two.
     """
     chosen = _chosen(tasks, optimizers)
     cells = _cells(tasks, chosen)
@@ -113,16 +114,18 @@ def performance_profiles(
 
 
 def ratios(lower: Floats, upper: Floats) -> tuple[Floats, Floats, Floats]:
-    """The steps of each optimizer, divided by the fewest of any in the cell.
+    """Return the steps of each optimizer, divided by the fewest of any in the cell.
 
     Args:
         lower: [cells, optimizers] the fewest steps that each may have taken.
-        upper: [cells, optimizers] the steps at which each was seen past the goal, inf where none.
+        upper: [cells, optimizers] steps of the first evaluation past the goal; inf where there is
+            none.
 
     Returns:
-        The ratios of `upper`, and the least and the largest that steps in between leave possible,
-        each [cells, optimizers]: its own are then the fewest and those of all others the most, or
-        the other way round. inf where an optimizer does not reach the goal.
+        The ratios of `upper`, and the least and the largest ratios that the steps between
+        evaluations leave possible, each [cells, optimizers]. The least takes the optimizer's own
+        fewest steps and the most of all others, the largest the other way round. inf where an
+        optimizer does not reach the goal.
     """
     return (
         _ratio(upper, upper.min(axis=1, keepdims=True)),
@@ -147,7 +150,7 @@ def _chosen(tasks: Tasks, optimizers: Sequence[str] | None) -> list[str]:
 
 
 def _cells(tasks: Tasks, chosen: Iterable[str]) -> Mapping[tuple[Task, int], dict[str, Search]]:
-    """The searches by task and batch size, then by optimizer, of any that was measured there."""
+    """Return the searches by task and batch size, then by optimizer, where any was measured."""
     cells: dict[tuple[Task, int], dict[str, Search]] = {}
     for task, by_optimizer in tasks.items():
         found = [
@@ -191,13 +194,13 @@ def _rows(
 
 
 def _ratio(steps: Floats, fewest: Floats) -> Floats:
-    """Infinite where steps are, whatever they are divided by."""
+    """Return the ratio; infinite where `steps` are, whatever the divisor."""
     with np.errstate(invalid="ignore"):
         return np.where(np.isinf(steps), np.inf, steps / fewest)
 
 
 def _least_of_others(steps: Floats) -> Floats:
-    """[cells, optimizers] The fewest steps of all but the optimizer itself."""
+    """Return the fewest steps of all optimizers except the one itself: [cells, optimizers]."""
     others = np.repeat(steps[:, None, :], steps.shape[1], axis=1)
     others[:, np.arange(steps.shape[1]), np.arange(steps.shape[1])] = np.inf
     least: Floats = others.min(axis=2)

@@ -1,4 +1,4 @@
-"""Which scaling regimes steps to result show: perfect, diminishing returns, none.
+"""The scaling regimes of steps to result: perfect, diminishing returns, none.
 
 Three curves of the logarithm of steps over that of the batch size are compared: a line of slope -1
 (perfect scaling alone), the hyperbola of `dbtool.analysis.critical`, and continuous pieces of
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 Curve = Literal["perfect", "hyperbola", "pieces"]
 FEWEST_BATCH_SIZES = 5
-"""Regimes are told apart from as many batch sizes that reached the goal, or not at all."""
+"""Regimes are compared only where this many batch sizes reached the goal."""
 # The curve's parameters and the scale.
 _PARAMETERS: dict[Curve, int] = {"perfect": 2, "hyperbola": 3, "pieces": 5}
-_KNEES = 48  # of the grid, over the batch sizes that were measured
+_KNEES = 48  # of the grid, over the measured batch sizes
 WITHIN = 0.2
-"""A hyperbola has no knees: it is perfect, and flat, where it is so to within this share."""
+"""A hyperbola has no knees: it counts as perfect, or flat, where it is so within this share."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Pieces:
     """Continuous pieces of slopes -1, s and 0.
 
     Attributes:
-        steps: of the last piece, the fewest.
+        steps: the fewest, those of the last piece.
         knees: the batch sizes between the pieces.
         slope: s.
     """
@@ -56,7 +56,7 @@ class Pieces:
     slope: float
 
     def at(self, batch_size: float) -> float:
-        """The steps that a batch size needs."""
+        """Return the steps that a batch size needs."""
         first, second = self.knees
         between: float = (min(max(batch_size, first), second) / second) ** self.slope
         return self.steps * between * max(first / batch_size, 1.0)
@@ -68,11 +68,11 @@ class Regimes:
 
     Attributes:
         weights: of the curves, adding up to 1; 0 for one with more parameters than can be fitted.
-        curve: the one of most weight.
-        perfect_to: up to where steps fall in inverse proportion to the batch size.
-        useful_to: from where on they fall no more.
+        curve: the curve with the largest weight.
+        perfect_to: the batch size up to which steps fall in inverse proportion to it.
+        useful_to: the batch size from which steps no longer fall.
         slope: between the two, of the pieces; None where another curve has more weight.
-        pieces: the curve itself; None likewise.
+        pieces: the pieces themselves; None likewise.
     """
 
     weights: Mapping[Curve, float]
@@ -86,11 +86,11 @@ class Regimes:
 def find_regimes(
     steps: Sequence[StepsAt], smooth: SmoothCurve | None, *, level: float
 ) -> Regimes | None:
-    """Compares the curves; None where too few batch sizes reached the goal.
+    """Compare the curves; None where too few batch sizes reached the goal.
 
     Args:
         steps: at least one.
-        smooth: as fitted to them by `dbtool.analysis.critical.fit_curve`.
+        smooth: fitted to them by `dbtool.analysis.critical.fit_curve`.
         level: of the knees' intervals, for instance 0.95.
     """
     sizes, lower, upper = observations(steps)
@@ -132,7 +132,7 @@ class _Pieces:
         between = np.clip(log_sizes, start, end) - start
         terms = np.stack([np.ones_like(between), between], axis=2)
         fits = fit_intervals(lower, upper, falling, terms, LEAST_SCALE)
-        # Only slopes between those of the other pieces tell three regimes apart.
+        # Only slopes between those of the other pieces distinguish three regimes.
         slope = fits.coefficients[:, 1]
         possible = (slope > -1) & (slope < 0)
         self._likelihood = np.full((_KNEES, _KNEES), -np.inf)
@@ -148,7 +148,7 @@ class _Pieces:
         )
 
     def knees(self, bound: float) -> tuple[Estimate, Estimate]:
-        """The knees with their intervals."""
+        """Return the knees with their intervals."""
         first = self._likelihood.max(axis=1)[:-1]
         second = self._likelihood.max(axis=0)[1:]
         floor = self.log_likelihood - bound
@@ -166,7 +166,7 @@ def _knee(profile: Floats, grid: Floats, floor: float) -> Estimate:
 
 
 def _weights(log_likelihood: Mapping[Curve, float], observations: int) -> dict[Curve, float]:
-    """Akaike's weights from the corrected criterion, AIC + 2 p (p + 1) / (n - p - 1)."""
+    """Return Akaike's weights by the corrected criterion, AIC + 2 p (p + 1) / (n - p - 1)."""
     criteria = {}
     for curve, value in log_likelihood.items():
         parameters = _PARAMETERS[curve]

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Settings:
-    """How a scaling is told.
+    """Levels and definitions of a scaling.
 
     Attributes:
         level: of all intervals, from 0.5 to 0.999.
-        overhead: the share by which steps exceed linear scaling at the critical batch size that is
-            called overhead, from 0.001 to 100.
+        overhead: the share by which steps exceed linear scaling at the critical batch size called
+            overhead, from 0.001 to 100.
         start: the batch size that linear scaling starts from, above 0; None: the smallest that
             reached the goal.
-        trials: at which searches are compared, 1 or more; None: as many as all have.
+        trials: the number at which searches are compared, 1 or more; None: as many as all have.
 
     Raises:
         UsageError: a number is out of range.
@@ -45,7 +45,7 @@ class Settings:
     trials: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuses numbers that are out of range."""
+        """Raise for numbers that are out of range."""
         require_number("level", self.level, 0.5, 0.999)
         require_number("overhead", self.overhead, 0.001, 100)
         if self.start is not None:
@@ -59,21 +59,23 @@ class Scaling:
     """How far larger batches help on a workload.
 
     Attributes:
-        steps: what is known of the steps to result, by rising batch size.
+        steps: what is known of the steps to result, by ascending batch size.
         trials: the number of trials at which searches were compared; None where the steps came
             without trials.
         left_out: batch sizes that had fewer trials.
-        diverged: batch sizes at which half of all searches of so many trials diverge throughout.
-        windowed: batch sizes that were searched near the best of another one alone.
-        wide: where some were, those that were searched in the whole space: with as many trials they
-            come less far, so that their steps are but a bound from above.
-        curve: of the steps, as fitted; None where too few batch sizes reached the goal.
-        tradeoff: the critical batch size by the definition of that name; None likewise.
-        overhead: likewise, and where linear scaling starts beyond the largest batch size.
+        diverged: batch sizes at which half of all searches with that many trials diverge
+            throughout.
+        windowed: batch sizes that were searched only near the best of another one.
+        wide: batch sizes that were searched in the whole space, where some were windowed: with as
+            many trials they come less far, so their steps are only an upper bound.
+        curve: fitted to the steps; None where too few batch sizes reached the goal.
+        tradeoff: the critical batch size by that definition; None likewise.
+        overhead: the critical batch size by that definition; None likewise, and where linear
+            scaling starts beyond the largest batch size.
         start: the batch size that linear scaling starts from.
         regimes: None where too few batch sizes reached the goal.
-        rates: the best learning rates, by rising batch size.
-        rate_law: how they move; None where too few batch sizes tell.
+        rates: the best learning rates, by ascending batch size.
+        rate_law: how they move; None where too few batch sizes bound them.
         effective_law: how learning rate / (1 - momentum) moves; None also where there is no
             momentum.
     """
@@ -95,15 +97,15 @@ class Scaling:
 
     @property
     def reached(self) -> list[float]:
-        """The batch sizes that reached the goal, rising."""
+        """List the batch sizes that reached the goal, in ascending order."""
         return [each.batch_size for each in self.steps if math.isfinite(each.upper)]
 
     @property
     def wanted(self) -> list[int]:
-        """Batch sizes, rising, whose studies would tell what of the critical one is not identified.
+        """List the batch sizes, ascending, that would help to identify the critical batch size.
 
-        Doublings beyond the open end of those that reached the goal, or beyond both, that were not
-        measured yet.
+        They are doublings, not measured yet, beyond the open end of the batch sizes that reached
+        the goal, or beyond both ends.
         """
         if not self.reached or (self.tradeoff and self.tradeoff.verdict == "identified"):
             return []
@@ -117,17 +119,17 @@ class Scaling:
 
 
 def scaling_of_searches(given: Sequence[Search], settings: Settings) -> Scaling:
-    """The scaling of a workload from its studies' trials.
+    """Return the scaling of a workload from the trials of its studies.
 
     Args:
-        given: a search a batch size, rising, at least one.
-        settings: how it is told.
+        given: a search for each batch size, ascending, at least one.
+        settings: levels and definitions.
     """
     enough, k = equal_trials(given, settings.trials)
     windowed = [search.batch_size for search in enough if search.windowed]
     wide = [search.batch_size for search in enough if windowed and not search.windowed]
     at = [search.best_of(k) for search in enough]
-    # Where so many trials diverge, nothing is known of how many steps the others would take.
+    # Where this many trials diverge, nothing is known of how many steps the others would take.
     known = [
         replace(each, lower=0.0) if each.batch_size in wide else each
         for each in at
@@ -151,11 +153,11 @@ def scaling_of_searches(given: Sequence[Search], settings: Settings) -> Scaling:
 
 
 def scaling_of_steps(steps: Sequence[StepsAt], settings: Settings) -> Scaling:
-    """The scaling of a workload from its steps to result alone.
+    """Return the scaling of a workload from its steps to result alone.
 
     Args:
         steps: at least one.
-        settings: how it is told.
+        settings: levels and definitions.
     """
     ordered = sorted(steps, key=lambda each: each.batch_size)
     return _scaling(ordered, settings)

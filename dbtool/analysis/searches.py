@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dbtool.analysis.censored import Floats
 
 FEWEST_TRIALS = 5
-"""Searches of fewer trials are left out, so that the rest can be compared at more."""
+"""Searches with fewer trials are dropped, so that the rest can be compared at more."""
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,14 @@ class Search:
     """The trials of a study, and when each passed the goal.
 
     Attributes:
-        batch_size: examples a step.
+        batch_size: examples in a step.
         after: [trials] steps that were not enough, from the last evaluation that missed; inf for a
             trial that diverged.
         steps: [trials] steps of the first evaluation past the goal; inf where there is none.
         learning_rate: [trials].
         momentum: [trials] NaN where there is none.
         search_space: ranges by metaparameter, as the study has them.
-        windowed: whether it searched near the best of another batch size, and not the whole space.
+        windowed: whether it searched only near the best of another batch size.
     """
 
     batch_size: int
@@ -47,25 +47,24 @@ class Search:
 
     @property
     def trials(self) -> int:
-        """How many were run, those that diverged among them."""
+        """Return how many trials were run, including those that diverged."""
         return len(self.steps)
 
     def best_of(self, k: int, quantile: float = 0.5) -> StepsAt:
-        """A quantile of the steps of the best of k of the trials.
+        """Return a quantile of the steps of the best of k of the trials.
 
-        It lies between the steps of the same rank among those that were not enough, and among those
-        that were.
+        It lies between the values of the same rank in `after` and in `steps`.
 
         Args:
-            k: at most as many as there are trials.
+            k: at most the number of trials.
             quantile: between 0 and 1.
         """
         return self._at(rank_of_quantile(quantile, self.trials, k))
 
     def median_between(self, k: int, level: float) -> tuple[float, float]:
-        """Between which steps the median of the best of k lies, for any distribution of trials.
+        """Return the steps between which the median of the best of k lies, for any distribution.
 
-        0 or inf on the side for which there are too few trials; see `ranks_around_median`.
+        An end is 0 or inf where there are too few trials for it; see `ranks_around_median`.
         """
         low, high = ranks_around_median(self.trials, k, level)
         return (
@@ -83,7 +82,7 @@ class Search:
 
 
 def searches(trials: pl.DataFrame) -> list[Search]:
-    """The searches of one workload, in the order of their batch sizes.
+    """Return the searches of one workload, in the order of their batch sizes.
 
     Args:
         trials: rows of the question `crossings`, of one release and workload.
@@ -92,11 +91,11 @@ def searches(trials: pl.DataFrame) -> list[Search]:
 
 
 def equal_trials(given: Sequence[Search], k: int | None) -> tuple[list[Search], int]:
-    """The searches that have enough trials, and the number at which they are compared.
+    """Return the searches that have enough trials, and the number at which they are compared.
 
     Args:
         given: at least one.
-        k: as many trials; None: as many as all of them have that have `FEWEST_TRIALS` or more.
+        k: the number of trials; None: the fewest of those that have `FEWEST_TRIALS` or more.
     """
     if k is None:
         enough = [each.trials for each in given if each.trials >= FEWEST_TRIALS]
@@ -110,7 +109,7 @@ def _search(rows: pl.DataFrame) -> Search:
     status = rows["status"].to_numpy()
     after = rows["after"].cast(float).to_numpy()
     steps = rows["steps"].cast(float).fill_null(math.inf).to_numpy()
-    # A search in lockstep drops trials early, and only such as come after its first.
+    # A search in lockstep drops trials early, and only ones that come after its first.
     dropped = status == "INCOMPLETE"
     first = after[np.argmin(steps)] if np.isfinite(steps).any() else after.max()
     after = np.where(dropped, np.maximum(after, first), after)

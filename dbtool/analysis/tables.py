@@ -27,7 +27,7 @@ _COUNTS = ("trials", "batch_sizes", "reached")
 
 
 def rows_of_steps(kind: Kind, answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
-    """Return the rows of one of the kinds of OF_ANY_STEPS."""
+    """Return the rows of one of the kinds of `OF_ANY_STEPS`."""
     return _OF_ANSWERS[kind](answers, settings)
 
 
@@ -108,7 +108,7 @@ def _steps(answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
 
 
 def learning_rate_rows(answers: Iterable[Answer]) -> pl.DataFrame:
-    """Return a row a study with its best learning rate and the law fitted to them."""
+    """Return a row for each study, with its best learning rate and the law fitted to them."""
     made = [
         {
             **_named(answer),
@@ -135,14 +135,14 @@ _OF_ANSWERS: Mapping[str, Callable[[Iterable[Answer], Settings], pl.DataFrame]] 
 
 
 def _frame(made: Sequence[Mapping[str, object]], *columns: str) -> pl.DataFrame:
-    """Rows with the columns of a workload and these; those that are no text or count are floats."""
+    """Return rows with the columns of a workload and these; all but texts and counts are floats."""
     types = dict.fromkeys(_TEXTS, pl.String) | dict.fromkeys(_COUNTS, pl.Int64)
     names = (*_WORKLOAD, *columns)
     return pl.DataFrame(made, schema={name: types.get(name, pl.Float64) for name in names})
 
 
 def with_whole_sizes(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with batch sizes as studies have them, so that the two can be joined."""
+    """Return the rows with batch sizes as studies have them, so that the two can be joined."""
     return rows.with_columns(pl.col("^batch_size$").cast(pl.Int64))
 
 

@@ -24,17 +24,17 @@ PARAGRAPHS = textwrap.TextWrapper(80, initial_indent="  ", subsequent_indent="  
 _DIGITS = 3
 _THIRDS = ("first", "second", "last")
 _NEGLIGIBLE = 0.005
-_SURE = 0.9  # of the weights, before one curve or law is said to be it
+_SURE = 0.9  # of the weights, before one curve or law is called certain
 
 
 def sentences(
     scaling: Scaling, settings: Settings, noise_scale: pl.DataFrame | None = None
 ) -> list[str]:
-    """What a scaling says, one statement each, the most important first.
+    """Return what a scaling says, one statement each, the most important first.
 
     Args:
         scaling: of a workload.
-        settings: those it was made with.
+        settings: the settings of the scaling.
         noise_scale: its rows of `dbtool.analysis.noise_scale.noise_scale_rows`.
     """
     if scaling.left_out and not scaling.steps:
@@ -53,9 +53,9 @@ def sentences(
 
 
 def in_short(scaling: Scaling) -> dict[str, str | None]:
-    """Batch sizes as a table shows them: 212 (167-269), > 608, < 30, or None for nothing known.
+    """Return batch sizes as a table shows them: 212 (167-269), > 608, < 30, or None where unknown.
 
-    They are the critical ones by each definition and those between which scaling ends.
+    They are the critical batch sizes by each definition and those between which scaling ends.
     """
     regimes = scaling.regimes
     return {
@@ -87,7 +87,7 @@ def _regimes(scaling: Scaling, settings: Settings) -> Iterator[str]:
     weight = f"weight {found.weights[found.curve]:.2f}"
     if found.curve == "perfect":
         if scaling.tradeoff is not None and scaling.tradeoff.verdict == "identified":
-            # A curve with a bend has more parameters, which few observations do not pay for.
+            # A curve with a bend has more parameters, which a few observations do not justify.
             yield (
                 f"Regimes cannot be told from {counted(len(scaling.reached), 'batch size')}, too "
                 f"few to weigh a bend against perfect scaling throughout ({weight})."
@@ -211,7 +211,7 @@ def _wanted(scaling: Scaling) -> Iterator[str]:
 
 
 def _noise_scale(rows: pl.DataFrame, scaling: Scaling, settings: Settings) -> Iterator[str]:
-    """At the batch size that is nearest to the critical one."""
+    """Yield the noise scale at the batch size nearest to the critical one."""
     level = f"{100 * settings.level:g}%"
     critical = scaling.tradeoff.value if scaling.tradeoff else None
     sizes = rows["batch_size"].unique().to_list()
@@ -267,7 +267,7 @@ def _sizes(sizes: Sequence[float]) -> str:
 
 
 def _number(value: float) -> str:
-    """A number of three digits, or whole from a hundred on."""
+    """Return a number with three digits, without decimals from a hundred on."""
     if 10 ** (_DIGITS - 1) <= value < math.inf:
         return f"{float(f'{value:.{_DIGITS}g}') if value != round(value) else value:,.0f}"
     return f"{value:.{_DIGITS}g}"

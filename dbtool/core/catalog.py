@@ -1,6 +1,6 @@
 """The published archive's own table of studies, and its 35 workloads with their goals and sizes.
 
-Both are shipped as CSV files in schema/catalog, so that they are known without the archive.
+Both are shipped as CSV files in schema/catalog, so they are available without the archive.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class PublishedStudy(msgspec.Struct, frozen=True):
         model: as the archive's path names it.
         optimizer: as the archive's path names it.
         batch_size: the global batch size.
-        complete: how many trials of each status the archive holds.
-        incomplete: the same.
-        infeasible: the same.
+        complete: how many COMPLETE trials the archive has.
+        incomplete: how many INCOMPLETE trials it has.
+        infeasible: how many INFEASIBLE trials it has.
     """
 
     dataset: str
@@ -40,34 +40,34 @@ class PublishedStudy(msgspec.Struct, frozen=True):
 
     @property
     def workload(self) -> str:
-        """The workload's path in the archive."""
+        """Return the workload's path in the archive."""
         return f"{self.dataset}/{self.model}/{self.optimizer}"
 
     @property
     def path(self) -> str:
-        """The study's folder, below the archive's root."""
+        """Return the study's folder, below the archive's root."""
         return f"{self.workload}/{self.batch_size}"
 
     @property
     def trials(self) -> int:
-        """How many trials the archive holds of the study, whatever their status."""
+        """Return how many trials of the study the archive has, whatever their status."""
         return self.complete + self.incomplete + self.infeasible
 
 
 class CatalogWorkload(msgspec.Struct, frozen=True):
-    """A workload of the published archive, as far as its settings are known.
+    """A workload of the published archive, with its known settings.
 
     Attributes:
         workload: its path in the archive.
-        metric: the column that the goal is about.
+        metric: the column of the goal.
         goal: steps to result count up to the first value strictly past it.
-        goal_certainty: how sure the goal is: stated (the release or its paper says so), recalled
-            (from memory of the paper) or chosen (ours).
+        goal_certainty: how sure the goal is: stated (by the release or its paper), recalled (from
+            memory of the paper) or chosen (by us).
         maximize: whether higher values of the metric are better.
         train_examples: size of the training split; None where it is not known to the example.
         train_examples_certainty: how sure that is.
         trial_limit: how many COMPLETE trials of a study the authors' figures use, by trial id.
-        notes: what the settings leave out; None where nothing is to be said.
+        notes: what the settings do not cover; None where there is nothing to add.
     """
 
     workload: str
@@ -82,23 +82,23 @@ class CatalogWorkload(msgspec.Struct, frozen=True):
 
     @property
     def collection(self) -> str | None:
-        """The folder above the data set, such as mnist_subsets; None for most."""
+        """Return the folder above the data set, such as mnist_subsets; None for most."""
         return "/".join(self.workload.split("/")[:-3]) or None
 
     @property
     def studies(self) -> list[PublishedStudy]:
-        """Those of the release's table, by batch size."""
+        """List its studies in the release's table, by batch size."""
         found = [study for study in published_studies() if study.workload == self.workload]
         return sorted(found, key=lambda study: study.batch_size)
 
     @property
     def batch_sizes(self) -> tuple[int, ...]:
-        """One a study, in ascending order."""
+        """Return the batch size of each study, in ascending order."""
         return tuple(study.batch_size for study in self.studies)
 
     @property
     def certainty(self) -> dict[str, Certainty]:
-        """How sure each setting is that is known."""
+        """Return how sure each known setting is."""
         known: dict[str, Certainty] = {
             "batch_sizes": "stated",
             "goal": self.goal_certainty,
@@ -111,13 +111,13 @@ class CatalogWorkload(msgspec.Struct, frozen=True):
 
 @functools.cache
 def published_studies() -> tuple[PublishedStudy, ...]:
-    """The 454 studies of the release's table, in its order."""
+    """Return the 454 studies of the release's table, in its order."""
     return _rows("published_studies.csv", PublishedStudy)
 
 
 @functools.cache
 def catalog() -> tuple[CatalogWorkload, ...]:
-    """The 35 published workloads, sorted by name."""
+    """Return the 35 published workloads, sorted by name."""
     return _rows("published_workloads.csv", CatalogWorkload)
 
 

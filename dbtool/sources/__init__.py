@@ -1,1 +1,1 @@
-"""Where measurements come from: each source yields studies for the one shard writer."""
+"""Sources of measurements: each yields studies for the one shard writer."""

@@ -1,4 +1,4 @@
-"""What a source of measurements is, and the one way in which it is added to a release folder.
+"""The protocol of a source of measurements, and the one way to add it to a release folder.
 
 Example:
     @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class MalformedError(DbtoolError):
     """Part of a source is malformed.
 
     Attributes:
-        path: what it is, such as the member of an archive or a file.
+        path: the part, such as a file or the member of an archive.
         reason: what is wrong with it, such as "it has no status".
     """
 
@@ -63,7 +63,7 @@ class MalformedError(DbtoolError):
 
 @dataclass(frozen=True)
 class StoredShard:
-    """The rows of a shard of another release folder, whose file is copied as it is."""
+    """The rows of a shard of another release folder, whose file is copied unchanged."""
 
     folder: Path
     shard: Shard
@@ -73,25 +73,26 @@ class StoredShard:
 
 
 NewShard: TypeAlias = "tuple[Footer, Iterable[pa.Table]]"
-"""Trials of a study: the footer of their shard, and its rows as `dbtool.core.shards.write_shard`
-takes them."""
+"""Trials of a study: the footer of their shard, and its rows for
+`dbtool.core.shards.write_shard`.
+"""
 
 
 @dataclass
 class Report:
-    """What became of a source.
+    """The outcome of adding a source.
 
     Attributes:
-        release: the release that it was added to.
-        folder: where that lies.
-        shards: how many were added.
-        studies: how many of their studies had no trials there.
-        trials: how many were added.
-        measurements: of these trials.
-        already_there: trials (of another release, shards) that the release had.
+        release: the release that the source was added to.
+        folder: the folder of that release.
+        shards: how many shards were added.
+        studies: how many of their studies had no trials in the release before.
+        trials: how many trials were added.
+        measurements: how many measurements these trials have.
+        already_there: trials (for another release, shards) that the release already had.
         malformed: why parts of the source were refused.
-        left_out: trials that were refused with them.
-        oddities: how often the source has what is unusual and kept, by what it is called.
+        left_out: how many trials were refused with them.
+        oddities: counts of unusual things in the source that are kept, by name.
         failure: why the source was not read to its end; None where it was.
     """
 
@@ -108,7 +109,7 @@ class Report:
     failure: MalformedError | None = None
 
     def leave_out(self, error: MalformedError, trials: int = 1) -> None:
-        """Count trials that are refused, and keep the reason."""
+        """Count refused trials, and keep the reason."""
         self.malformed.append(error)
         self.left_out += trials
 
@@ -116,7 +117,7 @@ class Report:
         """Return the sentence that says what was added.
 
         Args:
-            units: what the trials lie in, such as "2 shards with ".
+            units: what contains the trials, such as "2 shards with ".
             there: what `already_there` counts.
         """
         return (
@@ -131,9 +132,9 @@ class Addition:
     """A source on its way into a release.
 
     Attributes:
-        report: takes what the source has to say beside its studies.
-        held: the index of what the release holds.
-        on_progress: called with how much of the source has been read, and all of it.
+        report: collects what the source reports beside its studies.
+        held: the index of the release.
+        on_progress: called with how much of the source has been read, and the total.
     """
 
     report: Report
@@ -146,16 +147,16 @@ class Source(Protocol):
 
     @property
     def about(self) -> About:
-        """The name of the release, and what it says of itself."""
+        """Return the name of the release and its description."""
 
     def studies(self, addition: Addition) -> Iterable[NewShard]:
         """Return the shards to add.
 
-        Trials that the release holds with the same `Trial.source` are left out. So a source may
-        return all that it has, or look into `addition.held` for what it need not read.
+        Trials that the release already has with the same `Trial.source` are dropped. So a source
+        may return all that it has, or look into `addition.held` for what it need not read.
 
         A generator is stored while it is read. A list is checked first: where one of its shards
-        clashes with what is there, nothing is added.
+        clashes with the release, nothing is added.
         """
 
 
@@ -166,22 +167,22 @@ def add_source(
     about: About | None = None,
     on_progress: OnProgress = lambda _done, _total: None,
 ) -> Report:
-    """Add what a source has to a release; what is there already changes nothing.
+    """Add a source to a release; what the release already has changes nothing.
 
-    An addition that is stopped at any moment and done again ends with the rows of one that was not
+    An addition that is stopped at any moment and repeated ends with the rows of one that was not
     stopped.
 
     Args:
-        source: what is added.
-        folder: the release folder, which is made where there is none.
-        about: what the release says of itself; None: what the source says.
-        on_progress: called with the shards of a list that were stored and all of them, or as the
-            source does.
+        source: the source to add.
+        folder: the release folder, which is created where it does not exist.
+        about: description of the release; None: the source's.
+        on_progress: called with the number of shards of a list that were stored and of all of
+            them, or as the source does.
 
     Raises:
-        UsageError: the folder holds a release of another name.
-        ClashError: something disagrees with what is there.
-        DbtoolError: the release could not be written; shards finished until then are there.
+        UsageError: the folder is a release of another name.
+        ClashError: the source disagrees with the release.
+        DbtoolError: the release could not be written; shards finished until then are kept.
     """
     about = about or source.about
     report = Report(about.release, folder)
@@ -208,7 +209,7 @@ def add_source(
 
 
 def _new(studies: Iterable[NewShard], addition: Addition) -> Generator[NewShard]:
-    """The shards without the trials that the release holds."""
+    """Yield the shards without the trials that the release already has."""
     with contextlib.ExitStack() as stack:
         if isinstance(studies, Generator):
             stack.callback(studies.close)
@@ -255,13 +256,13 @@ def _count(
 
 
 def conclude(report: Report, added: str, on_message: OnMessage, more: Iterable[str] = ()) -> Report:
-    """Tell what became of a source.
+    """Report the outcome of adding a source.
 
     Args:
-        report: of `add_source`.
+        report: from `add_source`.
         added: what was added, from `Report.added`.
         on_message: called with each sentence.
-        more: what else there is to say.
+        more: further sentences.
 
     Raises:
         DbtoolError: parts of the source were refused, or it was not read to its end. The rest is
@@ -292,6 +293,6 @@ def conclude(report: Report, added: str, on_message: OnMessage, more: Iterable[s
 
 
 def where(reports: Sequence[Report]) -> str:
-    """The sentence that says in which folder releases lie, or their folders do."""
+    """Return the sentence that names the folder of the releases."""
     [folder, *others] = dict.fromkeys(report.folder for report in reports)
     return f"in {folder.parent if others else folder}"

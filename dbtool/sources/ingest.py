@@ -1,4 +1,4 @@
-"""Adds release folders, and runs of other tools, with the checks and sentences of the command."""
+"""Adds release folders and runs of other tools, with the checks and sentences of the command."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def ingest(
 ) -> list[Report]:
     """Add release folders, or runs of other tools, to your releases.
 
-    What is there already changes nothing.
+    What is already in the release changes nothing.
 
     Example:
         dbtool.ingest("history.csv", source="csv", mapping="mapping.toml")[0].trials
@@ -54,21 +54,21 @@ def ingest(
     Args:
         paths: release folders or folders of them; with `source` the files of another tool, folders
             of such files, or patterns such as `runs/**/metrics.csv`.
-        into: the release folder to add to, or the folder of releases in which it is or is to be;
-            None: what DBTOOL_DB names, or your own releases.
-        source: csv, jsonl, parquet, or what an installed package brings; None: release folders.
-        mapping: the TOML file that says what the columns of tables are; see docs/your_own_runs.md.
+        into: the release folder to add to, or the folder of releases that contains it or will
+            contain it; None: what DBTOOL_DB names, or your own releases.
+        source: csv, jsonl, parquet, or a name from an installed package; None: release folders.
+        mapping: the TOML file that describes the columns of tables; see docs/your_own_runs.md.
         release: the name under which the runs are stored; None: the mapping's.
-        on_progress: called with how much was read or added, and with all of it.
+        on_progress: called with how much was read or added, and with the total.
         on_message: called with each sentence that `dbtool ingest` prints, such as `print`.
 
     Returns:
-        What became of each release.
+        One report for each release.
 
     Raises:
         UsageError: there is nothing to add, or the mapping is wrong.
-        DbtoolError: files are damaged or not what the mapping says. Of several releases the others
-            are added; `on_message` tells why.
+        DbtoolError: files are damaged or not as the mapping describes them. Of several releases the
+            others are added; `on_message` reports why.
     """
     listed = [Path(paths)] if isinstance(paths, str | os.PathLike) else [Path(p) for p in paths]
     if source is None:
@@ -90,7 +90,7 @@ def ingest(
 
 
 class Preview(NamedTuple):
-    """What would be stored: the first trials and measurements, and how much there is."""
+    """What would be stored: the first trials and measurements, and the counts."""
 
     trials: pa.Table
     measurements: pa.Table
@@ -98,7 +98,7 @@ class Preview(NamedTuple):
 
 
 def preview(source: Source) -> Preview:
-    """Look at what would be stored of a source."""
+    """Return what would be stored of a source."""
     index, measurements, rows = Index(), None, 0
     for footer, tables in source.studies(Addition(Report(source.about.release, Path()))):
         index.add(Shard("", "", 0, footer))
@@ -130,10 +130,10 @@ def open_source(
     Args:
         paths: files, folders or patterns.
         name: of the source, one of `source_names`.
-        mapping: of tables alone.
+        mapping: only for tables.
         release: the name under which tables are stored; None: the mapping's.
-        on_progress: called with the files of tables that were read, and all of them.
-        on_message: called with what is odd about tables, or left out of them.
+        on_progress: called with the number of table files that were read, and of all of them.
+        on_message: called with what is odd about tables, or dropped from them.
     """
     if name is None:
         given = "--release" if release is not None else "--dry-run"

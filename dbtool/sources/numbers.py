@@ -6,17 +6,17 @@ import decimal
 import re
 from decimal import Decimal
 
-# Exact for whatever a tool writes; nothing that a file holds raises an error.
+# Exact for whatever a tool writes; no contents of a file raise an error.
 EXACT = decimal.Context(prec=60, traps=[])
 _DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-# Python alone takes 1_000 and digits of other scripts for numbers too.
+# Python also accepts 1_000 and digits of other scripts as numbers.
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
-# Python refuses to turn longer texts into whole numbers.
+# Python refuses to convert longer texts into whole numbers.
 _LONGEST = 400
 
 
 def number(text: str) -> float | None:
-    """The number that a text stands for, with nan and infinity; None where it is none."""
+    """Return the number that a text stands for, maybe nan or infinity; None for other texts."""
     stripped = text.strip()
     if len(stripped) > _LONGEST:
         return None
@@ -26,7 +26,7 @@ def number(text: str) -> float | None:
 
 
 def whole_number(text: str, times: int = 1) -> int | None:
-    """The whole number that a decimal is, as 100 and 1e2 and 100.0 are; None for any other text.
+    """Return the whole number that a decimal is, such as 100, 1e2 or 100.0; None for other texts.
 
     Args:
         text: the decimal.

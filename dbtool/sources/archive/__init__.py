@@ -1,1 +1,1 @@
-"""The published archive of 2018: fetch it, read it, import it, and what it is known to hold."""
+"""The published archive of 2018: fetch it, read it, import it, and the facts known about it."""

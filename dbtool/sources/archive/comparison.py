@@ -1,4 +1,4 @@
-"""How a release that holds the archive of 2018 compares with the published table of studies."""
+"""Comparison of a release with the archive of 2018 to the published table of studies."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# What a person can take in; the counts above tell of the rest.
+# Few enough to read; the counts above cover the rest.
 _MOST_DIFFERENCES = 20
 _MOST_STUDIES = 3
 
 
 def compared(folder: Path) -> Iterator[str]:
-    """The sentences that compare a release with the published table."""
-    # Where everything was malformed, there is no release.
+    """Yield the sentences that compare a release with the published table."""
+    # Without any sound trial, there is no release.
     rows = read_release(folder)[1][STUDIES].to_pylist() if is_release(folder) else []
     found = {
         f"{row['workload']}/{row['batch_size']}": [row[status.lower()] for status in STATUSES]

@@ -1,4 +1,4 @@
-"""Fetches the published archive, or another file that is known by its sha256."""
+"""Download of the published archive, or of another file with a known sha256."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _ROUNDING = 0.1
 def archive_file(
     url: str | None = None, mirrors: Sequence[str] = (), sha256: str | None = None
 ) -> RemoteFile:
-    """The published archive, or another file.
+    """Return the published archive, or another file, as a file to download.
 
     Args:
-        url: where to get it in place of the published URL.
+        url: URL to use instead of the published one.
         mirrors: URLs to try after it, in order.
-        sha256: of another file; None: the published archive's.
+        sha256: hash of another file; None: the published archive's.
 
     Raises:
         UsageError: a URL or the sha256 is malformed, or a sha256 comes without a URL.
@@ -59,20 +59,20 @@ def fetch_archive(
     retries: RetryPolicy | None = None,
     on_progress: Callable[[str, int, int | None], None] = lambda _what, _done, _total: None,
 ) -> bool:
-    """Fetches a file, or finds that it is there.
+    """Download a file, unless it already exists.
 
     Args:
         file: from `archive_file`.
-        path: where it goes; folders are made.
-        retries: how long each URL is tried.
+        path: the file to write; missing folders are created.
+        retries: how long to try each URL.
         on_progress: see `Downloader.download`.
 
     Returns:
-        Whether it was there before.
+        Whether the file already existed.
 
     Raises:
         UsageError: the path cannot be a file's.
-        DbtoolError: it cannot be had or written; what came is kept.
+        DbtoolError: the file cannot be downloaded or written; what has arrived is kept.
     """
     with Downloader(
         retries,
@@ -84,12 +84,12 @@ def fetch_archive(
 
 @dataclass(frozen=True)
 class Fetched:
-    """A file that is there and right.
+    """A file that exists and is correct.
 
     Attributes:
-        path: where it is.
-        sha256: of its contents.
-        was_there: whether it was there before.
+        path: the file.
+        sha256: hash of its contents.
+        was_there: whether it existed before.
     """
 
     path: Path
@@ -106,22 +106,22 @@ def fetch(
     retries: RetryPolicy | None = None,
     on_progress: Callable[[str, int, int | None], None] = lambda _what, _done, _total: None,
 ) -> Fetched:
-    """Download the published archive, or another file that is known by its sha256, and check it.
+    """Download the published archive, or another file with a known sha256, and check it.
 
-    What has come is kept in a .part file, so that the same call goes on after an interruption.
+    What has arrived is kept in a .part file, so the same call goes on after an interruption.
 
     Args:
-        dest: the file to write, or the folder that it goes into; one that is missing is named with
-            a slash at its end.
-        url: where to get it in place of the published URL.
+        dest: the file to write, or the folder for it; end the name of a missing folder with a
+            slash.
+        url: URL to use instead of the published one.
         mirrors: URLs to try after it, in order.
-        sha256: of another file; None: the published archive's.
-        retries: how long each URL is tried.
+        sha256: hash of another file; None: the published archive's.
+        retries: how long to try each URL.
         on_progress: see `Downloader.download`.
 
     Raises:
         UsageError: a URL, the sha256 or the path is malformed.
-        DbtoolError: it cannot be had or written; what came is kept.
+        DbtoolError: the file cannot be downloaded or written; what has arrived is kept.
 
     Example:
         >>> dbtool.fetch("downloads/").path

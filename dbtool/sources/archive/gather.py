@@ -1,4 +1,4 @@
-"""Collects the files of studies until each study is whole, whatever order they come in."""
+"""Gathers the files of each study until it is complete, whatever order they arrive in."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CODEC = "zstd"
 
 
 class _Spilled(NamedTuple):
-    """A file that left memory: where it lies, and its size."""
+    """A file that was moved out of memory: its position and its size."""
 
     handle: int
     offset: int
@@ -40,12 +40,12 @@ class _Spilled(NamedTuple):
 
 @dataclass(slots=True)
 class Gathered:
-    """What has come of a study.
+    """The files of a study that have arrived.
 
     Attributes:
         path: the study, WORKLOAD/BATCH_SIZE.
-        files: by the trial's folder (empty for study.json), in the order in which they came, and by
-            name; see `read`.
+        files: by the trial's folder (empty for study.json), in order of arrival, and by name; see
+            `read`.
         whole: how many trials have both files.
     """
 
@@ -55,29 +55,29 @@ class Gathered:
 
     @property
     def trials(self) -> list[str]:
-        """The trials' folders."""
+        """List the trials' folders."""
         return [folder for folder in self.files if folder]
 
     def read(self, trial: str, file: str) -> bytes | None:
-        """A file's contents; None where it has not come."""
+        """Return the contents of a file; None where it has not arrived."""
         found = self.files.get(trial, {}).get(file)
         return found.read() if isinstance(found, _Spilled) else found
 
 
 class Gatherer:
-    """The studies that are not whole yet.
+    """The studies that are not complete yet.
 
     What outgrows memory goes to a file without a name, which vanishes with the process however
     that ends.
     """
 
     def __init__(self, folder: Path, expected: Mapping[str, int]) -> None:
-        """Begins with none.
+        """Start without studies.
 
         Args:
             folder: where to put what outgrows memory.
-            expected: how many trials make a study whole, by its path. Those that are not in it
-                are whole when the archive ends.
+            expected: by a study's path, how many trials make it complete. Other studies are
+                complete when the archive ends.
         """
         self._folder = folder
         self._expected = expected
@@ -89,14 +89,14 @@ class Gatherer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # On a full disk it cannot be closed without an error, after one that says more.
+        # On a full disk, closing it raises an error, after one that says more.
         with contextlib.suppress(OSError):
             self._spill.close()
 
     def add(self, member: Member) -> Gathered | MalformedError | None:
-        """Keeps a member; returns its study once that is whole, which is then forgotten.
+        """Keep a member; return its study once that is complete, and forget the study.
 
-        Where the same file came before with other contents the first one stays, and the error is
+        Where the same file arrived before with other contents, the first one stays and the error is
         returned.
 
         Raises:
@@ -120,7 +120,7 @@ class Gatherer:
         return None
 
     def rest(self) -> Iterator[Gathered]:
-        """The studies that have not been returned, each forgotten when it is taken."""
+        """Yield the studies that have not been returned, and forget each."""
         while self._studies:
             yield self._forget(next(iter(self._studies)))
 

@@ -1,7 +1,7 @@
-"""measurements.csv of many trials as one table, and what is unusual about them.
+"""Parses measurements.csv of many trials into one table, and counts what is unusual in them.
 
-The files of a header are parsed together: one by one they would take most of an import. Where that
-fails each is parsed alone, and one that fails again is read line by line.
+Files with the same header are parsed together: one by one they would take most of an import. Where
+that fails, each file is parsed alone. A file that fails again is read line by line.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class TrialText(NamedTuple):
         trial_id: the trial.
         path: the file's name, for messages.
         body: its contents.
-        last_step: the last that a measurement may have.
+        last_step: the last step that a measurement may have.
     """
 
     trial_id: int
@@ -53,10 +53,11 @@ class Measurements:
 
     Attributes:
         table: trial_id, step, the metrics that shards have columns for and other_metrics, as far as
-            the files have them; sorted by trial_id and step, and rows of a step as in the file.
+            the files have them; sorted by trial_id and step, with rows of equal step in the order
+            of the file.
         sound: the trials whose file is not malformed.
-        oddities: how often there is what is unusual and yet kept as it is, by what it is called.
-        malformed: why files were left out.
+        oddities: counts of unusual things that are kept as they are, by name.
+        malformed: why files were dropped.
     """
 
     table: pa.Table
@@ -74,7 +75,7 @@ class _Parsed(NamedTuple):
 
 
 def parse_measurements(texts: Iterable[TrialText]) -> Measurements:
-    """Parses the files of trials of one study."""
+    """Parse the files of trials of one study."""
     keys = {"trial_id": pa.array([], pa.int32()), "step": pa.array([], pa.int64())}
     found = Measurements(pa.table(keys))
     by_header: dict[bytes, list[TrialText]] = {}
@@ -104,7 +105,7 @@ def parse_measurements(texts: Iterable[TrialText]) -> Measurements:
 def _parse(
     texts: Sequence[TrialText], names: tuple[str, ...], start: int, malformed: list[MalformedError]
 ) -> Iterator[_Parsed]:
-    """Parses files of one header, whose line has `start` bytes; together where that goes."""
+    """Parse files of one header, whose line has `start` bytes; together where possible."""
     together = _parse_together(texts, names, start)
     if together is not None:
         yield together
@@ -124,7 +125,7 @@ def _parse(
 def _parse_together(
     texts: Sequence[TrialText], names: tuple[str, ...], start: int
 ) -> _Parsed | None:
-    """Parses files of one header at once; None where one of them has something unusual to parse."""
+    """Parse files of one header at once; None where one of them is unusual to parse."""
     parts: list[bytes | memoryview] = []
     rows = []
     for text in texts:
@@ -139,7 +140,7 @@ def _parse_together(
     schema = _schema(names)
     if not joined:
         return _Parsed(texts, rows, pl.DataFrame(schema=schema))
-    # Lines with too few fields would be filled up with missing values.
+    # Polars would fill lines with too few fields with missing values.
     commas = int(np.count_nonzero(np.frombuffer(joined, np.uint8) == _COMMA))
     if commas != sum(rows) * (len(names) - 1):
         return None
@@ -147,7 +148,7 @@ def _parse_together(
         frame = pl.read_csv(joined, has_header=False, schema=schema, quote_char=None)
     except pl.exceptions.PolarsError:
         return None
-    # Blank lines are rows of missing values to Polars.
+    # Polars reads blank lines as rows of missing values.
     step = frame.to_series(names.index("step"))
     if frame.height != sum(rows) or step.null_count() or (step < 0).any():
         return None
@@ -168,7 +169,7 @@ def _odd_values(frame: pl.DataFrame, names: tuple[str, ...]) -> Counter[str]:
     for name, column in zip(names, frame, strict=True):
         if name != "step":
             found["missing values"] += column.null_count()
-            # Finite sums have finite terms alone.
+            # A sum is finite only if all its terms are.
             if not math.isfinite(column.sum()):
                 found["nan"] += int(column.is_nan().sum())
                 found["infinite values"] += int(column.is_infinite().sum())
@@ -185,7 +186,7 @@ def _table(parsed: _Parsed, names: tuple[str, ...]) -> pa.Table:
 
 
 def _sorted(table: pa.Table, oddities: Counter[str]) -> pa.Table:
-    """The rows by trial and step; rows of a step stay as they were."""
+    """Return the rows sorted by trial and step; rows of equal step keep their order."""
     trial_id, step = (table[name].to_numpy() for name in ("trial_id", "step"))
     trial_change, step_change = np.diff(trial_id), np.diff(step)
     same = trial_change == 0
@@ -202,10 +203,10 @@ def _sorted(table: pa.Table, oddities: Counter[str]) -> pa.Table:
 
 @functools.lru_cache(maxsize=256)
 def split_header(line: bytes) -> tuple[str, ...]:
-    """The columns' names in the first line of a file.
+    """Return the names of the columns in the first line of a file.
 
     Raises:
-        ValueError: it is no header of measurements; the message says why.
+        ValueError: the line is not a header of measurements; the message says why.
     """
     try:
         rows = list(csv.reader([line.decode("utf-8-sig").strip("\r\n")], strict=True))
@@ -231,7 +232,11 @@ def split_header(line: bytes) -> tuple[str, ...]:
 
 
 def _read_lines(body: bytes, names: tuple[str, ...], last_step: int) -> list[list[float | None]]:
-    """The numbers below the header, a list a line; the error says what is malformed."""
+    """Return the numbers below the header, one list for each line.
+
+    Raises:
+        ValueError: a line is malformed; the message says why.
+    """
     found = []
     step = names.index("step")
     try:

@@ -1,4 +1,4 @@
-"""The files of an archive that belong to studies, by their names, and what is wrong with them."""
+"""The files of an archive that belong to studies, recognized and checked by name."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from dbtool.core.walk import AccessError
 
 STUDY, METADATA, MEASUREMENTS = "study.json", "metadata.json", "measurements.csv"
-# The published archive's files are far smaller; what claims more is no such file.
+# The published archive's files are far smaller; a file that claims more is not one of these.
 _LARGEST = {STUDY: 16 << 20, METADATA: 16 << 20, MEASUREMENTS: 256 << 20}
 _LARGEST_BATCH_SIZE = 2**31 - 1
 _FEWEST_PARTS = 4  # DATASET/MODEL/OPTIMIZER/BATCH_SIZE
 
 
 class UnreadableError(MalformedError):
-    """What follows in the archive cannot be read, or shall not be."""
+    """The rest of the archive cannot or must not be read."""
 
 
 class Member(NamedTuple):
@@ -45,14 +45,14 @@ class Member(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its name below the archive's root."""
+        """Return its name below the archive's root."""
         return "/".join(part for part in (self.study, self.trial, self.file) if part)
 
 
 def named_member(name: str, size: int) -> Member | MalformedError | None:
-    """The member that a file is, without its contents, or why it is refused.
+    """Return a file as a member without contents, or why it is refused.
 
-    None for a file that belongs to no study.
+    None for a file that does not belong to a study.
     """
     if reason := _hostile(name):
         return MalformedError(name, reason)
@@ -75,7 +75,7 @@ def named_member(name: str, size: int) -> Member | MalformedError | None:
 
 
 def _hostile(name: str) -> str | None:
-    """Why a name could lead out of the folder that is unpacked into; None: it could not."""
+    """Return why a name could lead out of the folder to unpack into; None where it could not."""
     if name.startswith("/"):
         return "it has an absolute path, which no sound archive has"
     if ".." in name and ".." in name.split("/"):
@@ -87,7 +87,7 @@ def _hostile(name: str) -> str | None:
 
 @functools.lru_cache(maxsize=10_000)
 def _study_path(folder: str) -> str | None:
-    """A study's path below the archive's root; None if the folder's name is not a study's."""
+    """Return a study's path below the archive's root; None if the folder is not a study's."""
     parts = [part for part in folder.split("/") if part not in {"", "."}]
     if ARCHIVE_ROOT in parts:
         parts = parts[len(parts) - parts[::-1].index(ARCHIVE_ROOT) :]
@@ -96,7 +96,7 @@ def _study_path(folder: str) -> str | None:
     batch_size = parts[-1]
     if not (batch_size.isascii() and batch_size.isdigit()) or batch_size.startswith("0"):
         return None
-    # A long number would take Python long.
+    # Python takes long to convert a long number.
     if len(batch_size) > len(str(_LARGEST_BATCH_SIZE)) or int(batch_size) > _LARGEST_BATCH_SIZE:
         return None
     return "/".join(parts)
@@ -105,11 +105,11 @@ def _study_path(folder: str) -> str | None:
 def folder_members(
     folder: Path, on_progress: Callable[[int, int], None]
 ) -> Iterator[Member | MalformedError]:
-    """The files of a folder that belong to studies, and why others are refused, such as links.
+    """Yield the files of a folder that belong to studies, and errors for others, such as links.
 
     Args:
         folder: the unpacked archive, its folder batch_science, or one below that.
-        on_progress: called after each file with the number of files that were read, and of all.
+        on_progress: called after each file with the number of files read, and of all files.
     """
     whole = folder.resolve()
     above = whole.parts[whole.parts.index(ARCHIVE_ROOT) :] if ARCHIVE_ROOT in whole.parts else ()

@@ -1,11 +1,11 @@
-"""What is known about the archive that Shallue et al. published: frozen facts."""
+"""Frozen facts about the archive that Shallue et al. published."""
 
 from __future__ import annotations
 
 FILE_NAME = "batch_science_data.tar.bz2"
 URL = "https://storage.googleapis.com/batch_science_data/batch_science_data.tar.bz2"
 SHA256 = "6460ab86a6ab0f22a02e1c9b982e1ca31220bf41f669304ce86f14d19053f435"
-# The release states its size in rounded megabytes alone; the hash decides.
+# The release states its size only in rounded megabytes; the hash decides.
 ABOUT_BYTES = 802_000_000
 
 RELEASE = "published"

@@ -1,4 +1,4 @@
-"""The archive of 2018, or another in its format, as a source: one pass, each study whole."""
+"""The archive of 2018, or another in its format, as a source: one pass, each study complete."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _MOST_READING = 2
 class ArchiveSource:
     """An archive in the published format; see `dbtool.sources.base.Source`.
 
-    Each study is a shard. Trials that are malformed are left out and the rest goes in.
+    Each study becomes a shard. Malformed trials are dropped and the others are stored.
 
     Attributes:
         path: a .tar.bz2, .tar.gz or .tar, or the folder that one was unpacked into.
@@ -61,16 +61,16 @@ class ArchiveSource:
 
     @property
     def about(self) -> About:
-        """The licence and the citation where the release is named as the published one."""
+        """Return the licence and the citation, for a release named as the published one."""
         if self.release == RELEASE:
             return About(release=RELEASE, title=TITLE, licence=LICENCE, citation=CITATION)
         return About(release=self.release)
 
     def studies(self, addition: Addition) -> Iterator[NewShard]:
-        """Yield each study when its last trial has come, and at the end the others.
+        """Yield each study when its last trial has arrived, and the other studies at the end.
 
         Raises:
-            UsageError: there is no study.
+            UsageError: the archive has no study.
         """
         report, reader = addition.report, StudyReader(addition)
         expected = {study.path: study.trials for study in published_studies()}
@@ -101,7 +101,7 @@ class ArchiveSource:
 def _gathered(
     gatherer: Gatherer, members: Iterator[Member | MalformedError], report: Report
 ) -> Generator[Gathered]:
-    """The studies of an archive, each once it is whole, and at its end the others."""
+    """Yield each study of an archive once it is complete, and the others at its end."""
     try:
         for member in members:
             found = member if isinstance(member, MalformedError) else gatherer.add(member)
@@ -133,23 +133,24 @@ def import_archive(
 ) -> Report:
     """Import an archive in the published format into a release of yours.
 
-    Trials that are there already change nothing, so that an interrupted import goes on.
+    Trials that the release already has change nothing, so an interrupted import goes on when
+    called again.
 
     Example:
         dbtool.import_archive("batch_science_data.tar.bz2", on_message=print).trials
 
     Args:
         path: a .tar.bz2, .tar.gz or .tar, or the folder that one was unpacked into.
-        into: as of `ingest`.
+        into: as in `ingest`.
         release: the name under which the rows are stored.
         on_progress: called with the bytes of the archive, or the files of the folder, that were
             read, and with all of them.
         on_message: called with each sentence that `dbtool import` prints, such as `print`.
 
     Raises:
-        UsageError: there is no such path, or it holds no study.
+        UsageError: the path does not exist, or it has no study.
         DbtoolError: trials are malformed, or the archive cannot be read to its end; the rest is
-            stored, and `on_message` tells why. Or the release cannot be written.
+            stored, and `on_message` reports why. Or the release cannot be written.
     """
     check_name(release)
     if url := as_url(path):

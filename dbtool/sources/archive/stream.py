@@ -1,4 +1,4 @@
-"""The contents of an archive file, decoded on all cores and ahead of whoever reads them."""
+"""The contents of an archive file, decoded on all cores and ahead of the reader."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _BLOCK_BYTES = 4 << 20
-# What is decoded while a large study is stored: some seconds' work.
+# What is decoded while a large study is stored: a few seconds of work.
 _BLOCKS_AHEAD = 32
 _FAILURES = (OSError, EOFError, RuntimeError, ValueError, zlib.error)
-# The best that compression does for measurements is far less, and far more for zeros alone.
+# Measurements compress far less than this; zeros alone compress far more.
 _MOST_EXPANSION = 250
 _HARMLESS = 256 << 20
 
@@ -30,7 +30,7 @@ class Stream:
     """An archive's contents as a file that is read once from front to back.
 
     Attributes:
-        member: the member that is read, for messages.
+        member: the member being read, for messages.
     """
 
     def __init__(
@@ -40,12 +40,12 @@ class Stream:
         tell: Callable[[], int],
         on_block: Callable[[int], None],
     ) -> None:
-        """Begins before the first byte.
+        """Start before the first byte.
 
         Args:
             name: the archive, for messages.
             read: reads decoded bytes.
-            tell: how many bytes of the file they were decoded from.
+            tell: returns how many bytes of the file they were decoded from.
             on_block: called with that number after every block.
         """
         self.member = ""
@@ -60,11 +60,11 @@ class Stream:
         self._ahead: deque[Future[tuple[bytes, int]]] = deque()
 
     def tell(self) -> int:
-        """How many bytes have been read."""
+        """Return how many bytes have been read."""
         return self._start + self._position
 
     def read(self, count: int) -> bytes:
-        """The next bytes, exactly as many.
+        """Return the next bytes, exactly `count` of them.
 
         Raises:
             UnreadableError: the archive is damaged, cut short or a bomb.
@@ -79,21 +79,21 @@ class Stream:
         return b"".join([*parts, last]) if parts else last
 
     def seek(self, position: int) -> None:
-        """Passes over the bytes up to a position.
+        """Skip the bytes up to a position.
 
         Raises:
-            UnreadableError: as `read`.
+            UnreadableError: as in `read`.
         """
         while position > self._start + len(self._block):
             self._next_block()
         self._position = position - self._start
 
     def close(self) -> None:
-        """Stops decoding."""
+        """Stop decoding."""
         self._thread.shutdown(cancel_futures=True)
 
     def unreadable(self, reason: str) -> UnreadableError:
-        """The error for an archive that is wrong after the last sound member."""
+        """Return the error for an archive that is damaged after the last sound member."""
         if self.member:
             return UnreadableError(self._name, f"{reason} after {self.member}")
         return UnreadableError(
@@ -126,11 +126,11 @@ class Stream:
 
 @contextlib.contextmanager
 def open_stream(path: Path, on_progress: Callable[[int, int], None]) -> Iterator[Stream]:
-    """The contents of a .tar.bz2, .tar.gz or .tar, which is told by its first bytes.
+    """Open the contents of a .tar.bz2, .tar.gz or .tar, recognized by its first bytes.
 
     Args:
         path: the file.
-        on_progress: called now and then with the bytes of it that were read, and all of them.
+        on_progress: called now and then with the number of its bytes read, and of all its bytes.
 
     Raises:
         UnreadableError: the file cannot be opened.
@@ -145,7 +145,7 @@ def open_stream(path: Path, on_progress: Callable[[int, int], None]) -> Iterator
         except _FAILURES as error:
             raise UnreadableError(str(path), _reason(error)) from error
         stream = Stream(str(path), read, tell, lambda done: on_progress(min(done, total), total))
-        # The decoder must not be closed under the thread that reads from it.
+        # The decoder must not be closed while the thread still reads from it.
         stack.callback(stream.close)
         yield stream
 
@@ -153,12 +153,12 @@ def open_stream(path: Path, on_progress: Callable[[int, int], None]) -> Iterator
 def _decoder(
     path: Path, file: BinaryIO, start: bytes, stack: contextlib.ExitStack
 ) -> tuple[Callable[[int], bytes], Callable[[], int]]:
-    """How to read the decoded bytes, and how to tell how far that has come in the file."""
+    """Return functions that read the decoded bytes and tell the position in the file."""
     if start.startswith(b"BZh") and start[3:4] in b"123456789":
-        # Its import starts no thread, but takes a while.
+        # Importing it starts no thread, but takes a while.
         from rapidgzip import IndexedBzip2File
 
-        # 0: as many threads as there are cores.
+        # 0: as many threads as cores.
         packed = stack.enter_context(
             contextlib.closing(IndexedBzip2File(str(path), parallelization=0))
         )
@@ -170,7 +170,7 @@ def _decoder(
 
 
 def _reason(error: Exception) -> str:
-    """One clause for an error of the system's or of a decoder's."""
+    """Return one clause for an error of the system or of a decoder."""
     if isinstance(error, gzip.BadGzipFile) or not isinstance(error, OSError):
         return "it is damaged or cut short: fetch it again with `dbtool fetch`"
     return f"it cannot be read ({error.strerror or error})"

@@ -1,4 +1,4 @@
-"""What has come of one study of an archive, as a shard's footer and rows."""
+"""Converts the files of one study of an archive into a shard's footer and rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 T = TypeVar("T", bound=Struct)
-# What a workload that the catalog does not know is judged by: the first that its files have.
+# Candidates for the metric of a workload outside the catalog: its files' first one counts.
 _METRICS = tuple(
     f"{split}_{metric}"
     for split in ("val", "test", "train")
@@ -45,13 +45,13 @@ _METRICS = tuple(
 
 
 class StudyDescription(Struct, frozen=True):
-    """What study.json says; the first number is the name of its folder.
+    """Contents of study.json; the first number is the name of its folder.
 
     Attributes:
         batch_size: the global batch size.
         train_steps: fewest steps of a COMPLETE trial; 0 where the budget was time.
         early_stopping: whether trials were stopped early.
-        parameter_configs: the ranges of metaparameters by name, or each with its name.
+        parameter_configs: the ranges of metaparameters by name, or a list of ranges with names.
     """
 
     batch_size: _Count
@@ -73,18 +73,18 @@ class StudyDescription(Struct, frozen=True):
 
     @property
     def search_space(self) -> dict[str, dict[str, Any]]:
-        """Metaparameter to its type, range or points."""
+        """Return the type, range or points of each metaparameter."""
         if isinstance(self.parameter_configs, dict):
             return self.parameter_configs
         return {_name(config): config for config in self.parameter_configs}
 
 
 class TrialDescription(Struct, frozen=True):
-    """What metadata.json says; the first number is the name of its folder.
+    """Contents of metadata.json; the first number is the name of its folder.
 
     Attributes:
         trial_id: unique in the study.
-        status: how it ended.
+        status: how the trial ended.
         steps: the last step that was taken.
         parameters: metaparameter to value.
     """
@@ -96,7 +96,7 @@ class TrialDescription(Struct, frozen=True):
 
 
 def parse_description(kind: type[T], path: str, body: bytes, folder: str) -> T:
-    """Reads study.json or metadata.json.
+    """Read study.json or metadata.json.
 
     Args:
         kind: which of the two.
@@ -105,7 +105,7 @@ def parse_description(kind: type[T], path: str, body: bytes, folder: str) -> T:
         folder: the name of its folder, which is the study's batch size or the trial's id.
 
     Raises:
-        MalformedError: it is malformed, or of another folder.
+        MalformedError: the file is malformed, or belongs to another folder.
     """
     if b"\\u0000" in body:
         raise MalformedError(path, "it holds a null character")
@@ -121,27 +121,27 @@ def parse_description(kind: type[T], path: str, body: bytes, folder: str) -> T:
 
 
 def _name(config: dict[str, Any]) -> Any:
-    """The name of a metaparameter that is one of a list."""
+    """Return the name of a metaparameter in a list."""
     return config.get("name", config.get("parameter_name"))
 
 
 class StudyReader:
-    """Reads studies one after another, beside what the release holds.
+    """Reader of studies one after another, beside those in the release.
 
-    Trials may come after their study was whole. Their study may not be stored yet, so the last
+    Trials may arrive after their study was complete. That study may not be stored yet, so the last
     studies that were read are remembered.
     """
 
     def __init__(self, addition: Addition) -> None:
         self._addition = addition
         self._report = addition.report
-        # More than are on their way at a time.
+        # More than are under way at a time.
         self._last: deque[Footer] = deque(maxlen=16)
 
     def read(self, gathered: Gathered) -> NewShard | None:
-        """Return the shard of a study's new and sound trials; None where there are none.
+        """Return the shard of a study's new and sound trials; None where it has none.
 
-        What is left out or unusual goes into the report.
+        What is dropped or unusual goes into the report.
         """
         report = self._report
         try:
@@ -184,7 +184,7 @@ class StudyReader:
         return footer, [parsed.table]
 
     def _study(self, gathered: Gathered) -> Study:
-        """What study.json says or, of trials that came late, what it said."""
+        """Return the contents of study.json; for late trials, its earlier contents."""
         path = f"{gathered.path}/{STUDY}"
         name, size = key = _key(gathered)
         index, last = self._addition.held, {each.study.key: each.study for each in self._last}
@@ -212,7 +212,7 @@ class StudyReader:
         return study
 
     def _sources(self, gathered: Gathered) -> dict[int, str | None]:
-        """The digests of the study's trials that are there, or on their way."""
+        """Return the digests of the study's trials that are stored or under way."""
         key = _key(gathered)
         held = self._addition.held.trials_of(*key)
         return {trial_id: row["source"] for trial_id, row in held.items()} | {
@@ -223,7 +223,7 @@ class StudyReader:
         }
 
     def _new_trials(self, gathered: Gathered) -> Iterator[tuple[Trial, bytes | None]]:
-        """The trials that the release does not hold, each with its measurements.csv."""
+        """Yield the trials that the release lacks, each with its measurements.csv."""
         held = self._sources(gathered)
         for folder in gathered.trials:
             path = f"{gathered.path}/{folder}"
@@ -257,13 +257,13 @@ class StudyReader:
 
 
 def _key(gathered: Gathered) -> tuple[str, int]:
-    """The workload and the batch size."""
+    """Return the workload and the batch size."""
     name, _, size = gathered.path.rpartition("/")
     return name, int(size)
 
 
 def _digest(metadata: bytes, measurements: bytes | None) -> str:
-    """16 hex digits that tell a trial's two files from any others."""
+    """Return 16 hex digits that identify a trial's two files."""
     digest = hashlib.sha256(len(metadata).to_bytes(8))
     digest.update(metadata)
     if measurements is not None:
@@ -273,7 +273,7 @@ def _digest(metadata: bytes, measurements: bytes | None) -> str:
 
 
 def _workload(name: str, gathered: Gathered) -> Workload:
-    """A workload as the catalog knows it, or as its path and its files tell."""
+    """Return a workload from the catalog, or from its path and its files."""
     *collection, dataset, model, optimizer = name.split("/")
     known = next((known for known in catalog() if known.workload == name), None)
     return Workload(
@@ -289,7 +289,7 @@ def _workload(name: str, gathered: Gathered) -> Workload:
 
 
 def _likely_metric(gathered: Gathered) -> str:
-    """The metric to judge trials by, of those in the first file that has a header."""
+    """Return the metric to judge trials by, from the first file that has a header."""
     for trial in gathered.trials:
         line = (gathered.read(trial, MEASUREMENTS) or b"").partition(b"\n")[0]
         try:

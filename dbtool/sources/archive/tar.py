@@ -1,4 +1,4 @@
-"""The members of a tar file that belong to studies, read once and written nowhere."""
+"""The members of a tar file that belong to studies, read once and never written to disk."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _EXTENSIONS = {
     tarfile.GNUTYPE_LONGLINK,
 }
 _MOST_EXTENSION = 1 << 20  # bytes of a long name or of extended attributes
-# Nothing comes after a member of such a size: skipping it would take hours.
+# Nothing comes after a member of this size: skipping it would take hours.
 _HOPELESS = 1 << 36
 
 
 class _Header(tarfile.TarInfo):
-    """A header; where it is damaged reading ends, and not as if the archive ended there."""
+    """A header; reading fails where it is damaged, instead of ending the archive there."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
@@ -52,9 +52,9 @@ class _Header(tarfile.TarInfo):
 
     @classmethod
     def _plain(cls, header: bytes) -> Self | None:
-        """A sound header of a file or folder with a short name; None: it takes a closer look.
+        """Return a sound header of a file or folder with a short name; None: look closer.
 
-        Archives hold hundreds of thousands of these, and the library takes ten times as long.
+        Archives have hundreds of thousands of these, and the library takes ten times as long.
         """
         name, size, checksum = (header[:100], header[124:136], header[148:156])
         name, size, found = (part.rstrip(b"\0 ") for part in (name, size, checksum))
@@ -73,13 +73,13 @@ class _Header(tarfile.TarInfo):
 
 
 def tar_members(stream: Stream) -> Iterator[Member | MalformedError]:
-    """The members of a tar file that belong to studies, and why others are refused.
+    """Yield the members of a tar file that belong to studies, and why others are refused.
 
     Args:
         stream: the archive's contents.
 
     Raises:
-        UnreadableError: the archive is damaged, cut short, no tar file or a bomb.
+        UnreadableError: the archive is damaged, cut short, not a tar file, or a bomb.
     """
     try:
         archive = tarfile.TarFile(
@@ -103,7 +103,7 @@ def tar_members(stream: Stream) -> Iterator[Member | MalformedError]:
 
 
 def _member(header: tarfile.TarInfo) -> Member | MalformedError | None:
-    """What a header announces; None for what belongs to no study."""
+    """Return the member that a header announces; None where it does not belong to a study."""
     name = header.name
     if not 0 <= header.size <= _HOPELESS:
         raise UnreadableError(name, f"it claims {header.size:,} bytes, so nothing can follow")
