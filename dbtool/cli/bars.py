@@ -1,4 +1,4 @@
-"""Progress bars on standard error, on a terminal alone."""
+"""Progress bars on standard error, only on a terminal."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _SECONDS_BETWEEN_LOOKS = 0.2
 
 @contextlib.contextmanager
 def bar(description: str, unit: Unit = "shards") -> Iterator[OnProgress]:
-    """A function that shows how much of how much is done.
+    """Yield a function that shows how much of how much is done.
 
-    The bar appears half a second after the first call, so that short work shows none, and goes with
-    the last.
+    The bar appears half a second after the first call, so short work shows none. It disappears with
+    the last call.
 
     Args:
-        description: what stands before the bar.
+        description: the text before the bar.
         unit: what is counted.
     """
-    # Rich takes some variables of the environment for a terminal.
+    # Rich treats some environment variables as a sign of a terminal.
     if not sys.stderr.isatty():
         yield lambda _done, _total: None
         return
@@ -58,13 +58,13 @@ def bar(description: str, unit: Unit = "shards") -> Iterator[OnProgress]:
 
 @contextlib.contextmanager
 def query_bar(connection: duckdb.DuckDBPyConnection) -> Iterator[Callable[[], None]]:
-    """Shows what share of the query in the block is done.
+    """Show what share of the block's query is done.
 
     Args:
-        connection: the block runs one query on it.
+        connection: runs the one query of the block.
 
-    Returns:
-        What ends the bar, at the latest at the end of the block.
+    Yields:
+        A function that ends the bar, at the latest at the end of the block.
     """
     if not sys.stderr.isatty():
         yield lambda: None
@@ -75,7 +75,7 @@ def query_bar(connection: duckdb.DuckDBPyConnection) -> Iterator[Callable[[], No
         if not ended.wait(2 * _SECONDS_BEFORE_IT_SHOWS):
             with _shown("Ctrl-C stops the query", "percent") as update:
                 while not ended.wait(_SECONDS_BETWEEN_LOOKS):
-                    # DuckDB gives -1 while it cannot tell.
+                    # DuckDB returns -1 while it does not know.
                     update(max(0, int(connection.query_progress())), 100)
 
     thread = threading.Thread(target=show, daemon=True)
@@ -93,7 +93,7 @@ def query_bar(connection: duckdb.DuckDBPyConnection) -> Iterator[Callable[[], No
 
 @contextlib.contextmanager
 def download_bar() -> Iterator[tuple[OnDownload, OnRetry]]:
-    """What shows a download, the check after it and retries."""
+    """Yield functions that show a download, the check after it, and retries."""
     if not sys.stderr.isatty():
         yield lambda _what, _done, _total: None, lambda _reason, _wait: None
         return
@@ -103,14 +103,14 @@ def download_bar() -> Iterator[tuple[OnDownload, OnRetry]]:
         def on_progress(what: str, done: int, total: int | None) -> None:
             task = tasks.get(what)
             if task is None or done < progress.tasks[task].completed:
-                # Bytes that were there before say nothing about the speed.
+                # Bytes from an earlier call tell nothing about the speed.
                 for other in tasks.values():
                     progress.update(other, visible=False)
                 task = tasks[what] = progress.add_task(what, completed=done, total=total)
             progress.update(task, completed=done, total=total)
 
         def on_retry(reason: str, wait: float) -> None:
-            # What a server says is no markup.
+            # A server's message is not markup.
             line = f"{reason}; trying again in {wait:.0f} s"
             progress.console.print(line, markup=False, highlight=False)
 

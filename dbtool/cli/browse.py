@@ -1,4 +1,4 @@
-"""The commands that list what the database holds, and the one that prints steps to result."""
+"""The commands that list the contents of the database, and the one that prints steps to result."""
 
 from typing import TYPE_CHECKING, Annotated
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dbtool.cli.view import View
     from dbtool.database import Database
 
-# The columns that hold JSON, which frames hold as text.
+# The columns of JSON, which frames store as text.
 _JSON = ("definition", "search_space", "search", "metaparameters", "settings", "producer")
 
 
@@ -28,16 +28,17 @@ def reading(
     option: str = "--db",
     fetch_up_to: int | None = None,
 ) -> Iterator[Database]:
-    """The chosen releases, open to read.
+    """Open the chosen releases for reading.
 
     Args:
-        source: what the person named; None: what DBTOOL_DB names, or the releases of this machine.
+        source: what the user named; None: what DBTOOL_DB names, or the releases of this machine.
         release: the release that questions are about; None: all.
-        option: what it was named with.
-        fetch_up_to: bytes of shards that a query may fetch from a server; None: as `dbtool.open`.
+        option: the option that named the source.
+        fetch_up_to: bytes of shards that a query may fetch from a server; None: as in
+            `dbtool.open`.
 
     Raises:
-        DbtoolError: they cannot be opened.
+        DbtoolError: the releases cannot be opened.
     """
     from dbtool.database import open_database
     from dbtool.store.opening import FETCH_UP_TO
@@ -56,7 +57,7 @@ def reading(
 
 
 def tell_unlike_definitions(db: Database, workloads: Iterable[str], release: str | None) -> None:
-    """Tells of which workloads releases have other settings, so that their steps do not compare."""
+    """Name the workloads whose settings differ between releases, so their steps do not compare."""
     from dbtool.cli.messages import tell
     from dbtool.core.errors import few_of
     from dbtool.store.questions import index_question, workload_names
@@ -81,12 +82,12 @@ def print_answer(
     limit: int | None,
     view: View,
 ) -> None:
-    """Opens the chosen releases, and prints the rows of an answer from them.
+    """Open the chosen releases, and print the rows of an answer from them.
 
     Raises:
-        UsageError: they are not there, or lack a name or column, or the format is a binary one and
-            standard output a terminal.
-        DbtoolError: a shard is damaged, or the format cannot hold a column.
+        UsageError: the releases do not exist, or lack a name or column, or the format is binary and
+            standard output is a terminal.
+        DbtoolError: a shard is damaged, or the format cannot store a column.
     """
     from dbtool.cli.output import print_table, require_printable
 

@@ -76,10 +76,10 @@ def command(
 
 
 def write_into(folder: Path) -> list[str]:
-    """Writes a page into a release folder, from which a server is to give both.
+    """Write a page into a release folder, for a server with both.
 
     Returns:
-        The page and its tables, below the folder.
+        The page and its tables, relative to the folder.
 
     Raises:
         OSError: they cannot be written.
@@ -106,7 +106,7 @@ def write_into(folder: Path) -> list[str]:
 def _packed(
     database: "Opened", chosen: "Chosen", workload: list[str] | None, release: str | None
 ) -> bytes:
-    """The figures of the page; tells where it has not all that there is."""
+    """Return the figures of the page; tell which data the page lacks."""
     from dbtool.cli.completion import trainable_workloads
     from dbtool.figures.plot import checked, packed_figures
     from dbtool.figures.points import Request

@@ -106,7 +106,7 @@ def command(
 
 
 def _show(source: "Source") -> None:
-    """Prints what would be stored: the number of runs, and the first trials and measurements."""
+    """Print what would be stored: the number of runs, and the first trials and measurements."""
     from dbtool.cli.options import Format
     from dbtool.cli.output import print_table
     from dbtool.cli.view import View

@@ -1,4 +1,4 @@
-"""The command line's entry point: what it prints and how it exits when something goes wrong."""
+"""The command line's entry point, with its output and exit codes when something goes wrong."""
 
 from __future__ import annotations
 
@@ -56,24 +56,24 @@ def dbtool(
 
 
 def run(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Runs the command line and exits: 0 done, 1 the work failed, 2 the command was wrong.
+    """Run the command line and exit: 0 for success, 1 for a failure, 2 for a wrong command.
 
     Args:
-        arguments: what stands after the program's name; None: those of this process.
+        arguments: the words after the program's name; None: those of this process.
     """
     _prepare_streams()
     code, sentences = _ended(sys.argv[1:] if arguments is None else arguments)
     for sentence in sentences:
         sys.stderr.write(f"dbtool: {printable(sentence)}\n")
     if code:
-        # The error that ended the command is in a circle with its frames, which hold a database;
-        # DuckDB complains on standard error of one that is open when Python 3.12 exits.
+        # The error that ended the command and its frames form a cycle, which keeps a database.
+        # DuckDB complains on standard error of a database that is open when Python 3.12 exits.
         atexit.register(gc.collect)
     sys.exit(code)
 
 
 def _ended(words: Sequence[str]) -> tuple[int, Sequence[str]]:
-    """Runs a command; returns its exit code, and in sentences why it failed."""
+    """Run a command; return its exit code, and sentences that say why it failed."""
     try:
         code: int = app(args=words, prog_name="dbtool", standalone_mode=False) or 0
         sys.stdout.flush()
@@ -95,16 +95,16 @@ def _ended(words: Sequence[str]) -> tuple[int, Sequence[str]]:
 
 
 def _prepare_streams() -> None:
-    """Makes standard output and error take whatever is printed."""
+    """Make standard output and error accept whatever is printed."""
     # Python has None for a stream the shell closed; its number must not pass to a database's file.
     sys.stdout = sys.stdout or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     sys.stderr = sys.stderr or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # An encoding may lack a letter of a name; better a stand-in than no rows.
+            # An encoding may lack a letter of a name; a replacement is better than no rows.
             stream.reconfigure(errors="backslashreplace")
 
 
 def _drop_standard_output() -> None:
-    """Sends what is still buffered nowhere: the reader of the pipe has gone."""
+    """Discard what is still buffered: the reader of the pipe has gone."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

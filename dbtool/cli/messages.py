@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def tell(line: str) -> None:
-    """Prints a line on standard error; letters that would move the cursor are written out."""
+    """Print a line on standard error; letters that would move the cursor are escaped."""
     sys.stderr.write(f"{printable(line)}\n")
 
 
 def telling_unpublished(folder: Path) -> AbstractContextManager[None]:
-    """Tells on standard error where the block changes a published release."""
+    """Report on standard error if the block changes a published release."""
     from dbtool.core.release import telling_of_change
 
     return telling_of_change(folder, tell)

@@ -186,7 +186,7 @@ def _checked(database: "Opened", request: "Request") -> "Request":
 
 
 def _tell_other_releases(database: "Opened", request: "Request") -> None:
-    """Tell where workloads are in several releases, of which one is drawn."""
+    """Report workloads that are in several releases, of which one is drawn."""
     if request.release is None and request.workloads:
         held = database.studies(request.workloads)["release"].unique(maintain_order=True)
         if len(held) > 1:
@@ -197,15 +197,15 @@ def _tell_other_releases(database: "Opened", request: "Request") -> None:
 
 
 def _tell_written(written: "Iterable[Written | NoDataError]", *, every: bool, brief: bool) -> None:
-    """Print the files' names, and tell what has no data.
+    """Print the files' names, and report figures without data.
 
     Args:
-        written: figure by figure.
-        every: whether figures without data are only reported, as long as one has some.
-        brief: whether what has no data is counted, and not named.
+        written: results, figure by figure.
+        every: whether figures without data are only reported, as long as one has data.
+        brief: whether figures without data are counted instead of named.
 
     Raises:
-        NoDataError: no figure has data, or one that was named has none.
+        NoDataError: no figure has data, or a requested one has none.
     """
     empty: list[NoDataError] = []
     drawn = incomplete = 0
@@ -233,14 +233,14 @@ def _tell_written(written: "Iterable[Written | NoDataError]", *, every: bool, br
 
 
 def _check_together(outputs: "Mapping[str, object]", details: "Mapping[str, object]") -> None:
-    """Refuses options that contradict each other.
+    """Refuse options that contradict each other.
 
     Args:
-        outputs: options that each ask for something else than pictures in files, by name.
+        outputs: options that each request something other than pictures in files, by name.
         details: options about files of pictures.
 
     Raises:
-        UsageError: two outputs are asked for, or an output and a detail it has no use for.
+        UsageError: two outputs are requested, or an output and a detail without effect on it.
     """
     wanted = [name for name, value in outputs.items() if value]
     if len(wanted) > 1:
@@ -263,7 +263,7 @@ def _print_list(output_format: str) -> None:
 
 
 def _print_queries(specs: "Sequence[FigureSpec]", request: "Request", db: str | None) -> None:
-    """Prints the figures' queries; the database is opened only to match names of workloads."""
+    """Print the figures' queries; the database is opened only to match names of workloads."""
     from dbtool.figures.points import filled_query
 
     if request.workloads is not None:

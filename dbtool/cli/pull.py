@@ -1,4 +1,4 @@
-"""The command that takes a whole published release from a server."""
+"""The command that downloads a whole published release from a server."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Which commands there are, and the group that imports a command only when it is called."""
+"""The list of commands, and the group that imports a command only when it is called."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a command is found.
+    """The location of a command.
 
     Attributes:
         module: the module to import, in the package.
         help: the first line of the function's docstring, kept here so that listing imports nothing.
         function: the function in that module.
-        package: holds the module.
+        package: the package of the module.
     """
 
     module: str
@@ -102,7 +102,7 @@ _OTHER_WORDS = {
     "compare": "diff",
     "upload": "publish",
 }
-"""What other programs call a command of ours."""
+"""Other programs' names for our commands."""
 WORDS = {
     "release": "measurements published together",
     "workload": "a data set, a model and an optimizer, with a goal",
@@ -116,28 +116,28 @@ WORDS = {
     "infeasible": "of a trial: it diverged, so that its loss was not a number any more",
     "incomplete": "of a trial: it was stopped before its end",
 }
-"""What the words of the commands mean."""
+"""The meaning of the commands' words."""
 
 
 def _nothing(ctx: object) -> str | None:  # noqa: ARG001 (Typer's signature)
-    """The type of an argument, whose help says what it is."""
+    """Return no type for an argument, whose help describes it."""
     return None
 
 
 class LazyGroup(TyperGroup):
-    """A group of commands that are imported one by one, when called.
+    """A group of commands, each imported when it is called.
 
-    The classes of the Click that Typer brings have no public names: here they are Any or object.
+    The Click classes inside Typer have no public names: here they are Any or object.
     """
 
     def list_commands(self, ctx: object) -> list[str]:  # noqa: ARG002 (Typer's signature)
-        """The commands' names, in the registry's order."""
+        """List the commands' names, in the registry's order."""
         return list(COMMANDS)
 
     def get_command(self, ctx: object, cmd_name: str) -> Any:  # noqa: ARG002 (Typer's signature)
-        """The command of that name, imported now; None where there is none.
+        """Import and return the command of that name; None for other names.
 
-        Its module may have a class of its own for it, `Command`.
+        Its module may define its own class for it, `Command`.
         """
         entry = COMMANDS.get(cmd_name)
         if entry is None:
@@ -151,15 +151,15 @@ class LazyGroup(TyperGroup):
         command = typer.main.get_command(holder)
         for each in command.params:
             if isinstance(each, TyperArgument):
-                # Typer would print the types of Python, too.
+                # Typer would also print the Python types.
                 each.display_type_rich = _nothing  # type: ignore[method-assign]
         return command
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """The command that the first argument names, and the arguments after it.
+        """Return the command that the first argument names, and the arguments after it.
 
         Raises:
-            UsageError: there is no such command.
+            UsageError: the command does not exist.
         """
         if ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
@@ -174,7 +174,7 @@ class LazyGroup(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: object, formatter: Any) -> None:  # noqa: ARG002 (Typer's signature)
-        """Writes the commands, without importing them, and what their words mean."""
+        """Write the commands, without importing them, and the meaning of their words."""
         for group, entries in GROUPS.items():
             with formatter.section(group):
                 formatter.write_dl([(name, entry.help) for name, entry in entries.items()])
@@ -183,10 +183,10 @@ class LazyGroup(TyperGroup):
 
 
 def _refuse_empty(words: Sequence[str]) -> None:
-    """Refuses a word without letters, as of a shell's variable that is not set.
+    """Refuse an empty word or value, such as that of a shell variable that is not set.
 
     Raises:
-        UsageError: there is one.
+        UsageError: a word is empty.
     """
     for before, word in itertools.pairwise(words):
         if not word or (word.startswith("--") and word.endswith("=")):

@@ -1,4 +1,4 @@
-"""The command that tells how far larger batches help."""
+"""The command that reports how far larger batches help."""
 
 import contextlib
 from pathlib import Path
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dbtool.report import ScalingReport
 
 _FITTING = ["release", "workload", "tradeoff", "overhead"]
-# The most telling columns of each kind of rows, which a table shows.
+# The most informative columns of each kind of rows, which a table shows.
 _FIRST: dict[Kind, tuple[str, ...]] = {
     "critical": (
         *("release", "workload", "definition", "critical_batch_size", "low", "high"),
@@ -178,10 +178,10 @@ def command(
 
 
 def _check_words(csv: Path | None, out: Path | None, of_database: "Mapping[str, object]") -> None:
-    """Refuses options that contradict each other, and a picture that could not be written.
+    """Refuse options that contradict each other, and a picture that could not be written.
 
     Raises:
-        UsageError: there is one.
+        UsageError: options contradict each other, or the picture could not be written.
     """
     if out is not None:
         format_of(out)
@@ -233,7 +233,7 @@ def _print_words(report: "ScalingReport") -> None:
 
 
 def _print_command(workload: str, scaling: "Scaling") -> None:
-    """The command that trains the studies that would tell more, of a workload that is known."""
+    """Print the command that trains the studies that are wanted, for a known workload."""
     from producers.workloads.registry import WORKLOADS
 
     if workload in WORKLOADS:

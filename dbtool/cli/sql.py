@@ -1,4 +1,4 @@
-"""The command that runs a query of the user's own, or an analysis that ships."""
+"""The command that runs the user's own query, or an analysis that ships with the program."""
 
 import re
 import sys
@@ -25,10 +25,10 @@ _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 class Command(TyperCommand):
-    """The command, whose help lists the analyses."""
+    """The command; its help lists the analyses."""
 
     def format_epilog(self, ctx: object, formatter: Any) -> None:  # noqa: ARG002 (Typer's signature)
-        """Writes each analysis with the question that it answers."""
+        """Write each analysis with the question that it answers."""
         with formatter.section("Analyses"):
             formatter.write_dl(analysis_names())
 
@@ -115,13 +115,13 @@ def command(
 
 
 def parse_parameters(given: list[str]) -> dict[str, int | float | str]:
-    """The query's named values.
+    """Parse the query's named values.
 
     Args:
         given: each NAME=VALUE; a value that looks like a whole or decimal number becomes one.
 
     Raises:
-        UsageError: one has no name or no equals sign, or a name comes twice.
+        UsageError: an item has no name or no equals sign, or a name is repeated.
     """
     values: dict[str, int | float | str] = {}
     for each in given:
@@ -136,13 +136,13 @@ def parse_parameters(given: list[str]) -> dict[str, int | float | str]:
 
 
 def parse_tables(given: list[str]) -> dict[str, str]:
-    """The files that the query joins, by the names of their tables.
+    """Parse the files that the query joins, by the names of their tables.
 
     Args:
         given: each NAME=FILE.
 
     Raises:
-        UsageError: one has no name or no file, or a name comes twice.
+        UsageError: an item has no name or no file, or a name is repeated.
     """
     files: dict[str, str] = {}
     for each in given:
@@ -187,7 +187,7 @@ def _print_translated(
     db: str | None,
     tables: dict[str, str],
 ) -> None:
-    """Prints a query as another engine runs it."""
+    """Print a query as another engine runs it."""
     from dbtool.core.manifest import About
     from dbtool.dialects.translation import translated
 
@@ -206,7 +206,7 @@ def _run(
     limit: int | None,
     view: View,
 ) -> None:
-    """Runs a query that is one statement and only reads, and prints its rows."""
+    """Run a query that is one statement and only reads, and print its rows."""
     import duckdb
 
     from dbtool.cli.output import print_rows
@@ -217,9 +217,9 @@ def _run(
     check_values(statement.named_parameters, values, "give it with `--param {name}=VALUE`")
     with query_bar(cursor) as ended:
         if statement.type == duckdb.StatementType.EXPLAIN and output_format is Format.TABLE:
-            # A plan is a drawing over many lines, which the cell of a table cannot hold.
+            # A plan is a drawing over many lines, which do not fit in the cell of a table.
             sys.stdout.writelines(plan for _, plan in cursor.execute(statement, values).fetchall())
             return
-        # A bar goes where rows come on the terminal, and stays while they go to a file or a pipe.
+        # A bar ends when rows go to the terminal, and stays while they go to a file or a pipe.
         on_rows = ended if sys.stdout.isatty() else lambda: None
         print_rows(cursor, Question(statement, values), output_format, limit, on_rows, view)

@@ -1,4 +1,4 @@
-"""What is wrong with the words of a command, as one sentence."""
+"""Explains wrong words of a command in one sentence."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _NUMBERS = {int: "a whole number", float: "a number"}
 
 
 def usage_sentence(error: TyperException, words: Sequence[str]) -> str:
-    """One sentence on wrong words, with the closest right ones and where to look.
+    """Return a sentence about wrong words, with the closest right ones and where to look.
 
     Args:
-        error: what Typer makes of them.
-        words: what stands after the program's name.
+        error: Typer's error for them.
+        words: the words after the program's name.
     """
     context: Context | None = getattr(error, "ctx", None)
     if context is not None:
         command = context.command_path
     else:
-        # Of an option without its value Typer does not say whose it is.
+        # For an option without its value, Typer does not report the command.
         command = " ".join(["dbtool", *[word for word in words if word in COMMANDS][:1]])
     option = getattr(error, "option_name", None)
-    # Of its classes for wrong words Typer makes the base alone public.
+    # Of its classes for wrong words, Typer makes only the base public.
     if option is not None and type(error).__name__ == "NoSuchOption" and context is not None:
         if command == "dbtool sql" and any(map(str.isspace, option)):
             return (
@@ -73,7 +73,7 @@ def _reason(error: TyperException) -> str:
                 if error.param.multiple and "," in faults[0]["input"]:
                     wanted += ", given once for each"
                 return f"{option} is {faults[0]['input']!r}, and should be {wanted}"
-    # Typer counts none of its nouns.
+    # Typer does not decide between singular and plural nouns.
     if (extra := error.message.removeprefix("Got unexpected extra argument(s) (")) != error.message:
         extra = extra.removesuffix(")")
         return f"unexpected word{'s' if ' ' in extra else ''}: {extra}"
@@ -82,7 +82,7 @@ def _reason(error: TyperException) -> str:
 
 
 def _wanted(param: Any) -> str:
-    """What a parameter's value should be; empty where that is not a number or one of a few."""
+    """Return what a parameter's value should be; empty unless a number or one of a few choices."""
     described = param.type_descriptor
     if described.choices:
         choices = list(map(str, described.choices))
@@ -90,7 +90,7 @@ def _wanted(param: Any) -> str:
     kind = (getattr(described.annotation, "__args__", None) or (described.annotation,))[0]
     if kind not in _NUMBERS:
         return ""
-    # Large ones, which none needs, are told by their size.
+    # Large bounds, which nobody needs, are shown by their size.
     least, most = described.parameter_info.min, described.parameter_info.max
     bounds = [
         f"{word} {limit:.4g}"

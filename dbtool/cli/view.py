@@ -1,4 +1,4 @@
-"""Which columns of rows are printed."""
+"""The columns of rows that are printed."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 GAP = "  "
 _LEAST_OF_SENTENCE = 20
-# What names the rows of a table is said once above it where it is equal in all of them.
+# Names that a table shows once above it where they are equal in all of its rows.
 _CONTEXT = ("release", "workload", "metric", "goal")
 
 
 @dataclass(frozen=True)
 class View:
-    """Which columns are printed.
+    """The columns that are printed.
 
     Attributes:
-        first: those of a table, the most important first; empty: all.
-        columns: those that were asked for, in any format; None: all, or of a table those of first.
+        first: the columns of a table, the most important first; empty: all.
+        columns: the requested columns, in any format; None: all, or for a table those of `first`.
         wide: whether a table shows all columns, however wide the terminal is.
     """
 
@@ -34,14 +34,14 @@ class View:
 
     @property
     def is_short(self) -> bool:
-        """Whether a table shows those of first alone."""
+        """Whether a table shows only the columns of `first`."""
         return bool(self.first) and self.columns is None and not self.wide
 
     def positions(self, names: Sequence[str]) -> list[int]:
-        """Of the columns that are printed in any format.
+        """Return the positions of the columns that are printed in any format.
 
         Raises:
-            UsageError: one that was asked for is not there.
+            UsageError: a requested column does not exist.
         """
         if self.columns is None:
             return list(range(len(names)))
@@ -54,17 +54,17 @@ class View:
         return [names.index(name) for name in self.columns]
 
     def of_table(self, names: Sequence[str]) -> list[int]:
-        """Of the columns that a table shows if it has the room."""
+        """Return the positions of the columns that a table shows if it has enough room."""
         chosen = self.first if self.is_short else names
         return [names.index(name) for name in chosen if name in names]
 
 
 def chosen_view(first: Sequence[str], columns: str | None, *, wide: bool) -> View:
-    """What the options ask for.
+    """Return the view that the options request.
 
     Args:
         first: the columns of a table, the most important first.
-        columns: the names that were given, with commas between.
+        columns: names separated by commas.
         wide: whether a table shows all.
     """
     names = None if columns is None else [name.strip() for name in columns.strip(",").split(",")]
@@ -72,7 +72,7 @@ def chosen_view(first: Sequence[str], columns: str | None, *, wide: bool) -> Vie
 
 
 def said_once(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
-    """Of the columns that name all of the rows alike."""
+    """Return the positions of the names that are equal in all rows, such as one release."""
     return [
         names.index(name)
         for name in _CONTEXT
@@ -81,7 +81,10 @@ def said_once(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
 
 
 def empty(names: Sequence[str], rows: Sequence[Sequence[str]], null: str) -> list[int]:
-    """Of the columns without a value; that no trial reached a goal is one."""
+    """Return the positions of columns whose values are all missing, except `steps`.
+
+    Missing steps are information: no trial reached the goal.
+    """
     return [
         position
         for position, name in enumerate(names)
@@ -92,16 +95,16 @@ def empty(names: Sequence[str], rows: Sequence[Sequence[str]], null: str) -> lis
 def heading_of(
     names: Sequence[str], positions: Sequence[int], rows: Sequence[Sequence[str]]
 ) -> int | None:
-    """The column of long names that a table without room says once above the rows of each.
+    """Return the column of long names that a narrow table shows once above the rows of each name.
 
     Args:
         names: of all columns.
-        positions: of those that are shown.
+        positions: of the columns that are shown.
         rows: the first ones.
 
     Returns:
-        The position of the workload or model; None where neither is shown, or most rows have one of
-        their own.
+        The position of the workload or model; None where neither is shown, or where most rows have
+        a name of their own.
     """
     for position in positions:
         if names[position] in {"workload", "model"}:
@@ -111,17 +114,17 @@ def heading_of(
 
 
 def total_width(positions: Sequence[int], widths: Sequence[int]) -> int:
-    """The letters of a line with these columns, of the widths of all."""
+    """Return the letters of a line with these columns."""
     return sum(widths[position] for position in positions) + len(GAP) * (len(positions) - 1)
 
 
 def fitting(
     positions: Sequence[int], widths: Sequence[int], room: int, sentences: Collection[int]
 ) -> dict[int, int]:
-    """The columns that fit beside each other, one at least, and their widths in letters.
+    """Return the columns that fit beside each other, at least one, and their widths in letters.
 
-    Those in front go first. Sentences are cut where a part of them still tells something; names and
-    numbers, which are there to be copied, are whole or left out.
+    The first columns have priority. Sentences are cut where the rest of them still tells something.
+    Names and numbers, which are there to be copied, are complete or dropped.
 
     Args:
         positions: of the columns, the most important first.

@@ -25,20 +25,20 @@ _NESTED = (Format.JSON, Format.JSONL)
 def print_catalog(
     db: str | None, release: str | None, output_format: Format, limit: int | None, view: View
 ) -> None:
-    """Prints a row a published workload, with the releases that hold it.
+    """Print a row for each published workload, with the releases that have it.
 
     Args:
-        db: the value of --db. Where neither it nor a release is given the catalog is printed
-            whether or not there is a release that can be read.
-        release: only the workloads that this release holds; None: all.
+        db: the value of --db. Without it and without a release, the catalog is printed whether or
+            not a release can be read.
+        release: only the workloads that this release has; None: all.
         output_format: how rows are printed.
-        limit: at most so many rows; None: all.
+        limit: at most this many rows; None: all.
         view: which columns are printed.
 
     Raises:
-        UsageError: the database or release named is not there, or the format is a binary one and
-            standard output a terminal.
-        DbtoolError: the database named cannot be read.
+        UsageError: the requested database or release does not exist, or the format is binary and
+            standard output is a terminal.
+        DbtoolError: the requested database cannot be read.
     """
     holding: dict[str, list[str]] | None = None
     try:
@@ -77,16 +77,16 @@ def _catalog_row(workload: CatalogWorkload, releases: list[str] | None) -> dict[
 
 
 def print_settings(name: str, output_format: Format, limit: int | None, view: View) -> None:
-    """Prints a row a setting of a workload that can be trained, and how sure its value is.
+    """Print a row for each setting of a workload that can be trained, and how sure its value is.
 
     Args:
         name: of the workload.
         output_format: how rows are printed; in json and jsonl values keep their types.
-        limit: at most so many rows; None: all.
+        limit: at most this many rows; None: all.
         view: which columns are printed.
 
     Raises:
-        UsageError: there is no such workload, or the format is a binary one and standard output a
+        UsageError: the workload does not exist, or the format is binary and standard output is a
             terminal.
     """
     from producers.workloads.own import load_own
@@ -95,7 +95,7 @@ def print_settings(name: str, output_format: Format, limit: int | None, view: Vi
 
     load_own()
     if name not in WORKLOADS:
-        # Of another kind than those that a release may hold.
+        # Of another kind than those that a release may have.
         raise unknown("workload to show", name, WORKLOADS, "dbtool produce --list")
     is_nested = output_format in _NESTED
     rows = [

@@ -1,1 +1,1 @@
-"""The explorer: releases as one page for a browser, with what it computes from as Parquet."""
+"""The explorer: releases as one page for a browser, with its data as Parquet."""

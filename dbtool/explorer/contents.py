@@ -1,4 +1,4 @@
-"""What the page holds: facts of the workloads, and the tables that it computes from."""
+"""The contents of the page: facts of the workloads, and the tables that it computes from."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dbtool.store.result import Result
 
 LARGE = 10_000_000
-"""Of more values than these the page has no curves, and of each workload its own metric alone."""
+"""With more values than this, the page has no curves, and only each workload's own metric."""
 _FOLDER = "explorer"
 
 
@@ -30,8 +30,8 @@ class Chosen:
     """Workloads to explore.
 
     Attributes:
-        workloads: what the query `workloads` returns of each.
-        values: by release and workload, how many values there are of each metric of evaluations.
+        workloads: the rows of the query `workloads`.
+        values: by release and workload, the number of values of each metric of evaluations.
     """
 
     workloads: Sequence[Mapping[str, Any]]
@@ -39,24 +39,24 @@ class Chosen:
 
     @property
     def is_large(self) -> bool:
-        """Whether there are too many values for a page to hold them all."""
+        """Whether there are too many values for a page to include them all."""
         return sum(sum(counts.values()) for counts in self.values.values()) > LARGE
 
     @property
     def metrics(self) -> list[str]:
-        """The metrics of which any workload has values, in the order of their columns."""
+        """List the metrics of which any workload has values, in the order of their columns."""
         names = next(iter(self.values.values()), {})
         return [name for name in names if any(counts[name] for counts in self.values.values())]
 
 
 @dataclass(frozen=True)
 class Tables:
-    """Where the tables of the page go.
+    """Files for the tables of the page.
 
     Attributes:
-        trials: a row group a workload.
+        trials: a row group for each workload.
         improvements: a row group for each workload and metric that the curves do not have.
-        curves: a row group a workload; None where there are too many.
+        curves: a row group for each workload; None where there are too many values.
     """
 
     trials: BinaryIO
@@ -65,15 +65,15 @@ class Tables:
 
 
 def choose(db: Releases, workload: Patterns, release: str | None) -> Chosen:
-    """The workloads to explore.
+    """Return the workloads to explore.
 
     Args:
         db: the database.
         workload: names or patterns; None: all.
-        release: of this release alone.
+        release: only this release.
 
     Raises:
-        UsageError: a name is not there.
+        UsageError: a name does not exist.
         DbtoolError: a shard is damaged.
     """
     release = known_release(db, release)
@@ -92,13 +92,13 @@ def write_tables(
     tables: Tables,
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[dict[str, Any]]:
-    """Writes the tables a workload at a time; returns what the page says of each workload.
+    """Write the tables one workload at a time; return what the page shows of each workload.
 
     Args:
         db: the database.
         chosen: the workloads.
         tables: where the tables go.
-        on_progress: called with how many workloads are done and how many there are.
+        on_progress: called with the number of workloads done and their total.
 
     Raises:
         DbtoolError: a shard is damaged, or a step is beyond 32 bits.
@@ -120,7 +120,7 @@ def write_tables(
             metrics: list[dict[str, Any]] = []
             for metric in _metrics(row["metric"], counts, chosen):
                 if curves_group is not None and counts.get(metric):
-                    # The page finds out of the curves what betters all before it.
+                    # The page finds values better than all before them in the curves.
                     metrics.append({"metric": metric, "group": None})
                     continue
                 found = _asked(db, "improvements", metric=metric, **key)
@@ -142,14 +142,14 @@ def facts_of(
     files: Mapping[str, Mapping[str, Any]] | None = None,
     shard_bytes: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
-    """What the page knows beside its tables, as values of JSON.
+    """Return what the page needs beside its tables, as JSON values.
 
     Args:
         db: the database.
         workloads: from `write_tables`.
         bibtex: how to cite the releases.
-        options: words to say again in commands that ask for the same releases.
-        files: path and bytes of the tables by their names, of a page beside a release.
+        options: command line words that select the same releases, repeated in commands.
+        files: path and bytes of the tables by their names, for a page beside a release.
         shard_bytes: sizes of the release's shards by path, likewise.
     """
     used = {row["release"] for row in workloads}
@@ -169,7 +169,7 @@ def facts_of(
 
 
 def _metrics(own: str | None, counts: Mapping[str, int], chosen: Chosen) -> list[str]:
-    """The metrics of a workload, its own first, which may be the losses of batches."""
+    """Return the metrics of a workload, its own first; they may include the losses of batches."""
     first = [own] if own is not None else []
     if chosen.is_large and first:
         return first

@@ -1,4 +1,4 @@
-"""The explorer's page: one file, whose policy lets its own script and style run and no other."""
+"""The explorer's page: one file, with a policy that runs no script or style but its own."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def page(
     curves: bytes = b"",
     figures: bytes = b"",
 ) -> str:
-    """The page's text; the same contents give the same text.
+    """Return the page's text; equal contents give equal text.
 
     Args:
         facts: see `contents.facts_of`.
-        trials: Parquet; none where the page lies beside the file.
+        trials: Parquet; empty where the page has the file beside it.
         improvements: likewise.
-        curves: likewise, and none where there are too many.
+        curves: likewise, and empty where there are too many values.
         figures: JSON, gzipped.
 
     Raises:
@@ -49,7 +49,7 @@ def page(
         script=script,
         script_hash=_hash(script),
         connect="'self'" if facts["files"] else "'none'",
-        # Within a script HTML ends at the next closing tag, wherever it stands.
+        # In HTML a script ends at the next closing tag, wherever it is.
         facts=json.dumps(facts, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c"),
         trials=_base64(trials),
         improvements=_base64(improvements),
@@ -60,19 +60,19 @@ def page(
 
 
 def require_built() -> None:
-    """Refuses to go on without the application, before the data are read.
+    """Raise if the application is missing, before any data are read.
 
     Raises:
-        DbtoolError: it was not built.
+        DbtoolError: the application was not built.
     """
     _built("explorer.js")
 
 
 def _built(name: str) -> str:
-    """A file of the application.
+    """Return a file of the application.
 
     Raises:
-        DbtoolError: it was not built.
+        DbtoolError: the application was not built.
     """
     try:
         return _read("built", name)
@@ -88,7 +88,7 @@ def _read(folder: str, name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """What the page's policy knows its own script or style by."""
+    """Return the hash by which the page's policy allows its own script or style."""
     return f"sha256-{_base64(hashlib.sha256(text.encode()).digest())}"
 
 

@@ -1,4 +1,4 @@
-"""The tables that the page computes from, as Parquet files with a row group a workload."""
+"""The tables that the page computes from: Parquet files with a row group for each workload."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ TRIALS = pa.schema(
         ("settings", pa.string()),
     ]
 )
-# Of what the first release had, dictionaries make the files a quarter larger, and splitting the
-# bytes of numbers a third; only numbers that mostly rise by one are smaller as differences.
+# Measured on the first release: dictionaries make the files a quarter larger, and splitting the
+# bytes of numbers a third. Differences are smaller only for numbers that mostly rise by one.
 _RISING = ("trial_id", "ordinal")
-# A higher one makes no smaller files of it, and takes twice the time of 70 million measurements.
+# A higher level does not make smaller files, and takes twice the time for 70 million measurements.
 _LEVEL = 15
 
 
 def curves_schema(metrics: list[str]) -> pa.Schema:
-    """The columns of the curves of some metrics."""
+    """Return the columns of the curves of some metrics."""
     return pa.schema([*_KEYS, ("step", pa.int32()), *((name, pa.float64()) for name in metrics)])
 
 
 class GroupWriter:
-    """Writes a Parquet file, a row group for each table; the same tables give the same bytes."""
+    """Writes a Parquet file, a row group for each table; equal tables give equal bytes."""
 
     def __init__(self, sink: BinaryIO, schema: pa.Schema) -> None:
-        """Begins the file.
+        """Start the file.
 
         Args:
             sink: where it goes; stays open.
@@ -74,7 +74,7 @@ class GroupWriter:
         self._writer.close()
 
     def add(self, table: pa.Table) -> int:
-        """Writes the columns of the schema as a row group; returns its number."""
+        """Write the columns of the schema as a row group; return its number."""
         chosen = table.select(self._schema.names).cast(self._schema)
         self._writer.write_table(chosen, row_group_size=max(1, chosen.num_rows))
         self._groups += 1

@@ -1,4 +1,4 @@
-"""Writes the explorer: as one file, or beside a release that a server is to hold."""
+"""Writes the explorer: as one file, or beside a release on a server."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def write_alone(
     options: Sequence[str],
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> None:
-    """Writes a page that holds all that it shows, whole or not at all.
+    """Write a page that includes all its data; the file is written completely or not at all.
 
     Args:
         db: the database.
@@ -40,8 +40,8 @@ def write_alone(
         out: the file.
         figures: JSON, gzipped, from `dbtool.figures.plot.packed_figures`.
         bibtex: how to cite the releases.
-        options: words to say again in commands that ask for the same releases.
-        on_progress: called with how many workloads are done and how many there are.
+        options: command line words that select the same releases, repeated in commands.
+        on_progress: called with the number of workloads done and their total.
 
     Raises:
         OSError: the file cannot be written.
@@ -69,7 +69,7 @@ def write_beside(
     bibtex: str,
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[str]:
-    """Writes a page and its tables into a release folder, whose shards it reads by HTTP.
+    """Write a page and its tables into a release folder, whose shards it reads by HTTP.
 
     Args:
         db: the release.
@@ -77,10 +77,10 @@ def write_beside(
         folder: its folder.
         figures: JSON, gzipped, from `dbtool.figures.plot.packed_figures`.
         bibtex: how to cite it.
-        on_progress: called with how many workloads are done and how many there are.
+        on_progress: called with the number of workloads done and their total.
 
     Returns:
-        The files, below the folder.
+        The paths of the files, relative to the folder.
 
     Raises:
         OSError: a file cannot be written.

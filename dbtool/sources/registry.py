@@ -1,7 +1,7 @@
 """The sources of own runs that `dbtool ingest --from` knows by name.
 
-Installed packages bring theirs by entry points of the group `dbtool.sources`: the name, and a class
-that makes a `dbtool.sources.base.Source` of a list of paths.
+Installed packages add theirs by entry points of the group `dbtool.sources`: the name, and a class
+that makes a `dbtool.sources.base.Source` from a list of paths.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 
 TableFormat: TypeAlias = Literal["csv", "jsonl", "parquet"]
 TABLE_FORMATS: tuple[TableFormat, ...] = get_args(TableFormat)
-"""The formats of tables, which a mapping explains."""
+"""The formats of tables, whose columns a mapping describes."""
 ENTRY_POINTS = "dbtool.sources"
 
 
 def table_format(path: Path) -> TableFormat | None:
-    """The format that a file's name tells; None where it tells none."""
+    """Return the format that the file's name implies; None for other names."""
     ending = path.suffix.lower().removeprefix(".").replace("ndjson", "jsonl")
     return next((each for each in TABLE_FORMATS if each == ending), None)
 
 
 def source_names() -> tuple[str, ...]:
-    """The formats of tables, then what installed packages bring."""
+    """Return the formats of tables, followed by the sources of installed packages."""
     return tuple(dict.fromkeys((*TABLE_FORMATS, *_installed())))
 
 
 def installed_source(name: str) -> Callable[[Sequence[Path]], Source]:
-    """Load a source that an installed package brings.
+    """Load a source from an installed package.
 
     Raises:
         DbtoolError: its module fails.
@@ -54,7 +54,7 @@ def installed_source(name: str) -> Callable[[Sequence[Path]], Source]:
 
 
 def source_words() -> str:
-    """The names as a sentence has them: csv, jsonl or parquet."""
+    """Return the names as a sentence has them: csv, jsonl or parquet."""
     *others, last = source_names()
     return f"{', '.join(others)} or {last}"
 

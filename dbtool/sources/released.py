@@ -29,22 +29,22 @@ class ReleaseSource:
         """Read the manifest of a release folder.
 
         Raises:
-            UsageError: it is not a release folder.
-            DbtoolError: the manifest is damaged, or leaves out a shard.
+            UsageError: the folder is not a release folder.
+            DbtoolError: the manifest is damaged, or does not list a shard.
         """
         return cls(folder, read_whole(folder))
 
     @property
     def about(self) -> About:
-        """What the release says of itself."""
+        """Return the release's description of itself."""
         return self.manifest.about
 
     def studies(self, addition: Addition) -> list[NewShard]:
         """Return the shards that the other folder lacks, checked byte by byte and row by row.
 
         Raises:
-            ClashError: two of them disagree.
-            DbtoolError: one is damaged.
+            ClashError: two shards disagree.
+            DbtoolError: a shard is damaged.
         """
         report, listed = addition.report, self.manifest.shards
         new = [file for file in listed if status_of(report.folder / file.path) is None]

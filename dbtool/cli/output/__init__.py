@@ -1,4 +1,4 @@
-"""Prints the rows of a query on standard output, in any of the formats, as they come."""
+"""Prints the rows of a query on standard output, in any of the formats, as they arrive."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from duckdb.sqltypes import DuckDBPyType
 
 ALL = View()
-# A quarter of a row group of DuckDB's; text takes a lot of memory a row.
+# A quarter of a row group of DuckDB's, since rows of text take a lot of memory.
 _ROWS_OF_A_BATCH = 30_720
 
 
 @dataclass(frozen=True)
 class TypedRows:
-    """TypedRows as they come.
+    """Rows as they arrive.
 
     Attributes:
         schema: the columns, no two of the same name.
@@ -43,7 +43,7 @@ class TypedRows:
     batches: Iterator[pa.RecordBatch]
 
     def of(self, positions: Sequence[int]) -> TypedRows:
-        """The rows with some of the columns alone."""
+        """Return the rows with only these columns."""
         return TypedRows(
             pa.schema([self.schema.field(position) for position in positions]),
             [self.types[position] for position in positions],
@@ -53,15 +53,15 @@ class TypedRows:
     def converted(
         self, select: Callable[[Sequence[tuple[str, DuckDBPyType]]], str]
     ) -> Iterator[pa.Table]:
-        """What a SELECT makes of the rows, a batch at a time.
+        """Yield the result of a SELECT on the rows, a batch at a time.
 
         Args:
-            select: from the columns' names as identifiers, with their types, to the list of what to
-                select.
+            select: returns the list of what to select, from the columns' names as identifiers and
+                their types.
         """
         names = map(quoted, self.schema.names)
         query = f"SELECT {select(list(zip(names, self.types, strict=True)))} FROM incoming"  # noqa: S608 (quoted)
-        # One query over all batches would run ahead of a slow reader and hold its rows in memory.
+        # One query over all batches would run ahead of a slow reader and keep its rows in memory.
         with duckdb.connect() as converter:
             for batch in self.batches:
                 converter.register("incoming", pa.Table.from_batches([batch]))
@@ -69,7 +69,7 @@ class TypedRows:
 
 
 def require_printable(output_format: Format) -> None:
-    """Refuses a binary format on a terminal; called before a query runs.
+    """Refuse a binary format on a terminal; call this before a query runs.
 
     Raises:
         UsageError: the format is parquet or arrow, and standard output is a terminal.
@@ -89,19 +89,20 @@ def print_rows(
     on_rows: Callable[[], None] = lambda: None,
     view: View = ALL,
 ) -> None:
-    """Runs a query and prints its rows, a batch at a time.
+    """Run a query and print its rows, a batch at a time.
 
     Args:
-        cursor: what runs it.
+        cursor: runs the query.
         question: the query.
         output_format: how its rows are printed.
-        limit: print at most so many rows; None: all.
+        limit: print at most this many rows; None: all.
         on_rows: called before the first row is printed.
         view: which columns are printed.
 
     Raises:
-        UsageError: a binary format on a terminal, or a column that was asked for is not there.
-        DbtoolError: the format cannot hold a column.
+        UsageError: the format is binary and standard output is a terminal, or a requested column
+            does not exist.
+        DbtoolError: the format cannot store a column.
         duckdb.Error: the query fails, maybe after some rows.
     """
     require_printable(output_format)
@@ -125,13 +126,13 @@ def print_table(
     columns: str = "*",
     view: View = ALL,
 ) -> None:
-    """Prints rows that are there already; see `print_rows`.
+    """Print rows from memory; see `print_rows`.
 
     Args:
         rows: the rows.
         output_format: how they are printed.
-        limit: print at most so many; None: all.
-        columns: SQL of what to print of each.
+        limit: print at most this many; None: all.
+        columns: SQL of what to print of each row.
         view: which of these columns are printed.
     """
     with duckdb.connect() as connection:
@@ -174,7 +175,7 @@ def _first(
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """Names that differ also when case is ignored: a number follows one that is there already."""
+    """Return names that differ even if case is ignored; repeated names get a number."""
     taken: set[str] = set()
     distinct = []
     for name in names:

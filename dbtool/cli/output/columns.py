@@ -1,11 +1,11 @@
-"""SQL expressions that turn columns of any type into what JSON and CSV can hold."""
+"""SQL expressions that convert columns of any type to what JSON and CSV can represent."""
 
 from __future__ import annotations
 
 from duckdb.sqltypes import DuckDBPyType
 
 NESTED = frozenset({"map", "struct", "tuple", "list", "array", "union"})
-# Types whose text in CSV a reader takes back as the same value.
+# Types whose text in CSV is read back as the same value.
 PLAIN = frozenset(
     {"boolean", "varchar", "tinyint", "smallint", "integer", "bigint", "float", "double"}
     | {"utinyint", "usmallint", "uinteger", "ubigint"}
@@ -15,12 +15,12 @@ _EACH = '"dbtool each"'
 
 
 def quoted(name: str) -> str:
-    """A column's name as an SQL identifier."""
+    """Return a column's name as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def for_json(expression: str, kind: DuckDBPyType) -> str:
-    """An expression whose value DuckDB writes as valid JSON: NaN and infinite numbers become NULL.
+    """Return an expression that DuckDB writes as valid JSON: NaN and infinite numbers become NULL.
 
     Args:
         expression: SQL of the value.
@@ -30,7 +30,7 @@ def for_json(expression: str, kind: DuckDBPyType) -> str:
         case "double":
             return f"(CASE WHEN isfinite({expression}) THEN {expression} END)"
         case "float":
-            # By its text, or 0.1 would be written as 0.10000000149011612.
+            # Through its text, since 0.1 would be written as 0.10000000149011612 otherwise.
             return f"(CASE WHEN isfinite({expression}) THEN {expression}::VARCHAR::DOUBLE END)"
         case "map":
             value = for_json(f"{_EACH}.value", _children(kind)["value"])
@@ -52,7 +52,7 @@ def _children(kind: DuckDBPyType) -> dict[str, DuckDBPyType]:
 
 
 def _struct(expression: str, kind: DuckDBPyType) -> str:
-    """An object of a struct; a list of one whose fields have no names, as those of row() have."""
+    """Return a struct as an object; as a list if its fields have no names, such as those of row()."""
     values = [
         (name, for_json(f"struct_extract_at({expression}, {position})", child))
         for position, (name, child) in enumerate(kind.children, 1)
@@ -66,7 +66,7 @@ def _struct(expression: str, kind: DuckDBPyType) -> str:
 
 
 def for_csv(expression: str, kind: DuckDBPyType) -> str:
-    """An expression whose value is a number, a boolean or text; nested values become JSON."""
+    """Return an expression for a number, a boolean or text; nested values become JSON."""
     if kind.id in NESTED:
         return f"to_json({for_json(expression, kind)})::VARCHAR"
     return expression if kind.id in PLAIN else f"{expression}::VARCHAR"

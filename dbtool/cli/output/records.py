@@ -1,4 +1,4 @@
-"""TypedRows for programs: CSV, JSON, JSON lines, Parquet and Arrow."""
+"""Rows for programs: CSV, JSON, JSON lines, Parquet and Arrow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def print_records(rows: TypedRows, output_format: Format) -> None:
-    """Prints rows in a format for programs; see `dbtool.cli.output.print_rows`."""
+    """Print rows in a format for programs; see `dbtool.cli.output.print_rows`."""
     output = sys.stdout.buffer
     try:
         match output_format:
@@ -56,7 +56,7 @@ def _csv(rows: TypedRows) -> Iterator[bytes]:
 
 
 def _json_lines(rows: TypedRows) -> Iterator[list[bytes]]:
-    """The rows as JSON objects, each on a line, a list of them a batch."""
+    """Yield the rows as JSON objects, one on a line, a list of them for each batch."""
     for table in rows.converted(
         lambda columns: (
             f"to_json({{{', '.join(f'{name}: {for_json(name, kind)}' for name, kind in columns)}}})"

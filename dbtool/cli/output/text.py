@@ -1,4 +1,4 @@
-"""TypedRows as text for people: an aligned table, or a Markdown table."""
+"""Rows as text for people: an aligned table, or a Markdown table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dbtool.cli.output import TypedRows
     from dbtool.cli.view import View
 
-# The widths come from this many rows; the rows after them keep the widths, so memory stays small.
+# These rows set the widths; later rows keep them, so memory stays small.
 ROWS_MEASURED = 1000
 NULL = "—"
 WIDTH = 80
@@ -32,7 +32,7 @@ NUMBERS = frozenset(
 
 
 def print_text(rows: TypedRows, output_format: Format, view: View) -> None:
-    """Prints rows as a table or as Markdown; see `dbtool.cli.output.print_rows`."""
+    """Print rows as a table or as Markdown; see `dbtool.cli.output.print_rows`."""
     names = [" ".join(printable(name).split()) for name in rows.schema.names]
     right = [kind.id in NUMBERS for kind in rows.types]
     if output_format is Format.MARKDOWN:
@@ -42,7 +42,7 @@ def print_text(rows: TypedRows, output_format: Format, view: View) -> None:
 
 
 def _cells(rows: TypedRows, null: str) -> Iterator[list[str]]:
-    """The cells of each row, each on one line."""
+    """Yield the cells of each row, each on one line."""
     nested = [kind.id in NESTED for kind in rows.types]
     for table in rows.converted(
         lambda columns: ", ".join(f"{for_csv(name, kind)} AS {name}" for name, kind in columns)
@@ -93,7 +93,7 @@ def _print_table(
 
 
 def _print_once(values: Mapping[str, str]) -> None:
-    """What all rows of a table share, above it."""
+    """Print what all rows of a table share, above it."""
     if values:
         shared = (f"goal {value}" if name == "goal" else value for name, value in values.items())
         sys.stdout.write(f"{textwrap.fill(' · '.join(shared), WIDTH)}\n\n")
@@ -119,7 +119,7 @@ def _print_markdown(names: list[str], right: list[bool], rows: Iterator[list[str
 
 
 def _cell(value: Any) -> str:
-    """A value on one line; numbers with six digits, for the eye and not for a program."""
+    """Return a value on one line, with numbers at six digits: for people, not for programs."""
     if isinstance(value, dict | list):
         return printable(json.dumps(_short(value), ensure_ascii=False))
     if isinstance(value, bool):
@@ -128,7 +128,7 @@ def _cell(value: Any) -> str:
 
 
 def _short(value: Any) -> Any:
-    """A nested value with its numbers at six digits."""
+    """Return a nested value with its numbers at six digits."""
     match value:
         case float():
             return float(f"{value:.6g}")

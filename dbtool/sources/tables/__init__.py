@@ -1,1 +1,1 @@
-"""Takes learning curves of other tools into the database, as a release of their own."""
+"""Adds learning curves of other tools to the database, as a release of their own."""

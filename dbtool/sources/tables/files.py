@@ -1,4 +1,4 @@
-"""The files of own runs, and what their names say."""
+"""The files of own runs, and the columns in their names."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from dbtool.sources.registry import TableFormat
     from dbtool.sources.tables.mapping import RunMapping
 
-# Ends the name of a part of a path that may be of several folders.
+# Ends the name of a part in braces that may span several folders.
 _SLASHES = ":path"
 
 
 def find_files(paths: Sequence[Path], kind: TableFormat, mapping: RunMapping) -> list[Path]:
-    """The files that sources stand for, each once, those of a source in the order of their names.
+    """List the files that sources stand for, each once, sorted by name within a source.
 
     Args:
-        paths: files; folders, of which those files are taken that are named as the mapping says, or
-            else all that end in the format's name; or patterns such as runs/**/metrics.csv.
+        paths: files; folders, of which the files named as the mapping says are read, or else all
+            that end in the format's name; or patterns such as runs/**/metrics.csv.
         kind: the format.
-        mapping: what stands in them; the table of runs that it names is none of them.
+        mapping: describes the files; the table of runs that it names is skipped.
 
     Raises:
-        UsageError: a source is not there, or stands for no file.
+        UsageError: a source does not exist, or stands for no file.
         AccessError: a folder cannot be read.
     """
     table = None if mapping.runs is None else Path(mapping.runs.file).resolve()
@@ -58,7 +58,7 @@ def find_files(paths: Sequence[Path], kind: TableFormat, mapping: RunMapping) ->
 
 
 def files_below(folder: Path) -> list[Path]:
-    """The files in a folder and those below it in the order of their names, without hidden ones.
+    """List the files in a folder and below it, sorted by name, without hidden ones.
 
     Raises:
         AccessError: a folder cannot be read.
@@ -68,21 +68,21 @@ def files_below(folder: Path) -> list[Path]:
 
 
 def natural(path: Path) -> list[tuple[bool, int, str]]:
-    """The order in which trial_2 comes before trial_10."""
+    """Return a sort key that puts trial_2 before trial_10."""
     parts = re.split(r"([0-9]+)", str(path))
     return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts]
 
 
 def file_name_pattern(text: str) -> re.Pattern[str]:
-    """The pattern of paths with forward slashes whose parts in braces stand for any text.
+    """Compile a pattern of paths with forward slashes, whose parts in braces stand for any text.
 
     Args:
-        text: matched with the end of a path, so that it may name folders too; {name:path} takes
+        text: matched with the end of a path, so it may name folders too; {name:path} also matches
             slashes.
 
     Raises:
-        ValueError: it has no part, one twice, one without a name, two without text between, or a
-            first one that takes slashes and has no text before it.
+        ValueError: the text has no part, a part twice, a part without a name, two parts without
+            text between them, or a first part that takes slashes and has no text before it.
 
     Example:
         >>> file_name_pattern("{run}/lr-{rate}.csv").fullmatch("logs/a/lr-0.1.csv").groupdict()

@@ -1,4 +1,4 @@
-"""Writes a first mapping of what is known of runs, with ? where a person has to say more."""
+"""Writes a first mapping for runs, with ? where a person has to say more."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ASKED = {
 
 
 class Guess(NamedTuple):
-    """A first mapping as TOML, the format of the files that it is for, and how many there are."""
+    """A first mapping as TOML, the format of the files that it is for, and their number."""
 
     mapping: str
     kind: TableFormat
@@ -43,15 +43,15 @@ class Guess(NamedTuple):
 
 
 def guess(*folders: Path) -> Guess:
-    """Write a first mapping for the runs in a folder: sound, or its errors say what to fill in.
+    """Write a first mapping for the runs in a folder: valid, or its errors say what to fill in.
 
     Args:
-        folders: one, of files of measurements, with JSON or YAML files beside them, or a table of
-            runs.
+        folders: one folder of files of measurements, with JSON or YAML files beside them, or a
+            table of runs.
 
     Raises:
         UsageError: there is another number of folders, no file has a column that could be the step,
-            or one is a chart.
+            or a file is a chart.
     """
     if len(folders) != 1 or not folders[0].is_dir():
         raise UsageError("--guess takes one folder: that with the files of your runs")
@@ -91,7 +91,7 @@ def guess(*folders: Path) -> Guess:
 
 
 def _files(layout: Layout, ignored: list[str]) -> Iterator[str]:
-    """The lines of [files]."""
+    """Yield the lines of [files]."""
     step = _toml(layout.step)
     steps = {whole_number(text) or 0 for text in layout.rows[layout.step].drop_nulls()}
     if "epoch" in layout.step.lower():
@@ -121,7 +121,7 @@ def _files(layout: Layout, ignored: list[str]) -> Iterator[str]:
 
 
 def _properties(texts: Mapping[str, list[str]], layout: Layout) -> dict[str, list[str]]:
-    """The lines of the tables of properties."""
+    """Return the lines of the tables of properties."""
     lines: dict[str, list[str]] = defaultdict(list)
     known: dict[tuple[str, str], str] = {}
     for role, names in words.ROLES.items():
@@ -136,7 +136,7 @@ def _properties(texts: Mapping[str, list[str]], layout: Layout) -> dict[str, lis
             lines[role[0]].append(_line(role[1], column, texts[column], values))
         if role in _ASKED and role not in known:
             lines[role[0]].append(f'{role[1]} = "?" # {_ASKED[role]}')
-    # What names the run alone is its name already.
+    # A column that names the run by itself is already the run's name.
     own_name = {*(layout.keys if len(layout.keys) == 1 else ()), *(layout.table or ())[1:]}
     others = texts.keys() - known.values() - own_name
     names_of = Counter(map(words.bare, others))
@@ -150,7 +150,7 @@ def _properties(texts: Mapping[str, list[str]], layout: Layout) -> dict[str, lis
 
 
 def _fits(role: tuple[str, str], texts: Sequence[str]) -> bool:
-    """Whether values can be what a column's name says."""
+    """Return whether values fit the role that the column's name suggests."""
     match role:
         case (_, "status"):
             return all(text.lower() in words.STATUSES for text in texts)
@@ -162,7 +162,7 @@ def _fits(role: tuple[str, str], texts: Sequence[str]) -> bool:
 
 
 def _metrics(layout: Layout) -> tuple[dict[str, str], list[str]]:
-    """The lines of [metrics] by the database's columns, and the names of what is not a metric."""
+    """Return the lines of [metrics] by the database's columns, and the names of other columns."""
     if layout.metric and layout.value:
         long = layout.rows.select(layout.metric, layout.value).drop_nulls()
         parts = long.partition_by(layout.metric, as_dict=True)
@@ -172,7 +172,7 @@ def _metrics(layout: Layout) -> tuple[dict[str, str], list[str]]:
         values = {column.name: column.drop_nulls().to_list() for column in measured}
     ignored = []
     found: dict[str, str] = {}
-    # What names no split comes first: a bare loss is that of the batch.
+    # Names without a split come first: a bare loss is that of the batch.
     for name in sorted(values, key=lambda name: (len(words.split(name)), name)):
         numbers = [number(text) for text in values[name]]
         if None in numbers or words.TIMES.search(name.lower()):
@@ -199,5 +199,5 @@ def _first(texts: Sequence[str]) -> str:
 
 
 def _toml(value: str | list[str]) -> str:
-    """Text, or a list of it, as TOML."""
+    """Return a text, or a list of texts, as TOML."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

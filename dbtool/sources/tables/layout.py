@@ -1,4 +1,4 @@
-"""Looks at a folder of runs, to tell what is in it from names and values."""
+"""Recognizes the layout of a folder of runs from names and values."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ if TYPE_CHECKING:
 _MOST_ROWS = 300_000
 _LEAST_ROWS = 50
 _SEPARATORS = re.compile(r"([_=,]|(?<![0-9]e)-)")
-# No column of a file is named so.
+# No column of a file has this name.
 _RUN = "\0"
 
 
 @dataclass
 class Layout:
-    """What the files of a folder of runs are, as far as their names and values tell.
+    """The layout of the files in a folder of runs, as far as names and values show it.
 
     Attributes:
-        files: how many hold measurements.
-        rows: the first of them, as text, with the parts of their files' names.
+        files: how many files have measurements.
+        rows: their first rows, as text, with the parts of the files' names.
         step: the column of the step.
-        metric: that of the metric's name, in the long format.
-        value: that of its value.
+        metric: the column of the metric's name, in the long format.
+        value: the column of its value.
         name: the pattern of the files' names.
         keys: the columns that name the run.
-        beside: names of files that say more of the runs.
-        table: of runs, with its column that names them.
+        beside: names of files with more properties of the runs.
+        table: the table of runs, and its column that names them.
         said: by column, the values that hold for whole runs.
         left_out: columns whose values differ between files of a run.
     """
@@ -66,13 +66,13 @@ class Layout:
 
 
 def look_at(folder: Path) -> tuple[Layout, TableFormat]:
-    """What the runs in a folder are, and the format of their files.
+    """Return the layout of the runs in a folder, and the format of their files.
 
     Args:
-        folder: of files of measurements, with JSON or YAML files beside them, or a table of runs.
+        folder: files of measurements, with JSON or YAML files beside them, or a table of runs.
 
     Raises:
-        UsageError: no file in it has a column that could be the step, or one is a chart.
+        UsageError: no file in it has a column that could be the step, or a file is a chart.
     """
     paths = [path for path in files_below(folder) if path.suffix[1:] in TABLE_FORMATS]
     most = max(_LEAST_ROWS, _MOST_ROWS // max(1, len(paths)))
@@ -98,7 +98,7 @@ def look_at(folder: Path) -> tuple[Layout, TableFormat]:
 
 
 def _first_rows(path: Path, most: int) -> pl.DataFrame:
-    """The first rows of a file as text, null where empty; none of one that cannot be read."""
+    """Return the first rows of a file as text, null where empty; no rows if it cannot be read."""
     parts = [pl.DataFrame()]
     with Problems():
         parts += [
@@ -110,13 +110,13 @@ def _first_rows(path: Path, most: int) -> pl.DataFrame:
 
 
 def _histories(tables: Tables) -> Tables:
-    """The files of measurements: those with steps, and of several kinds the largest."""
+    """Return the files of measurements: those with steps; of several kinds, the largest."""
     groups: dict[tuple[str, str], dict[Path, pl.DataFrame]] = defaultdict(dict)
     same = Counter(path.name for path in tables)
     for path, rows in tables.items():
         step = words.named(words.STEPS, rows.columns)
         if step and all(whole_number(text) is not None for text in rows[step].drop_nulls()):
-            # One name in many folders is a run each; files of another name may lie beside it.
+            # Files of one name in many folders are a run each; other files may be beside them.
             alone = same[path.name] == 1 or _is_scalar(rows.columns)
             groups[path.suffix, "" if alone else path.name][path] = rows
     return max(
@@ -125,12 +125,12 @@ def _histories(tables: Tables) -> Tables:
 
 
 def _is_scalar(columns: Sequence[str]) -> bool:
-    """Whether a file holds one metric, as TensorBoard's web interface writes it."""
+    """Return whether a file has one metric, as TensorBoard's web interface writes it."""
     return bool(words.named(words.VALUES, columns)) and not words.named(words.METRICS, columns)
 
 
 def _layout(histories: Tables, folder: Path) -> Layout:
-    """What the columns are, and which of them name the run."""
+    """Return the columns' roles, including those that name the run."""
     first = next(iter(histories.values()))
     scalar = _is_scalar(first.columns) and len(histories) > 1
     paths = [path.relative_to(folder).as_posix() for path in histories]
@@ -157,7 +157,10 @@ def _layout(histories: Tables, folder: Path) -> Layout:
 
 
 def _pattern(paths: Sequence[str], above: str, first: list[str]) -> str | None:
-    """Where paths differ as parts in braces; None where they do not, or cannot be written so."""
+    """Return a pattern with braces where paths differ.
+
+    None where they do not differ, or where no pattern can be written.
+    """
     levels = [path.split("/") for path in paths]
     if re.search("[{}]", "".join([above, *paths])):
         return None
@@ -170,12 +173,14 @@ def _pattern(paths: Sequence[str], above: str, first: list[str]) -> str | None:
 
 
 def _level(values: Sequence[str], first: list[str], used: list[str]) -> str:
-    """Where names of folders or files differ, split at _ = , and -, as parts in braces.
+    """Return one level of the pattern: names of folders or files, with braces where they differ.
+
+    Names are split at _ = , and -.
 
     Args:
         values: the names.
-        first: of the first part, which is then taken from the list; or empty.
-        used: takes the names of the parts.
+        first: the name for the first part, which is then removed from the list; or empty.
+        used: collects the names of the parts.
     """
     if len(set(values)) == 1:
         return values[0]
@@ -202,7 +207,7 @@ def _level(values: Sequence[str], first: list[str], used: list[str]) -> str:
 
 
 def _see_runs(layout: Layout) -> set[str]:
-    """The names of the runs; sees which columns hold for whole runs."""
+    """Return the names of the runs; record which columns hold for whole runs."""
     taken = {_RUN, layout.step, layout.metric, layout.value, *layout.keys}
     columns = [
         name
@@ -210,7 +215,7 @@ def _see_runs(layout: Layout) -> set[str]:
         if name not in taken and not any(words.metrics(name, percent=False))
     ]
     if not layout.keys and layout.files == 1:
-        # A run has a row a step, so what it was has at most so many values as there are runs.
+        # A run has a row for each step, so a property has at most as many values as runs.
         runs = len(layout.rows) / max(1, layout.rows[layout.step].n_unique())
         layout.keys = [name for name in columns if 1 < layout.rows[name].n_unique() <= runs]
     columns = list(dict.fromkeys([*columns, *layout.keys]))
@@ -228,7 +233,7 @@ def _see_runs(layout: Layout) -> set[str]:
 
 
 def _see_beside(histories: Tables, layout: Layout) -> None:
-    """Sees what JSON and YAML files beside the histories say of the runs."""
+    """Record the properties in JSON and YAML files beside the histories."""
     folders = sorted({path.parent for path in histories})
     there = {entry.name for each in folders for entry in entries(each) if is_file(entry.path)}
     said: dict[tuple[Path, str], str] = {}
@@ -244,7 +249,7 @@ def _see_beside(histories: Tables, layout: Layout) -> None:
 
 
 def _see_table_of_runs(tables: Tables, runs: set[str], layout: Layout) -> None:
-    """Looks for a table with a row a run, and sees what it says of them."""
+    """Look for a table with a row for each run, and record its properties."""
     for path, rows in tables.items():
         for column in rows.columns:
             if runs <= set(rows[column]):

@@ -1,4 +1,4 @@
-"""Mapping files: TOML that says what the columns of a tool's files are, for `dbtool ingest`."""
+"""Mapping files for `dbtool ingest`: TOML that describes the columns of a tool's files."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _Number = Annotated[
     Meta(ge=-sys.float_info.max, le=sys.float_info.max, description="a finite number"),
 ]
 _Setting = Annotated[_Number | bool | _Text, Meta(description="a finite number, a truth or text")]
-# Without bounds of their own, which msgspec confuses with those of what stands beside them.
+# Without bounds of their own, which msgspec confuses with those of the types beside them.
 _Columns: TypeAlias = str | Annotated[list[str], Meta(description="a list of columns")]
 _Status = Annotated[
     Status,
@@ -76,7 +76,7 @@ else:
 
 
 def listed(names: str | list[str]) -> list[str]:
-    """One name or several as a list."""
+    """Return one name or several as a list."""
     return [names] if isinstance(names, str) else names
 
 
@@ -85,8 +85,8 @@ class Column(Struct, Generic[T], frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         column: its name.
-        values: what a text in it stands for; None where it stands for itself.
-        default: for runs without a value; None where there is none.
+        values: by text, the value that it stands for; None where texts stand for themselves.
+        default: for runs without a value; None where there is no default.
     """
 
     column: _Text
@@ -102,12 +102,12 @@ class _Table(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StepColumn(_Table, frozen=True):
-    """A column that counts something else than updates.
+    """A column that counts something other than updates.
 
     Attributes:
         column: its name.
-        times: updates in each of what it counts, such as an epoch.
-        plus: added first, as 1 to epochs that count from 0 and are logged at their ends.
+        times: updates in each unit that it counts, such as an epoch.
+        plus: added first, such as 1 to epochs that count from 0 and are logged at their ends.
     """
 
     column: _Text
@@ -116,11 +116,11 @@ class StepColumn(_Table, frozen=True):
 
     @property
     def constant_times(self) -> int:
-        """Those of all runs; 1 where each run has its own, which is multiplied by later."""
+        """Return the `times` of all runs; 1 where each run has its own, which is applied later."""
         return self.times if isinstance(self.times, int) else 1
 
     def step(self, text: str) -> int | None:
-        """The step that a text in the column stands for; None where it is none."""
+        """Return the step that a text in the column stands for; None for other texts."""
         step = whole_number(text, self.constant_times)
         if step is not None:
             step += self.plus * self.constant_times
@@ -132,15 +132,16 @@ class FilesTable(_Table, frozen=True):
 
     Attributes:
         step: the column of the step.
-        run: the columns that name the run together; None where the file's name does.
-        beside: files beside each file, such as hparams.yaml, that say more of its runs.
-        metric: the column that names the metric, in the long format; None in the wide one.
+        run: the columns that together name the run; None where the file's name does.
+        beside: files beside each file, such as hparams.yaml, with more properties of its runs.
+        metric: the column that names the metric, in the long format; None in the wide format.
         value: the column of its value, in the long format.
-        name: what parts of a file's name say, see `file_name_pattern`.
-        ignore: patterns of columns or metrics that are not taken.
-        repeated_steps: what is taken where a run has two values of a metric at a step.
+        name: the pattern of the files' names, see `file_name_pattern`.
+        ignore: patterns of columns or metrics that are ignored.
+        repeated_steps: which value counts where a run has two values of a metric at a step.
         float32: whether the tool keeps values as 32-bit numbers.
-        sampled: whether steps of longer histories were left out; None: refused where it looks so.
+        sampled: whether steps of longer histories are missing; None: histories are refused that
+            look so.
     """
 
     step: _Text | Annotated[StepColumn, Meta(description="{ column = …, times = … }")]
@@ -158,22 +159,22 @@ class FilesTable(_Table, frozen=True):
 
     @property
     def steps(self) -> StepColumn:
-        """The column of the step, and what it counts."""
+        """Return the column of the step, and what it counts."""
         return StepColumn(self.step) if isinstance(self.step, str) else self.step
 
     @property
     def pattern(self) -> re.Pattern[str] | None:
-        """What the files' paths are matched with; None where these say nothing."""
+        """Return the pattern that the files' paths match; None where their names are not used."""
         return None if self.name is None else file_name_pattern(self.name)
 
     @property
     def parts(self) -> list[str]:
-        """The columns that the files' paths hold."""
+        """List the columns in the files' paths."""
         return list(self.pattern.groupindex) if self.pattern else []
 
     @property
     def run_columns(self) -> list[str]:
-        """The columns that name the run; none where the file's name does."""
+        """List the columns that name the run; empty where the file's name does."""
         names = listed(self.run or [name for name in self.parts if name == "run"])
         return list(dict.fromkeys(names))
 
@@ -187,7 +188,7 @@ class FilesTable(_Table, frozen=True):
 
 
 class RunsTable(_Table, frozen=True):
-    """Where the table of runs lies: a file, and its columns that name the run."""
+    """The table of runs: its file, and the columns that name the run."""
 
     file: _Text
     run: _Columns = "run"
@@ -208,7 +209,7 @@ class WorkloadTable(_Table, frozen=True, kw_only=True):
 
 
 class StudyTable(_Table, frozen=True):
-    """What the studies are: see `dbtool.core.footer.Study`."""
+    """The studies' settings: see `dbtool.core.footer.Study`."""
 
     batch_size: _Property[Annotated[int, Meta(ge=1, le=2**31 - 1)]]
     train_steps: _Property[_Count] | None = None
@@ -216,7 +217,7 @@ class StudyTable(_Table, frozen=True):
 
 
 class TrialTable(_Table, frozen=True):
-    """What became of the runs: see `dbtool.core.footer.Trial`."""
+    """How the runs ended: see `dbtool.core.footer.Trial`."""
 
     trial_id: _Property[Annotated[int, Meta(ge=0, le=2**31 - 1)]] | None = None
     status: _Property[_Status] | None = None
@@ -228,7 +229,7 @@ class MetricColumn(_Table, frozen=True):
 
     Attributes:
         column: the column, or the metric's name in the long format.
-        transform: one of `TRANSFORMS`; None: taken as it is.
+        transform: one of `TRANSFORMS`; None: values stay as they are.
     """
 
     column: _Text
@@ -240,7 +241,7 @@ class Metric(NamedTuple):
 
     Attributes:
         name: the column of the database, or a name of its own in other_metrics.
-        transform: one of `TRANSFORMS`; None: taken as it is.
+        transform: one of `TRANSFORMS`; None: values stay as they are.
     """
 
     name: str
@@ -251,9 +252,9 @@ class Property(NamedTuple):
     """A property of runs.
 
     Attributes:
-        table: of the mapping.
-        name: in that table.
-        value: the same of every run, or the column to read it from.
+        table: its table in the mapping.
+        name: its name in that table.
+        value: the value of every run, or the column to read it from.
         kind: its type with its bounds.
     """
 
@@ -264,12 +265,12 @@ class Property(NamedTuple):
 
     @property
     def column(self) -> str | None:
-        """The column that it is read from; None where it is the same of every run."""
+        """Return the column that it is read from; None where all runs have the same value."""
         return self.value.column if isinstance(self.value, Column) else None
 
 
 class RunMapping(_Table, frozen=True, kw_only=True, dict=True):
-    """What a mapping file says; docs/your_own_runs.md describes it."""
+    """The contents of a mapping file; docs/your_own_runs.md describes it."""
 
     release: _Text | None = None
     title: _Text | None = None
@@ -293,7 +294,7 @@ class RunMapping(_Table, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def metric_of(self) -> dict[str, Metric]:
-        """By column, or metric of the long format, what it becomes."""
+        """Map each column, or metric of the long format, to the metric that it becomes."""
         return {
             source.column if isinstance(source, MetricColumn) else source: Metric(
                 name, source.transform if isinstance(source, MetricColumn) else None
@@ -303,7 +304,7 @@ class RunMapping(_Table, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def properties(self) -> tuple[Property, ...]:
-        """The properties of runs, those that are given."""
+        """Return the properties of runs that the mapping sets."""
         found = [
             Property(name, field.name, value, get_args(field.type)[0])
             for name in ("workload", "study", "trial")
@@ -321,26 +322,26 @@ class RunMapping(_Table, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def property_columns(self) -> frozenset[str]:
-        """The columns that properties of runs are read from."""
+        """Return the columns from which properties of runs are read."""
         return frozenset(each.column for each in self.properties if each.column is not None)
 
     @cached_property
     def no_metrics(self) -> frozenset[str | None]:
-        """The columns that hold no metric, as they say something else."""
+        """Return the columns that are not metrics, since they have another role."""
         files = self.files
         structure = {files.steps.column, *files.run_columns, *files.parts}
         return self.property_columns | structure | ({files.metric, files.value} - {None})
 
     def ignores(self, name: str) -> bool:
-        """Whether a column or metric is not to be taken."""
+        """Return whether a column or metric is ignored."""
         return any(fnmatchcase(name, pattern) for pattern in self.files.ignore)
 
 
 def read_mapping(path: Path) -> RunMapping:
-    """Reads a mapping file.
+    """Read a mapping file.
 
     Raises:
-        UsageError: it cannot be read, is no TOML, or says what cannot be.
+        UsageError: the file cannot be read, is not valid TOML, or has invalid values.
     """
     mapping = read_toml(path, RunMapping, "mapping")
     if mapping.runs is None:

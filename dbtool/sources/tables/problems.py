@@ -1,4 +1,4 @@
-"""What is wrong with files of runs: a sentence each, all of them told at once."""
+"""Errors in files of runs: one sentence each, all reported at once."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-# Sentences that differ in quoted texts and numbers alone are of one kind.
+# Sentences that differ only in quoted texts and numbers are of one kind.
 _DETAILS = re.compile(r"'[^']*'|\"[^\"]*\"|[\d.,]+")
 MOST_OF_A_KIND = 3
 _MOST_PROBLEMS = 20
 
 
 class RunsError(DbtoolError):
-    """Files of runs cannot be taken as their mapping says; nothing of them is stored.
+    """Files of runs are not as their mapping describes; nothing of them is stored.
 
     Attributes:
-        kind: the same of errors that are alike.
+        kind: equal for errors that are alike.
     """
 
     kind: str | None = None
 
 
 class Position(NamedTuple):
-    """A line of a file, counted from 1 (of Parquet a row); 0 is the whole file."""
+    """A line of a file, counted from 1 (in Parquet, a row); 0 is the whole file."""
 
     path: Path
     line: int
@@ -39,7 +39,7 @@ class Position(NamedTuple):
         return f"{self.path} {word} {self.line:,}" if self.line else str(self.path)
 
     def error(self, column: str | None, reason: str) -> RunsError:
-        """The error for what is wrong there.
+        """Return an error at this position.
 
         Args:
             column: the column, or the metric of a table in the long format; None for the whole.
@@ -52,9 +52,9 @@ class Position(NamedTuple):
 
 
 class Problems:
-    """What is wrong with files, so that a person reads of all of it at once.
+    """Errors in files, collected so that they are reported at once.
 
-    A `with` block on it ends at an error of ours, which is kept.
+    In a `with` block, a `DbtoolError` ends the block and is kept.
     """
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class Problems:
         return False
 
     def add(self, error: DbtoolError) -> None:
-        """Keeps an error, and the same one once."""
+        """Keep an error; a repeated one only once."""
         alike = self._alike.setdefault(getattr(error, "kind", None) or str(error), [])
         if str(error) in map(str, alike):
             return
@@ -89,13 +89,13 @@ class Problems:
             self._left_out += 1
 
     def add_all(self, errors: Iterable[DbtoolError], count: int) -> None:
-        """Keeps the first of several errors of one kind, and counts the others."""
+        """Keep the first of several errors of one kind, and count the others."""
         for _, error in zip(range(MOST_OF_A_KIND), errors, strict=False):
             self.add(error)
         self._left_out += max(0, count - MOST_OF_A_KIND)
 
     def refuse(self) -> None:
-        """Raises what was kept: the first few of each kind, a sentence each, and how many more."""
+        """Raise the kept errors: the first few of each kind, a sentence each, and how many more."""
         errors = [error for alike in self._alike.values() for error in alike]
         if len(errors) == 1:
             raise errors[0]
@@ -106,10 +106,10 @@ class Problems:
 
 
 def shown(text: str) -> str:
-    """A text from a file in quotes, cut where it is long, fit for a terminal."""
+    """Return a text from a file in quotes, cut where it is long, safe for a terminal."""
     return repr(text if len(text) <= 60 else f"{text[:57]}…")
 
 
 def among(word: str, choices: Iterable[str]) -> str:
-    """The closest choices, for the end of a sentence."""
+    """Return the closest choices, for the end of a sentence."""
     return ", ".join(map(shown, closest(word, choices))) or "none"

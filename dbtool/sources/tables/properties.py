@@ -28,14 +28,14 @@ _TABLES = ("files", "workload", "study", *_OPTIONAL)
 
 
 def read_table_of_runs(mapping: RunMapping, columns: set[str]) -> dict[str, Run]:
-    """The runs of the table of runs by their names, in its order; none where there is no table.
+    """Return the runs of the table of runs by name, in its order; empty without such a table.
 
     Args:
-        mapping: that names the table.
-        columns: takes the names of its columns.
+        mapping: names the table.
+        columns: collects the names of the table's columns.
 
     Raises:
-        RunsError: it is malformed, names a run twice or lacks the column that names them.
+        RunsError: the table is malformed, names a run twice or lacks the column that names them.
     """
     found: dict[str, Run] = {}
     if mapping.runs is None:
@@ -69,15 +69,15 @@ def properties_of(
     columns: Collection[str],
     problems: Problems,
 ) -> dict[str, dict[str, Any]]:
-    """A run's properties by table and name; those that it does not have are left out.
+    """Return a run's properties by table and name; missing ones are dropped.
 
     Args:
         run: the run.
-        mapping: says where they stand.
-        table: the table of runs, which goes before what the files say.
+        mapping: says where they are.
+        table: the table of runs, which overrides the files.
         columns: those of the files and of the table of runs.
-        problems: takes what is wrong: a column is nowhere, the table of runs does not name the run,
-            a value is missing or not what it should be.
+        problems: collects errors: a column does not exist, the table of runs does not name the run,
+            a value is missing or invalid.
     """
     found: dict[str, dict[str, Any]] = {name: {} for name in _TABLES}
     said = table.get(run.name, run)
@@ -105,7 +105,7 @@ def properties_of(
 
 
 def _read(cell: Cell, wanted: Property, column: str) -> Any:
-    """What a cell says of a property."""
+    """Return a cell as the value of a property."""
     values = wanted.value.values or {}
     if cell.text in values:
         return values[cell.text]
@@ -123,7 +123,7 @@ def _read(cell: Cell, wanted: Property, column: str) -> Any:
 
 
 def _meanings(text: str) -> Iterator[Any]:
-    """What a text may stand for, the likeliest first: 1 is a number sooner than a truth."""
+    """Yield what a text may stand for, the likeliest first: 1 is a number rather than a boolean."""
     word = text.strip().lower()
     yield whole_number(text)
     yield number(text)

@@ -1,4 +1,4 @@
-"""Reads the values of runs from the files, in whatever order and format they come."""
+"""Reads the values of runs from the files, in any order and format."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ _SHARES = tuple(
     for name in metric_columns()
     if name.endswith(("classification_error", "average_precision"))
 )
-# Names that no metric may have.
+# Names that a metric must not have.
 _TAKEN = {*KEYS, OTHER_METRICS}
 _KEYS = ["run", "metric", "step"]
 _VALUES = {"run": pl.Int64, "metric": pl.String, "step": pl.Int64, "value": pl.Float64}
-# Columns of ours beside those of the files: the run, the step as text, and where it stands.
+# Our columns beside those of the files: the run, the step as text, and its position.
 _RUN, _STEP, _FILE, _LINE, _NUMBER = _OURS = ("\0run", "\0step", "\0file", "\0line", "\0number")
 
 
 class Cell(NamedTuple):
-    """A text of a file, and where it stands."""
+    """A text of a file, and its position."""
 
     text: str
     position: Position
 
 
-# Of each file, what those beside it say.
+# By file, the cells in the files beside it.
 Beside: TypeAlias = "dict[int, list[tuple[str, Cell]]]"
 
 
@@ -50,10 +50,10 @@ class Run:
     """One run of the files.
 
     Attributes:
-        keys: what its columns say, which make its name.
+        keys: the values of its key columns, which make its name.
         number: its position among the runs.
-        first: where it is first named.
-        cells: by the columns that properties are read from, what is said of it.
+        first: where it first appears.
+        cells: by the columns that properties are read from, its values.
     """
 
     keys: tuple[str, ...]
@@ -63,11 +63,11 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The tool's."""
+        """Return the tool's name of the run."""
         return "/".join(self.keys)
 
     def keep(self, column: str, cell: Cell) -> None:
-        """Keeps what a column says of it, which is one thing."""
+        """Keep a column's value for the run; it must have only one."""
         known = self.cells.setdefault(column, cell)
         if known.text != cell.text:
             raise cell.position.error(
@@ -79,14 +79,14 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """What the files hold.
+    """The contents of the files.
 
     Attributes:
-        runs: in the order in which they are first named.
+        runs: in the order in which they first appear.
         values: run (its number), metric, step, value; sorted, each step once.
         columns: the columns of the files, and the parts of their names.
-        of_rows: columns that name runs and have another value in each row; none where some run has
-            two.
+        of_rows: columns that name runs and have another value in each row; empty where some run has
+            two rows.
     """
 
     runs: Sequence[Run]
@@ -102,28 +102,28 @@ def read_files(
     problems: Problems,
     on_progress: Callable[[int, int], None],
 ) -> Files:
-    """Reads files as a mapping says.
+    """Read files as a mapping says.
 
     Args:
-        paths: the files; they may hold parts of the same runs.
+        paths: the files; they may contain parts of the same runs.
         kind: their format.
-        mapping: what stands in them.
-        on_progress: called after each file with the number that is read and that of all.
-        problems: takes what is wrong: a file is malformed or does not hold what the mapping says.
+        mapping: describes their contents.
+        on_progress: called after each file with its number and the number of all.
+        problems: collects errors: a file is malformed or not as the mapping describes it.
     """
     return _Reader(paths, mapping, problems).read(kind, on_progress)
 
 
 @dataclass(slots=True)
 class _Reader:
-    """What reading needs at every step."""
+    """The state that all steps of reading need."""
 
     paths: Sequence[Path]
     mapping: RunMapping
     problems: Problems
 
     def read(self, kind: TableFormat, on_progress: Callable[[int, int], None]) -> Files:
-        """What all files hold."""
+        """Return the contents of all files."""
         files = self.mapping.files
         if not files.run_columns and files.metric not in files.parts:
             with self.problems:
@@ -138,7 +138,7 @@ class _Reader:
                 rows, runs = self._with_runs(rows)
                 self._keep(rows, runs, beside)
                 values = self._values(rows)
-        # Metrics of the long format are known from sound rows alone.
+        # Metrics of the long format are known only from sound rows.
         if whole and not (files.metric and self.problems):
             self._refuse_missing(columns, values)
         values = values.sort(_KEYS, maintain_order=True)
@@ -154,7 +154,7 @@ class _Reader:
     def _rows(
         self, kind: TableFormat, on_progress: Callable[[int, int], None]
     ) -> tuple[pl.DataFrame, Beside]:
-        """The rows of all files as text, null where empty, and what is beside each file."""
+        """Return the rows of all files as text, null where empty, and what is beside each file."""
         pattern = self.mapping.files.pattern
         tables = [pl.DataFrame(schema=dict.fromkeys(self.mapping.files.parts, pl.String))]
         beside: Beside = {}
@@ -177,7 +177,7 @@ class _Reader:
         return rows.with_columns(pl.col(pl.String).replace("", None)), beside
 
     def _beside(self, path: Path) -> list[tuple[str, Cell]]:
-        """What the files beside a file say; one that is not there says nothing."""
+        """Return the cells of the files beside a file; a missing file has none."""
         there = [path.parent / name for name in self.mapping.files.beside]
         return [
             (column, Cell(text, Position(each, 0)))
@@ -187,7 +187,7 @@ class _Reader:
         ]
 
     def _with_runs(self, rows: pl.DataFrame) -> tuple[pl.DataFrame, list[Run]]:
-        """The rows of runs with the numbers of these, and the runs."""
+        """Return the rows of runs, with the numbers of these, and the runs."""
         keys = self.mapping.files.run_columns or [_RUN]
         for column in keys:
             self._require(rows, column)
@@ -204,7 +204,7 @@ class _Reader:
         return rows.drop(_RUN).rename({_NUMBER: _RUN}), list(runs.values())
 
     def _keep(self, rows: pl.DataFrame, runs: Sequence[Run], beside: Beside) -> None:
-        """Keeps what files, and those beside them, say of their runs."""
+        """Keep what files, and those beside them, say of their runs."""
         for file, number in rows.select(_FILE, _RUN).unique(maintain_order=True).iter_rows():
             for column, cell in beside[file]:
                 if column in self.mapping.property_columns:
@@ -218,7 +218,7 @@ class _Reader:
                     runs[number].keep(column, Cell(text, self._position(file, line)))
 
     def _values(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The values of all metrics, with where each stands."""
+        """Return the values of all metrics, with the position of each."""
         files = self.mapping.files
         self._require(rows, files.steps.column, empty=True)
         kept = [pl.col(_RUN, _FILE, _LINE), pl.col(files.steps.column).alias(_STEP)]
@@ -242,7 +242,7 @@ class _Reader:
         return self._with_steps(pl.concat(values)) if values else pl.DataFrame(schema=_VALUES)
 
     def _metric(self, column: str, texts: pl.DataFrame) -> Metric | None:
-        """What a column, or a metric of the long format, is; None where it is not to be taken."""
+        """Return what a column, or a metric of the long format, becomes; None if it is ignored."""
         mapped = self.mapping.metric_of
         if column in mapped or self.mapping.ignores(column):
             return mapped.get(column)
@@ -252,7 +252,7 @@ class _Reader:
         return Metric(column)
 
     def _with_values(self, column: str, texts: pl.DataFrame, metric: Metric) -> pl.DataFrame:
-        """Texts with the values of a metric; null where they are no number."""
+        """Return texts with the values of a metric; null where they are not a number."""
         values = transformed(texts["text"], metric.transform, float32=self.mapping.files.float32)
         found = texts.with_columns(values.alias("value"), pl.lit(metric.name).alias("metric"))
         is_null, value = pl.col("value").is_null(), pl.col("value")
@@ -268,7 +268,7 @@ class _Reader:
         return found.drop("text").filter(~is_null)
 
     def _with_steps(self, values: pl.DataFrame) -> pl.DataFrame:
-        """Values with their steps, without those that have none."""
+        """Return values with their steps, without those that have none."""
         steps = self.mapping.files.steps
         texts = values[_STEP].drop_nulls().unique()
         numbers = pl.Series("step", [steps.step(text) for text in texts], pl.Int64)
@@ -284,7 +284,7 @@ class _Reader:
         return values.drop_nulls("step").rename({_RUN: "run"})
 
     def _require(self, rows: pl.DataFrame, column: str, *, empty: bool = False) -> None:
-        """Refuses rows without a column or, unless they may be empty, without a text in it."""
+        """Refuse rows without a column or, unless they may be empty, without a text in it."""
         if column not in rows.columns:
             closest = among(column, set(rows.columns) - {"", *_OURS})
             reason = f"there is no column {shown(column)}; closest: {closest}"
@@ -294,7 +294,7 @@ class _Reader:
             self._refuse(nothing, column, "it is empty")
 
     def _refuse(self, wrong: pl.DataFrame, column: str, reason: str) -> None:
-        """Keeps what is wrong with texts, which stand in the reason's braces."""
+        """Keep errors about texts, which replace the braces in the reason."""
         where = [_FILE, _LINE, *({"text"} & set(wrong.columns))]
         errors = (
             self._position(file, line).error(column, reason.format(*map(shown, text)))
@@ -306,7 +306,7 @@ class _Reader:
         return Position(self.paths[file], line)
 
     def _refuse_missing(self, columns: set[str], values: pl.DataFrame) -> None:
-        # A column that is there and empty throughout is no mistake.
+        # A column that exists and is empty throughout is not an error.
         is_long = self.mapping.files.metric is not None
         names = set(values["metric"]) if is_long else columns
         for source, metric in self.mapping.metric_of.items():
@@ -320,7 +320,7 @@ class _Reader:
                 )
 
     def _refuse_repeated(self, values: pl.DataFrame) -> None:
-        """Refuses a step with two values of a metric; equal ones are one."""
+        """Refuse a step with two values of a metric; equal ones count as one."""
         first = values.unique(_KEYS, keep="first", maintain_order=True)
         others = values.join(first, on=_KEYS, suffix="_first", maintain_order="left")
         column_of = {metric.name: column for column, metric in self.mapping.metric_of.items()}
@@ -341,7 +341,7 @@ class _Reader:
 
 
 def _refuse_one_name(paths: Sequence[Path]) -> None:
-    """Refuses files of one name where each file is a run."""
+    """Refuse files of one name where each file is a run."""
     first: dict[str, Path] = {}
     for path in paths:
         if first.setdefault(path.stem, path) is not path:

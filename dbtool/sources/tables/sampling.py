@@ -1,4 +1,4 @@
-"""Recognises histories that lack steps: steps to result from those would come too late."""
+"""Recognizes histories that lack steps: their steps to result would come too late."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from dbtool.sources.tables.problems import shown
 if TYPE_CHECKING:
     from dbtool.sources.tables.reading import Files
 
-# How many steps tools leave of a longer history unless told otherwise: run.history() of Weights &
-# Biases, the web interface of TensorBoard, and its readers of event files.
+# How many steps of a longer history tools keep by default: run.history() of Weights & Biases, the
+# web interface of TensorBoard, and its readers of event files.
 _WANDB = 500
 _CAPS = (_WANDB, 1_000, 10_000)
 
 
 def refuse_final(files: Files) -> None:
-    """Refuses runs that have a step each, and not the first, as tables of final values have.
+    """Refuse runs with one step each, other than the first, as tables of final values have.
 
     Args:
-        files: what was read.
+        files: the contents of the files.
 
     Raises:
-        RunsError: all runs are such.
+        RunsError: all runs are like this.
     """
     values = files.values
     each = values.select("run", "step").n_unique() == values["run"].n_unique()
@@ -40,17 +40,18 @@ def refuse_final(files: Files) -> None:
 
 
 def refuse_sampled(files: Files, unit: int) -> None:
-    """Refuses histories that look sampled.
+    """Refuse histories that look sampled.
 
-    Such have just as many steps as a tool leaves, with gaps between them that differ. At Weights &
-    Biases' 500 even gaps do not help, unless each step follows on the one before.
+    They have exactly as many steps as a tool keeps, with gaps of different sizes between them. With
+    Weights & Biases' 500 steps, even gaps are refused too, unless each step directly follows the
+    one before.
 
     Args:
-        files: what was read.
-        unit: updates between steps that follow on each other.
+        files: the contents of the files.
+        unit: updates between consecutive steps.
 
     Raises:
-        RunsError: there are such.
+        RunsError: a history looks sampled.
     """
     # All steps of a run, and those of each metric.
     every = files.values.select("run", pl.lit(None, pl.String).alias("metric"), "step").unique()
@@ -64,7 +65,7 @@ def refuse_sampled(files: Files, unit: int) -> None:
             pl.col("step").diff().max().alias("most"),
         )
     )
-    # Two are of a first or last step that is out of line.
+    # Two kinds of gaps come from a first or last step that is out of line.
     uneven = pl.col("len").is_in(_CAPS) & (pl.col("gaps") > 2)
     apart = (pl.col("len") == _WANDB) & pl.col("metric").is_null() & (pl.col("most") > unit)
     sampled = gaps.filter(uneven | apart).sort("run", "len")

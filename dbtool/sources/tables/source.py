@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from dbtool.sources.tables.mapping import RunMapping
     from dbtool.sources.tables.reading import Run
 
-# What a person can take in.
+# Few enough to read.
 _MOST_NAMES = 10
 
 
 @dataclass(frozen=True, slots=True)
 class RunSource:
-    """Runs that are what their mapping says; see `dbtool.sources.base.Source`.
+    """Runs as their mapping describes them; see `dbtool.sources.base.Source`.
 
-    They become a release of their own. Runs that it holds change nothing, so that files that have
+    They become a release of their own. Runs that it already has change nothing, so files that have
     grown can be added again.
 
     Attributes:
@@ -43,8 +43,8 @@ class RunSource:
         release: the name under which they are stored.
         by_study: the runs with measurements.
         other_metrics: metrics that are kept under their own names.
-        without_values: runs without a measurement, which are left out.
-        of_rows: columns that were taken for the run's name though each row has another value.
+        without_values: runs without a measurement, which are dropped.
+        of_rows: columns that were read as the run's name though each row has another value.
     """
 
     mapping: RunMapping
@@ -56,12 +56,12 @@ class RunSource:
 
     @property
     def runs(self) -> list[MeasuredRun]:
-        """Those with measurements."""
+        """List the runs with measurements."""
         return [run for study in self.by_study for run in study.runs]
 
     @property
     def about(self) -> About:
-        """What the mapping says of the release."""
+        """Return the mapping's description of the release."""
         given = self.mapping
         return About(
             release=self.release,
@@ -74,8 +74,8 @@ class RunSource:
         """Return the studies that have runs which the release lacks.
 
         Raises:
-            UsageError: the release holds other measurements.
-            RunsError: a run is there with other contents.
+            UsageError: the release has other measurements.
+            RunsError: the release has a run with other contents.
         """
         held = addition.held.trials
         if held["name"].null_count or held["source"].null_count:
@@ -89,7 +89,7 @@ class RunSource:
         return new
 
     def sentences(self) -> Iterator[str]:
-        """What is odd about the runs, and what is left out of them."""
+        """Yield what is odd about the runs, and what is dropped from them."""
         if self.of_rows:
             yield (
                 f"{counted(len(self.runs), 'run')} of one step each, since "
@@ -112,19 +112,20 @@ def read_own_runs(
     release: str | None = None,
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> RunSource:
-    """Reads the runs of another tool.
+    """Read the runs of another tool.
 
     Args:
         paths: files, folders, or patterns such as runs/**/metrics.csv.
         kind: the files' format.
         mapping_path: the mapping, which docs/your_own_runs.md describes.
         release: the name under which the runs are stored; None: the mapping's.
-        on_progress: called after each file with the number that is read and that of all.
+        on_progress: called after each file with its number and the number of all.
 
     Raises:
-        UsageError: the mapping says what cannot be.
-        RunsError: files are malformed or not what the mapping says; a sentence a problem.
-        DbtoolError: there is no run.
+        UsageError: the mapping is invalid.
+        RunsError: files are malformed or not as the mapping describes them; one sentence for each
+            problem.
+        DbtoolError: there are no runs.
     """
     mapping = read_mapping(mapping_path)
     name = release or mapping.release
@@ -138,7 +139,7 @@ def read_own_runs(
     has_table = not problems
     files = read_files(find_files(paths, kind, mapping), kind, mapping, problems, on_progress)
     if not has_table:
-        # Each run would be told to be missing there.
+        # Otherwise each run would be reported as missing there.
         problems.refuse()
     columns |= files.columns
     if mapping.files.sampled is None and not problems:

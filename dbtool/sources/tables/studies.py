@@ -1,4 +1,4 @@
-"""The studies and trials that runs become: numbered, with a status, by workload and batch size."""
+"""Converts runs to studies and trials: numbered, with a status, by workload and batch size."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class MeasuredRun:
     """A run that has values.
 
     Attributes:
-        run: its name and where it stands.
+        run: its name and position.
         properties: by table of the mapping and name.
         values: metric, step (in updates), value; sorted by metric and step.
     """
@@ -45,7 +45,7 @@ class MeasuredRun:
 
 @dataclass(frozen=True, slots=True)
 class StudyRuns:
-    """The runs of a study, with what it is but for steps that follow from its trials."""
+    """The runs of a study, and the study without the steps that follow from its trials."""
 
     study: Study
     runs: list[MeasuredRun] = field(default_factory=list)
@@ -54,12 +54,12 @@ class StudyRuns:
 def by_study(
     runs: Iterable[MeasuredRun], search_space: Mapping[str, Any], problems: Problems
 ) -> list[StudyRuns]:
-    """The runs of each study, by workload and batch size.
+    """Return the runs of each study, by workload and batch size.
 
     Args:
         runs: the runs.
         search_space: that of every study.
-        problems: takes in what runs of one workload or study differ.
+        problems: collects differences between runs of one workload or study.
     """
     workloads: dict[str, tuple[Run, Workload]] = {}
     studies: dict[tuple[str, int], StudyRuns] = {}
@@ -95,19 +95,19 @@ def _refuse_difference(
 
 
 def new_shards(studies: Iterable[StudyRuns], mapping: RunMapping, index: Index) -> list[NewShard]:
-    """The footer and the rows of a shard for each study that has runs which the release lacks.
+    """Return the footer and the rows of a shard for each study with runs that the release lacks.
 
-    Runs that the release holds keep their numbers; the others follow in the order in which the
-    files first name them. The source of a trial is a digest of all but its number, so that the same
-    run is known again.
+    Runs that the release already has keep their numbers. The others follow in the order in which
+    the files first name them. The source of a trial is a digest of everything but its number, so
+    that the same run is recognized again.
 
     Args:
         studies: the runs.
-        mapping: what their files say.
-        index: what the release holds.
+        mapping: describes their files.
+        index: the index of the release.
 
     Raises:
-        RunsError: two runs have one number, or a run is there with other contents.
+        RunsError: two runs have one number, or the release has a run with other contents.
     """
     metrics = {
         metric.name: {"column": column, "transform": metric.transform}
@@ -134,7 +134,7 @@ def new_shards(studies: Iterable[StudyRuns], mapping: RunMapping, index: Index) 
 
 
 def _with_train_steps(of: StudyRuns, trials: Sequence[Trial], held: Study | None) -> Study:
-    """A study with the fewest steps of a COMPLETE trial, where the mapping says none."""
+    """Return a study with the fewest steps of a COMPLETE trial, unless the mapping sets them."""
     if "train_steps" in of.runs[0].properties["study"]:
         return of.study
     complete = [trial.steps for trial in trials if trial.status == "COMPLETE"]
@@ -143,7 +143,7 @@ def _with_train_steps(of: StudyRuns, trials: Sequence[Trial], held: Study | None
 
 
 def _trial(each: MeasuredRun) -> Trial:
-    """A run as a shard describes it, but for its number."""
+    """Return a run as a shard describes it, without its number."""
     given = each.properties["trial"]
     steps = int(each.values.select(pl.col("step").max()).item())
     ends = each.values.filter(pl.col("metric").is_in(metric_columns()))
@@ -180,7 +180,7 @@ def _numbered(
     held: Mapping[str, Mapping[str, Any]],
     problems: Problems,
 ) -> list[tuple[MeasuredRun, Trial]]:
-    """The runs that are new with their trials, by number."""
+    """Return the new runs with their trials, by number."""
     taken: dict[int, str] = {row["trial_id"]: name for name, row in held.items()}
     following = max(taken, default=-1) + 1
     new = []

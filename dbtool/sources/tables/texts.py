@@ -1,7 +1,7 @@
-"""Files as columns of text, whose rows lead back to their lines.
+"""Reads files as columns of text, and keeps the line of each row.
 
-Every value is text as written, of JSON as of CSV, so that decimals stay what they are; what is
-empty is null. What is nested is named with dots, as config.lr.
+Every value is text as written, in JSON as in CSV, so decimals do not change; empty values are null.
+Nested values have names with dots, such as config.lr.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 # The library's own limit would refuse a long note.
 _LONGEST_FIELD = 1 << 24
-# Few, since what is held as objects of Python is looked at again and again for garbage.
+# Few, since the garbage collector scans Python objects again and again.
 _MOST_ROWS = 1_000
 _YAML_NULLS = ("null", "Null", "NULL", "~")
 
 
 class TextPart(NamedTuple):
-    """Rows of a file: on which line each ends, and by columns their texts, None where empty."""
+    """Rows of a file: the line on which each ends, and their texts by column, None where empty."""
 
     lines: Sequence[int]
     columns: Mapping[str, Sequence[str | None]]
 
 
 def read_parts(path: Path, kind: TableFormat) -> Iterator[TextPart]:
-    """The rows of a file in parts, of CSV and Parquet the first one with the columns alone.
+    """Yield the rows of a file in parts; the first part of CSV and Parquet has only the columns.
 
     Args:
         path: the file; CSV and JSON Lines are UTF-8.
@@ -57,10 +57,10 @@ def read_parts(path: Path, kind: TableFormat) -> Iterator[TextPart]:
 
 
 def read_document(path: Path) -> dict[str, str]:
-    """The names and values of a .json, .yaml or .yml file.
+    """Return the names and values of a .json, .yaml or .yml file.
 
     Raises:
-        RunsError: as `read_parts`.
+        RunsError: as in `read_parts`.
     """
     read = _json_object if path.suffix == ".json" else _yaml_object
     with _opened(path) as file:
@@ -79,7 +79,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def _csv_parts(path: Path, file: BinaryIO) -> Iterator[TextPart]:
-    # The CSV reader takes care of line endings, which may stand in quoted fields.
+    # The CSV reader handles line endings, which may be inside quoted fields.
     with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
         records = _csv_records(path, text)
         line, header = next(records, (0, []))
@@ -94,7 +94,7 @@ def _csv_parts(path: Path, file: BinaryIO) -> Iterator[TextPart]:
 
 
 def _csv_records(path: Path, file: TextIO) -> Iterator[tuple[int, list[str]]]:
-    """The fields of each line that is not blank, as the last lines of some tools are."""
+    """Yield the fields of each line that is not blank; some tools end files with blank lines."""
     csv.field_size_limit(_LONGEST_FIELD)
     reader = csv.reader(file, strict=True)
     width = 0
@@ -129,7 +129,7 @@ def _parquet_parts(path: Path, file: BinaryIO) -> Iterator[TextPart]:
         while nested := [name for name, kind in rows.schema.items() if kind == pl.Struct]:
             rows = rows.unnest(nested, separator=".")
         seconds = polars.selectors.duration().dt.total_microseconds() / 1_000_000
-        # Lists are no measurements.
+        # Lists are not measurements.
         rows = rows.with_columns(seconds).select(~polars.selectors.nested()).cast(pl.String)
     except pl.exceptions.PolarsError as error:
         raise RunsError(f"{path} is not Parquet of numbers and texts") from error
@@ -140,19 +140,19 @@ def _parquet_parts(path: Path, file: BinaryIO) -> Iterator[TextPart]:
 
 
 def _in_parts(records: Iterator[tuple[int, T]]) -> Iterator[tuple[list[int], list[T]]]:
-    """Lines and what they hold, so many at once; none where there are none."""
+    """Yield batches of line numbers and their contents; nothing where there are none."""
     while part := list(itertools.islice(records, _MOST_ROWS)):
         yield [line for line, _ in part], [row for _, row in part]
 
 
 def _json_object(position: Position, text: str) -> dict[str, str]:
     wanted = "each line is one" if position.line else "the whole file is one"
-    # Numbers stay text, and nan and infinity are taken, which JSON lacks and many tools write.
+    # Numbers stay text. nan and infinity are accepted, which JSON lacks and many tools write.
     decoder = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
     try:
         value = decoder.decode(text)
         if "\\u" in text:
-            # Half of a surrogate pair is not text that could be stored.
+            # Half of a surrogate pair is not text that can be stored.
             json.dumps(value, ensure_ascii=False).encode()
         if not isinstance(value, dict):
             raise position.error(None, f"it is no JSON object; {wanted}")
@@ -165,7 +165,7 @@ def _yaml_object(position: Position, text: str) -> dict[str, str]:
     import yaml
 
     try:
-        # The loader that takes every value as the text it is written as, and no objects of Python.
+        # This loader returns every value as the text in the file, and builds no Python objects.
         value = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 (makes dict, list and str alone)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise position.error(None, "it is no YAML") from error
@@ -176,7 +176,7 @@ def _yaml_object(position: Position, text: str) -> dict[str, str]:
 
 
 def _flat(value: dict[str, Any], position: Position, prefix: str = "") -> dict[str, str]:
-    """What an object holds, nested objects with dots in their names."""
+    """Return the contents of an object, nested objects with dots in their names."""
     found: dict[str, str] = {}
     for key, inner in value.items():
         name = f"{prefix}{key}"

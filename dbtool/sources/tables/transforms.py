@@ -1,6 +1,6 @@
-"""The ways in which metrics of other tools are turned into ours.
+"""Transforms metrics of other tools into those of the database.
 
-Decimals are turned as written: an accuracy of 0.9 is an error of 0.1, and no less.
+Decimals are transformed as written: an accuracy of 0.9 is an error of exactly 0.1.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def transformed(texts: pl.Series, transform: str | None, *, float32: bool = False) -> pl.Series:
-    """The values of a metric as the database holds them.
+    """Return the values of a metric as the database stores them.
 
     Args:
         texts: as the file has them.
-        transform: one of `TRANSFORMS`; None: as they are.
+        transform: one of `TRANSFORMS`; None: values stay as they are.
         float32: whether they passed through 32-bit numbers; each is then the shortest decimal that
             rounds to the same one, so that 0.07999999821186066 is 0.08.
 

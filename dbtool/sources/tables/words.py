@@ -1,4 +1,4 @@
-"""What tools call what they log, and what that is here, for a first guess."""
+"""Names that tools use for what they log, and their meaning here, for a first guess."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STATUSES = {
     **dict.fromkeys(("crashed", "failed", "killed", "running", "stopped"), "INCOMPLETE"),
     **dict.fromkeys(("diverged", "infeasible", "nan"), "INFEASIBLE"),
 }
-# By table and name in a mapping, what columns that hold it are called.
+# By table and name in a mapping, the usual names of columns with that property.
 ROLES = {
     ("workload", "dataset"): ("dataset", "dataset_name", "data_set", "task", "workload"),
     ("workload", "model"): ("model", "model_name", "arch", "architecture", "network", "backbone"),
@@ -45,7 +45,7 @@ _MEASURES = {
 }
 
 
-# In which order a metric is taken for that of the goal.
+# The order in which metrics are tried as the one of the goal.
 GOALS = [
     f"{split}_{measure}"
     for split in ("val", "test", "train")
@@ -54,27 +54,27 @@ GOALS = [
 
 
 def named(names: Sequence[str], columns: Sequence[str]) -> str | None:
-    """The first column that has one of the names, in whatever case; None where none has."""
+    """Return the first column that has one of the names, ignoring case; None where none has."""
     known = {column.lower(): column for column in reversed(columns)}
     return next((known[name] for name in names if name in known), None)
 
 
 def bare(name: str) -> str:
-    """A column's own name: without what it is nested in, in lower case, with underscores."""
+    """Return a column's own name: without its prefixes, in lower case, with underscores."""
     return re.sub(r"[^a-z0-9]+", "_", re.split(r"[./]", name.lower())[-1]).strip("_")
 
 
 def split(name: str) -> list[str]:
-    """The words of a metric's name."""
+    """Return the words of a metric's name."""
     return [word for word in re.split(r"[^a-z0-9]+", name.lower()) if word]
 
 
 def metrics(name: str, *, percent: bool) -> Iterator[tuple[str, str | None]]:
-    """The database's columns that a metric may be, the likeliest first, each with its transform.
+    """Yield the database's columns for a metric, the likeliest first, each with its transform.
 
     Args:
-        name: the tool's.
-        percent: whether it has values above 1.
+        name: the tool's name of the metric.
+        percent: whether the metric has values above 1.
     """
     given = split(name)
     part = next((_SPLITS[word] for word in given if word in _SPLITS), None)
