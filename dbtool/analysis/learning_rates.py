@@ -1,6 +1,6 @@
 """The best learning rate as a function of the batch size.
 
-Three laws are compared, each with a free factor and at most one other parameter:
+Three laws are compared, each with a free factor and one other parameter:
 
 - `power`: proportional to B^p. p = 1 is the linear rule, p = 1/2 the square root rule
   (Shallue et al. 2018, section 4.7, which finds that neither holds in general).
@@ -67,8 +67,8 @@ class RateLaw:
     """How the best learning rate moves with the batch size.
 
     Attributes:
-        weights: of the laws, adding up to 1, from their likelihoods alone: all laws have as many
-            parameters.
+        weights: of the laws, adding up to 1, from their likelihoods alone: all laws have the same
+            number of parameters.
         law: the law with the largest weight; the first of equal ones.
         parameter: its exponent p or its batch size Bn.
         low: lower end of the parameter's interval; -inf or 0 where it has none.

@@ -52,7 +52,7 @@ def _children(kind: DuckDBPyType) -> dict[str, DuckDBPyType]:
 
 
 def _struct(expression: str, kind: DuckDBPyType) -> str:
-    """Return a struct as an object; as a list if its fields have no names, such as those of row()."""
+    """Return a struct as an object; as a list if its fields have no names, as those of row()."""
     values = [
         (name, for_json(f"struct_extract_at({expression}, {position})", child))
         for position, (name, child) in enumerate(kind.children, 1)
