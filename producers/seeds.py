@@ -16,16 +16,16 @@ AUGMENTATION = 3
 
 
 def derived_seed(*parts: object) -> int:
-    """A seed in [0, 2**31) that follows from the given parts, the same on every machine."""
+    """Derive a seed in [0, 2**31) from the parts, the same on every machine."""
     text = "\x1f".join(str(part) for part in parts)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1
 
 
 def study_seed(root: int, workload: str, batch_size: int) -> int:
-    """The seed of one study of a sweep."""
+    """Return the seed of one study of a sweep."""
     return derived_seed("study", root, workload, batch_size)
 
 
 def trial_seed(study: int, trial_id: int) -> int:
-    """The seed of one trial: of its initial weights and its batch order."""
+    """Return the seed of one trial, for its initial weights and its batch order."""
     return derived_seed("trial", study, trial_id)

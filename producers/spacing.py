@@ -19,12 +19,12 @@ class Spacing:
     examples_between: int = 1
 
     def after(self, step: int, batch_size: int) -> int:
-        """The step after one of them."""
+        """Return the step that follows one of the steps."""
         fewest_steps = max(1, math.ceil(self.examples_between / batch_size))
         return max(step + fewest_steps, round(step * 2 ** (1 / self.per_doubling)))
 
     def steps(self, last: int, batch_size: int) -> list[int]:
-        """Those from 0 to a last step, which is always one of them."""
+        """Return the steps from 0 to `last`, both included."""
         found = []
         step = 0
         while step < last:

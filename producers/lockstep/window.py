@@ -57,7 +57,7 @@ class Windows:
     effective: bool
 
     def around(self, optimum: Optimum, batch_size: int) -> SearchSpace:
-        """The window around an optimum, moved to another batch size.
+        """Return the window around an optimum, moved to another batch size.
 
         A decade and a half of the learning rate around that of the optimum times the square root
         of the ratio of the batch sizes; a decade of one minus the momentum around its own, where
@@ -77,7 +77,7 @@ class Windows:
     def widened(
         self, searched: SearchSpace, metaparameters: Mapping[str, float]
     ) -> SearchSpace | None:
-        """What to search next when the best trial lies at an edge of what was searched.
+        """Return the ranges to search next when the best trial lies at an edge.
 
         Args:
             searched: a window, or the windows together.
@@ -100,7 +100,7 @@ class Windows:
         return None
 
     def metaparameters(self, point: Mapping[str, float]) -> dict[str, float]:
-        """The metaparameters of a point of a window, within the ranges of the space."""
+        """Return the metaparameters of a point of a window, within the ranges of the space."""
         values = dict(point)
         if self.effective:
             values[_RATE] = values.pop(EFFECTIVE_RATE) * (1 - values[_MOMENTUM])
@@ -137,7 +137,7 @@ class Windows:
 
 
 def together(first: SearchSpace, second: SearchSpace) -> SearchSpace:
-    """The smallest ranges that hold those of two windows of one space."""
+    """Return the smallest ranges that contain two windows of one space."""
     found: dict[str, Metaparameter] = {}
     for name, one in first.items():
         other = second[name]

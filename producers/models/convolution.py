@@ -68,7 +68,7 @@ def conv_general_dilated(
     padding: str | Sequence[tuple[int, int]],
     **options: Any,
 ) -> jax.Array:
-    """What `jax.lax.conv_general_dilated` computes, without dilation or groups of features.
+    """Compute `jax.lax.conv_general_dilated`, without dilation or groups of features.
 
     Fits the argument of that name of `flax.nnx.Conv`.
 
@@ -118,7 +118,7 @@ def over_whole_windows(
     strides: Sequence[int] = (1, 1),
     padding: Sequence[tuple[int, int]] | None = None,
 ) -> jax.Array:
-    """One product over the flattened window of every position, at any strides and padding.
+    """Convolve by one matrix product over flattened windows, at any strides and padding.
 
     Args:
         inputs: [batch, height, width, channels].
@@ -206,7 +206,7 @@ def _centring(rows: int, columns: int) -> list[tuple[int, int]]:
 
 @jax.custom_vjp
 def max_pool_2x2(images: jax.Array) -> jax.Array:
-    """The largest of every 2x2 square; an odd last row or column is left out.
+    """Return the maximum of every 2x2 square; an odd last row or column is dropped.
 
     The gradient goes to the largest, to the first of them where several are.
     """

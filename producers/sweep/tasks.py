@@ -32,7 +32,7 @@ ROUNDS_FOLDER = "rounds"
 
 
 def held_index(out: Path) -> Index:
-    """What a sweep's folder lists."""
+    """Return the index of a sweep's folder; empty if it is not a release."""
     if not is_release(out):
         return Index()
     _, tables = read_release(out)
@@ -40,7 +40,7 @@ def held_index(out: Path) -> Index:
 
 
 def finished_trials(study: StudyPlan, index: Index) -> dict[int, str]:
-    """The trials of a study that are there, with their status.
+    """Return the finished trials of a study, with their status.
 
     Raises:
         DbtoolError: another definition of the study is there.
@@ -52,7 +52,7 @@ def finished_trials(study: StudyPlan, index: Index) -> dict[int, str]:
 
 
 def refuse_other(study: StudyPlan, held: Study) -> None:
-    """Refuses what was trained by another definition of a study."""
+    """Refuse trials that another definition of the study trained."""
     expected = study.study()
     before, now = ((each.workload.definition or {}).get("origin") for each in (held, expected))
     if before != now:
@@ -79,7 +79,7 @@ def _before_its_search(held: Study, expected: Study) -> Study:
 
 
 def missing_trials(study: StudyPlan, finished: dict[int, str]) -> list[int]:
-    """The next trials that a study needs; none when it is done.
+    """Return the next trials that a study needs; none when it is done.
 
     How many trials a study has in the end follows from their statuses alone, whenever the sweep
     was stopped between.
@@ -100,7 +100,7 @@ def missing_trials(study: StudyPlan, finished: dict[int, str]) -> list[int]:
 def next_blocks(
     studies: Sequence[StudyPlan], index: Index, options: SweepOptions
 ) -> list[list[tuple[int, ...]]]:
-    """The blocks of trials to train next, for each of the studies.
+    """Return the blocks of trials to train next, for each of the studies.
 
     When they are trained, and more feasible trials are wanted, there may be others.
 
@@ -125,12 +125,12 @@ def next_blocks(
 
 
 def all_blocks(studies: Sequence[StudyPlan], options: SweepOptions) -> list[list[tuple[int, ...]]]:
-    """The blocks of trials of each of the studies, whatever is finished."""
+    """Return all blocks of trials of each study, finished or not."""
     return [study.blocks(range(study.least_trials), options.block) for study in studies]
 
 
 def partition(studies: Sequence[StudyPlan], options: SweepOptions) -> str:
-    """Eight letters that are the same where a sweep is cut into the same blocks."""
+    """Return eight hex digits that are equal for sweeps cut into the same blocks."""
     cut: list[Any] = [
         [study.release, study.name, study.train_steps, study.seed, blocks]
         for study, blocks in zip(studies, all_blocks(studies, options), strict=True)

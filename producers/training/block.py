@@ -137,13 +137,13 @@ class BlockProgram:
         return batch_size // micro_batch, micro_batch
 
     def put(self, split: Split) -> SplitArrays:
-        """Copies a split to every device."""
+        """Copy a split to every device."""
         return SplitArrays(
             put(split.inputs, self.mesh, EVERYWHERE), put(split.targets, self.mesh, EVERYWHERE)
         )
 
     def start(self, seeds: np.ndarray) -> TrialState:
-        """The states before the first step, from the trials' seeds (uint32 [trials])."""
+        """Return the states before the first step, from the trials' seeds (uint32 [trials])."""
         states: TrialState = self.compiled_start(self._put_trials(seeds))
         return states
 
@@ -156,7 +156,7 @@ class BlockProgram:
         steps: int,
         training: SplitArrays | None,
     ) -> tuple[TrialState, jax.Array]:
-        """Trains the trials that are alive for some steps, or until their loss is not finite.
+        """Train the trials that are alive for some steps, or until their loss is not finite.
 
         Args:
             states: of all trials; their memory is reused, so that they are gone afterwards.
@@ -213,7 +213,7 @@ class BlockProgram:
     def prune(
         self, states: TrialState, sparsity: float, training: SplitArrays, *, biases: bool = False
     ) -> TrialState:
-        """Prunes each trial's network by its connection sensitivity over the training split."""
+        """Prune each trial's network by its connection sensitivity over the training split."""
         sensitivity = self._sensitivity(states, (training.inputs, training.targets))
 
         def prune(state: TrialState, sensitivity: Any) -> TrialState:
@@ -232,7 +232,7 @@ class BlockProgram:
         measure: Measure,
         step: int,
     ) -> dict[str, jax.Array]:
-        """What is measured of the trials that are alive, after a step.
+        """Take a measurement of the trials that are alive, after a step.
 
         Args:
             states: of all trials.

@@ -74,7 +74,7 @@ class Checkpoints:
         self._last = time.monotonic()
 
     def restored(self, program: BlockProgram, trials: int, *, pruned: bool) -> Progress | None:
-        """How far the block had come; None where there is no checkpoint.
+        """Restore the progress of the block; return None if there is no checkpoint.
 
         Args:
             program: the compiled functions of the workload, on the same mesh or another.
@@ -128,7 +128,7 @@ class Checkpoints:
             raise Interrupted(progress.step)
 
     def save(self, progress: Progress) -> None:
-        """Saves a checkpoint and removes the one before.
+        """Save a checkpoint and remove the one before.
 
         Raises:
             OSError, ValueError: when it cannot be written.
@@ -153,7 +153,7 @@ class Checkpoints:
         self._last = time.monotonic()
 
     def remove(self) -> None:
-        """Removes the checkpoint, once the block's shard is written."""
+        """Remove the checkpoint, once the block's shard is written."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _latest(self) -> int | None:

@@ -24,7 +24,7 @@ def is_first() -> bool:
 
 
 def from_first(find: Callable[[], Any]) -> Any:
-    """What a function returns on the first process, on all of them; JSON has to hold it.
+    """Return on every process what a function returns on the first; it must fit in JSON.
 
     Raises:
         DbtoolError: on every process, when it is raised on the first.
@@ -54,7 +54,7 @@ def same_on_all(value: Any) -> bool:
 
 
 def _broadcast(text: bytes) -> bytes:
-    """The bytes of the first process; every process has to call this at the same point."""
+    """Return the first process's bytes; every process has to call this at the same point."""
     from jax.experimental import multihost_utils
 
     length = int(multihost_utils.broadcast_one_to_all(np.int32(len(text))))

@@ -78,7 +78,7 @@ def _gradient_noise_scale(
 
 
 def gradient_moments(gradient: Callable[[Any], Any], slices: Any, examples_a_slice: int) -> Metrics:
-    """The moments from the gradients of equal slices, of which one at a time is held.
+    """Estimate the two moments from the gradients of equal slices, one slice in memory at a time.
 
     Args:
         gradient: from a slice, the gradient of its mean loss, a pytree.
@@ -118,7 +118,7 @@ def gradient_moments(gradient: Callable[[Any], Any], slices: Any, examples_a_sli
 def _gradient_lipschitz_constant(
     trainer: Trainer, state: TrialState, metaparameters: Metaparameters, slices: Examples
 ) -> Metrics:
-    """On the way of the step that the gradient of these examples would make next (chosen)."""
+    """Measure along the step that the gradient of these examples would take next (chosen)."""
 
     def gradient(parameters: Any) -> Any:
         moved = state._replace(parameters=parameters)
@@ -138,7 +138,7 @@ def gradient_lipschitz_constant(
     update: Any,
     fractions: Sequence[float] = FRACTIONS,
 ) -> jax.Array:
-    """The greatest change of the gradient on the way of one step, for each unit of that way.
+    """Return the largest change of the gradient along one step, per unit of distance.
 
     Args:
         gradient: from parameters, the gradient of the loss, pytrees of float32 arrays.
@@ -163,7 +163,7 @@ def gradient_lipschitz_constant(
 def _largest_hessian_eigenvalue(
     trainer: Trainer, state: TrialState, metaparameters: Metaparameters, slices: Examples
 ) -> Metrics:
-    """Within the weights that are not pruned, from the same random direction at every step."""
+    """Restrict the Hessian to unpruned weights; start from the same random direction each step."""
 
     def times(direction: Any) -> Any:
         def add_slice(total: Any, examples: Examples) -> tuple[Any, None]:
@@ -184,7 +184,7 @@ def _largest_hessian_eigenvalue(
 
 
 def hessian_times(gradient: Callable[[Any], Any], parameters: Any, direction: Any) -> Any:
-    """The Hessian's product with a direction, at about the cost of three gradients."""
+    """Return the Hessian's product with a direction, at about the cost of three gradients."""
     # Backwards twice, since a custom derivative need not have a forward mode.
     return jax.grad(lambda at: optax.tree.vdot(gradient(at), direction))(parameters)
 
@@ -192,7 +192,7 @@ def hessian_times(gradient: Callable[[Any], Any], parameters: Any, direction: An
 def largest_eigenvalue(
     times: Callable[[Any], Any], start: Any, iterations: int = POWER_ITERATIONS
 ) -> jax.Array:
-    """The eigenvalue of the largest magnitude of a symmetric matrix, by power iteration.
+    """Estimate a symmetric matrix's eigenvalue of largest magnitude by power iteration.
 
     Args:
         times: the matrix's product with a vector, pytrees of float32 arrays.
@@ -205,7 +205,7 @@ def largest_eigenvalue(
     """
 
     def unit(direction: Any) -> Any:
-        """The direction at length 1; zeros stay."""
+        """Scale the direction to length 1; a zero vector stays zero."""
         norm = optax.tree.norm(direction)
         return optax.tree.scale(1 / jnp.where(norm > 0, norm, 1), direction)
 
@@ -235,7 +235,7 @@ class Measure:
     drawn: int | None = None
 
     def steps(self, evaluations: Mapping[int, bool], batch_size: int) -> list[int]:
-        """At which steps of a trial it is taken.
+        """Return the steps of a trial at which the measurement is taken.
 
         Args:
             evaluations: of the trial, in order, each with whether every split is evaluated.
@@ -246,7 +246,7 @@ class Measure:
         return self.spacing.steps(max(evaluations), batch_size)
 
     def slices(self, examples: Examples, evaluation_batch: int, step: jax.Array) -> Examples:
-        """What it is taken of after a step, as its function takes them.
+        """Return the examples to measure after a step, in slices as `function` takes them.
 
         Args:
             examples: those to draw from, or to take as they are: [examples, ...].

@@ -31,7 +31,7 @@ _SCORE_BINS = 4096
 
 
 def objective_for(form: Form) -> Objective:
-    """The objective of examples of that form."""
+    """Return the objective for examples of a form."""
     if not isinstance(form, ImageForm):
         return NextToken()
     return MultiLabel() if form.multi_label else Classification()
@@ -60,13 +60,13 @@ class Classification:
         return losses.sum(), jnp.float32(losses.size)
 
     def totals(self, logits: jax.Array, targets: jax.Array) -> Totals:
-        """The summed cross entropy, the number of wrong classes and of examples."""
+        """Return the summed cross entropy, the number of wrong classes and that of examples."""
         wrong = (logits.argmax(-1) != targets).sum(dtype=jnp.int32)
         loss = cross_entropy(logits, targets).sum()
         return {"loss": loss, "wrong": wrong, "examples": jnp.int32(targets.shape[0])}
 
     def metrics(self, totals: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """cross_entropy_error in nats an example, classification_error as a share."""
+        """Return cross_entropy_error in nats per example and classification_error as a share."""
         return {
             "cross_entropy_error": _ratio(totals["loss"], totals["examples"]),
             "classification_error": totals["wrong"] / np.maximum(totals["examples"], 1),
@@ -96,7 +96,7 @@ class MultiLabel:
         return losses.sum(), jnp.float32(targets.shape[0])
 
     def totals(self, logits: jax.Array, targets: jax.Array) -> Totals:
-        """The summed loss, the number of images, and how many pairs of each kind a bin has."""
+        """Return the summed loss, the number of images, and the pairs of each kind in each bin."""
         scores = jax.nn.sigmoid(logits).ravel()
         bins = jnp.minimum((scores * _SCORE_BINS).astype(jnp.int32), _SCORE_BINS - 1)
         empty = jnp.zeros(_SCORE_BINS, jnp.int32)
@@ -110,9 +110,9 @@ class MultiLabel:
         }
 
     def metrics(self, totals: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """cross_entropy_error in nats an image, average_precision from 0 to 1.
+        """Return cross_entropy_error in nats per image and average_precision from 0 to 1.
 
-        Where no pair is of a class that is there, the average precision is not a number.
+        Without a positive pair, the average precision is NaN.
         """
         # From the highest scores to the lowest.
         present = np.cumsum(totals["present"][:, ::-1], axis=-1, dtype=np.float64)
@@ -144,13 +144,13 @@ class NextToken:
         return loss, jnp.maximum(counted.sum(), 1).astype(jnp.float32)
 
     def totals(self, logits: jax.Array, targets: jax.Array) -> Totals:
-        """The summed cross entropy and the number of tokens."""
+        """Return the summed cross entropy and the number of tokens."""
         counted = targets != PADDING
         loss = jnp.where(counted, cross_entropy(logits, targets), 0.0).sum()
         return {"loss": loss, "tokens": counted.sum(dtype=jnp.int32)}
 
     def metrics(self, totals: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """cross_entropy_error in nats a token."""
+        """Return cross_entropy_error in nats per token."""
         return {"cross_entropy_error": _ratio(totals["loss"], totals["tokens"])}
 
 
@@ -164,7 +164,7 @@ Objective = Classification | MultiLabel | NextToken
 
 
 def _ratio(total: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """The mean in the precision of the sum, as float64."""
+    """Return the mean, computed in the precision of the sum, as float64."""
     # Multiplied by the reciprocal, as XLA divides by a constant: rows then stay the same, bit for
     # bit, as when the devices divided.
     reciprocal = 1 / np.maximum(count, 1).astype(total.dtype)

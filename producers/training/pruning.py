@@ -28,14 +28,14 @@ def connection_sensitivity(parameters: Any, gradients: Any) -> Any:
 
 
 def prunable_weights(parameters: Any, *, biases: bool = False) -> int:
-    """How many weights may be pruned, biases among them or not; of arrays or their shapes."""
+    """Count the prunable weights, with or without biases, of arrays or their shapes."""
     arrays = jax.tree.leaves(parameters)
     prunable = _prunable(parameters, biases=biases)
     return sum(array.size for array, counts in zip(arrays, prunable, strict=True) if counts)
 
 
 def kept_weights(parameters: Any, sparsity: float, *, biases: bool = False) -> int:
-    """How many of the prunable weights are kept: (1 - sparsity) of them, to the nearest whole."""
+    """Return the number of weights kept: (1 - sparsity) of the prunable ones, rounded."""
     return round((1 - sparsity) * prunable_weights(parameters, biases=biases))
 
 
@@ -66,7 +66,7 @@ def masks(parameters: Any, sensitivity: Any, sparsity: float, *, biases: bool = 
 
 
 def masked(tree: Any, masks: Any) -> Any:
-    """The tree with zeros where weights are pruned; as it is where masks is None."""
+    """Return the tree with zeros where weights are pruned; unchanged if masks is None."""
     if masks is None:
         return tree
     return jax.tree.map(lambda array, mask: jnp.where(mask, array, 0), tree, masks)
@@ -78,7 +78,7 @@ def _prunable(parameters: Any, *, biases: bool) -> list[bool]:
 
 
 def _highest(arrays: list[jax.Array], count: int) -> list[jax.Array]:
-    """Where the highest values of some arrays are, exactly `count` of them.
+    """Mark the `count` highest values over all arrays, exactly that many.
 
     Finds the count-th highest value bit by bit: three times as fast on a CPU as `jax.lax.top_k`,
     nine times as fast as sorting, and as much again where trials are vmapped.

@@ -47,7 +47,7 @@ class Goal:
         return values < self.value * (1.25 if "cross_entropy" in self.metric else 2.0)
 
     def cost(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Numbers that are lower the better the values are; not a number is the worst."""
+        """Return costs, lower for better values; a NaN has infinite cost."""
         signed = -values if self.maximize else values
         return np.where(np.isnan(signed), np.inf, signed)
 
@@ -92,7 +92,7 @@ class FirstToGoal:
 
     @property
     def ended(self) -> bool:
-        """Whether all trials stop."""
+        """Whether all trials stop now."""
         return int(self._past.sum()) >= self._reaching
 
     @property
@@ -107,7 +107,7 @@ class FirstToGoal:
     def observe(
         self, step: int, trials: npt.NDArray[np.int64], values: npt.NDArray[np.float64]
     ) -> npt.NDArray[np.int64]:
-        """Takes in the metric of the trials that were evaluated after a step, int and float64 [n].
+        """Record the metric of the trials evaluated after a step, int and float64 [n].
 
         Steps never decrease from call to call. Returns the trials that are dropped.
         """
@@ -123,7 +123,7 @@ class FirstToGoal:
         return trials[self._best[trials] > self._leaders_best(step / self._dropping)]
 
     def _leaders_best(self, step: float) -> float:
-        """The leader's best cost up to a step; infinite where it was evaluated untrained alone."""
+        """Return the leader's best cost up to a step; infinite if only step 0 was evaluated."""
         best = np.inf
         for curve in (self._earlier, self._leader):
             before = bisect.bisect_right(curve, step, key=lambda point: point[0])

@@ -38,7 +38,7 @@ _READERS = ThreadPoolExecutor(max_workers=os.cpu_count(), thread_name_prefix="ex
 
 
 def calls(targets: Sequence[int], capacity: int, first_step: int) -> list[tuple[int, int]]:
-    """The calls that lead from a step to each of the given ones in turn.
+    """Return the calls that lead from a step to each of the targets in turn.
 
     Returns:
         Their first steps, and how many consecutive steps the devices take in each.
@@ -53,7 +53,7 @@ def calls(targets: Sequence[int], capacity: int, first_step: int) -> list[tuple[
 
 
 def steps_a_call(form: Form, streams: int, batch_size: int) -> int:
-    """Most steps of a call for which examples of a form are read, in so many batch orders."""
+    """Return the most steps of one call, for examples of a form read in `streams` batch orders."""
     bytes_a_step = streams * batch_size * _bytes_an_example(form)
     return max(1, min(_MOST_STEPS_A_CALL, _BYTES_A_CALL // bytes_a_step))
 
@@ -105,7 +105,7 @@ class StreamedDraw:
         return self._capacity
 
     def __call__(self, trials: np.ndarray, alive: np.ndarray, first_step: int, steps: int) -> Any:
-        """Inputs and targets on the devices, as `BlockProgram.advance` takes them."""
+        """Return inputs and targets on the devices, as `BlockProgram.advance` takes them."""
         started = time.perf_counter()
         call, read = next(self._calls)
         if call != (first_step, steps):
@@ -125,7 +125,7 @@ class StreamedDraw:
         return self._on_devices(of_slots, "inputs"), self._on_devices(of_slots, "targets")
 
     def _slots_here(self, trials: np.ndarray, alive: np.ndarray) -> dict[int, int]:
-        """The trial of each slot that is alive and on a device of this process.
+        """Return the trial of each slot that is alive and on a device of this process.
 
         Where trials share their batches, the only slot is that of the batches.
         """
@@ -141,7 +141,7 @@ class StreamedDraw:
         return {trial: self._read_trial(trial, self._streams[trial], call) for trial in wanted}
 
     def _read_trial(self, trial: int, stream: BatchStream, call: tuple[int, int]) -> Split:
-        """[steps, micro-batches, this process's part of a micro-batch, ...]."""
+        """Read arrays [steps, micro-batches, this process's part of a micro-batch, ...]."""
         first_step, count = call
         batches = stream.take(first_step, count)
         shape = (count, *self._shape)
@@ -170,7 +170,7 @@ class StreamedDraw:
         return _extent(sharding, micro_batch)
 
     def _data_axis(self) -> str | None:
-        """The axis of the mesh that micro-batches are divided over; None where they cannot be."""
+        """Return the mesh axis that micro-batches are divided over; None if they do not divide."""
         return None if self._shape[1] % self._program.devices_a_trial else DATA
 
     def _on_devices(self, read: Sequence[Split | None], part: str) -> jax.Array:
@@ -202,7 +202,7 @@ class StreamedDraw:
 def streamed_slices(
     program: BlockProgram, source: ExampleSource, size: int
 ) -> Iterator[tuple[jax.Array, jax.Array]]:
-    """The examples of a split in their order, some at a time, on every device.
+    """Yield the examples of a split in order, some at a time, on every device.
 
     Args:
         program: says which devices.
@@ -260,7 +260,7 @@ def _first_rows(count: int, sharding: NamedSharding) -> Callable[[jax.Array], ja
 def _ahead(
     read: Callable[[_Wanted], _Read], wanted: Sequence[_Wanted]
 ) -> Iterator[tuple[_Wanted, _Read]]:
-    """What a function returns for each of some things, in order, computed ahead in a thread."""
+    """Yield each argument with the function's result, in order, computed ahead in a thread."""
     # Takes a second to import, which training on data in memory need not wait for.
     import grain
 
@@ -297,7 +297,7 @@ def _bytes_an_example(form: Form) -> int:
 
 
 def _extent(sharding: NamedSharding, count: int) -> slice:
-    """From the first to the last of some rows that this process's devices hold."""
+    """Return the slice from the first to the last row on this process's devices."""
     parts = sharding.addressable_devices_indices_map((count,)).values()
     bounds = [part[0].indices(count) for part in parts if part]
     return slice(min(bound[0] for bound in bounds), max(bound[1] for bound in bounds))
