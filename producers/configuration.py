@@ -164,7 +164,7 @@ class Sweep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise ValueError(f"search {search} adds trials by itself; leave out feasible")
 
     def rule(self) -> LockstepRule | None:
-        """How studies are searched in lockstep; None where every trial trains to its end."""
+        """Return the rule of a search in lockstep; None if every trial trains to its end."""
         from producers.lockstep.rule import LockstepRule
 
         if self.search in {None, "fixed"}:
@@ -237,7 +237,7 @@ class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             )
 
     def own_file(self, base: Path = Path()) -> Path | None:
-        """The file that `from` names, as seen from a folder; None where it names none."""
+        """Return the file that `from` names, relative to a folder; None if there is none."""
         return None if self.from_ is None else base / Path(self.from_).expanduser()
 
 
@@ -255,7 +255,7 @@ class Slice:
 
     @classmethod
     def parse(cls, text: str) -> Slice:
-        """The slice that is written as in 3/16.
+        """Parse a slice, such as 3/16.
 
         Raises:
             UsageError: when it is written otherwise, or there is no such slice.
@@ -362,7 +362,7 @@ class SweepOptions(Struct, frozen=True, kw_only=True):
 
     @property
     def part(self) -> Slice | None:
-        """The slice of the sweep to train; None for all of it.
+        """Return the slice of the sweep to train; None for all of it.
 
         A slice adds no trials to reach a number of feasible ones, which needs the results of all.
 

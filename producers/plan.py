@@ -132,7 +132,7 @@ class StudyPlan:
         )
 
     def blocks(self, trial_ids: Iterable[int], block: int) -> list[tuple[int, ...]]:
-        """The trials in blocks of at most that many, fewer where their losses take much memory.
+        """Return blocks of at most `block` trials, fewer if their losses take much memory.
 
         Trials that advance in lockstep are one block.
         """
@@ -152,7 +152,7 @@ def planned_studies(
     vocabulary: Path | None = None,
     path: Path | None = None,
 ) -> Iterator[list[StudyPlan]]:
-    """The studies of a plan in their order; data made up for them is there while the block runs.
+    """Yield the studies of a plan in order; data made up for them exists while the block runs.
 
     Args:
         plan: what to train.
@@ -219,7 +219,7 @@ def plan_studies(
     preset: Preset = NO_PRESET,
     folder: Path | None = None,
 ) -> list[StudyPlan]:
-    """The studies of a workload in a sweep, in the order of their search.
+    """Return the studies of a workload in a sweep, in the order of their search.
 
     Args:
         plan: what holds for all of its sweeps.

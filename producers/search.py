@@ -45,7 +45,7 @@ class Range:
             )
 
     def at(self, position: float) -> float:
-        """The value at a position in [0, 1) of the range's scale."""
+        """Return the value at a position in [0, 1) of the range's scale."""
         low, high = self.minimum, self.maximum
         if self.integer:
             # Half a unit more on either side gives the two end values their full share.
@@ -58,12 +58,12 @@ class Range:
         return float(min(max(value, self.minimum), self.maximum))
 
     def position(self, value: float) -> float:
-        """Where a value lies on the range's scale: 0 at the minimum, 1 at the maximum."""
+        """Return a value's position on the range's scale: 0 at the minimum, 1 at the maximum."""
         low, high = self._scaled(self.minimum), self._scaled(self.maximum)
         return 0.5 if low == high else (self._scaled(value) - low) / (high - low)
 
     def to_json(self) -> dict[str, Any]:
-        """The range as `study.json` writes it."""
+        """Return the range as `study.json` writes it."""
         return {
             "type": "INTEGER" if self.integer else "DOUBLE",
             "min_value": self.minimum,
@@ -94,11 +94,11 @@ class Choice:
     values: tuple[float, ...]
 
     def at(self, position: float) -> float:
-        """The value at a position in [0, 1); all values take equal shares."""
+        """Return the value at a position in [0, 1); all values take equal shares."""
         return self.values[min(int(position * len(self.values)), len(self.values) - 1)]
 
     def to_json(self) -> dict[str, Any]:
-        """The choice as `study.json` writes it."""
+        """Return the choice as `study.json` writes it."""
         return {"type": "DISCRETE", "feasible_points": list(self.values)}
 
 
@@ -115,12 +115,12 @@ class StepsRange:
     maximum: float
 
     def of(self, train_steps: int) -> Range:
-        """The range, for trials of so many steps."""
+        """Return the range in steps, for trials of `train_steps` steps."""
         fewest = max(1, round(self.minimum * train_steps))
         return Range(fewest, max(fewest, round(self.maximum * train_steps)), integer=True)
 
     def to_json(self) -> dict[str, Any]:
-        """The shares, as a study's search space writes them."""
+        """Return the shares, as a study's search space writes them."""
         return {"type": "INTEGER", "min_share": self.minimum, "max_share": self.maximum}
 
 
@@ -131,7 +131,7 @@ SearchSpace = dict[str, Metaparameter]
 def search_space_json(
     space: Mapping[str, Metaparameter | StepsRange],
 ) -> dict[str, dict[str, Any]]:
-    """The search space as `parameter_configs` of a `study.json`."""
+    """Return the search space as `parameter_configs` of a `study.json`."""
     return {name: metaparameter.to_json() for name, metaparameter in space.items()}
 
 
@@ -161,9 +161,9 @@ def points(
     count: int,
     sobol: Sobol = SCRAMBLED,
 ) -> list[dict[str, float]]:
-    """Points first, first + 1, … of a Sobol sequence over a search space.
+    """Return points first, first + 1, … of a Sobol sequence over a search space.
 
-    Point k depends on the space, the seed and the sequence, not on how many points are asked for.
+    Point k depends on the space, the seed and the sequence, not on how many points are requested.
 
     Args:
         space: name to range or choice; the order of the names sets the order of the dimensions.

@@ -77,7 +77,7 @@ class Windows:
     def widened(
         self, searched: SearchSpace, metaparameters: Mapping[str, float]
     ) -> SearchSpace | None:
-        """Return the ranges to search next when the best trial lies at an edge.
+        """Return the ranges to search next when the best trial lies at an edge of the last.
 
         Args:
             searched: a window, or the windows together.
@@ -109,7 +109,7 @@ class Windows:
         return {name: values[name] for name in self.space}
 
     def bounds(self, searched: SearchSpace) -> SearchSpace:
-        """The smallest ranges of the metaparameters themselves that hold a window."""
+        """Return the smallest ranges of the metaparameters themselves that contain a window."""
         if not self.effective:
             return searched
         rates, momenta = _range_of(searched, EFFECTIVE_RATE), _range_of(searched, _MOMENTUM)
@@ -167,7 +167,7 @@ def _within(limits: Range, low: float, high: float) -> Range:
 
 
 def _beyond(inside: Range, whole: Range, position: float, decades: float) -> Range | None:
-    """The part of a range beyond the edge that a position lies at; None away from edges."""
+    """Return the part of a range beyond the edge near a position; None away from edges."""
     factor = 10**decades
     low, high = inside.minimum, inside.maximum
     if position < _OUTER and low > whole.minimum:

@@ -37,7 +37,7 @@ class FullyConnected(nnx.Module):
         )
 
     def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
-        """Logits [batch, classes] of images, float32 [batch, height, width, channels]."""
+        """Return logits [batch, classes] of images, float32 [batch, height, width, channels]."""
         del train  # it makes no difference to this model
         activations = images.reshape(images.shape[0], -1)
         *hidden, last = self.layers

@@ -56,7 +56,7 @@ class GhostBatchNorm(nnx.Module):
         self.variance = nnx.BatchStat(jnp.ones(channels, jnp.float32))
 
     def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
-        """The normalised images, [batch, height, width, channels], in the type of the computation.
+        """Return normalised images [batch, height, width, channels], in the computation's dtype.
 
         A step of training normalises by each ghost batch and updates the running averages; an
         evaluation normalises by these.

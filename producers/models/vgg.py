@@ -53,7 +53,7 @@ class VGG(nnx.Module):
         self.logits = nnx.Linear(sizes[-1], images.classes, dtype=dtype, rngs=rngs)
 
     def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
-        """Logits [batch, classes] of images, float32 [batch, height, width, channels]."""
+        """Return logits [batch, classes] of images, float32 [batch, height, width, channels]."""
         del train  # it makes no difference to this model
         activations = images
         for stage in self.stages:

@@ -48,7 +48,7 @@ class Job:
 
     @property
     def counted(self) -> str:
-        """How many slices, in words."""
+        """Return the number of slices, in words."""
         return counted(self.slices, "slice")
 
     @property
@@ -58,7 +58,7 @@ class Job:
         return f"dbtool-{letters or 'sweep'}"[:50].rstrip("-")
 
     def command(self, number: str, out: str | None = None) -> str:
-        """The line of a shell that trains a slice.
+        """Return the shell command that trains a slice.
 
         Args:
             number: of the slice, as the shell finds it, from 1.
@@ -72,7 +72,7 @@ class Job:
 def job_of(
     studies: Sequence[StudyPlan], words: Sequence[str], out: Path, options: SweepOptions
 ) -> Job:
-    """The job that trains studies, a slice a block of trials if there are not too many.
+    """Return the job that trains studies, one slice per block of trials, at most 1,000 slices.
 
     Args:
         studies: of the sweep.
@@ -86,7 +86,7 @@ def job_of(
 
 
 def slurm(job: Job) -> str:
-    """The script of a job array, for `sbatch`."""
+    """Return the script of a job array, for `sbatch`."""
     gpus = f"#SBATCH --gpus-per-task={job.gpus}\n" if job.gpus else ""
     return f"""\
 #!/bin/bash
@@ -154,7 +154,7 @@ spec:
 
 
 def skypilot(job: Job) -> str:
-    """A task for `sky jobs launch --num-jobs`; ? stands for what is to be filled in."""
+    """Return a task for `sky jobs launch --num-jobs`; ? marks values to fill in."""
     gpus = f'\n  accelerators: "?:{job.gpus}"' if job.gpus else ""
     number = "$((SKYPILOT_JOB_RANK + 1))"
     out = f"/runs/slice-{number}-of-{job.slices}"
@@ -182,7 +182,7 @@ run: |
 
 
 def _indented(text: str, spaces: int) -> str:
-    """A text as a block of YAML has it that is indented so far, but for its first line."""
+    """Indent every line of a YAML block but the first."""
     return text.replace("\n", "\n" + " " * spaces)
 
 

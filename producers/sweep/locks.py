@@ -28,7 +28,7 @@ _PATIENCE = 1.0
 
 @contextlib.contextmanager
 def only_writer(folder: Path, part: Slice | None = None, partition: str = "") -> Iterator[None]:
-    """Holds a folder, or a slice of it beside others of the same sweep, for one process.
+    """Lock a folder, or a slice of it beside others of the same sweep, for one process.
 
     Args:
         folder: made when absent.
@@ -56,7 +56,7 @@ def only_writer(folder: Path, part: Slice | None = None, partition: str = "") ->
 
 @contextlib.contextmanager
 def _held(path: Path, holder: str) -> Iterator[None]:
-    """Holds a lock, whose file is gone afterwards."""
+    """Hold a lock, and remove its file afterwards."""
     lock = filelock.FileLock(path, timeout=_PATIENCE)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -49,7 +49,7 @@ class Classification:
     def loss(
         self, logits: jax.Array, targets: jax.Array, metaparameters: Metaparameters
     ) -> tuple[jax.Array, jax.Array]:
-        """The mean over the batch, of logits [batch, classes] and integers [batch]."""
+        """Return the sum and divisor of the loss, for logits [batch, classes], integers [batch]."""
         losses = cross_entropy(logits, targets)
         if "label_smoothing" in metaparameters:
             # As much as leaves that of the class when it is spread over all, the class among them.
@@ -155,7 +155,7 @@ class NextToken:
 
 
 def cross_entropy(logits: jax.Array, targets: jax.Array) -> jax.Array:
-    """Cross entropy in nats, float32 [...], of logits [..., classes] and integers [...]."""
+    """Compute cross entropy in nats, float32 [...], of logits [..., classes], integers [...]."""
     integers = targets.astype(jnp.int32)
     return jnp.asarray(optax.losses.softmax_cross_entropy_with_integer_labels(logits, integers))
 

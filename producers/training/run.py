@@ -102,7 +102,7 @@ def train_block(
     on_steps: Callable[[int], None] = lambda _: None,
     on_record: Callable[[BlockRecord], None] = lambda _: None,
 ) -> BlockRecord:
-    """Trains a block of trials to the last evaluation step, or to their first loss not finite.
+    """Train a block of trials to the last evaluation step, or to their first non-finite loss.
 
     With a rule, every trial ends at the evaluation that finds enough of them past the goal.
 
@@ -199,7 +199,7 @@ class _Run:
     progress: Progress
 
     def repeat(self, rule: FirstToGoal) -> None:
-        """Tells a rule what a block that goes on had measured before."""
+        """Replay to a rule the measurements of a block that resumes from a checkpoint."""
         trials, steps, values = self.progress.record.values(rule.metric)
         for step in np.unique(steps):
             now = steps == step
@@ -220,7 +220,7 @@ class _Run:
         progress.step += steps
 
     def evaluate(self, splits: Mapping[str, PlacedExamples], rule: FirstToGoal | None) -> None:
-        """Evaluates the trials that are due, all without a rule; drops those that it gives up."""
+        """Evaluate the trials that are due, all without a rule; drop those that the rule drops."""
         step, slots, record = self.progress.step, self.progress.slots, self.progress.record
         due = slots.alive
         if rule is not None:
@@ -238,7 +238,7 @@ class _Run:
             due = due & slots.alive
 
     def measure(self, measured: Mapping[Measure, frozenset[int]]) -> None:
-        """Measures what is due, each with the steps at which it is."""
+        """Take the measurements due at this step; `measured` holds the steps of each."""
         for measure, steps in measured.items():
             if self.progress.step in steps and self.progress.slots.alive.any():
                 self._measure(measure)
@@ -258,7 +258,7 @@ class _Run:
         progress.record.add_evaluation(slots.trial, slots.alive, progress.step, columns)
 
     def rearrange(self) -> None:
-        """Leaves out slots that are not trained, and gives every device an even share."""
+        """Drop slots that are not trained, and divide the rest evenly among devices."""
         progress, slots = self.progress, self.progress.slots
         devices = self.program.devices_of_trials
         if slots.wasteful():
@@ -270,7 +270,7 @@ class _Run:
 def evaluated(
     program: BlockProgram, states: TrialState, alive: np.ndarray, examples: PlacedExamples
 ) -> dict[str, np.ndarray]:
-    """The metrics of a split: name, without the split's, to float64 [slots]."""
+    """Return the metrics of a split: name, without the split's, to float64 [slots]."""
     slices: Iterable[SplitArrays]
     if isinstance(examples, SplitArrays):
         slices = [examples]
