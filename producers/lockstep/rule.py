@@ -44,7 +44,7 @@ class LockstepRule:
     dropping: float | None = None
 
     def neighbours(self, batch_sizes: Sequence[int]) -> dict[int, int | None]:
-        """The batch sizes in the order of their search, each with the one it starts from.
+        """Return batch sizes in the order of their search, each with the one it starts from.
 
         The first searches the whole space; the others follow outwards, the smaller ones first.
         """
@@ -62,7 +62,7 @@ class LockstepRule:
     def evaluations(
         self, workload: Workload, train_steps: int, batch_size: int
     ) -> tuple[dict[int, bool], frozenset[int]]:
-        """The evaluations of trials of so many steps.
+        """Return the evaluations of trials of `train_steps` steps.
 
         A workload whose protocol evaluates every so many steps keeps to that.
 
@@ -86,7 +86,7 @@ class LockstepRule:
         return steps, frozenset(everyone)
 
     def to_json(self) -> dict[str, Any]:
-        """The rule as a shard records it."""
+        """Return the rule as a shard records it."""
         evaluations = {
             name: {
                 "validation_per_doubling": rule.validation_per_doubling,
@@ -105,7 +105,7 @@ class LockstepRule:
 
 
 def refuse_lockstep(workload: Workload) -> None:
-    """Refuses a search in lockstep where it would not be exact.
+    """Refuse a search in lockstep where it would not be exact.
 
     Raises:
         UsageError: the workload's learning rate changes over the budget, or it has no goal.

@@ -77,7 +77,7 @@ class Windows:
     def widened(
         self, searched: SearchSpace, metaparameters: Mapping[str, float]
     ) -> SearchSpace | None:
-        """Return the ranges to search next when the best trial lies at an edge of the last.
+        """Return the ranges to search next when the best trial lies at an edge of `searched`.
 
         Args:
             searched: a window, or the windows together.

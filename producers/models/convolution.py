@@ -169,7 +169,7 @@ def _backward(
 
 
 def _of_kernel(inputs: jax.Array, gradient: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """The gradient with respect to the kernel, summed over as many examples as fit a cache."""
+    """Sum the kernel's gradient over parts of the batch, each small enough for a cache."""
     examples = inputs.shape[0]
     if examples <= _TOGETHER or examples % _TOGETHER:
         return _of_kernel_at_once(inputs, gradient, shape)
@@ -200,7 +200,7 @@ centred_convolution.defvjp(_forward, _backward)
 
 
 def _centring(rows: int, columns: int) -> list[tuple[int, int]]:
-    """The zeros before and after that put a window of odd sides around every position."""
+    """Return the zero padding that centres a window of odd sides on every position."""
     return [(rows // 2, rows // 2), (columns // 2, columns // 2)]
 
 
@@ -249,6 +249,6 @@ def mean_pool_2x2(images: jax.Array) -> jax.Array:
 
 
 def _corners(images: jax.Array) -> list[jax.Array]:
-    """The four images of half the height and width that hold one corner of every square."""
+    """Return four images of half the height and width, each with one corner of every square."""
     height, width = (side // 2 * 2 for side in images.shape[1:3])
     return [images[:, row:height:2, column:width:2] for row in (0, 1) for column in (0, 1)]

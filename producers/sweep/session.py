@@ -59,7 +59,7 @@ class TrainedBlock:
     checkpoints: Checkpoints | None
 
     def done(self) -> None:
-        """Removes the checkpoints, once the rows are written."""
+        """Remove the checkpoints, once the rows are written."""
         if self.checkpoints is not None and is_first():
             self.checkpoints.remove()
 
@@ -122,7 +122,7 @@ class StudySession:
         evaluations: dict[int, bool] | None = None,
         rule: FirstToGoal | None = None,
     ) -> TrainedBlock:
-        """Trains a block of trials to its end.
+        """Train a block of trials to its end.
 
         Args:
             trials: of the block.
@@ -166,7 +166,7 @@ class StudySession:
         return TrainedBlock(footer_of(study, trials, record, self._program), tables, checkpoints)
 
     def _placed(self, data: Dataset) -> Splits:
-        """The splits on the devices, as far as memory holds them."""
+        """Return the splits, on the devices if they are in memory."""
         program = self._program
 
         def placed(examples: Examples) -> SplitArrays | ExampleSource:

@@ -109,12 +109,12 @@ class BlockProgram:
 
     @property
     def devices_a_trial(self) -> int:
-        """How many devices share each batch."""
+        """Return the number of devices that share each batch."""
         return int(self.mesh.shape[DATA])
 
     @property
     def devices_of_trials(self) -> int:
-        """Among how many devices, or groups of them, the trials are divided."""
+        """Return the number of devices, or groups of them, that the trials are divided among."""
         return int(self.mesh.shape[TRIAL])
 
     def slots(self, trials: int) -> int:
@@ -124,13 +124,13 @@ class BlockProgram:
         return devices * (share if share <= self._lanes else -(-share // self._lanes) * self._lanes)
 
     def side_by_side(self, trials: int) -> int:
-        """How many of so many trials a device trains at the same time."""
+        """Return how many of `trials` trials a device trains at the same time."""
         return min(self._lanes, self.slots(trials) // self.devices_of_trials)
 
     def batch_shape(self, batch_size: int) -> tuple[int, int]:
-        """A batch as micro-batches: how many, and of how many examples each.
+        """Return the number of micro-batches in a batch and the examples in each.
 
-        A micro-batch is the largest divisor of the batch size that is no more than asked for.
+        A micro-batch is the largest divisor of the batch size that is no more than requested.
         """
         most = min(self._micro_batch or batch_size, batch_size)
         micro_batch = next(size for size in range(most, 0, -1) if batch_size % size == 0)
@@ -184,7 +184,7 @@ class BlockProgram:
     def evaluate(
         self, states: TrialState, alive: np.ndarray, split: SplitArrays
     ) -> dict[str, jax.Array]:
-        """The totals of a split for the trials that are alive, summed over its examples.
+        """Compute the totals of a split for the trials that are alive, summed over its examples.
 
         Returns:
             Name to [trials, ...], as the objective's metrics take them; zeros for a group without a
@@ -243,7 +243,7 @@ class BlockProgram:
             step: updates made.
 
         Returns:
-            Metric to float32 [trials]; not a number for a group without a trial alive.
+            Metric to float32 [trials]; NaN for a group without a trial alive.
         """
         on_devices = jax.tree.map(self._put_trials, (dict(metaparameters), alive))
         metrics: dict[str, jax.Array] = self._measure(measure)(

@@ -57,7 +57,7 @@ class Slots:
         return order
 
     def compact(self) -> np.ndarray:
-        """Keeps as few slots as hold those alive; returns which slots, int [new slots]."""
+        """Keep the fewest slots that hold live trials; return which slots, int [new slots]."""
         kept = np.flatnonzero(self.alive)
         count = self._slots_for(len(kept))
         order = np.concatenate([kept, np.full(count - len(kept), kept[-1])])
@@ -68,7 +68,7 @@ class Slots:
 
 @dataclass
 class Progress:
-    """How far a block has come: what a checkpoint has to hold.
+    """The progress of a block, as a checkpoint stores it.
 
     Attributes:
         states: of all slots.

@@ -41,7 +41,7 @@ def _constant(metaparameters: Metaparameters, step: jax.Array) -> jax.Array:
 
 
 def _linear_decay(metaparameters: Metaparameters, step: jax.Array) -> jax.Array:
-    """Straight down to learning_rate * end_learning_rate_factor, and kept from then on.
+    """Decay linearly to learning_rate * end_learning_rate_factor, then stay constant.
 
     The end is reached after learning_rate_decay_steps updates (Shallue et al., 2018, appendix).
     """
