@@ -24,7 +24,7 @@ from dbtool.core.http import (
     http_client,
     without_secrets,
 )
-from dbtool.core.part import Part, megabytes, part_path
+from dbtool.core.part import Part, megabytes, part_path, remove_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -121,7 +121,8 @@ class Downloader:
                 downloading it, or the disk is too small or not writable.
         """
         if self._is_there(file, path, on_progress):
-            part_path(path).unlink(missing_ok=True)
+            # A kill right after the file got its name leaves the note of its origin.
+            remove_part(path)
             return True
         make_folder(path.parent, self._other_path)
         try:

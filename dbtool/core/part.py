@@ -58,7 +58,7 @@ class Part:
         self.file = file
         self.path = part_path(target)
         self._target = target
-        self._note = self.path.with_name(f"{self.path.name}.json")
+        self._note = _note_path(target)
         # These flags leave a pipe or a link of that name untouched.
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
         self._handle = os.open(self.path, flags, 0o666)
@@ -80,8 +80,7 @@ class Part:
     def __exit__(self, *_: object) -> None:
         os.close(self._handle)
         if not self.size:
-            self.path.unlink(missing_ok=True)
-            self._note.unlink(missing_ok=True)
+            remove_part(self._target)
 
     def clear(self) -> None:
         """Delete all bytes."""
@@ -143,6 +142,16 @@ def part_path(target: Path) -> Path:
     return target.with_name(f"{target.name}.part")
 
 
+def remove_part(target: Path) -> None:
+    """Remove what an unfinished download of a file left, if anything."""
+    part_path(target).unlink(missing_ok=True)
+    _note_path(target).unlink(missing_ok=True)
+
+
 def megabytes(count: int) -> str:
     """Return a number of bytes in MB, for messages."""
     return f"{count / 1e6:,.1f} MB"
+
+
+def _note_path(target: Path) -> Path:
+    return target.with_name(f"{target.name}.part.json")
