@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from commands import document_and_database
 from small_pictures import LARGE_PICTURE, as_webp
 
+from dbtool.core.catalog import figure_curves
 from dbtool.database import open_database
 from dbtool.figures.caption import alternative_text
 from dbtool.figures.drawing import draw
@@ -75,11 +76,12 @@ def _template(name: str) -> Template:
 
 def _document(entries: Sequence[Entry]) -> str:
     parts, links = [], []
+    first: dict[Path, FigureSpec] = {}
     for heading, group in itertools.groupby(entries, key=lambda entry: entry.spec.heading):
         parts.append(f"## {heading}\n")
         links.append(f"\n{heading}:\n")
         for entry in group:
-            parts.append(_part(entry))
+            parts.append(_part(entry, first.setdefault(entry.spec.query_path, entry.spec)))
             without = "" if entry.picture else " (no data in the bundled release)"
             links.append(f"- [{entry.spec.full_name}](#{entry.spec.name}){without}")
     return _template("figures.md").substitute(
@@ -90,18 +92,30 @@ def _document(entries: Sequence[Entry]) -> str:
     )
 
 
-def _part(entry: Entry) -> str:
+def _part(entry: Entry, first: FigureSpec) -> str:
+    """A figure's part of the document; a query stands where the first figure has it."""
     spec = entry.spec
+    sql = spec.query_path.read_text(encoding="utf-8").strip()
     return _template("figure.md").substitute(
         name=spec.name,
         heading=spec.full_name,
         question=spec.question,
+        note=f"{spec.note}\n\n" if spec.note else "",
         source=spec.source,
         command=spec.command,
         file=f"queries/figures/{spec.query_path.name}",
+        curves=_curves(spec),
         shown=entry.shown,
-        sql=spec.query_path.read_text(encoding="utf-8").strip(),
+        sql=f"```sql\n{sql}\n```" if first is spec else f"As of [{first.label}](#{first.name}).",
     )
+
+
+def _curves(spec: FigureSpec) -> str:
+    """How to see which curves a figure has, where it has a list of them."""
+    name = spec.curves or spec.name
+    if all(curve["figure"] != name for curve in figure_curves()):
+        return ""
+    return f" Its curves: `dbtool sql \"FROM figure_curves WHERE figure = '{name}'\"`."
 
 
 def _entry(db: Database, spec: FigureSpec) -> Entry:

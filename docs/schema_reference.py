@@ -25,7 +25,15 @@ from dbtool.store.relations import OpenRelease, make_relations
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-VIEWS = ("releases", "workloads", "studies", "trials", "measurements", "evaluations")
+VIEWS = (
+    "releases",
+    "workloads",
+    "studies",
+    "trials",
+    "measurements",
+    "evaluations",
+    "figure_curves",
+)
 _COMMENT = re.compile(
     r"(?P<meaning>.+?\.)(?: Unit: (?P<unit>[^.]+)\.)?(?: NULL (?P<null>[^.]+)\.)?", re.DOTALL
 )

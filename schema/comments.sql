@@ -97,3 +97,28 @@ COMMENT ON COLUMN evaluations.status IS 'The trial''s status: COMPLETE, INCOMPLE
 COMMENT ON COLUMN evaluations.step IS 'Updates made so far. Unit: updates.';
 COMMENT ON COLUMN evaluations.metric IS 'The name of a column of measurements.';
 COMMENT ON COLUMN evaluations.value IS 'What it was. Unit: that of the metric.';
+
+COMMENT ON VIEW figure_curves IS 'The curves of the figures that name their own: what queries/figures draws. A row a curve; where a figure has a panel a study or a metaparameter, a row a panel.';
+COMMENT ON COLUMN figure_curves.figure IS 'The figure''s name, as `dbtool plot --list` prints it.';
+COMMENT ON COLUMN figure_curves.panel_order IS 'The number of the panel in the figure, from 1.';
+COMMENT ON COLUMN figure_curves.panel IS 'The title of the panel.';
+COMMENT ON COLUMN figure_curves.series_order IS 'The number of the curve in the panel, from 1. NULL for rows that are panels.';
+COMMENT ON COLUMN figure_curves.series IS 'The name of the curve. NULL for rows that are panels.';
+COMMENT ON COLUMN figure_curves.workload IS 'The workload that is drawn.';
+COMMENT ON COLUMN figure_curves.batch_size IS 'The only batch size that is drawn. Unit: examples. NULL for all.';
+COMMENT ON COLUMN figure_curves.sparsity IS 'Share of weights pruned before training. Unit: share from 0 up to 1. NULL outside of the sparsity study.';
+COMMENT ON COLUMN figure_curves.metric IS 'The metric of the goal: the name of a column of measurements.';
+COMMENT ON COLUMN figure_curves.goal IS 'The value of the metric that trials are to get past. Unit: that of the metric. NULL where budgets are compared.';
+COMMENT ON COLUMN figure_curves.goal_inclusive IS 'Whether a value equal to the goal has reached it. NULL for no.';
+COMMENT ON COLUMN figure_curves.asked_trials IS 'How many trials of a study count, the first ones. NULL for all.';
+COMMENT ON COLUMN figure_curves.normalise_at IS 'The batch size whose steps the steps of the others are divided by. Unit: examples. NULL where none is preferred.';
+COMMENT ON COLUMN figure_curves.most_steps IS 'The budget in steps. Unit: steps. NULL where there is none.';
+COMMENT ON COLUMN figure_curves.budget IS 'The budget as the curve''s name has it, in steps or in epochs. NULL where curves are not named by budgets.';
+COMMENT ON COLUMN figure_curves.most_examples IS 'The budget in examples, steps times batch size. Unit: examples. NULL where there is none.';
+COMMENT ON COLUMN figure_curves.label_smoothing IS 'The label smoothing of the trials that are drawn. NULL for any.';
+COMMENT ON COLUMN figure_curves.metaparameter IS 'The metaparameter that is drawn. NULL where none is.';
+COMMENT ON COLUMN figure_curves.relative IS 'Whether the metaparameter is divided by the highest value that the study searched. NULL for no.';
+COMMENT ON COLUMN figure_curves.x_from IS 'Where the horizontal axis begins. NULL where the data decide.';
+COMMENT ON COLUMN figure_curves.x_to IS 'Where the horizontal axis ends. NULL where the data decide.';
+COMMENT ON COLUMN figure_curves.y_from IS 'Where the vertical axis begins. NULL where the data decide.';
+COMMENT ON COLUMN figure_curves.y_to IS 'Where the vertical axis ends. NULL where the data decide.';

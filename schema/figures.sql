@@ -1,8 +1,51 @@
 -- What the figures' queries share; see queries/figures. A figure lists its curves (or its panels, or its readings) in a
--- common table expression: panel_order, panel, series_order, series, workload, metric and, where it needs them, batch_size
--- (NULL: every one), goal, goal_inclusive, asked_trials (NULL: all trials count), normalise_at, most_steps, most_examples and
--- whatever it wants to find again. `drawn` asks each of a release's studies for them, the macros of macros.sql answer, and
--- those below make points.
+-- common table expression, of the view figure_curves or of the workloads that a user chose: panel_order, panel, series_order,
+-- series, workload, metric and, where it needs them, batch_size (NULL: every one), goal, goal_inclusive, asked_trials (NULL:
+-- all trials count), normalise_at, most_steps, most_examples and whatever it wants to find again. `drawn` asks each of a
+-- release's studies for them, the macros of macros.sql answer, and those below make points.
+
+CREATE VIEW figure_curves AS
+SELECT
+    figure,
+    panel_order,
+    panel,
+    series_order,
+    series,
+    workload,
+    batch_size,
+    sparsity,
+    metric,
+    goal,
+    goal_inclusive,
+    asked_trials,
+    normalise_at,
+    most_steps,
+    budget,
+    most_examples,
+    label_smoothing,
+    metaparameter,
+    relative,
+    x_from,
+    x_to,
+    y_from,
+    y_to
+FROM stored.figure_curves;
+
+-- The curves of one figure. Of a network of the sparsity study, sparsity_PERCENT/DATASET/MODEL/OPTIMIZER, the workload is the
+-- one that the database has of it: of a dense one, which is in several collections, that of the study, whose protocol it is
+-- trained by, or else the one without a name, which comes nearest.
+CREATE MACRO curves_of(figure_name) AS TABLE
+SELECT listed.* EXCLUDE (figure) REPLACE (coalesce(held_workload, workload) AS workload)
+FROM figure_curves AS listed
+LEFT JOIN (
+    SELECT
+        concat_ws('/', format('sparsity_{:.0f}', 100 * coalesce(sparsity, 0)), dataset, model, optimizer) AS workload,
+        arg_min(workload, (collection IS NULL, workload)) AS held_workload
+    FROM workloads
+    WHERE collection IS NULL OR collection = 'sparsity_0' OR sparsity > 0
+    GROUP BY ALL
+) USING (workload)
+WHERE figure = figure_name;
 
 -- The releases that a figure is drawn from, as a list: those named, which commas part, or else the one with the most studies
 -- of some workloads (NULL: of any).
@@ -413,24 +456,3 @@ CREATE MACRO near_batch_size(wanted_batch_size, release_name, workload_names) AS
     ORDER BY count(*) DESC, abs(log2(batch_size / wanted_batch_size)), batch_size
     LIMIT 1
 );
-
--- The curves of the sparsity study: for each network of a list (panel_order, panel, dataset, model, optimizer and what else,
--- which is passed on) one for each sparsity of another (series_order, series, sparsity). Its goals are reached at them, not
--- only past them.
-CREATE MACRO sparse_curves(networks, sparsities) AS TABLE
-SELECT
-    * EXCLUDE (dataset, model, optimizer, held_workload),
-    coalesce(
-        held_workload, concat_ws('/', format('sparsity_{:.0f}', 100 * sparsity), dataset, model, optimizer)
-    ) AS workload,
-    true AS goal_inclusive
-FROM query_table(networks)
-CROSS JOIN query_table(sparsities)
--- A dense network is in several collections; that of this study is trained by its protocol, and where it is not there,
--- the one without a name comes nearest.
-LEFT JOIN (
-    SELECT dataset, model, optimizer, sparsity, arg_min(workload, (collection IS NULL, workload)) AS held_workload
-    FROM workloads
-    WHERE collection IS NULL OR collection = 'sparsity_0' OR sparsity > 0
-    GROUP BY ALL
-) AS held USING (dataset, model, optimizer, sparsity);

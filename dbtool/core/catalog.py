@@ -1,6 +1,6 @@
-"""The published archive's own table of studies, and its 35 workloads with their goals and sizes.
+"""The published archive's own table of studies, its 35 workloads, and the curves of figures.
 
-Both are shipped as CSV files in schema/catalog, so they are available without the archive.
+All are shipped as CSV files in schema/catalog, so they are available without the archive.
 """
 
 from __future__ import annotations
@@ -121,9 +121,18 @@ def catalog() -> tuple[CatalogWorkload, ...]:
     return _rows("published_workloads.csv", CatalogWorkload)
 
 
+def figure_curves() -> list[dict[str, str]]:
+    """Return the curves of figures, each without the columns that it has no value of."""
+    return [{name: text for name, text in row.items() if text} for row in _texts("figures.csv")]
+
+
 def _rows(name: str, kind: type[T]) -> tuple[T, ...]:
+    return tuple(
+        msgspec.convert({key: text or None for key, text in row.items()}, kind, strict=False)
+        for row in _texts(name)
+    )
+
+
+def _texts(name: str) -> list[dict[str, str]]:
     with (schema_folder() / "catalog" / name).open(encoding="utf-8", newline="") as file:
-        return tuple(
-            msgspec.convert({key: text or None for key, text in row.items()}, kind, strict=False)
-            for row in csv.DictReader(file)
-        )
+        return list(csv.DictReader(file))

@@ -209,6 +209,8 @@ def _values(spec: FigureSpec, request: Request) -> Mapping[str, Any]:
         )
     workloads = spec.workloads or request.workloads
     return {
+        "figure": spec.curves or spec.name,
+        "metaparameter": spec.metaparameter,
         "release": request.release,
         "trials": request.trials,
         "goal": request.goal,

@@ -45,6 +45,9 @@ class FigureSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         heading: where the figure was first published, or that it is this project's own.
         like: the figure of the paper that it is drawn as; "" where it is one itself.
         query: the stem of the query's file; "" for the name.
+        curves: the figure whose rows of the view figure_curves are drawn; "" for its own.
+        metaparameter: which one is drawn where the query draws any.
+        note: what else a reader should know, such as where the goals are from.
         x_label: of the horizontal axis; "" where the kind or the rows tell it.
         y_label: the same along the vertical axis.
         x_scale: of the horizontal axis; None: the kind's.
@@ -64,6 +67,9 @@ class FigureSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     heading: str = ""
     like: str = ""
     query: str = ""
+    curves: str = ""
+    metaparameter: str = ""
+    note: str = ""
     x_label: str = ""
     y_label: str = ""
     x_scale: Scale | None = None

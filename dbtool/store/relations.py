@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from dbtool.core.catalog import figure_curves
 from dbtool.core.contract import shard_schema, sql_type
 from dbtool.core.index import STUDIES, TRIALS, WORKLOADS
 from dbtool.core.resources import schema_folder
@@ -19,6 +22,16 @@ if TYPE_CHECKING:
     from dbtool.core.manifest import Manifest
 
 SCHEMA_FILES = ("functions", "views", "macros", "figures", "bands", "comments")
+_CURVE_COLUMNS = {
+    **dict.fromkeys(
+        ("figure", "panel", "series", "workload", "metric", "metaparameter"), "VARCHAR"
+    ),
+    **dict.fromkeys(("panel_order", "series_order", "batch_size"), "INTEGER"),
+    **dict.fromkeys(("asked_trials", "normalise_at", "most_steps"), "BIGINT"),
+    **dict.fromkeys(("goal_inclusive", "relative"), "BOOLEAN"),
+    **dict.fromkeys(("sparsity", "goal", "budget", "most_examples", "label_smoothing"), "DOUBLE"),
+    **dict.fromkeys(("x_from", "x_to", "y_from", "y_to"), "DOUBLE"),
+}
 
 
 @dataclass(frozen=True)
@@ -53,8 +66,20 @@ def make_relations(connection: duckdb.DuckDBPyConnection, releases: Sequence[Ope
     for name in (WORKLOADS, STUDIES, TRIALS):
         _make_index(connection, name, releases)
     connection.execute(f"CREATE VIEW stored.measurements AS {_measurements(releases)}")
+    connection.execute(curves_table())
     for part in SCHEMA_FILES:
         connection.execute((schema_folder() / f"{part}.sql").read_text(encoding="utf-8"))
+
+
+def curves_table() -> str:
+    """Return the statement that creates stored.figure_curves, which needs no file."""
+    curves, columns = (
+        msgspec.json.encode(each).decode() for each in (figure_curves(), [_CURVE_COLUMNS])
+    )
+    return (
+        "CREATE TABLE stored.figure_curves AS "
+        f"SELECT unnest(from_json({sql_text(curves)}, {sql_text(columns)}), recursive := true);"
+    )
 
 
 def _make_index(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dbtool.core.index import STUDIES, TRIALS, WORKLOADS
 from dbtool.core.resources import schema_folder
 from dbtool.release.layout import SCRIPT, SHARDS
-from dbtool.store.relations import SCHEMA_FILES
+from dbtool.store.relations import SCHEMA_FILES, curves_table
 from dbtool.store.statements import sql_text
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ FROM read_parquet(
     hive_partitioning = true,
     hive_types = {{'workload': VARCHAR, 'batch_size': INTEGER}}
 );"""  # noqa: S608 (names of ours)
+    yield curves_table()
     for name in SCHEMA_FILES:
         yield _sql(f"{name}.sql")
 

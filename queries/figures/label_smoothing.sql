@@ -1,26 +1,12 @@
 /*
-Figure 7: does label smoothing help more at larger batch sizes?
-ResNet-50 on ImageNet, one curve a label smoothing, of the first trials of each study; y is the best validation error in
-the first panel, the fewest steps to get strictly past the goal in the second.
-Change the goal or the number of trials below; the parameters goal and trials replace them, release names the release,
-or several joined by commas.
+Does label smoothing help more at larger batch sizes? One curve a label smoothing, of the first trials of each study; y is the
+best validation error in the first panel, the fewest steps to get strictly past the goal in the second.
+The curves are those of the figure in the view figure_curves. The parameters goal and trials replace theirs; release names
+the release, or several joined by commas.
 */
-WITH smoothings(series_order, series, label_smoothing) AS (
-    VALUES
-        (1, 'label smoothing 0', 0),
-        (2, 'label smoothing 0.01', 0.01),
-        (3, 'label smoothing 0.1', 0.1)
-),
-curves AS (
-    SELECT
-        *,
-        2 AS panel_order,
-        'Steps to result' AS panel,
-        'imagenet/resnet_50/nesterov_momentum' AS workload,
-        'val_classification_error' AS metric,
-        0.25 AS goal,
-        100 AS asked_trials
-    FROM smoothings
+WITH curves AS (
+    SELECT panel_order, panel, series_order, series, label_smoothing, workload, metric, goal, asked_trials
+    FROM curves_of($figure)
 ),
 asked AS (FROM drawn('curves', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT)),
 -- A trial of another label smoothing is one of the first that count, and reaches nothing.
