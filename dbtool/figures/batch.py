@@ -32,7 +32,7 @@ _MOST_PROCESSES = 4
 
 @dataclass(frozen=True)
 class Written:
-    """What was written of a figure.
+    """The files of a figure, and what its releases lack.
 
     Attributes:
         files: the picture and the points, one a format.
@@ -103,7 +103,7 @@ def _each(
     request: Request,
     work: Callable[[Points, FigureSpec], Made],
 ) -> Iterator[Made | NoDataError]:
-    """Return what work makes of each figure's points, in order, or why it has none."""
+    """Yield the result of `work` for the points of each figure, or the reason why it has none."""
     for spec in specs:
         try:
             points = read_points(db, spec, request)
@@ -115,7 +115,7 @@ def _each(
 
 @contextlib.contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Turns the system's errors into one sentence that names the folder."""
+    """Convert errors of the operating system into one sentence that names the folder."""
     try:
         yield
     except BrokenPipeError:
@@ -130,7 +130,7 @@ def writing(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _pool(processes: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes that end with the block, whatever ends it."""
+    """Yield a pool of processes, which end with the block."""
     # A fork of a process in which DuckDB has threads may wait for ever on a lock one of them held.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_follow_parent)
@@ -141,7 +141,7 @@ def _pool(processes: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _follow_parent() -> None:
-    """Leaves Ctrl-C to the parent, and ends this process when the parent is killed."""
+    """Ignore Ctrl-C, which the parent handles, and end this process when the parent is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def caption_of(points: Points, spec: FigureSpec) -> list[str]:
-    """The caption's paragraphs, which can be read without the picture.
+    """Return the paragraphs of the caption, which can be read without the picture.
 
     They say what a point is; the release, goal, trials and version; what could not be drawn, what
     is missing, and the commands that would fill it.
@@ -34,13 +34,13 @@ def caption_of(points: Points, spec: FigureSpec) -> list[str]:
 
 
 def title_of(points: Points, spec: FigureSpec) -> str:
-    """The figure's heading, and what all of it is about where the rows say that."""
+    """Return the heading, with the subject of all panels where the rows have one."""
     subject = points.first("subject")
     return f"{spec.title}: {readable(subject)}" if subject else spec.title
 
 
 def alternative_text(points: Points, spec: FigureSpec) -> str:
-    """What the picture shows, for those who cannot see it; the numbers are its points."""
+    """Return what the picture shows, for readers who cannot see it."""
     panels = [readable(name) for name in points.rows["panel"].unique(maintain_order=True)]
     series = points.rows["series"].unique(maintain_order=True).to_list()
     count = "one panel" if len(panels) == 1 else f"{len(panels)} panels"
@@ -49,7 +49,7 @@ def alternative_text(points: Points, spec: FigureSpec) -> str:
 
 
 def facts_and_gaps(points: Points, panels: Sequence[Panel], *, commands: bool) -> list[str]:
-    """The caption's paragraphs but what its marks are, which a picture's key tells.
+    """Return the paragraphs of the caption without the meaning of marks, which the key explains.
 
     Args:
         points: what the figure's query returned.
@@ -80,7 +80,7 @@ def facts_and_gaps(points: Points, panels: Sequence[Panel], *, commands: bool) -
 
 
 def _points(panels: Sequence[Panel]) -> str:
-    """What a point is; where panels are of several kinds, for each kind."""
+    """Return the meaning of a point, for each kind of panel."""
     if all(panel.first("workload") is None for panel in panels):
         return "The curves follow from formulas; no trial is drawn."
     titles: dict[str, list[str]] = {}
@@ -106,7 +106,7 @@ def _workload(rows: pl.DataFrame) -> str:
 
 
 def _trials(rows: pl.DataFrame) -> str:
-    """How many trials count, of how many that are asked for; "" where no study is drawn."""
+    """Return the numbers of trials that count and that were requested; "" without a study."""
     counted = rows.filter(pl.col("trials").is_not_null())
     if counted.is_empty():
         return ""

@@ -63,7 +63,7 @@ TEXT_ROOM = 0.98
 
 
 def draw(points: Points, spec: FigureSpec, width: float | None = None) -> Figure:
-    """The figure of the points; nothing is drawn that the points do not say.
+    """Draw the points as a figure; they alone decide what is drawn.
 
     Args:
         points: what the figure's query returned.
@@ -116,7 +116,7 @@ def draw(points: Points, spec: FigureSpec, width: float | None = None) -> Figure
 
 
 def _title_lines(title: str, room: float) -> list[str]:
-    """The heading: on one line, or what it is about on a line of its own, or as it falls."""
+    """Break the heading into lines, after its colon where that takes no more lines."""
     whole = balanced_lines(title, room, TITLE, "bold")
     head, colon, subject = title.partition(": ")
     if len(whole) < 2 or not colon:
@@ -128,7 +128,7 @@ def _title_lines(title: str, room: float) -> list[str]:
 
 @dataclass(frozen=True)
 class _Page:
-    """Panels in rows of so many columns, and the figure's width if one is given."""
+    """Panels in rows and columns, and the requested width of the figure."""
 
     panels: Sequence[Panel]
     columns: int
@@ -145,30 +145,30 @@ class _Page:
 
     @cached_property
     def differ_beside(self) -> bool:
-        """Whether two panels of a row have other labels of the vertical axis."""
+        """Whether the labels of the vertical axes differ within a row."""
         firsts = (self.panels[n - n % self.columns] for n in range(len(self.panels)))
         return any(a.labels[1] != b.labels[1] for a, b in zip(self.panels, firsts, strict=True))
 
     @cached_property
     def size(self) -> Size:
-        """Of the axes of a panel."""
+        """The size of the axes of a panel."""
         gaps = (GAP + Y_LABEL * self.differ_beside) * (self.columns - 1)
         width = (self.width - LEFT - EDGE - gaps) / self.columns
         aspect = max(RENDERERS[each.kind].aspect(each, self.columns) for each in self.panels)
         return Size(width, aspect * width)
 
     def has_y_label(self, index: int) -> bool:
-        """Whether a panel's vertical axis has a label: in the first column, or all."""
+        """Whether the vertical axis of a panel has a label."""
         return self.differ_beside or index % self.columns == 0
 
     def has_x_label(self, index: int) -> bool:
-        """Whether a panel's horizontal axis has a label: not where the one below has it."""
+        """Whether the horizontal axis has a label; not where the panel below has the same."""
         below = self.panels[index + self.columns :][:1]
         return not below or below[0].labels[0] != self.panels[index].labels[0]
 
 
 def _page_of(panels: Sequence[Panel], most: int, width: float | None) -> _Page:
-    """Sets panels side by side, at most so many where the page is wide enough."""
+    """Choose the number of columns, at most `most`, by the number of panels and the width."""
     columns = min(len(panels), most)
     if most == 3 and len(panels) > 9:
         columns = 4
@@ -180,7 +180,7 @@ def _page_of(panels: Sequence[Panel], most: int, width: float | None) -> _Page:
 
 
 def _heads(page: _Page, title: str, names: Sequence[Sequence[Mark]]) -> list[Stack]:
-    """What stands above the panels; what stands over all of them is not repeated."""
+    """Return the heading of each panel, without what the figure's heading says."""
     width = page.size.width
     heads: list[Stack] = []
     for panel, marks in zip(page.panels, names, strict=True):
@@ -222,7 +222,7 @@ def _draw_panel(figure: Figure, page: _Page, index: int, head: Stack) -> None:
 
 
 def _shared_goal(panels: Sequence[Panel]) -> tuple[str, list[Panel]]:
-    """The goal that all panels have, and the panels without it; else "" and the panels."""
+    """Return the goal that all panels share (or ""), and the panels without it."""
     goals = {panel.goal for panel in panels}
     if len(panels) == 1 or len(goals) > 1:
         return "", list(panels)

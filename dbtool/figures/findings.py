@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FoundSize:
-    """A batch size, with what is known of it.
+    """A batch size that an analysis estimated, with its interval.
 
     Attributes:
         name: what it is, in a word or two.
@@ -41,7 +41,7 @@ class FoundSize:
 
 @dataclass(frozen=True)
 class Findings:
-    """What was found of the one curve of a panel.
+    """The results of an analysis of the only curve of a panel.
 
     Attributes:
         curve: batch sizes and steps, as fitted; empty where no curve was.
@@ -55,7 +55,7 @@ class Findings:
     sizes: Sequence[FoundSize]
 
     def columns(self) -> dict[str, float | None]:
-        """The batch sizes and their intervals for a table of points; None for what is unknown."""
+        """Return the batch sizes and their intervals as columns; None for an unknown value."""
         found: dict[str, float | None] = {}
         for size in self.sizes:
             stem = size.name.replace(" ", "_")
@@ -76,12 +76,12 @@ NOTE = (
 
 
 def findings_height(findings: Findings) -> float:
-    """Of all rows of batch sizes, in inches."""
+    """Return the height of all rows of batch sizes, in inches."""
     return LOWEST + ROW * len(findings.sizes) if findings.sizes else 0.0
 
 
 def draw_findings(axes: Axes, findings: Findings) -> None:
-    """Draws what was found into axes that have their ends; each in `marks.KEY` by its label."""
+    """Draw the findings into axes whose limits are set; artists are labelled as in `marks.KEY`."""
     if findings.curve:
         look = marks.KEY["fitted"].look | {"zorder": 8, "label": "fitted"}
         axes.plot(*zip(*findings.curve, strict=True), **look)
@@ -99,7 +99,7 @@ def draw_findings(axes: Axes, findings: Findings) -> None:
 
 
 def _draw_ground(axes: Axes, height: float) -> None:
-    """Hides lines to compare with, which lead down there."""
+    """Cover the guide lines below the rows."""
     # A line as thick as the rows are high: so it keeps its inches in axes of any size.
     axes.plot(
         [0, 1],
@@ -135,7 +135,7 @@ def _draw_row(axes: Axes, size: FoundSize, up: float) -> None:
 
 
 def _leave_right(axes: Axes, sizes: Sequence[FoundSize]) -> bool:
-    """Whether marks and ends of bars leave more room at the right of the axes than at the left."""
+    """Whether more room is free at the right of the axes than at the left."""
     left, right = map(math.log, axes.get_xlim())
     shown = (end for size in sizes for end in (size.low, size.value, size.high))
     at = [math.log(end) for end in shown if end and left <= math.log(end) <= right]

@@ -78,7 +78,7 @@ MOST_GOALS = 4
 
 
 def panels_of(points: Points, spec: FigureSpec) -> list[Panel]:
-    """The panels that have data, in the query's order."""
+    """Return the panels that have data, in the order of the query."""
     names: dict[int, dict[str, int]] = {}
     for frame in (points.rows, points.left_out):
         for panel, series, order in frame.select(
@@ -129,7 +129,7 @@ def _panel(
 
 
 def _colours(panel: int, names: Mapping[int, Mapping[str, int]]) -> dict[str, str]:
-    """The colours of a panel's series.
+    """Return the colours of the series of a panel.
 
     Curves that are left out keep their colours, so that two releases' figures agree; and where
     another panel has all of its series and more, those of that panel hold.
@@ -143,7 +143,7 @@ def _colours(panel: int, names: Mapping[int, Mapping[str, int]]) -> dict[str, st
 
 
 def goal_of(row: Mapping[str, Any]) -> str:
-    """The goal of a row in words; "" where it has none."""
+    """Return the goal of a row in words; "" where it has none."""
     if row["goal"] is None:
         return ""
     metric = row.get("goal_metric") or row["metric"]
@@ -163,5 +163,5 @@ def _goals(curves: Sequence[Curve]) -> str:
 
 
 def _names(label: str, goal: str) -> bool:
-    """Whether a curve's name holds the number that its goal ends with."""
+    """Whether the name of a curve contains the number of its goal."""
     return goal.rpartition(" ")[2] in label.split(" ")

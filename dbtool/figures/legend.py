@@ -37,19 +37,19 @@ HANDLE, HANDLE_GAP, COLUMN_GAP, ROW, ROW_GAP = 2.2, 0.6, 1.6, 1.25, 0.3
 
 @lru_cache(maxsize=16384)
 def _measured(text: str, weight: str) -> float:
-    """The width of a text in inches at a size of one point."""
+    """Return the width of a text in inches at a size of one point."""
     font = FontProperties(family=RC["font.family"], weight=weight, size=100)
     width, _, _ = text_to_path.get_text_width_height_descent(text, font, ismath=False)
     return float(width) / 100 / POINTS_PER_INCH
 
 
 def width_of(text: str, size: float, weight: str = "normal") -> float:
-    """The width of a line of text in inches, in a font of that size in points."""
+    """Return the width of a line of text in inches, in a font of `size` points."""
     return size * _measured(one_line(text), weight)
 
 
 def lines_of(text: str, width: float, size: float, weight: str = "normal") -> list[str]:
-    """The text broken into lines of `width` inches: at spaces, and in words that are longer."""
+    """Break a text into lines of at most `width` inches, at spaces where possible."""
     lines: list[str] = []
     for word in one_line(text).split(" ") if text else ():
         if lines and width_of(f"{lines[-1]} {word}", size, weight) <= width:
@@ -64,7 +64,7 @@ def lines_of(text: str, width: float, size: float, weight: str = "normal") -> li
 
 
 def balanced_lines(text: str, width: float, size: float, weight: str = "normal") -> list[str]:
-    """As `lines_of`, with lines of about the same width instead of a full one and a rest."""
+    """Break a text as `lines_of` does, into lines of similar width."""
     lines = lines_of(text, width, size, weight)
     even = width_of(text, size, weight) / max(len(lines), 1)
     tried = (lines_of(text, min(even * n / 20, width), size, weight) for n in range(20, 40))
@@ -73,7 +73,7 @@ def balanced_lines(text: str, width: float, size: float, weight: str = "normal")
 
 @dataclass(frozen=True)
 class Text:
-    """Lines of text of one look, or none."""
+    """Lines of text in one font and colour."""
 
     lines: Sequence[str]
     size: float
@@ -82,11 +82,11 @@ class Text:
 
     @property
     def inches(self) -> float:
-        """How high it is."""
+        """Its height."""
         return len(self.lines) * self.size * LINE / POINTS_PER_INCH
 
     def draw(self, part: Figure | Axes, corner: Transform) -> None:
-        """Writes it with its lower left corner where the transform puts the origin."""
+        """Write it with its lower left corner at the origin of a transform."""
         part.text(
             0,
             0,
@@ -103,14 +103,14 @@ class Text:
 
 @dataclass(frozen=True)
 class Legend:
-    """A legend without a frame, no wider than `room` inches; of no entries, nothing."""
+    """A legend without a frame, at most `room` inches wide; without entries, nothing."""
 
     entries: Sequence[Mark]
     room: float
 
     @cached_property
     def columns(self) -> int:
-        """Entries side by side: so many that there are few rows."""
+        """The number of columns: as many as fit, since few rows are best."""
         widths = [width_of(entry.text, SMALL) for entry in self.entries]
         handle, gap = (ems * SMALL / POINTS_PER_INCH for ems in (HANDLE + HANDLE_GAP, COLUMN_GAP))
         for columns in range(len(widths), 1, -1):
@@ -123,12 +123,12 @@ class Legend:
 
     @property
     def inches(self) -> float:
-        """How high it is."""
+        """Its height."""
         rows = -(-len(self.entries) // self.columns)
         return rows * SMALL * (ROW + ROW_GAP) / POINTS_PER_INCH
 
     def draw(self, part: Figure | Axes, corner: Transform) -> None:
-        """Draws it with its lower left corner where the transform puts the origin."""
+        """Draw it with its lower left corner at the origin of a transform."""
         if not self.entries:
             return
         legend = part.legend(
@@ -157,12 +157,12 @@ Stack: TypeAlias = "Sequence[Text | Legend | float]"
 
 
 def height_of(stack: Stack) -> float:
-    """How high blocks are one above another, in inches."""
+    """Return the height of stacked blocks in inches."""
     return sum(block if isinstance(block, float) else block.inches for block in stack)
 
 
 def draw_stack(figure: Figure, part: Figure | Axes, stack: Stack, right: float, up: float) -> None:
-    """Draws blocks one above another.
+    """Draw blocks one above another.
 
     Args:
         figure: that is drawn.
@@ -183,7 +183,7 @@ def draw_stack(figure: Figure, part: Figure | Axes, stack: Stack, right: float, 
 
 
 def names_of(panel: Panel) -> list[Mark]:
-    """The panel's series, each with a sample of how it looks; none where its title names them."""
+    """Return the legend entries of a panel's series; none where its title names the only one."""
     renderer, series = RENDERERS[panel.kind], panel.series()
     in_title = len(series) == 1 and _words(next(iter(series))) <= _words(panel.title)
     if in_title or not renderer.names_curves(panel):
@@ -199,7 +199,7 @@ def _words(text: str) -> set[str]:
 
 
 def shared_names(named: Sequence[Sequence[Mark]]) -> Sequence[Mark]:
-    """Of the names of all panels those that one legend can hold for all; else nothing.
+    """Return the entries that all panels share, so that one legend serves the figure; or none.
 
     It can where each panel's series are among those of the panel with the most, in their colours.
     """
@@ -209,7 +209,7 @@ def shared_names(named: Sequence[Sequence[Mark]]) -> Sequence[Mark]:
 
 
 def releases_of(panels: Sequence[Panel]) -> list[Mark]:
-    """The releases, where there are several, each with its marker and line."""
+    """Return a legend entry for each release, where there are several."""
     if panels[0].releases < 2:
         return []
     renderer = RENDERERS[panels[0].kind]
@@ -224,7 +224,7 @@ def _releases(panels: Sequence[Panel]) -> dict[int, str]:
 
 
 def key_of(figure: Figure, panels: Sequence[Panel]) -> list[Mark]:
-    """The marks that are drawn in a figure, each once; stars differ by release."""
+    """Return the key: each mark that is drawn, once; stars differ by release."""
     drawn = {
         str(artist.get_label()).partition(":")[0]
         for axes in figure.axes

@@ -41,7 +41,7 @@ MOST_LISTED = 12
 
 @dataclass(frozen=True)
 class LineRenderer(Renderer):
-    """Curves with markers, lines to compare with, and what could not be drawn.
+    """Draws curves with markers, guide lines, and marks for points that are missing.
 
     Attributes:
         point: see `Renderer`, which has all other attributes.
@@ -72,12 +72,12 @@ class LineRenderer(Renderer):
     page: float = 5.4
 
     def remark(self, panel: Panel) -> str:
-        """The batch size that a normalised panel is relative to; none where no curve has points."""
+        """Return the batch size that a normalised panel is relative to."""
         size = panel.first("normalise_at") if panel.kind == "normalised" else None
         return "" if size is None else f"relative to batch size {size:,}"
 
     def draw(self, axes: Axes, panel: Panel, size: Size) -> None:
-        """Draws curves and guides, crosses where there is no point, and rings at borders."""
+        """Draw curves and guides, crosses where there is no point, and rings at borders."""
         crowded = [curve for curve in panel.curves if any(curve.column("at_border"))]
         x, y = self._spans(panel, _near_borders(panel, crowded), size)
         set_scales(axes, panel.scales, x, y, size)
@@ -128,15 +128,15 @@ class LineRenderer(Renderer):
         return x, y
 
     def strip(self, panel: Panel) -> float:
-        """Where crosses tell the batch sizes at which no trial reached the goal."""
+        """Return the height of the strip that marks batch sizes without a result."""
         return marks.strip_height(panel) if self.counts_steps else 0.0
 
     def sample(self, name: str, release_index: int) -> Mapping[str, Any]:  # noqa: ARG002 (others look at it)
-        """A marker on a line."""
+        """Return the look of a marker on a line."""
         return marks.curve_look(release_index)
 
     def notes(self, rows: pl.DataFrame) -> list[str]:
-        """What intervals and bands are; points without a value, and why."""
+        """Return what intervals and bands mean, and which points have no value and why."""
         x = "sparsity" if self.whole else "batch size"
         found = [NOTE.format(100 * rows["level"][0])] if "level" in rows.columns else []
         return found + self._intervals(rows) + self._bands(rows, x) + self._gaps(rows, x)
@@ -187,7 +187,7 @@ def _near_borders(panel: Panel, crowded: list[Curve]) -> list[float]:
 
 
 def _shade_beyond(axes: Axes, curve: Curve) -> None:
-    """Shades what lies outside the searched range, which may be another one at every batch size."""
+    """Shade the values outside the searched range, which may differ between batch sizes."""
     rows = [row for row in curve.columns("x", "low", "high") if None not in row]
     if not rows:
         return
@@ -203,7 +203,7 @@ def _shade_beyond(axes: Axes, curve: Curve) -> None:
 
 
 def _where(what: str, rows: pl.DataFrame, where: pl.Expr, x: str) -> list[str]:
-    """Where something is so, a sentence or none: "WHAT: CURVE (PANEL) at X 1, 2; …"."""
+    """Return a sentence on where something is so, "WHAT: CURVE (PANEL) at X 1, 2; …", or none."""
     several = rows["release"].n_unique() > 1
     found = rows.filter(where)
     grouped = found.group_by("panel", "series", "release", maintain_order=True).agg("x")
@@ -239,7 +239,7 @@ NAMELESS: Mapping[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class CurveRenderer(Renderer):
-    """Lines without markers; where a panel holds a whole study, one of them stands out."""
+    """Draws lines without markers; of a whole study, it highlights one trial."""
 
     point: str = "A curve is one trial during training."
     labels: tuple[str, str] = ("step", "{}")
@@ -248,13 +248,13 @@ class CurveRenderer(Renderer):
     aspects: tuple[float, float, float] = (0.66, 0.66, 0.85)
 
     def names_curves(self, panel: Panel) -> bool:
-        """Unless they are the trials of a whole study."""
+        """Return False where the curves are the trials of a whole study."""
         few = len(panel.curves) <= MOST_NAMED * max(1, panel.releases)
         trials = panel.first("workload") is not None and panel.first("best") is not None
         return few and not trials
 
     def draw(self, axes: Axes, panel: Panel, size: Size) -> None:
-        """Draws the lines, the goal, and the points that steps to result read."""
+        """Draw the lines, the goal, and the points at which steps to result are read."""
         lines = [(curve, _line(curve, panel.scales)) for curve in panel.curves]
         points = [point for _, line in lines for point in line]
         goals = _goals(panel)
@@ -286,7 +286,7 @@ class CurveRenderer(Renderer):
         self._draw_readings(axes, panel)
 
     def _draw_readings(self, axes: Axes, panel: Panel) -> None:
-        """Rings the points that are read off; of a whole study, drops a line to the axis, too."""
+        """Draw rings at the points that are read; of a whole study, also lines to the axis."""
         named = self.names_curves(panel)
         for curve in panel.curves:
             read = curve.marked("read_off")
@@ -308,7 +308,7 @@ class CurveRenderer(Renderer):
                 )
 
     def sample(self, name: str, release_index: int) -> Mapping[str, Any]:  # noqa: ARG002 (others look at it)
-        """A line."""
+        """Return the look of a line."""
         dashes = marks.DASHES[release_index % len(marks.DASHES)]
         return {"linestyle": dashes, "linewidth": marks.CURVE_WIDTH}
 
@@ -325,7 +325,7 @@ def _goals(panel: Panel) -> list[float]:
 
 
 def _line(curve: Curve, scales: Sequence[str]) -> list[tuple[float, float]]:
-    """The curve's points that axes of those scales have room for."""
+    """Return the points of a curve that axes of these scales can show."""
     x_least, y_least = (-math.inf if scale == "linear" else 0.0 for scale in scales)
     return [
         (x, y)

@@ -46,7 +46,7 @@ STRIP_GAP, STRIP_MARGIN, STRIP_STEP = 0.05, 0.065, 0.085
 
 @dataclass(frozen=True)
 class Mark:
-    """A line or a mark that a legend or the key explains.
+    """A line or a mark, as a legend or the key explains it.
 
     Attributes:
         text: what it means.
@@ -117,19 +117,19 @@ KEY: Mapping[str, Mark] = {
 
 
 def star_face(release_index: int) -> str:
-    """What the stars of a release are filled with."""
+    """Return the fill colour of the stars of a release."""
     return "white" if release_index else STAR
 
 
 def dots(axes: Axes, points: Iterable[tuple[float, float]], **look: Any) -> None:
-    """Draws marks that no line joins, as one artist; nothing where there are no points."""
+    """Draw marks without a line, as one artist; without points, nothing."""
     found = list(points)
     if found:
         axes.plot(*zip(*found, strict=True), **{"linestyle": "none"} | look)
 
 
 def curve_look(release_index: int) -> dict[str, Any]:
-    """How a curve with markers looks in a release, all but its colour."""
+    """Return the look of a curve with markers in a release, without its colour."""
     return {
         "marker": MARKERS[release_index % len(MARKERS)],
         "linestyle": DASHES[release_index % len(DASHES)],
@@ -139,7 +139,7 @@ def curve_look(release_index: int) -> dict[str, Any]:
 
 
 def draw_curve(axes: Axes, curve: Curve, order: float, *, positive: bool) -> None:
-    """Draws markers joined by a line, which breaks where there is no point.
+    """Draw markers joined by a line, which breaks where a point is missing.
 
     Args:
         axes: to draw in.
@@ -164,7 +164,7 @@ def draw_curve(axes: Axes, curve: Curve, order: float, *, positive: bool) -> Non
 
 
 def draw_band(axes: Axes, curve: Curve, order: float) -> None:
-    """Tints what lies between a curve's bounds, and draws the bounds themselves as thin lines.
+    """Tint the area between the bounds of a curve, and draw the bounds as thin lines.
 
     An end without a bound is at the point itself, without a line; where a point has neither bound
     the band breaks. That of one point alone is a bar.
@@ -199,7 +199,7 @@ def draw_band(axes: Axes, curve: Curve, order: float) -> None:
 
 
 def draw_guides(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
-    """Draws each line to compare with once, grey where all curves have the same.
+    """Draw each guide line once, in grey where all curves share it.
 
     An interval, in the columns that end with _low and _high, is tinted.
     """
@@ -235,7 +235,7 @@ def draw_guides(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
 
 
 def _guides(panel: Panel, name: str) -> list[tuple[Curve, dict[float, float]]]:
-    """The lines of a name, each with its first curve and the points of all curves that lie on it.
+    """Return the distinct guide lines of a name, each with its first curve and all points on it.
 
     Drawn apart, dashes of curves that start elsewhere on the line would fill each other's gaps.
     """
@@ -251,7 +251,7 @@ def _guides(panel: Panel, name: str) -> list[tuple[Curve, dict[float, float]]]:
 
 
 def draw_unreached(axes: Axes, panel: Panel) -> None:
-    """Marks in a strip above the axes the x at which no trial reached the goal, a row a curve."""
+    """Mark each x at which no trial reached the goal, in a strip above the axes, a row a curve."""
     rows = [curve for curve in panel.curves if curve.unreached()]
     if not rows:
         return
@@ -283,13 +283,13 @@ def draw_unreached(axes: Axes, panel: Panel) -> None:
 
 
 def strip_height(panel: Panel) -> float:
-    """How far the strip with crosses reaches above the axes, in inches; 0 without any."""
+    """Return the height of the strip with crosses in inches; 0 without crosses."""
     rows = sum(bool(curve.unreached()) for curve in panel.curves)
     return STRIP_GAP + 2 * STRIP_MARGIN + STRIP_STEP * (rows - 1) if rows else 0.0
 
 
 def write_in_middle(axes: Axes, text: str) -> None:
-    """Says in the middle of empty axes why they are, in place of numbers along the vertical one."""
+    """Write in the middle of empty axes why they are empty, and remove the vertical ticks."""
     axes.set_yticks([])
     axes.set_yticks([], minor=True)
     axes.annotate(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Name(msgspec.Struct, frozen=True):
-    """What a name is called and drawn in; "" where nothing is fixed."""
+    """The readable form and the colour of a name; "" where none is fixed."""
 
     called: str = ""
     colour: str = ""
@@ -39,12 +39,12 @@ _NUMBER = re.compile(r"\d[\d.,]*(?:e[+-]?\d+)?\s*[kM]?(?![a-z])")
 
 
 def readable(text: str) -> str:
-    """The text with the database's names replaced by what people call them."""
+    """Replace names of the database in a text by what people call them."""
     return " ".join(_readable_word(word) for word in one_line(text).split(" "))
 
 
 def one_line(text: str) -> str:
-    """The text with a space in place of line breaks and characters that no font has."""
+    """Replace line breaks and characters that no font has by spaces."""
     return _UNPRINTABLE.sub(" ", text)
 
 
@@ -79,7 +79,7 @@ def _readable_path(path: str) -> str:
 
 
 def goal_words(metric: str, goal: float, *, inclusive: bool) -> str:
-    """A goal as one says it.
+    """Return a goal in words.
 
     Example:
         >>> goal_words("val_classification_error", 0.01, inclusive=False)
@@ -90,11 +90,11 @@ def goal_words(metric: str, goal: float, *, inclusive: bool) -> str:
 
 
 def sentence(words: str) -> str:
-    """The words with a capital letter first."""
+    """Capitalise the first letter."""
     return words[:1].upper() + words[1:]
 
 
 def form_a_sequence(names: Sequence[str]) -> bool:
-    """Whether names differ in a number alone, as goals, budgets and batch sizes do."""
+    """Whether names differ only in a number, as those of goals, budgets and batch sizes do."""
     patterns = {_NUMBER.sub("#", name).removesuffix("s") for name in names}
     return len(names) > 1 and len(patterns) == 1 and "#" in next(iter(patterns))

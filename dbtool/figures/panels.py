@@ -42,27 +42,27 @@ class Curve:
     rows: pl.DataFrame
 
     def column(self, name: str) -> list[Any]:
-        """A column's values; all None where the query has no such column."""
+        """Return the values of a column; all None where the query has no such column."""
         return self.rows[name].to_list() if name in self.rows.columns else [None] * self.rows.height
 
     def columns(self, *names: str) -> list[tuple[Any, ...]]:
-        """Several columns' values, a tuple a row."""
+        """Return the values of several columns, a tuple a row."""
         return list(zip(*map(self.column, names), strict=True))
 
     def marked(self, flag: str) -> list[tuple[float, float]]:
-        """The points with a y where a column of booleans is true."""
+        """Return the points with a y at which a column of booleans is true."""
         rows = self.columns("x", "y", flag)
         return [(x, y) for x, y, marked in rows if marked and y is not None]
 
     def unreached(self) -> list[float]:
-        """The x at which no trial reached the goal, as far as anybody knows."""
+        """Return each x at which no trial is known to have reached the goal."""
         rows = self.columns("x", "steps", "is_unknown")
         return [x for x, steps, is_unknown in rows if steps is None and not is_unknown]
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel: what it holds, its heading, a line below it, its labels, and its curves.
+    """A panel: its heading and subtitle, its axes, and its curves.
 
     Attributes:
         kind: which renderer draws it.
@@ -87,14 +87,14 @@ class Panel:
     findings: Findings | None = None
 
     def series(self) -> dict[str, Curve]:
-        """One curve of each series, by the series' label."""
+        """Return one curve of each series, by label."""
         found: dict[str, Curve] = {}
         for curve in self.curves:
             found.setdefault(curve.label, curve)
         return found
 
     def values(self, *names: str) -> list[float]:
-        """Every number of some columns, of all curves, that is finite."""
+        """Return the finite numbers of some columns of all curves."""
         return [
             value
             for name in names
@@ -104,7 +104,7 @@ class Panel:
         ]
 
     def first(self, column: str) -> Any:
-        """The first value of a column that is not null; None where there is none."""
+        """Return the first value of a column that is not null; None where there is none."""
         found = (first_of(curve.rows, column) for curve in self.curves)
         return next((value for value in found if value is not None), None)
 
@@ -128,11 +128,11 @@ class Renderer(ABC):
 
     @abstractmethod
     def draw(self, axes: Axes, panel: Panel, size: Size) -> None:
-        """Draws a panel into empty axes: scales, ticks, and every point."""
+        """Draw a panel into empty axes: scales, ticks, and every point."""
 
     @abstractmethod
     def sample(self, name: str, release_index: int) -> Mapping[str, Any]:
-        """How a series looks in a release, for legends; all but its colour.
+        """Return the look of a series in a release, for legends, without its colour.
 
         Args:
             name: the series' name in the query; "" for what all of a release have in common.
@@ -140,23 +140,23 @@ class Renderer(ABC):
         """
 
     def names_curves(self, panel: Panel) -> bool:  # noqa: ARG002 (for kinds that look at it)
-        """Whether a legend names the curves; where not, the key tells them apart."""
+        """Whether a legend names the curves, rather than the key."""
         return True
 
     def remark(self, panel: Panel) -> str:  # noqa: ARG002 (for kinds that look at it)
-        """What the panel's subtitle says besides the goal; "" for nothing."""
+        """Return what the subtitle says besides the goal; "" for nothing."""
         return ""
 
     def aspect(self, panel: Panel, columns: int) -> float:  # noqa: ARG002 (for kinds that look at it)
-        """Height of a panel's axes by their width, with so many panels side by side."""
+        """Return the ratio of height to width of the axes, for a number of columns."""
         return self.aspects[min(columns, 3) - 1]
 
     def strip(self, panel: Panel) -> float:  # noqa: ARG002 (for kinds that have one)
-        """How far what is drawn above the panel's axes reaches, in inches."""
+        """Return the height of what is drawn above the axes, in inches."""
         return 0.0
 
     def notes(self, rows: pl.DataFrame) -> list[str]:
-        """Sentences of the caption about points that could not be drawn."""
+        """Return sentences for the caption on points that could not be drawn."""
         inside = [
             pl.col(axis).is_between(f"{axis}_from", f"{axis}_to")
             for axis in "xy"

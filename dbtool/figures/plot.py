@@ -41,7 +41,7 @@ _NARROWEST, _WIDEST = 2.5, 40.0
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure that was drawn, which a notebook shows.
+    """A drawn figure, which notebooks display.
 
     Attributes:
         figure: of matplotlib, to be changed or saved as any other.
@@ -64,7 +64,7 @@ class Plot:
         return self.drawn.sql
 
     def save(self, file: str | os.PathLike[str]) -> Path:
-        """Writes the picture.
+        """Write the picture.
 
         Args:
             file: the file, which ends with .png, .pdf or .svg.
@@ -95,7 +95,7 @@ class Plot:
         return [picture, points]
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
-        """The picture, and how large notebooks show it: an inch of it is one of CSS, 96 pixels."""
+        """Return the picture and its size in notebooks, at 96 pixels an inch."""
         width, height = (round(96 * inches) for inches in self.figure.get_size_inches())
         picture = saved(self.figure, self.drawn, self.spec, "png")
         return picture, {"width": width, "height": height}
@@ -105,7 +105,7 @@ class Plot:
 
 
 def plot(db: Releases, name: str, request: Request, width: float | None = None) -> Plot:
-    """Draws a figure.
+    """Draw a figure.
 
     Args:
         db: the database.
@@ -124,7 +124,7 @@ def plot(db: Releases, name: str, request: Request, width: float | None = None) 
 
 
 def require_width(width: float | None) -> None:
-    """Refuses a width that no figure has.
+    """Check the width of a figure.
 
     Raises:
         UsageError: it is not a number of inches that a picture can have.
@@ -134,7 +134,7 @@ def require_width(width: float | None) -> None:
 
 
 def checked(db: Releases, request: Request) -> Request:
-    """The request with releases trimmed and patterns of workloads replaced.
+    """Return the request with known names of releases, and workloads in place of patterns.
 
     Raises:
         UsageError: the database lacks a release or a workload that is named.
@@ -160,7 +160,7 @@ def write_figure(
     formats: Sequence[str],
     width: float | None = None,
 ) -> list[Path]:
-    """Writes a figure and its points in each format; the same points give the same bytes.
+    """Write a figure and its points in each format; the same points give the same bytes.
 
     Args:
         points: what the figure's query returned.
@@ -200,7 +200,7 @@ def _data(points: Points, name: str) -> bytes:
 
 
 def saved(figure: Figure, points: Points, spec: FigureSpec, name: str) -> bytes:
-    """A drawn figure as the bytes of a file of one of specs.FORMATS.
+    """Return a drawn figure as the bytes of a file, in one of specs.FORMATS.
 
     Args:
         figure: that `draw` made.
@@ -215,7 +215,7 @@ def saved(figure: Figure, points: Points, spec: FigureSpec, name: str) -> bytes:
 
 
 def _metadata(points: Points, spec: FigureSpec, name: str) -> Mapping[str, str | list[str] | None]:
-    """What a file of that format says about itself: query, release, rows, version, and no date."""
+    """Return the metadata of a file: query, release, rows and version, without a date."""
     maker = f"dbtool {__version__}"
     title = {"Title": spec.title}
     facts = {"Release": points.release, "Rows": str(points.rows.height), "Version": maker}
@@ -236,7 +236,7 @@ def packed_figures(
     request: Request,
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> bytes:
-    """The figures as JSON, gzipped, with why those without data have none.
+    """Return the figures as gzipped JSON, with the reason where one has no data.
 
     Args:
         db: the database.
@@ -280,7 +280,7 @@ def _figure(points: Points, spec: FigureSpec) -> dict[str, Any]:
 
 
 def _panel(panel: Panel) -> dict[str, Any]:
-    """How a panel is drawn; its rows are those whose panel_order is its number."""
+    """Return how a panel is drawn; its rows are those with its panel_order."""
     (x_label, y_label), (x_scale, y_scale) = panel.labels, panel.scales
     return {
         "number": panel.first("panel_order"),
@@ -293,7 +293,7 @@ def _panel(panel: Panel) -> dict[str, Any]:
 
 
 def _type(kind: pl.DataType) -> str:
-    """What kind of value a column holds, in the words of JSON."""
+    """Return the type of a column, as JSON names it."""
     if kind.is_numeric():
         return "number"
     return "boolean" if kind == pl.Boolean else "string"

@@ -29,12 +29,12 @@ _PARAMETER = re.compile(r"\$([a-z_]+)\b")
 
 
 class NoDataError(DbtoolError):
-    """The database holds no rows of the figure."""
+    """The database has no rows for a figure."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a figure is drawn with; None means: as the figure's query says.
+    """The parameters of a figure; None leaves the default of its query.
 
     Attributes:
         release: the release to draw from, or several joined by commas, which are drawn over each
@@ -63,7 +63,7 @@ class Request:
     trainable: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        """Refuses values that no figure can be drawn with."""
+        """Check the values."""
         if self.trials is not None:
             require_whole("trials", self.trials)
         if self.goal is not None:
@@ -73,13 +73,13 @@ class Request:
 
     @property
     def releases(self) -> tuple[str, ...]:
-        """The releases that are named, in their order."""
+        """The names of the releases, in order."""
         return tuple(dict.fromkeys((self.release or "").split(","))) if self.release else ()
 
 
 @dataclass(frozen=True)
 class Points:
-    """What a query returned.
+    """The rows of a figure's query.
 
     Attributes:
         rows: a row a point, sorted by panel, series, release, x. Columns of every figure: panel,
@@ -108,21 +108,21 @@ class Points:
         return ",".join(self.releases)
 
     def first(self, column: str) -> Any:
-        """The first value of a column that is not null; None where there is none."""
+        """Return the first value of a column that is not null; None where there is none."""
         return first_of(self.rows, column)
 
     def csv(self) -> str:
-        """The rows as CSV: one line a point, an empty y where there is no point."""
+        """Return the rows as CSV: one line a point, with an empty y where there is none."""
         return self.rows.write_csv()
 
 
 def first_of(rows: pl.DataFrame, column: str) -> Any:
-    """The first value of a column that is not null; None where there is none, or no column."""
+    """Return the first value of a column that is not null; None without one, or a column."""
     return next(iter(rows[column].drop_nulls()), None) if column in rows.columns else None
 
 
 def filled_query(spec: FigureSpec, request: Request) -> str:
-    """The figure's query with literals in place of its parameters, to read or to run elsewhere.
+    """Return the query of a figure with literals in place of its parameters, to read or to run.
 
     Example:
         >>> print(filled_query(find_figure("momenta"), Request(goal=0.03)).splitlines()[-2])
@@ -134,7 +134,7 @@ def filled_query(spec: FigureSpec, request: Request) -> str:
 
 
 def read_points(db: Releases, spec: FigureSpec, request: Request) -> Points:
-    """Runs a figure's query.
+    """Run the query of a figure.
 
     Raises:
         UsageError: the request names workloads and the figure has its own.
@@ -155,7 +155,7 @@ def read_points(db: Releases, spec: FigureSpec, request: Request) -> Points:
 
 
 def as_points(frame: pl.DataFrame, spec: FigureSpec, request: Request, query: str) -> Points:
-    """Return a query's rows as points: those to draw, and those that name what is left out."""
+    """Divide the rows of a query into points to draw and names of missing curves."""
     if "kind" not in frame.columns:
         frame = frame.with_columns(kind=pl.lit(spec.kind))
     held = frame.filter(pl.col("x").is_not_null())
@@ -168,7 +168,7 @@ def as_points(frame: pl.DataFrame, spec: FigureSpec, request: Request, query: st
 def _no_data(
     spec: FigureSpec, releases: Sequence[str], left_out: pl.DataFrame, request: Request
 ) -> NoDataError:
-    """The error for a figure without a single row in these releases: what would fill it."""
+    """Return the error for a figure without rows, which names what would fill it."""
     named = request.workloads
     looked_at = f"release {', '.join(releases)}" if named is None else ", ".join(named)
     if releases and spec.takes_only:
@@ -197,7 +197,7 @@ def _no_data(
 
 
 def _values(spec: FigureSpec, request: Request) -> Mapping[str, Any]:
-    """The parameters of a figure's query by name.
+    """Return the parameters of a figure's query by name.
 
     Raises:
         UsageError: the request names workloads and the figure has its own.
@@ -239,7 +239,7 @@ MOST_NAMED = 10
 
 @dataclass(frozen=True)
 class Missing:
-    """What a figure lacks of a release.
+    """What a release lacks of a figure.
 
     Attributes:
         names: of panels and curves.
@@ -268,7 +268,7 @@ def _missing(
 
 
 def _names_of(rows: pl.DataFrame, left_out: pl.DataFrame) -> list[str]:
-    """What a release has no data of: whole panels by their titles, else "PANEL (CURVE, …)".
+    """Name what a release has no data of: whole panels by title, else "PANEL (CURVE, …)".
 
     Args:
         rows: what the release has data of; columns panel and series.
@@ -285,12 +285,12 @@ def _names_of(rows: pl.DataFrame, left_out: pl.DataFrame) -> list[str]:
 
 
 def past(goal: float | None) -> str:
-    """What a sentence about missing data adds where a goal was asked for."""
+    """Return what a sentence about missing data adds for a requested goal."""
     return "" if goal is None else f" past the goal {goal:g}"
 
 
 def names_in_short(names: Sequence[str]) -> str:
-    """The names, joined; of very many the first, and how many more there are."""
+    """Join names; of very many, the first ones and the number of the others."""
     more = len(names) - MOST_NAMED
     return "; ".join(names[:MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
 
@@ -302,7 +302,7 @@ def what_fills(
     *,
     in_published: bool = True,
 ) -> str:
-    """The commands that bring data of these workloads, as the end of a sentence; "" if none do.
+    """Return the commands that add data of workloads, as the end of a sentence; "" for none.
 
     Args:
         workloads: that the figure lacks.

@@ -36,7 +36,7 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 @dataclass(frozen=True)
 class Size:
-    """How large axes are, in inches; what constrained layout makes of it differs a little."""
+    """The planned size of axes in inches; constrained layout may change it a little."""
 
     width: float
     height: float
@@ -44,27 +44,27 @@ class Size:
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of an axis: plain numbers of a linear one, octaves (log2) of any other."""
+    """An interval of an axis: in octaves (log2), or in plain numbers where it is linear."""
 
     low: float
     high: float
 
     @property
     def length(self) -> float:
-        """From end to end."""
+        """Its length."""
         return self.high - self.low
 
     def widened(self, below: float, above: float) -> Span:
-        """The stretch with so much more at its ends."""
+        """Return the interval, longer by these lengths."""
         return Span(self.low - below, self.high + above)
 
     def ends(self, scale: Scale) -> tuple[float, float]:
-        """The numbers at its ends."""
+        """Return its limits as numbers."""
         return (self.low, self.high) if scale == "linear" else (2.0**self.low, 2.0**self.high)
 
 
 def span_of(values: Iterable[float], scale: Scale, shortest: float, margin: float = 0.0) -> Span:
-    """The stretch of an axis that holds some values.
+    """Return the interval of an axis that contains some values.
 
     Args:
         values: those that a logarithmic axis has no room for are passed over.
@@ -86,13 +86,13 @@ def span_of(values: Iterable[float], scale: Scale, shortest: float, margin: floa
 
 
 def given_span(panel: Panel, axis: str, scale: Scale) -> Span | None:
-    """The stretch that the rows ask for, in their columns x_from and x_to or y_from and y_to."""
+    """Return the interval in the columns x_from and x_to or y_from and y_to; None without them."""
     low, high = panel.first(f"{axis}_from"), panel.first(f"{axis}_to")
     return None if low is None or high is None else span_of([low, high], scale, 0.0)
 
 
 def equal_octaves(x: Span, y: Span, size: Size, below: float = 0.5) -> tuple[Span, Span]:
-    """Both stretches, the denser one widened so that an octave is as long on either axis.
+    """Widen one of two intervals, so that an octave is equally long on both axes.
 
     A line of slope -1 is then drawn at 45 degrees. A stretch that would have to grow too much stays
     as it is. Matplotlib's equal aspect knows no such bound, and widens evenly.
@@ -112,7 +112,7 @@ def equal_octaves(x: Span, y: Span, size: Size, below: float = 0.5) -> tuple[Spa
 
 
 def set_scales(axes: Axes, scales: tuple[Scale, Scale], x: Span, y: Span, size: Size) -> None:
-    """Gives axes their scales, ends and ticks.
+    """Set the scales, limits and ticks of axes.
 
     Args:
         axes: of that size.
@@ -152,7 +152,7 @@ def _set_scale(axes: Axes, which: str, scale: Scale, span: Span, inches: float) 
 
 
 def power(base: int, exponent: int) -> str:
-    """A power as plain text, since Matplotlib takes long to parse a formula.
+    """Return a power as plain text, since Matplotlib takes long to parse a formula.
 
     Example:
         >>> power(10, -3)
@@ -162,7 +162,7 @@ def power(base: int, exponent: int) -> str:
 
 
 def _exponents(base: int, span: Span, room: int) -> list[int]:
-    """Exponents of the powers to mark along a stretch, at most `room`, evenly spaced from 0 on.
+    """Return the exponents of at most `room` ticks, multiples of one number.
 
     Matplotlib's own locator spaces them from any: of batch sizes it would mark 2, 8, 32, …
     """
@@ -176,7 +176,7 @@ def _exponents(base: int, span: Span, room: int) -> list[int]:
 
 
 def _digits(decades: float) -> tuple[float, ...]:
-    """The first digits of numbers to mark along so many decades, which hold few powers of ten."""
+    """Return the first digits of ticks along a number of decades with few powers of ten."""
     if decades > 1:
         return (1, 2, 5)
     return (1, 2, 3, 5, 7) if decades > 0.6 else tuple(range(1, 10))

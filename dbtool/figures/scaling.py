@@ -43,7 +43,7 @@ def plot_scaling(
     width: float | None = None,
     on_left_out: Callable[[str], None] = lambda _reason: None,
 ) -> Plot:
-    """Draw the steps to result of each workload, a panel each, with what was found of them.
+    """Draw the steps to result of each workload in a panel, with the results of analysis.
 
     Args:
         db: the database that the answers are of.
@@ -66,7 +66,7 @@ def scaling_points(
     settings: Settings,
     on_left_out: Callable[[str], None] = lambda _reason: None,
 ) -> Points:
-    """The points of the figure of steps, a panel a workload, and what was found of each.
+    """Return the points of the figure of steps, a panel a workload, with the results of analysis.
 
     Args:
         db: the database that the answers are of.
@@ -101,7 +101,7 @@ def scaling_points(
 
 
 def _panel(db: Releases, answer: Answer, settings: Settings, order: int) -> Points:
-    """The points of a workload, with what was found of it beside each."""
+    """Return the points of a workload, with the results of its analysis as columns."""
     request = Request(
         answer.release,
         settings.trials,
@@ -162,7 +162,7 @@ def _are_alike(one: Estimate, other: Estimate) -> bool:
 
 
 def _fitted(scaling: Scaling) -> Callable[[float], float] | None:
-    """The steps that a batch size needs by the curve of most weight; None where none was fitted."""
+    """Return the fitted curve of most weight, from batch size to steps; None without a fit."""
     if scaling.regimes and scaling.regimes.pieces:
         return scaling.regimes.pieces.at
     return scaling.curve.at if scaling.curve else None

@@ -93,7 +93,7 @@ class FigureSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def full_name(self) -> str:
-        """Its title, after its number where it has one."""
+        """Its title, preceded by its number where it has one."""
         return f"{self.label}: {self.title}" if self.number else self.title
 
     @property
@@ -110,7 +110,7 @@ class FigureSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def takes_bands(self) -> bool:
-        """Whether its points are each the best of a search, which may have bands."""
+        """Whether its points may have bands, since each is the best of a search."""
         return "$bands" in self.query_path.read_text(encoding="utf-8")
 
     @property
@@ -140,7 +140,7 @@ FIGURES = _registered()
 
 
 def find_figure(word: str) -> FigureSpec:
-    """The figure that a word names: its name, or its number in the paper ("1", "01", "9a").
+    """Return the figure of a name, or of a number in the paper ("1", "01", "9a").
 
     Raises:
         UsageError: no figure is called that.
@@ -161,7 +161,7 @@ def find_figure(word: str) -> FigureSpec:
 
 
 def chosen_specs(names: Sequence[str], *, any_workloads: bool) -> list[FigureSpec]:
-    """The figures of these names, each once, in the registry's order.
+    """Return the figures of some names, each once, in the order of figures.toml.
 
     Args:
         names: names and numbers, or "all".
@@ -179,7 +179,7 @@ def chosen_specs(names: Sequence[str], *, any_workloads: bool) -> list[FigureSpe
 
 
 def chosen_formats(kind: str, listed: str, known: Sequence[str]) -> list[str]:
-    """The names in a list joined by commas, each once.
+    """Split a list of names at commas, without repetitions.
 
     Args:
         kind: what a name is, such as "format".
@@ -197,7 +197,7 @@ def chosen_formats(kind: str, listed: str, known: Sequence[str]) -> list[str]:
 
 
 def format_of(file: Path) -> str:
-    """The format of a picture, which its name ends with: one of FORMATS.
+    """Return the format of a picture, one of FORMATS, by the suffix of its name.
 
     Raises:
         UsageError: the name ends otherwise.

@@ -78,7 +78,7 @@ RC: dict[Any, Any] = {
 
 
 def colours(names: Sequence[str]) -> dict[str, str]:
-    """A colour for each name of a panel, given in the order of its curves."""
+    """Return a colour for each name of a panel; names are in the order of its curves."""
     known = {name: NAMES.get(name, Name()).colour for name in names}
     if form_a_sequence(names) and not all(known.values()):
         return dict(zip(names, sequence(len(names)), strict=True))
@@ -88,6 +88,6 @@ def colours(names: Sequence[str]) -> dict[str, str]:
 
 
 def sequence(count: int) -> list[str]:
-    """So many colours from light to dark, as far from each other as SEQUENCE lets them be."""
+    """Return colours from light to dark, evenly spaced along SEQUENCE."""
     colour_at = LinearSegmentedColormap.from_list("sequence", SEQUENCE)
     return [to_hex(colour_at(index / max(count - 1, 1))) for index in range(count)]

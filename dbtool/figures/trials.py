@@ -46,10 +46,10 @@ HALF_COLUMN = 0.36
 
 
 class _OutcomeRenderer(Renderer):
-    """What the two kinds have in common: trials as dots, crosses and stars."""
+    """Draws trials as dots, crosses and stars."""
 
     def sample(self, name: str, release_index: int) -> Mapping[str, Any]:
-        """A dot or a cross."""
+        """Return the look of a dot or a cross."""
         crossed = name == INFEASIBLE
         return {
             "linestyle": "none",
@@ -59,7 +59,7 @@ class _OutcomeRenderer(Renderer):
         }
 
     def draw_trials(self, axes: Axes, curve: Curve, xs: Sequence[float]) -> None:
-        """Draws the trials of one outcome, as one artist, and stars on those that were first."""
+        """Draw the trials of one outcome as one artist, with a star on each that was first."""
         rows = list(zip(xs, curve.column("y"), curve.column("best"), strict=True))
         marks.dots(
             axes,
@@ -81,7 +81,7 @@ class _OutcomeRenderer(Renderer):
 
 @dataclass(frozen=True)
 class ScatterRenderer(_OutcomeRenderer):
-    """Dots on two logarithmic axes over contours of constant effective learning rate."""
+    """Draws trials on two logarithmic axes over contours of constant effective learning rate."""
 
     point: str = "A point is one trial, complete or diverged, of the search at one batch size."
     labels: tuple[str, str] = ("learning rate", "1 \N{MINUS SIGN} momentum")
@@ -90,16 +90,16 @@ class ScatterRenderer(_OutcomeRenderer):
     aspects: tuple[float, float, float] = (0.76, 0.8, 0.95)
 
     def aspect(self, panel: Panel, columns: int) -> float:
-        """As of other kinds; low where no momentum was searched, so that all is on one line."""
+        """Return the usual ratio, or a low one where no momentum was searched."""
         return super().aspect(panel, columns) if _has_momentum(panel) else FLAT_ASPECT
 
     def remark(self, panel: Panel) -> str:
-        """The budget, where there is one."""
+        """Return the budget, where there is one."""
         most_steps = panel.first("most_steps")
         return "" if most_steps is None else f"within {counted(most_steps, 'step')}"
 
     def draw(self, axes: Axes, panel: Panel, size: Size) -> None:
-        """Draws search space, contours and trials, and a star on the first to get there."""
+        """Draw search space, contours and trials, with a star on the first to reach the goal."""
         momentum = _has_momentum(panel)
         x, y = (
             given_span(panel, axis, "log10")
@@ -122,7 +122,7 @@ class ScatterRenderer(_OutcomeRenderer):
             self.draw_trials(axes, curve, curve.column("x"))
 
     def notes(self, rows: pl.DataFrame) -> list[str]:
-        """Panels in which no trial reached the goal, and trials that lie beyond the axes."""
+        """Name panels in which no trial reached the goal, and count trials beyond the axes."""
         reached = rows.group_by("panel", "release", maintain_order=True).agg(
             pl.col("series").eq(ACHIEVED).any().alias("any")
         )
@@ -146,7 +146,7 @@ def _on(axes: Axes, x: float, y: float) -> bool:
 
 
 def _draw_space(axes: Axes, panel: Panel) -> None:
-    """Frames the search space; of several, the one that holds all."""
+    """Draw a frame around the search space; around all, where there are several."""
     xs, ys = panel.values("x_low", "x_high"), panel.values("y_low", "y_high")
     if not xs or not ys:
         return
@@ -166,7 +166,7 @@ def _draw_space(axes: Axes, panel: Panel) -> None:
 
 
 def _draw_contours(axes: Axes, x: Span, y: Span, size: Size) -> None:
-    """Draws lines of constant learning rate / (1 - momentum), a decade or more apart, with labels.
+    """Draw labelled lines of constant learning rate / (1 - momentum), a decade or more apart.
 
     Args:
         axes: whose scales are set.
@@ -208,7 +208,7 @@ def _draw_contours(axes: Axes, x: Span, y: Span, size: Size) -> None:
 
 @dataclass(frozen=True)
 class GridRenderer(_OutcomeRenderer):
-    """A column a batch size, in it a lane an outcome, in it a dot a trial at its value."""
+    """Draws a column for each batch size, a lane for each outcome, and a dot for each trial."""
 
     point: str = (
         "A point is one trial, complete or diverged, at its value of the metaparameter; the "
@@ -220,7 +220,7 @@ class GridRenderer(_OutcomeRenderer):
     aspects: tuple[float, float, float] = (0.25, 0.45, 0.7)
 
     def draw(self, axes: Axes, panel: Panel, size: Size) -> None:
-        """Draws the searched range of each batch size as a band, and the trials over it."""
+        """Draw the searched range of each batch size as a band, with the trials over it."""
         x = span_of(panel.values("x"), "log2", 0.0).widened(0.75, 0.75)
         least = 1e-6 if panel.scales[1] == "linear" else 1.7
         y = span_of(panel.values("y", "low", "high"), panel.scales[1], least, 0.07)
@@ -232,7 +232,7 @@ class GridRenderer(_OutcomeRenderer):
             self.draw_trials(axes, curve, [x * lane for x in curve.column("x")])
 
     def notes(self, rows: pl.DataFrame) -> list[str]:
-        """Batch sizes at which no trial reached the goal."""
+        """Name batch sizes at which no trial reached the goal."""
         reached = set(rows.filter(rows["series"] == ACHIEVED)["x"])
         missing = sorted(set(rows["x"]) - reached)
         sizes = ", ".join(f"{size:,}" for size in missing)
