@@ -6,6 +6,7 @@ bundled release alone.
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 from string import Template
@@ -51,14 +52,9 @@ def split_comment(sql: str) -> tuple[str, str, str]:
     """The question that a query's comment begins with, the rest of the comment, and the query."""
     lines = sql.splitlines()
     count = next(number for number, line in enumerate(lines) if not line.startswith("--"))
-    paragraphs: list[list[str]] = [[]]
-    for line in lines[:count]:
-        words = line.removeprefix("--").strip()
-        if words:
-            paragraphs[-1].append(words)
-        else:
-            paragraphs.append([])
-    question, *about = (" ".join(lines) for lines in paragraphs)
+    comment = "\n".join(line.removeprefix("--").strip() for line in lines[:count])
+    # Only blank lines and the items of lists begin a line anew.
+    question, *about = re.sub(r"(?<!\n)\n(?!\n|- )", " ", comment).split("\n\n")
     return question, "\n\n".join(about), "\n".join(lines[count:]).strip()
 
 

@@ -1,13 +1,14 @@
 -- Which metaparameters are best for a budget of epochs?
 --
--- A row a study and budget, from its first 100 trials.
+-- A row for each study and budget, from the first 100 trials of the study.
 --
--- value is the best that the workload's own metric came to within the budget, at step, and trial_id the trial; ties go to
--- the smaller step, then to the smaller trial id. A study whose train_steps do not reach the budget has no row for it,
--- nor has a workload whose size of the data set is not known. The best metaparameters for a short budget are often not
--- those for a long one: compare the rows of a batch size.
+-- - value: the best value of the workload's own metric within the budget.
+-- - step, trial_id: where it was measured. Ties go to the smaller step, then to the smaller trial id.
 --
--- Change the budgets, or 100 below.
+-- A study has no row for a budget beyond its train_steps, and a workload of a data set of unknown size has none at all. The
+-- best metaparameters for a short budget are often not those for a long one: compare the rows of a batch size.
+--
+-- To change: the budgets, and 100 below.
 WITH budgets(epochs) AS (
     VALUES (1), (2), (5), (10), (20), (50)
 ),

@@ -1,11 +1,14 @@
 -- How do the best trials learn?
 --
--- The learning curve of the first trial of each study to reach the workload's own goal, of its first 100 trials: a row an
--- evaluation, of which at most 20 a study are shown, the last always.
+-- The learning curve of the trial of each study that reached the workload's own goal first, among its first 100 trials. A row
+-- is an evaluation; at most 20 a study are shown, always with the last one.
 --
--- examples is steps times batch size, epochs that by the size of the data set. A study that missed the goal has no rows.
+-- - examples: steps times batch size.
+-- - epochs: examples divided by the size of the data set.
 --
--- Change 20 in settings, or 100 below.
+-- A study that missed the goal has no rows.
+--
+-- To change: 20 in settings, and 100 below.
 WITH settings(points) AS (
     VALUES (20)
 ),

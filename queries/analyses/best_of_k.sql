@@ -1,19 +1,21 @@
 -- How many trials are enough?
 --
--- What the best of k trials comes to: a row a study and k, at the workload's own goal, from all trials that ended, those that
--- diverged among them.
+-- The best of k trials: a row for each study and k, at the workload's own goal. Trials that diverged count, as trials that
+-- never reach the goal.
 --
--- Steps to result are a minimum over a search: they fall with the number of trials, and only those of equal k compare. Where
--- the last rows of a study still fall, more trials would have found a better one.
+-- - reached: the chance that the best of k reaches the goal.
+-- - steps_10, steps_50, steps_90: the steps that the best of k takes at most, with a chance of 10, 50 and 90 %. NULL where the
+--   goal is missed with that chance.
 --
--- reached is the chance that the best of k reaches the goal, and steps_10, steps_50 and steps_90 are the steps that it takes
--- at most with a chance of 10, 50 and 90 in 100; NULL where that is not to reach it. They are exact, not simulated: of n
--- trials, k drawn at random all miss the best i with probability C(n - i, k) / C(n, k). Steps are those of the first
--- evaluation past the goal, which may have been passed since the one before. Where k comes near the number of trials, the
--- three are the luck of the few best trials, and not what another search would find. Searches in lockstep are left out:
--- they end, or drop, trials that might yet have reached the goal.
+-- Compare steps to result at equal k alone: they are a minimum over a search, and fall with the number of trials. Where the
+-- last rows of a study still fall, more trials would have found a better one.
 --
--- Change k in numbers; a study's rows end at how many trials it has.
+-- The chances are exact, not simulated: k of n trials, drawn at random, all miss the best i with probability
+-- C(n - i, k) / C(n, k). Where k comes near n, they describe the luck of the few best trials, not another search.
+--
+-- Searches in lockstep are omitted: they end, or drop, trials that might have reached the goal later.
+--
+-- To change: k in numbers. The rows of a study end at its number of trials.
 WITH numbers(k) AS (
     VALUES (1), (2), (5), (10), (20), (50), (100)
 ),

@@ -1,7 +1,7 @@
 -- Which trials diverged?
 --
--- How many trials of each study diverged (INFEASIBLE), and at which learning rates: a row a study. A trial that was not
--- finished counts as neither.
+-- The number of trials that diverged (INFEASIBLE), and their learning rates: a row for each study. Trials that were not
+-- finished do not count.
 SELECT
     release,
     workload,

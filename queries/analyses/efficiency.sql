@@ -1,18 +1,20 @@
 -- What does a faster result cost?
 --
--- A row a study, at the workload's own goal: steps are the time to the result where a larger batch takes no longer, examples
--- (steps times batch size) the computation, and epochs that by the size of the data set. Steps to result fall with the number
--- of trials: here they are those of the best of the first best_of trials that ended, as many as every study of the workload
--- has. How sure all this is, `dbtool scaling` tells.
+-- A row for each study, at the workload's own goal. Steps fall with the number of trials: here they are those of the best of
+-- the first best_of trials, as many as every study of the workload has.
 --
--- reduction is how many times fewer steps the study needs than the one at the workload's smallest batch size;
--- efficiency is that, divided by what perfect scaling would give: 1 where doubling the batch size halves the steps, above
--- 1 where the study at the smallest batch size needed more than its share. gain is how many times fewer steps a doubling
--- of the batch size brings, since the next smaller batch size: 2 is perfect scaling, 1 none. best_trade is whether no other
--- study takes fewer steps or examples and no more of the other. A study that missed the goal has none of these, and is
--- passed over by the next; one of fewer than 5 trials is left out.
+-- - steps: the time to the result, where a larger batch takes no longer.
+-- - examples: steps times batch size, the computation. epochs: examples divided by the size of the data set.
+-- - reduction: how many times fewer steps than at the workload's smallest batch size.
+-- - efficiency: reduction divided by that of perfect scaling. It is 1 where twice the batch size takes half the steps.
+-- - gain: how many times fewer steps a doubling of the batch size takes, from the next smaller batch size. 2 is perfect
+--   scaling, 1 is none.
+-- - best_trade: whether no other study has fewer steps or fewer examples without more of the other.
 --
--- Change 5 below.
+-- A study that missed the goal has none of these, and one of fewer than 5 trials has no row. `dbtool scaling` gives the
+-- critical batch sizes with intervals.
+--
+-- To change: 5 below.
 WITH asked AS (
     SELECT release, workload, batch_size, metric, goal, goal_inclusive, NULL AS asked_trials
     FROM workloads

@@ -1,15 +1,16 @@
 -- How far can the steps to result of a study be trusted?
 --
--- A row a study, at the workload's own goal, from its first best_of trials that ended, as many as every study of the workload
--- has: of more trials the best ones lie closer together.
+-- A row for each study, at the workload's own goal, from its first best_of trials, as many as every study of the workload has:
+-- of more trials the best ones lie closer together.
 --
--- runner_up and fifth are how many times more steps the second and the fifth best trial took, NULL where so many did not
--- reach the goal: far above 1, the result hangs on one lucky trial. not_at is the last step before the result at which the
--- best trial was evaluated and had not reached the goal: the result lies after it, and no evaluation says where. Studies of
--- fewer than 5 trials are left out, and so are searches in lockstep: they end, or drop, trials that might yet have reached
--- the goal.
+-- - runner_up, fifth: how many times more steps the second and the fifth best trial took. Far above 1, the result depends on
+--   one lucky trial. NULL where so many trials did not reach the goal.
+-- - not_at: the last evaluation of the best trial before it reached the goal. The result lies between not_at and steps.
 --
--- Change 5 below.
+-- Studies of fewer than 5 trials are omitted, and so are searches in lockstep: they end, or drop, trials that might have
+-- reached the goal later.
+--
+-- To change: 5 below.
 WITH asked AS (
     SELECT release, workload, batch_size, metric, goal, goal_inclusive, NULL AS asked_trials
     FROM workloads

@@ -1,10 +1,9 @@
 -- Where in the search space does the best trial lie?
 --
--- The best of each study's first 100 trials at its workload's own goal, and where its metaparameters lie in the search
--- space: a row a study and metaparameter.
+-- The best of the first 100 trials of each study at its workload's own goal: a row for each study and metaparameter.
 --
--- position runs from 0 at the lower border of the range to 1 at the upper one, on the scale that the search drew from. An
--- optimum within 0.05 of a border (at_border) shows a search space that may be too narrow.
+-- - position: where the value lies in its range, from 0 at the lower border to 1 at the upper one, on the scale of the search.
+-- - at_border: whether it lies within 0.05 of a border, so that the search space may be too narrow.
 WITH best AS (
     SELECT release, workload, batch_size, goal, steps, trial_id, trials, metaparameters, search_space
     FROM steps_to_result(NULL, NULL, NULL, NULL, 100)

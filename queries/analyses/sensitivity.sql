@@ -1,15 +1,18 @@
 -- How much does the learning rate matter?
 --
--- A row a study, at the workload's own goal, from its first trials that ended, as many as every study of the workload has:
--- among more trials there are more extreme ones.
+-- A row for each study, at the workload's own goal, from its first trials, as many as every study of the workload has: among
+-- more trials there are more extreme ones.
 --
--- reached_share is the share of trials that reach the goal within the study's budget: the chance that one drawn from its
--- search space does. lowest and highest are the learning rates of the outermost of those, and decades how far apart they are
--- on a logarithmic scale. inside_share is the share of the trials strictly between the two that reach the goal: far below 1,
--- other metaparameters or chance decide too. The search space of a study bounds all of this. Studies of fewer than 5 trials
--- are left out, and so are searches in lockstep: they end, or drop, trials that might yet have reached the goal.
+-- - reached_share: the share of trials that reach the goal within the budget.
+-- - lowest, highest: the smallest and the largest learning rate of these trials.
+-- - decades: the distance between the two on a logarithmic scale.
+-- - inside_share: the share of trials between the two that reach the goal. Far below 1, other metaparameters or chance matter
+--   too.
 --
--- Change 5 below.
+-- All of this depends on the search space of a study. Studies of fewer than 5 trials are omitted, and so are searches in
+-- lockstep: they end, or drop, trials that might have reached the goal later.
+--
+-- To change: 5 below.
 WITH asked AS (
     SELECT release, workload, batch_size, metric, goal, goal_inclusive, NULL AS asked_trials
     FROM workloads

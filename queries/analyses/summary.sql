@@ -1,9 +1,9 @@
--- What did each workload come to?
+-- How do workloads compare?
 --
--- A row a workload of each release, at its own goal, from the first 100 trials of its studies.
+-- A row for each workload of each release, at its own goal, from the first 100 trials of its studies.
 --
--- Steps at the smallest and largest batch size are NULL where no trial of those reached the goal. How far larger batches
--- help, and how sure that is, `dbtool scaling` tells.
+-- Steps at the smallest and the largest batch size are NULL where no trial reached the goal. `dbtool scaling` tells how far
+-- larger batches help, with intervals.
 WITH results AS (
     SELECT
         release,
