@@ -54,11 +54,10 @@ WHERE (workload_names IS NULL OR list_contains(workload_names, workload))
 AND (release_name IS NULL OR release = release_name)
 AND (batch_sizes IS NULL OR list_contains(batch_sizes, batch_size));
 
--- Of the studies that are asked for a metric the values of its column; asked has release, workload, batch_size and metric, and
--- what is asked of other metrics is left out. The last condition says nothing new: it lets DuckDB leave the files of other
--- workloads unopened, all of them where nothing is asked but the empty name, which no workload has. The limits, which
--- nothing comes near, tell it that what is asked is little.
+-- The values of a column, of the studies that are asked for that metric; asked has release, workload, batch_size and metric.
 CREATE MACRO values_of(asked, column_name) AS TABLE
+-- The condition on workloads repeats the join's: with it DuckDB does not open the files of other workloads, nor any file where
+-- only the empty name is asked for, which no workload has. The limits, which nothing comes near, tell it that rows are few.
 SELECT asked.*, trial_id, status, step, COLUMNS(lambda name: name = column_name) AS value
 FROM measurements
 JOIN (FROM query_table(asked) WHERE metric = column_name LIMIT at_most(3_000_000)) AS asked USING (release, workload, batch_size)
@@ -96,10 +95,10 @@ WHERE workload IN (
     SELECT DISTINCT workload FROM query_table(asked) WHERE NOT is_validation_error(metric) UNION ALL SELECT '' LIMIT at_most(100_000)
 );
 
--- The steps that trials took to a goal, a row for each trial that counts (ordinal is its number) or is INFEASIBLE. asked
--- has release, workload, batch_size, metric, goal, goal_inclusive and asked_trials (see study_steps; of none nothing is read).
--- steps and value are those of the first measurement past the goal: NULL where there is none, as for every INFEASIBLE trial.
--- What is asked of a study without trials has one row without trial. asked_row numbers the rows of what is asked.
+-- The steps that trials took to a goal: a row for each trial that counts (ordinal is its number) or is INFEASIBLE. asked has
+-- release, workload, batch_size, metric, goal, goal_inclusive and asked_trials (see study_steps). steps and value are those
+-- of the first measurement past the goal; NULL without one, as for every INFEASIBLE trial. A study without trials has one
+-- row. asked_row numbers the rows of asked.
 CREATE MACRO trial_steps(asked) AS TABLE
 WITH numbered AS MATERIALIZED (
     SELECT *, row_number() OVER (ORDER BY release, workload, batch_size, metric, goal, asked_trials) AS asked_row
@@ -179,10 +178,9 @@ FROM (
 )
 QUALIFY place <= best_of;
 
--- Between which of the sorted trials of a search, by their ranks from 1, the best, the median of the best of k of them lies
--- with a chance of at least level, whatever their distribution: that median is the (1 - 2^(-1/k))-quantile of one trial, and
--- how many of n lie below a quantile is binomial. low is NULL where n trials are too few to bound it from below, high from
--- above. Here a list of the binomial's chances is added up to each count.
+-- The ranks (from 1, the best) of the sorted trials of a search between which the median of the best of k lies, with a chance
+-- of at least level and for any distribution: that median is the (1 - 2^(-1/k))-quantile of one trial, and the number of
+-- trials below a quantile is binomial. low and high are NULL where there are too few trials for a bound.
 CREATE MACRO ranks_around_median(trial_count, k, level) AS list_transform(
     [list_transform(range(trial_count + 1), lambda counted: list_sum(list_transform(range(counted + 1), lambda below: exp(
         lgamma(trial_count + 1) - lgamma(below + 1) - lgamma(trial_count - below + 1)
