@@ -81,6 +81,12 @@ class _Problem:
         self._d_upper[~self._has_upper] = 0
         self._count = count
 
+    def _of(self, fits: NDArray[np.bool_]) -> _Problem:
+        """Return the problem of some of the fits."""
+        return _Problem(
+            self._lower[fits], self._upper[fits], self._terms[fits], self._is_point[fits]
+        )
+
     def start(self, least_scale: float) -> Floats:
         """Return the least squares fit to the intervals' middles: [fits, 1 + terms] parameters."""
         low = np.where(self._has_lower, self._lower, self._upper)
@@ -96,31 +102,41 @@ class _Problem:
 
     def solve(self, parameters: Floats, most: float) -> Fits:
         """Run Newton's method with halved steps; 1/scale stays at or below `most`."""
+        problem, rest = self, np.arange(len(parameters))
         value, gradient, hessian = self._derivatives(parameters)
-        active = np.ones(len(parameters), bool)
+        best, highest = parameters.copy(), value.copy()
         for _ in range(_ITERATIONS):
-            step = self._step(parameters, gradient, hessian, most)
+            step = problem._step(parameters, gradient, hessian, most)
             was_below = parameters[:, 0] < most
-            moved: Floats = parameters.copy()
-            todo = active.copy()
-            length = np.ones(len(parameters))
-            for _ in range(_HALVINGS):
-                trial = parameters + length[:, None] * step
-                trial[trial[:, 0] > most * (1 - _ROUNDING), 0] = most
-                better = todo & (self._value(trial) >= value)
-                moved[better] = trial[better]
-                todo &= ~better
-                if not todo.any():
-                    break
-                length[todo] /= 2
-            before, parameters = value, moved
-            value, gradient, hessian = self._derivatives(parameters)
+            before, parameters = value, problem._moved(parameters, value, step, most)
+            value, gradient, hessian = problem._derivatives(parameters)
+            best[rest], highest[rest] = parameters, value
             # A step that reached the maximum was cut, so a small gain tells nothing.
-            active &= (value - before > _CONVERGED) | (was_below & (parameters[:, 0] == most))
+            active = (value - before > _CONVERGED) | (was_below & (parameters[:, 0] == most))
             if not active.any():
                 break
-        scale = 1 / parameters[:, 0]
-        return Fits(value, parameters[:, 1:] * scale[:, None], scale)
+            if not active.all():
+                problem = problem._of(active)
+                rest, parameters, value = rest[active], parameters[active], value[active]
+                gradient, hessian = gradient[active], hessian[active]
+        scale = 1 / best[:, 0]
+        return Fits(highest, best[:, 1:] * scale[:, None], scale)
+
+    def _moved(self, parameters: Floats, value: Floats, step: Floats, most: float) -> Floats:
+        """Return the parameters after each step, halved until the likelihood does not fall."""
+        moved: Floats = parameters.copy()
+        problem, rest, length = self, np.arange(len(parameters)), 1.0
+        for _ in range(_HALVINGS):
+            trial = parameters[rest] + length * step[rest]
+            trial[trial[:, 0] > most * (1 - _ROUNDING), 0] = most
+            better = problem._value(trial) >= value[rest]
+            moved[rest[better]] = trial[better]
+            if better.all():
+                break
+            if better.any():
+                problem, rest = problem._of(~better), rest[~better]
+            length /= 2
+        return moved
 
     def _step(self, parameters: Floats, gradient: Floats, hessian: Floats, most: float) -> Floats:
         """Return Newton's step, along which the likelihood rises; cut to the range of 1/scale.
