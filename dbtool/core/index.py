@@ -318,13 +318,15 @@ def _grouped(trials: pa.Table, keys: Sequence[str]) -> Iterator[tuple[Any, ...]]
     pandas, take longer to import than a small query runs.
     """
     columns = [trials[key].combine_chunks().dictionary_encode() for key in keys]
-    codes = [np.from_dlpack(column.indices) for column in columns]
-    found, group_of = np.unique(np.stack(codes), axis=1, return_inverse=True)
-    counts = np.bincount(group_of.ravel(), minlength=found.shape[1])
-    sums = np.zeros(found.shape[1], np.int64)
-    np.add.at(sums, group_of.ravel(), np.from_dlpack(trials["measurements"].combine_chunks()))
     values = [column.dictionary.to_pylist() for column in columns]
-    for group, count, total in zip(found.T.tolist(), counts.tolist(), sums.tolist(), strict=True):
+    shape = [max(len(each), 1) for each in values]
+    codes = np.ravel_multi_index([np.from_dlpack(column.indices) for column in columns], shape)
+    found, group_of = np.unique(codes, return_inverse=True)
+    counts = np.bincount(group_of, minlength=len(found))
+    sums = np.zeros(len(found), np.int64)
+    np.add.at(sums, group_of, np.from_dlpack(trials["measurements"].combine_chunks()))
+    groups = np.stack(np.unravel_index(found, shape), axis=1)
+    for group, count, total in zip(groups.tolist(), counts.tolist(), sums.tolist(), strict=True):
         yield *(names[code] for names, code in zip(values, group, strict=True)), count, total
 
 
