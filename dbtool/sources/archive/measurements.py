@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
 from dbtool.core.contract import archive_columns, column_names
 from dbtool.core.other_metrics import with_other_metrics
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 _NEWLINE = ord("\n")
-_COMMA = ord(",")
 _MOST_COLUMNS = 1000
+_BLOCK_BYTES = 4 << 20
 
 
 class TrialText(NamedTuple):
@@ -67,11 +68,11 @@ class Measurements:
 
 
 class _Parsed(NamedTuple):
-    """Files that were parsed together: their rows, and their columns named by position."""
+    """Files that were parsed together: the number of rows of each, and all rows."""
 
     texts: Sequence[TrialText]
     rows: list[int]
-    frame: pl.DataFrame
+    table: pa.Table
 
 
 def parse_measurements(texts: Iterable[TrialText]) -> Measurements:
@@ -95,8 +96,8 @@ def parse_measurements(texts: Iterable[TrialText]) -> Measurements:
         for parsed in _parse(group, names, len(header) + 1, found.malformed):
             found.sound |= {text.trial_id for text in parsed.texts}
             found.oddities["files with a header alone"] += parsed.rows.count(0)
-            found.oddities += _odd_values(parsed.frame, names)
-            tables.append(_table(parsed, names))
+            found.oddities += _odd_values(parsed.table)
+            tables.append(_with_trials(parsed))
     table = pa.concat_tables(tables, promote_options="default").combine_chunks()
     found.table = _sorted(table, found.oddities)
     return found
@@ -119,7 +120,8 @@ def _parse(
         except ValueError as error:
             malformed.append(MalformedError(text.path, str(error)))
         else:
-            yield _Parsed(texts, [len(rows)], pl.DataFrame(rows, _schema(names), orient="row"))
+            columns = list(zip(*rows, strict=True)) or [()] * len(names)
+            yield _Parsed(texts, [len(rows)], pa.table(columns, schema=_schema(names)))
 
 
 def _parse_together(
@@ -139,49 +141,52 @@ def _parse_together(
     joined = b"".join(parts)
     schema = _schema(names)
     if not joined:
-        return _Parsed(texts, rows, pl.DataFrame(schema=schema))
-    # Polars would fill lines with too few fields with missing values.
-    commas = int(np.count_nonzero(np.frombuffer(joined, np.uint8) == _COMMA))
-    if commas != sum(rows) * (len(names) - 1):
+        return _Parsed(texts, rows, schema.empty_table())
+    # Arrow takes nan(1) for a number, and a carriage return for the end of a line.
+    if b"(" in joined or (b"\r" in joined and joined.count(b"\r") != joined.count(b"\r\n")):
         return None
     try:
-        frame = pl.read_csv(joined, has_header=False, schema=schema, quote_char=None)
-    except pl.exceptions.PolarsError:
+        table = read_csv(
+            pa.BufferReader(joined),
+            ReadOptions(use_threads=False, block_size=_BLOCK_BYTES, column_names=names),
+            ParseOptions(quote_char=False),
+            ConvertOptions(column_types=schema, null_values=[""]),
+        )
+    except pa.ArrowInvalid:
         return None
-    # Polars reads blank lines as rows of missing values.
-    step = frame.to_series(names.index("step"))
-    if frame.height != sum(rows) or step.null_count() or (step < 0).any():
+    # Arrow drops blank lines.
+    step = table["step"]
+    if len(table) != sum(rows) or step.null_count:
         return None
-    if (step.to_numpy() > np.repeat([text.last_step for text in texts], rows)).any():
+    steps, last = step.to_numpy(), np.repeat([text.last_step for text in texts], rows)
+    if (steps < 0).any() or (steps > last).any():
         return None
-    return _Parsed(texts, rows, frame)
+    return _Parsed(texts, rows, table)
 
 
-def _schema(names: tuple[str, ...]) -> dict[str, type[pl.DataType]]:
-    return {
-        str(position): pl.Int64 if name == "step" else pl.Float64
-        for position, name in enumerate(names)
-    }
+def _schema(names: tuple[str, ...]) -> pa.Schema:
+    return pa.schema([(name, pa.int64() if name == "step" else pa.float64()) for name in names])
 
 
-def _odd_values(frame: pl.DataFrame, names: tuple[str, ...]) -> Counter[str]:
+def _odd_values(table: pa.Table) -> Counter[str]:
     found: Counter[str] = Counter()
-    for name, column in zip(names, frame, strict=True):
-        if name != "step":
-            found["missing values"] += column.null_count()
-            # A sum is finite only if all its terms are.
-            if not math.isfinite(column.sum()):
-                found["nan"] += int(column.is_nan().sum())
-                found["infinite values"] += int(column.is_infinite().sum())
+    for name in set(table.column_names) - {"step"}:
+        column = table[name]
+        found["missing values"] += column.null_count
+        # A sum is finite only if all its terms are.
+        if not math.isfinite(pc.sum(column, min_count=0).as_py()):
+            found["nan"] += pc.sum(pc.is_nan(column)).as_py()
+            found["infinite values"] += pc.sum(pc.is_inf(column)).as_py()
     return found
 
 
-def _table(parsed: _Parsed, names: tuple[str, ...]) -> pa.Table:
+def _with_trials(parsed: _Parsed) -> pa.Table:
+    """Return the rows of a shard."""
     columns_of = {archived: column for column, archived in archive_columns().items()}
     trial_ids = np.array([text.trial_id for text in parsed.texts], np.int32)
     columns = {"trial_id": pa.array(np.repeat(trial_ids, parsed.rows))}
-    for name, series in zip(names, parsed.frame, strict=True):
-        columns[columns_of.get(name, name)] = series.rechunk().to_arrow()
+    for name in parsed.table.column_names:
+        columns[columns_of.get(name, name)] = parsed.table[name]
     return with_other_metrics(columns)
 
 
