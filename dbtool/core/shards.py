@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-ROW_GROUP = 122_880
-"""Largest number of rows of a row group: as many as DuckDB reads at a time."""
+ROW_GROUP = 262_144
+"""Largest number of rows of a row group: as many float64 as zstd looks back over at its level 5."""
 # Up to this share of distinct values, a dictionary stores each value once. Above it, storing bytes
 # of equal weight together compresses better.
 _FEW_DISTINCT = 0.3
