@@ -11,7 +11,7 @@ import pytest
 
 from dbtool.core.download import RetryPolicy
 from dbtool.core.errors import DbtoolError
-from dbtool.sources.archive.fetch import archive_file, fetch_archive
+from dbtool.sources.archive.fetch import fetch
 from dbtool.sources.base import MalformedError, Report
 from tests.support.archives import contents, imported, query, write_tar
 from tests.support.file_server import FileServer, serving
@@ -50,10 +50,10 @@ class Fetching:
 
     def fetch(self, *urls: str, retries: RetryPolicy = QUICK) -> bool:
         """Fetches the file, which is then right; returns whether it was there before."""
-        file = archive_file(None, urls or (self.server.url,), self.sha256)
-        was_there = fetch_archive(file, self.dest, retries)
+        urls = urls or (self.server.url,)
+        fetched = fetch(self.dest, mirrors=urls, sha256=self.sha256, retries=retries)
         assert self.dest.read_bytes() == self.content
-        return was_there
+        return fetched.was_there
 
     def failure(self, *urls: str) -> str:
         """The sentence of a fetch that fails; there is then no file of the final name."""

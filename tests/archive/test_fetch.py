@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.http import check_url, without_secrets
-from dbtool.sources.archive.fetch import archive_file, fetch_archive
+from dbtool.sources.archive.fetch import archive_file, fetch
 from dbtool.sources.archive.published import SHA256, URL
 from tests.support.file_server import Answer, serving
 
@@ -167,7 +167,7 @@ def test_files_that_cannot_be_taken(fetching: Fetching, tmp_path: Path) -> None:
     origin.write_bytes(b"wrong")
     assert f"in place of {fetching.sha256}" in fetching.failure(origin.as_uri())
     with pytest.raises(DbtoolError, match="it has 5 bytes in place of 721,800,000 to"):
-        fetch_archive(archive_file(origin.as_uri()), fetching.dest, QUICK)
+        fetch(fetching.dest, url=origin.as_uri(), retries=QUICK)
 
 
 def test_empty_file(fetching: Fetching, tmp_path: Path) -> None:

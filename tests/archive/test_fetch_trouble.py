@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from dbtool.core.download import RetryPolicy
 from dbtool.core.errors import DbtoolError
-from dbtool.sources.archive.fetch import archive_file, fetch_archive
+from dbtool.sources.archive.fetch import fetch
+from dbtool.sources.archive.published import FILE_NAME
 from tests.support.file_server import SOUND_DATE, SOUND_ETAG, Answer, serving
 
 from .conftest import QUICK, Fetching
@@ -216,13 +217,12 @@ def test_wrong_contents_leave_nothing(length: str | None, ranges: bool, fetching
 def test_page_in_place_of_the_published_file_harms_no_part(
     fetching: Fetching, tmp_path: Path
 ) -> None:
-    file = archive_file(fetching.server.url)
-    part = tmp_path / f"{file.name}.part"
+    part = tmp_path / f"{FILE_NAME}.part"
     part.write_bytes(fetching.content)
     page = b"<html>Log in to this network</html>"
     fetching.server.default = Answer(content=page, ranges=False)
     with pytest.raises(DbtoolError, match="it has 35 bytes in place of 721,800,000 to"):
-        fetch_archive(file, tmp_path / file.name, QUICK)
+        fetch(tmp_path, url=fetching.server.url, retries=QUICK)
     assert part.read_bytes() == fetching.content
 
 

@@ -10,7 +10,7 @@ import pytest
 import dbtool
 from dbtool.core.errors import DbtoolError
 from dbtool.sources.archive import gather
-from dbtool.sources.archive.comparison import compared
+from dbtool.sources.archive.published import compared
 from tests.replica import plan_study, published_plans, write_archive
 from tests.support.archives import (
     HEADER,

@@ -53,35 +53,6 @@ def archive_file(
     return RemoteFile(name if is_name else FILE_NAME, tuple(map(check_url, urls)), sha256.lower())
 
 
-def fetch_archive(
-    file: RemoteFile,
-    path: Path,
-    retries: RetryPolicy | None = None,
-    on_progress: Callable[[str, int, int | None], None] = lambda _what, _done, _total: None,
-) -> bool:
-    """Download a file, unless it already exists.
-
-    Args:
-        file: from `archive_file`.
-        path: the file to write; missing folders are created.
-        retries: how long to try each URL.
-        on_progress: see `Downloader.download`.
-
-    Returns:
-        Whether the file already existed.
-
-    Raises:
-        UsageError: the path cannot be a file's.
-        DbtoolError: the file cannot be downloaded or written; what has arrived is kept.
-    """
-    with Downloader(
-        retries,
-        other_path="choose another path with --dest",
-        other_source="try again later or name another URL with --mirror",
-    ) as downloader:
-        return downloader.download(file, path, on_progress)
-
-
 @dataclass(frozen=True)
 class Fetched:
     """A file that exists and is correct.
@@ -131,5 +102,9 @@ def fetch(
     path = Path(dest)
     if os.fspath(dest).endswith(os.sep) or path.is_dir():
         path /= file.name
-    was_there = fetch_archive(file, path, retries, on_progress)
-    return Fetched(path, str(file.digest), was_there)
+    with Downloader(
+        retries,
+        other_path="choose another path with --dest",
+        other_source="try again later or name another URL with --mirror",
+    ) as downloader:
+        return Fetched(path, str(file.digest), downloader.download(file, path, on_progress))
