@@ -16,11 +16,10 @@ from dbtool.core.manifest import About, check_name
 from dbtool.core.release import telling_of_change
 from dbtool.core.walk import walk
 from dbtool.sources.archive.gather import Gatherer
-from dbtool.sources.archive.members import UnreadableError, folder_members
+from dbtool.sources.archive.members import UnreadableError, folder_members, tar_members
 from dbtool.sources.archive.published import CITATION, LICENCE, RELEASE, TITLE, compared
 from dbtool.sources.archive.stream import open_stream
 from dbtool.sources.archive.study import StudyReader
-from dbtool.sources.archive.tar import tar_members
 from dbtool.sources.base import MalformedError, add_source, conclude
 from dbtool.store.locations import as_url, folder_to_write
 
