@@ -54,6 +54,12 @@ class Gathered:
     whole: int = 0
 
     @property
+    def key(self) -> tuple[str, int]:
+        """Return the workload and the batch size."""
+        workload, _, size = self.path.rpartition("/")
+        return workload, int(size)
+
+    @property
     def trials(self) -> list[str]:
         """List the trials' folders."""
         return [folder for folder in self.files if folder]

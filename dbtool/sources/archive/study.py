@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import deque
+from collections import defaultdict
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from msgspec import Meta, Struct
@@ -128,15 +128,15 @@ def _name(config: dict[str, Any]) -> Any:
 class StudyReader:
     """Reader of studies one after another, beside those in the release.
 
-    Trials may arrive after their study was complete. That study may not be stored yet, so the last
-    studies that were read are remembered.
+    Trials may arrive after their study was complete. That study may not be stored yet, so what was
+    read is remembered.
     """
 
     def __init__(self, addition: Addition) -> None:
         self._addition = addition
         self._report = addition.report
-        # More than are under way at a time.
-        self._last: deque[Footer] = deque(maxlen=16)
+        self._studies: dict[tuple[str, int], Study] = {}
+        self._sources: defaultdict[tuple[str, int], dict[int, str | None]] = defaultdict(dict)
 
     def read(self, gathered: Gathered) -> NewShard | None:
         """Return the shard of a study's new and sound trials; None where it has none.
@@ -180,23 +180,24 @@ class StudyReader:
         except FooterError as error:
             report.leave_out(MalformedError(gathered.path, str(error)), len(sound))
             return None
-        self._last.append(footer)
+        self._studies[study.key] = study
+        self._sources[study.key] |= {trial.trial_id: trial.source for trial in sound}
         return footer, [parsed.table]
 
     def _study(self, gathered: Gathered) -> Study:
         """Return the contents of study.json; for late trials, its earlier contents."""
-        path = f"{gathered.path}/{STUDY}"
-        name, size = key = _key(gathered)
-        index, last = self._addition.held, {each.study.key: each.study for each in self._last}
-        held = index.studies.get(key) or last.get(key)
+        path, held = f"{gathered.path}/{STUDY}", self._addition.held
+        name, size = gathered.key
+        before = held.studies.get(gathered.key) or self._studies.get(gathered.key)
         body = gathered.read("", STUDY)
         if body is None:
-            if held is None:
+            if before is None:
                 raise MalformedError(path, "it is missing")
-            return held
+            return before
         description = parse_description(StudyDescription, path, body, str(size))
-        workload = index.workloads.get(name) or next(
-            (each.workload for each in last.values() if each.workload.workload == name), None
+        read = (study.workload for study in self._studies.values())
+        workload = held.workloads.get(name) or next(
+            (each for each in read if each.workload == name), None
         )
         study = Study(
             workload=workload or _workload(name, gathered),
@@ -205,26 +206,17 @@ class StudyReader:
             early_stopping=description.early_stopping,
             search_space=description.search_space,
         )
-        if differing := differences(held, study):
+        if differing := differences(before, study):
             raise MalformedError(
                 path, f"it differs from the stored study in {', '.join(differing)}"
             )
         return study
 
-    def _sources(self, gathered: Gathered) -> dict[int, str | None]:
-        """Return the digests of the study's trials that are stored or under way."""
-        key = _key(gathered)
-        held = self._addition.held.trials_of(*key)
-        return {trial_id: row["source"] for trial_id, row in held.items()} | {
-            trial.trial_id: trial.source
-            for footer in self._last
-            if footer.study.key == key
-            for trial in footer.trials
-        }
-
     def _new_trials(self, gathered: Gathered) -> Iterator[tuple[Trial, bytes | None]]:
         """Yield the trials that the release lacks, each with its measurements.csv."""
-        held = self._sources(gathered)
+        held = self._addition.held.trials_of(*gathered.key)
+        sources = {trial_id: row["source"] for trial_id, row in held.items()}
+        sources |= self._sources[gathered.key]
         for folder in gathered.trials:
             path = f"{gathered.path}/{folder}"
             metadata = gathered.read(folder, METADATA)
@@ -247,19 +239,13 @@ class StudyReader:
                 metaparameters={name: plain(value) for name, value in parameters},
                 source=_digest(metadata, measurements),
             )
-            if trial.trial_id not in held:
+            if trial.trial_id not in sources:
                 yield trial, measurements
-            elif held[trial.trial_id] == trial.source:
+            elif sources[trial.trial_id] == trial.source:
                 self._report.already_there += 1
             else:
                 reason = "the release holds this trial already, with other contents"
                 self._report.leave_out(MalformedError(path, reason))
-
-
-def _key(gathered: Gathered) -> tuple[str, int]:
-    """Return the workload and the batch size."""
-    name, _, size = gathered.path.rpartition("/")
-    return name, int(size)
 
 
 def _digest(metadata: bytes, measurements: bytes | None) -> str:
