@@ -1,4 +1,4 @@
-"""Files that appear complete or not at all."""
+"""Files and folders that appear complete or not at all, and survive a power failure."""
 
 from __future__ import annotations
 
@@ -8,19 +8,24 @@ import fcntl
 import hashlib
 import os
 import secrets
+import shutil
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from dbtool.core.errors import DbtoolError
-from dbtool.core.walk import walk
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.walk import entries, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from io import BufferedReader
 
-TEMPORARY_PREFIX = ".writing-"
-"""The prefix of the names of unfinished files."""
+# Unfinished files begin with this, and unfinished folders also end with the suffix: each has a file
+# of its name without the suffix, which stays locked for as long as its process lives.
+_PREFIX, _FOLDER = ".writing-", ".folder"
+# File systems write many small files at once to the disk sooner than one after the other.
+_SYNC_THREADS = 16
 
 
 def make_folder(folder: Path, instead: str) -> None:
@@ -75,7 +80,7 @@ def unfinished(folder: Path) -> Iterator[tuple[BinaryIO, Path]]:
         OSError: the file cannot be created.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}"
+    path = folder / f"{_PREFIX}{secrets.token_hex(8)}"
     with _open_locked(path) as file:
         try:
             yield file, path
@@ -91,8 +96,17 @@ def finish(file: BinaryIO, temporary: Path, path: Path) -> None:
     """
     file.flush()
     os.fsync(file.fileno())
+    move(temporary, path)
+
+
+def move(temporary: Path, path: Path) -> None:
+    """Rename a file or a folder whose bytes are on the disk, so that its name is there too.
+
+    Raises:
+        OSError: it cannot be renamed.
+    """
     temporary.replace(path)
-    sync_folder(path.parent)
+    _sync(path.parent)
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -106,17 +120,38 @@ def write_whole(path: Path, content: bytes) -> None:
         finish(file, temporary, path)
 
 
-def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder would survive a power failure.
+@contextlib.contextmanager
+def building(target: Path) -> Iterator[Path]:
+    """Yield a temporary path for a file or folder, which gets its final name after the block.
+
+    The path is in a hidden folder beside the target, because a rename is only atomic within one
+    file system. What killed processes left beside the target is removed.
+
+    Args:
+        target: the final path; its parent folder is created where it is missing.
 
     Raises:
-        OSError: the folder cannot be synchronised.
+        UsageError: the target exists.
+        DbtoolError: the target cannot be written.
     """
-    handle = os.open(folder, os.O_RDONLY)
+    target = target.absolute()
+    _require_free(target)
+    make_folder(target.parent, "name another one with --out")
     try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        _remove_abandoned(entries(target.parent))
+        with unfinished(target.parent) as (_, marker), _scratch_folder(marker) as scratch:
+            made = scratch / target.name
+            yield made
+            _require_free(target)
+            with ThreadPoolExecutor(_SYNC_THREADS) as pool:
+                list(pool.map(_sync, [made, *(Path(entry.path) for entry in walk(made))]))
+            move(made, target)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise DbtoolError(
+            f"could not write {target}: {reason}; free some space or name another one with --out, "
+            "then run the same command again"
+        ) from error
 
 
 def remove_unfinished(folder: Path) -> None:
@@ -125,12 +160,50 @@ def remove_unfinished(folder: Path) -> None:
     Raises:
         AccessError: a folder cannot be read.
     """
-    for entry in walk(folder):
-        if entry.name.startswith(TEMPORARY_PREFIX) and entry.is_file(follow_symlinks=False):
-            path = Path(entry.path)
+    _remove_abandoned(walk(folder))
+
+
+def _remove_abandoned(found: Iterable[os.DirEntry[str]]) -> None:
+    for entry in found:
+        if not entry.name.startswith(_PREFIX):
+            continue
+        path = Path(entry.path)
+        if entry.is_file(follow_symlinks=False):
             with contextlib.suppress(OSError), path.open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 path.unlink()
+        # The file of a folder is removed before it, as names are sorted, unless it is locked.
+        elif (
+            path.suffix == _FOLDER
+            and entry.is_dir(follow_symlinks=False)
+            and not path.with_suffix("").exists()
+        ):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _scratch_folder(marker: Path) -> Iterator[Path]:
+    """Yield a new folder that is not abandoned while the marker exists; remove it afterwards."""
+    folder = marker.with_suffix(_FOLDER)
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _require_free(target: Path) -> None:
+    if os.path.lexists(target):
+        raise UsageError(f"{target} is there already: name another one with --out or remove it")
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, would survive a power failure."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _open_locked(path: Path) -> BinaryIO:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 import msgspec
 from msgspec import Meta
 
-from dbtool.core.files import sync_folder
+from dbtool.core.files import move
 from dbtool.core.http import PermanentError, TemporaryError, without_secrets
 
 if TYPE_CHECKING:
@@ -132,9 +132,8 @@ class Part:
     def finish(self) -> None:
         """Rename the bytes to the file's name once they are on the disk."""
         os.fsync(self._handle)
-        self.path.rename(self._target)
+        move(self.path, self._target)
         self._note.unlink(missing_ok=True)
-        sync_folder(self._target.parent)
 
 
 def part_path(target: Path) -> Path:

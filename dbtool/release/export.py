@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from dbtool.core.contract import OTHER_METRICS, metric_columns
 from dbtool.core.errors import first_sentence
+from dbtool.core.files import building
 from dbtool.core.resources import schema_folder
-from dbtool.release.building import building
 from dbtool.release.file_format import FileFormat
 from dbtool.release.original import layout_writer, refuse_folders, write_study
 from dbtool.release.selection import read_rows, select

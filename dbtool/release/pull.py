@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dbtool.core.download import DOWNLOADING, Downloader
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.files import make_folder, write_whole
+from dbtool.core.files import make_folder, move, write_whole
 from dbtool.core.http import without_secrets
 from dbtool.core.manifest import MANIFEST, SUMS, is_release, read_manifest
 from dbtool.core.walk import entries, is_folder, status_of
@@ -113,7 +113,7 @@ def _replace(folder: Path, manifest: Manifest, text: bytes, came: Sequence[Relea
         write_whole(folder / _COMING / MANIFEST, (folder / MANIFEST).read_bytes())
     for file in came:
         (folder / file.path).parent.mkdir(parents=True, exist_ok=True)
-        _came(folder, file).replace(folder / file.path)
+        move(_came(folder, file), folder / file.path)
     write_whole(folder / SUMS, sums(manifest).encode())
     write_whole(folder / MANIFEST, text)
     _remove_gone(folder)

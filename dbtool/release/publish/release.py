@@ -10,7 +10,7 @@ import msgspec
 import pyarrow.parquet as pq
 
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.files import sha256_of, write_whole
+from dbtool.core.files import building, sha256_of, write_whole
 from dbtool.core.index import Index
 from dbtool.core.manifest import (
     CROISSANT,
@@ -26,7 +26,6 @@ from dbtool.core.manifest import (
 )
 from dbtool.core.resources import libraries_of
 from dbtool.core.writer import locked, write_index
-from dbtool.release.building import building
 from dbtool.release.layout import BIBTEX, CARD, CITATION, SCRIPT, sums
 from dbtool.release.publish.card import card
 from dbtool.release.publish.citation import check_licence, citation_cff, citation_of

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dbtool.core.errors import DbtoolError
-from dbtool.core.files import finish, make_folder, remove_unfinished, unfinished, write_whole
+from dbtool.core.files import (
+    building,
+    finish,
+    make_folder,
+    remove_unfinished,
+    unfinished,
+    write_whole,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +31,16 @@ with unfinished(pathlib.Path(sys.argv[1])) as (file, temporary):
     file.write(b"half")
     file.flush()
     print(temporary.name, flush=True)
+    time.sleep(600)
+"""
+
+BUILDING = """
+import pathlib, time
+from dbtool.core.files import building
+with building(pathlib.Path("{target}")) as path:
+    path.mkdir()
+    (path / "half").touch()
+    print(path.parent.name, flush=True)
     time.sleep(600)
 """
 
@@ -97,3 +114,26 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(DbtoolError, match=r"cannot make the folder .*; name another one$"):
         make_folder(tmp_path / "file" / "below", "name another one")
+
+
+def test_folders_under_construction_are_removed_once_their_process_is_killed(
+    tmp_path: Path,
+) -> None:
+    script = BUILDING.format(target=tmp_path / "killed")
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+    try:
+        scratch = process.stdout.readline().decode().strip()  # type: ignore[union-attr]
+        with building(tmp_path / "a") as path:
+            path.mkdir()
+            (path / "file").write_text("contents")
+            assert not (tmp_path / "a").exists()
+        assert scratch in {path.name for path in tmp_path.iterdir()}
+        process.kill()
+        process.wait()
+        with building(tmp_path / "b") as path:
+            path.write_text("contents")
+        assert {path.name for path in tmp_path.iterdir()} == {"a", "b"}
+        assert (tmp_path / "a" / "file").read_text() == (tmp_path / "b").read_text() == "contents"
+    finally:
+        process.kill()
+        process.communicate()

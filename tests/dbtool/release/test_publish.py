@@ -298,15 +298,15 @@ def test_nothing_is_left_of_what_failed(own: Path, tmp_path: Path) -> None:
         published(own, tmp_path / "out", on_progress=stop)
     assert list(tmp_path.iterdir()) == []
     # What a killed process left goes with the next one, and nothing of anybody else.
-    killed = tmp_path / ".dbtool-unfinished-1"
+    killed = tmp_path / ".writing-1.folder"
     (killed / "other").mkdir(parents=True)
     (tmp_path / ".mine-unfinished").mkdir()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").touch()
-    (tmp_path / ".dbtool-unfinished-2").symlink_to(tmp_path / "mine")
+    (tmp_path / ".writing-2.folder").symlink_to(tmp_path / "mine")
     (killed / "link").symlink_to(tmp_path / "mine")
     published(own, tmp_path / "out")
-    names = {"out", "mine", ".mine-unfinished", ".dbtool-unfinished-2"}
+    names = {"out", "mine", ".mine-unfinished", ".writing-2.folder"}
     assert {path.name for path in tmp_path.iterdir()} == names
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
 
