@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from dbtool.core.errors import UsageError
 from dbtool.core.footer import Study
-from dbtool.core.sweeps import WORK
+from dbtool.core.manifest import SWEEP_WORK
 from producers.configuration import DEFAULT_TRIALS
 from producers.lockstep.rule import refuse_lockstep
 from producers.search import StepsRange, points, search_space_json
@@ -79,7 +79,7 @@ class StudyPlan:
 
     def work_folder(self, out: Path) -> Path:
         """Where a sweep keeps what it goes on with: checkpoints and rounds of a search."""
-        return out / WORK / quote(self.workload.name, safe="") / str(self.batch_size)
+        return out / SWEEP_WORK / quote(self.workload.name, safe="") / str(self.batch_size)
 
     def search_space(self) -> SearchSpace:
         """Name and range of each metaparameter; ranges of steps are worked out from its own."""

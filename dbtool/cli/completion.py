@@ -34,7 +34,7 @@ def figures() -> list[tuple[str, str]]:
 
 def analysis_names() -> list[tuple[str, str]]:
     """List the analyses, each with the question that it answers."""
-    from dbtool.store.analyses import analyses
+    from dbtool.store.queries import analyses
 
     return list(analyses().items())
 

@@ -14,7 +14,7 @@ from dbtool.cli.database import reading
 from dbtool.cli.options import Database, Format, Limit, OutputFormat, Wide
 from dbtool.cli.view import View
 from dbtool.core.errors import UsageError
-from dbtool.store.analyses import query_text
+from dbtool.store.queries import query_text
 from dbtool.store.questions import Question
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def _run(
     import duckdb
 
     from dbtool.cli.output import print_rows
-    from dbtool.store.releases import check_values
+    from dbtool.store.queries import check_values
     from dbtool.store.statements import one_query
 
     statement = one_query(cursor, query)

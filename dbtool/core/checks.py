@@ -1,12 +1,47 @@
-"""Checks of numbers from the user, with one sentence for every number out of range."""
+"""Checks of numbers, JSON and TOML from users; all messages about faults in them are here."""
 
 from __future__ import annotations
 
+import json
 import math
 import operator
-from typing import Any
+import tomllib
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
 
-from dbtool.core.errors import UsageError
+import msgspec
+from msgspec import Struct, inspect
+
+from dbtool.core.errors import DbtoolError, UsageError, closest, printable
+from dbtool.core.files import open_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from msgspec.structs import FieldInfo
+
+T = TypeVar("T")
+_LONGEST = 60
+_HUGE = 2**53
+_KINDS = {
+    inspect.AnyType: "a value",
+    inspect.BoolType: "true or false",
+    inspect.DictType: "a table of names and values",
+    inspect.FloatType: "a number",
+    inspect.IntType: "a whole number",
+    inspect.ListType: "a list",
+    inspect.StrType: "text",
+    inspect.StructType: "a table of names and values",
+    inspect.VarTupleType: "a list",
+}
+_BOUNDS = (("ge", "from"), ("gt", "above"), ("le", "to"), ("lt", "below"))
+
+
+class InvalidError(DbtoolError):
+    """A text out of its expected form.
+
+    Each argument is a sentence on one fault, without the text's name.
+    """
 
 
 def require_whole(name: str, value: Any, least: int = 1) -> int:
@@ -65,3 +100,198 @@ def require_number(
         words += "" if math.isinf(most) else f" to {most:.4g}"
         raise UsageError(f"{name} is {value!r}, and should be {words}")
     return found
+
+
+def parse_json(text: bytes, kind: type[T]) -> T:
+    """Parse JSON into a value of some type.
+
+    NaN and infinities, which JSON lacks and many programs write, are accepted. A whole number may
+    be written as 10.0.
+
+    Args:
+        text: UTF-8.
+        kind: expected type, such as a Struct with constraints.
+
+    Raises:
+        InvalidError: the text does not fit the type.
+
+    Example:
+        >>> parse_json(b'{"shards": [3, -1]}', dict[str, list[Annotated[int, msgspec.Meta(ge=0)]]])
+        Traceback (most recent call last):
+            ...
+        dbtool.core.checks.InvalidError: shards.1 is -1, and should be a whole number from 0
+    """
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        # The standard library accepts more, and `convert` explains the fault.
+        pass
+    try:
+        value = json.loads(text.decode("utf-8-sig"), parse_float=_number)
+        # Half of a surrogate pair cannot be stored as text.
+        json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise InvalidError("it is not readable JSON") from error
+    return convert(value, kind)
+
+
+def read_toml(path: Path, kind: type[T], what: str) -> T:
+    """Read a TOML file into a value of some type.
+
+    Args:
+        path: the file.
+        kind: expected type.
+        what: word for such a file, such as "mapping".
+
+    Raises:
+        UsageError: the file cannot be read, or does not fit the type.
+    """
+    try:
+        with open_file(path) as file:
+            return convert(tomllib.load(file), kind)
+    except InvalidError as error:
+        faults = (f"the {what} {path}: {fault}" for fault in error.args)
+        raise UsageError(*faults) from error
+    except OSError as error:
+        raise UsageError(f"cannot read the {what} {path}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error
+        raise UsageError(f"the {what} {path} is no TOML: {reason}") from error
+
+
+def convert(value: Any, kind: type[T], name: str = "") -> T:
+    """Convert plain dictionaries, lists, numbers and strings to a value of some type.
+
+    Args:
+        value: the value.
+        kind: expected type.
+        name: name of the value in messages.
+
+    Raises:
+        InvalidError: the value does not fit the type.
+    """
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise InvalidError(*_faults(value, kind, name, error)) from error
+    except RecursionError as error:
+        raise InvalidError("it is nested too deeply") from error
+
+
+def _faults(value: Any, kind: Any, name: str, error: Exception) -> list[str]:
+    """List all faults of a value, each with what would be valid.
+
+    Args:
+        value: the value.
+        kind: expected type.
+        name: name of the value; empty at the top level.
+        error: why it cannot be converted.
+    """
+    where = name or "it"
+    for option in _options(kind):
+        fields = _fields(option)
+        found = []
+        if isinstance(value, dict):
+            found += [f"{where} {reason}" for reason in _wrong_keys(value, option, fields)]
+        for key, part, part_kind in _parts(value, option, fields):
+            try:
+                msgspec.convert(part, part_kind)
+            except msgspec.ValidationError as inner:
+                found += _faults(part, part_kind, f"{name}.{key}".lstrip("."), inner)
+        if not found and fields is not None and isinstance(value, dict):
+            # The Struct's own check failed, on what types cannot express.
+            reason = str(error).partition(" - at `$")[0]
+            found.append(f"{name}: {reason}" if name else reason)
+        if found:
+            return found
+    wanted = _wanted(inspect.type_info(kind))
+    if isinstance(value, int) and abs(value) > _HUGE and "whole number" in wanted:
+        wanted += " that is not as large"
+    return [f"{where} is {_shown(value)}, and should be {wanted}"]
+
+
+def _options(kind: Any) -> Iterator[Any]:
+    """Yield the types in a union, without their constraints."""
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    if isinstance(inspect.type_info(kind), inspect.UnionType):
+        for option in get_args(kind):
+            yield from _options(option)
+    else:
+        yield kind
+
+
+def _fields(kind: Any) -> dict[str, FieldInfo] | None:
+    """Return the fields of a Struct by name; None for other types."""
+    origin = get_origin(kind) or kind
+    if not (isinstance(origin, type) and issubclass(origin, Struct)):
+        return None
+    return {field.encode_name: field for field in msgspec.structs.fields(kind)}
+
+
+def _wrong_keys(
+    value: dict[str, Any], kind: Any, fields: dict[str, FieldInfo] | None
+) -> Iterator[str]:
+    """Yield what is wrong with the keys of a table."""
+    origin = get_origin(kind) or kind
+    known: list[str] | None = None
+    if fields is not None and origin.__struct_config__.forbid_unknown_fields:
+        known = list(fields)
+    elif origin is dict:
+        keys = inspect.type_info(get_args(kind)[0])
+        known = list(map(str, keys.values)) if isinstance(keys, inspect.LiteralType) else None
+    for key in value:
+        if known is not None and key not in known:
+            yield f"knows no {_shown(key)}; closest: {', '.join(closest(key, known))}"
+    for key, field in (fields or {}).items():
+        if field.required and key not in value:
+            yield f"has no {key}"
+
+
+def _parts(
+    value: Any, kind: Any, fields: dict[str, FieldInfo] | None
+) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the parts of a value: name, value and expected type."""
+    origin = get_origin(kind) or kind
+    if isinstance(value, dict):
+        if fields is not None:
+            yield from ((key, value[key], fields[key].type) for key in fields if key in value)
+        elif origin is dict:
+            yield from ((key, part, get_args(kind)[1]) for key, part in value.items())
+    elif isinstance(value, list) and origin in {list, tuple}:
+        yield from ((str(number), part, get_args(kind)[0]) for number, part in enumerate(value))
+
+
+def _wanted(kind: inspect.Type) -> str:
+    """Return the words for a type in messages: its own description, where it has one."""
+    if isinstance(kind, inspect.Metadata):
+        return (kind.extra_json_schema or {}).get("description") or _wanted(kind.type)
+    if isinstance(kind, inspect.UnionType):
+        options = (each for each in kind.types if not isinstance(each, inspect.NoneType))
+        return ", or ".join(map(_wanted, options))
+    if isinstance(kind, inspect.LiteralType):
+        return f"one of {', '.join(map(str, kind.values))}"
+    parts = [_KINDS[type(kind)]]
+    for name, word in _BOUNDS:
+        limit = getattr(kind, name, None)
+        # A limit that nobody would exceed is not worth a word.
+        if limit is not None and abs(limit) < _HUGE:
+            parts.append(f"{word} {limit}")
+    if getattr(kind, "min_length", None):
+        parts.append("that is not empty")
+    return " ".join(parts)
+
+
+def _shown(value: Any) -> str:
+    """Return a value as a message shows it."""
+    try:
+        text = printable(json.dumps(value, ensure_ascii=False, default=str))
+    except (ValueError, RecursionError):
+        return "endless"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _number(digits: str) -> int | float:
+    """Parse a number with a decimal point or an exponent."""
+    value = float(digits)
+    return int(value) if value.is_integer() else value

@@ -10,9 +10,9 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Meta, Struct
 
+from dbtool.core.checks import InvalidError, parse_json
 from dbtool.core.contract import SHARD_FORMAT, metric_columns
 from dbtool.core.errors import DbtoolError
-from dbtool.core.parsing import InvalidError, parse_json
 
 Status = Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
 STATUSES = get_args(Status)

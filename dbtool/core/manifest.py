@@ -31,6 +31,10 @@ CROISSANT = "croissant.json"
 FORMAT = 3
 MEASUREMENTS = "measurements"
 """The folder of the shards."""
+SWEEP_LOCK = ".lock"
+"""The lock file of a sweep in training; the lock files of slices have this prefix."""
+SWEEP_WORK = ".work"
+"""The hidden folder of a release folder from which a sweep resumes."""
 # A folder that the file system creates for itself and that only root may read.
 _NO_RELEASE = "lost+found"
 _LONGEST_NAME = 200

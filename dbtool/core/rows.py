@@ -1,21 +1,24 @@
-"""Checks the rows of a shard against its footer, trial by trial and step by step."""
+"""The rows of a shard: all its columns, and checks of them against its footer."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+import msgspec
 import numpy as np
+import pyarrow as pa
 
-from dbtool.core.footer import FooterError
+from dbtool.core.contract import CONSTANTS, OTHER_METRICS, column_names, shard_schema
+from dbtool.core.footer import STATUSES, Footer, FooterError, plain
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from collections.abc import Mapping
 
-    from dbtool.core.footer import Footer
+_OTHER_METRICS = msgspec.json.Decoder(dict[str, float | Literal["nan", "inf", "-inf"]])
 
 
 class Rows:
-    """A check of the keys of rows, as they arrive, against the trials in a footer.
+    """The rows of a shard as they arrive, checked against its footer.
 
     Attributes:
         counts: the rows of each trial so far, [trials].
@@ -23,18 +26,67 @@ class Rows:
 
     def __init__(self, footer: Footer) -> None:
         """Begin before the first row of a shard with that footer."""
+        study, trials = footer.study, footer.trials
         self._footer = footer
-        self._listed = np.array([trial.trial_id for trial in footer.trials])
-        self._steps = np.array([trial.steps for trial in footer.trials])
+        self._constants = {
+            name: getattr(study if name == "batch_size" else study.workload, name)
+            for name in CONSTANTS
+        }
+        self._listed = np.array([trial.trial_id for trial in trials])
+        self._statuses = np.array([STATUSES.index(trial.status) for trial in trials], np.int32)
+        self._steps = np.array([trial.steps for trial in trials])
         self.counts = np.zeros(len(self._listed), np.int64)
         self._last = (-1, -1)
 
-    def add(self, table: pa.Table) -> np.ndarray:
-        """Check the next rows; return the position of each row's trial in the footer.
+    def complete(self, table: pa.Table) -> pa.Table:
+        """Check the next rows, and return them with all columns of a shard.
+
+        Args:
+            table: trial_id, step and metrics.
 
         Raises:
             FooterError: the rows are unsorted, or belong to no trial in the footer.
         """
+        position = self._add(table)
+        columns = []
+        for field in written_schema():
+            value = self._constants.get(field.name)
+            if isinstance(value, str):
+                zeros = np.zeros(len(table), np.int32)
+                columns.append(pa.DictionaryArray.from_arrays(zeros, pa.array([value])))
+            elif value is not None:
+                columns.append(pa.array(np.full(len(table), value), field.type))
+            elif field.name == "status":
+                status = self._statuses[position]
+                columns.append(pa.DictionaryArray.from_arrays(status, pa.array(STATUSES)))
+            elif field.name in table.column_names:
+                columns.append(table[field.name].cast(field.type))
+            else:
+                columns.append(pa.nulls(len(table), field.type))
+        return pa.table(columns, schema=written_schema())
+
+    def check(self, table: pa.Table) -> None:
+        """Check the next rows with all columns of a shard.
+
+        Raises:
+            FooterError: the rows are unsorted, or contradict the footer.
+        """
+        table.validate(full=True)
+        for name, value in self._constants.items():
+            if table[name].null_count or not set(table[name].unique().to_pylist()) <= {value}:
+                raise FooterError(f"its column {name} is not {value!r} throughout")
+        pairs = table.select(["trial_id", "status"]).group_by(["trial_id", "status"]).aggregate([])
+        found = dict(zip(pairs["trial_id"].to_pylist(), pairs["status"].to_pylist(), strict=True))
+        listed = {trial.trial_id: trial.status for trial in self._footer.trials}
+        for trial, status in found.items():
+            if listed.get(trial, status) != status or len(pairs) != len(found):
+                reason = f"trial {trial} has another status in its rows than in its footer"
+                raise FooterError(reason)
+        _check_other_metrics(table[OTHER_METRICS])
+        self._add(table)
+
+    def _add(self, table: pa.Table) -> np.ndarray:
+        """Check the keys of the next rows; return the position of each row's trial."""
         for name in ("trial_id", "step"):
             if table[name].null_count:
                 raise FooterError(f"its column {name} holds a null")
@@ -93,3 +145,53 @@ class Rows:
                 f"trial {trial[at + 1]}, step {step[at + 1]} comes after "
                 f"trial {trial[at]}, step {step[at]}"
             )
+
+
+def with_other_metrics(columns: Mapping[str, pa.Array]) -> pa.Table:
+    """Return the rows of a shard, with metrics that lack their own column in other_metrics.
+
+    Args:
+        columns: trial_id, step and metrics by name, [rows] each.
+    """
+    known = {name: values for name, values in columns.items() if name in column_names()}
+    if others := {name: values for name, values in columns.items() if name not in known}:
+        known[OTHER_METRICS] = _as_objects(others)
+    return pa.table(known)
+
+
+def _as_objects(columns: Mapping[str, pa.Array]) -> pa.Array:
+    """Return a JSON object of metrics for each row; null where all are missing."""
+    there = {name: column.is_valid().to_numpy(False) for name, column in columns.items()}
+    objects: list[str | None] = [None] * len(next(iter(columns.values())))
+    for row in np.flatnonzero(np.logical_or.reduce(list(there.values()))).tolist():
+        found = {name: plain(columns[name][row].as_py()) for name in columns if there[name][row]}
+        objects[row] = msgspec.json.encode(found, order="sorted").decode()
+    return pa.array(objects, pa.string())
+
+
+def written_schema() -> pa.Schema:
+    """Return the schema of a shard, with dictionary columns for names that repeat in every row."""
+    return pa.schema(
+        [
+            pa.field(field.name, pa.dictionary(pa.int32(), pa.string()), nullable=field.nullable)
+            if field.name in (*CONSTANTS, "status") and pa.types.is_string(field.type)
+            else field
+            for field in shard_schema()
+        ]
+    )
+
+
+def _check_other_metrics(column: pa.ChunkedArray) -> None:
+    """Check that each value is an object of numbers, without a metric that has its own column.
+
+    Raises:
+        FooterError: a row has another value.
+    """
+    for text in column.drop_null().to_pylist():
+        try:
+            metrics = _OTHER_METRICS.decode(text)
+        except msgspec.MsgspecError as error:
+            raise FooterError(f"its column {OTHER_METRICS} holds more than numbers") from error
+        if not metrics.keys().isdisjoint(column_names()):
+            name = min(metrics.keys() & set(column_names()))
+            raise FooterError(f"its column {OTHER_METRICS} holds {name}, which has a column")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -13,10 +13,7 @@ import pyarrow.parquet as pq
 
 from dbtool.core.contract import (
     BATCH_LOSS,
-    CONSTANTS,
     FOOTER_KEY,
-    OTHER_METRICS,
-    column_names,
     metric_columns,
     shard_path,
     shard_schema,
@@ -26,10 +23,10 @@ from dbtool.core.errors import DbtoolError
 from dbtool.core.files import finish, open_file, sha256_of, unfinished
 from dbtool.core.footer import Footer, FooterError, check_names, decode, encode
 from dbtool.core.manifest import ReleaseFile
-from dbtool.core.rows import Rows
+from dbtool.core.rows import Rows, written_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 ROW_GROUP = 262_144
@@ -42,7 +39,6 @@ _FEW_DIGITS = 6
 _SAMPLE = 32_768
 # Level of zstd; a higher one takes longer and gains little.
 COMPRESSION_LEVEL = 5
-_OTHER_METRICS = msgspec.json.Decoder(dict[str, float | Literal["nan", "inf", "-inf"]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +157,7 @@ def check_shard(path: Path) -> Footer:
                 raise FooterError("its columns are not those of a shard")
             rows = Rows(footer)
             for group in range(file.num_row_groups):
-                table = file.read_row_group(group)
-                table.validate(full=True)
-                _check_constants(table, footer)
-                _check_other_metrics(table[OTHER_METRICS])
-                rows.add(table)
+                rows.check(file.read_row_group(group))
             rows.end()
     except (pa.ArrowException, OSError) as error:
         raise FooterError(_unreadable(error)) from error
@@ -179,10 +171,9 @@ def _write(
     following = (part for table in tables for part in _parts(table))
     first = next(following)
     rows = Rows(footer)
-    constants = _constants(footer)
     with pq.ParquetWriter(
         path,
-        _written_schema(),
+        written_schema(),
         compression="zstd",
         compression_level=compression_level,
         write_page_checksum=True,
@@ -195,7 +186,7 @@ def _write(
     ) as writer:
         part: pa.Table | None = first
         while part is not None:
-            writer.write_table(_whole(part, rows.add(part), constants, footer))
+            writer.write_table(rows.complete(part))
             part = next(following, None)
         footer = msgspec.structs.replace(
             footer,
@@ -213,61 +204,6 @@ def _parts(table: pa.Table) -> Iterator[pa.Table]:
     """Yield a table in slices of one row group; a table without rows is one slice."""
     for start in range(0, max(len(table), 1), ROW_GROUP):
         yield table.slice(start, ROW_GROUP)
-
-
-def _written_schema() -> pa.Schema:
-    """Return the schema of a shard, with dictionary columns for names that repeat in every row."""
-    return pa.schema(
-        [
-            pa.field(field.name, pa.dictionary(pa.int32(), pa.string()), nullable=field.nullable)
-            if field.name in (*CONSTANTS, "status") and pa.types.is_string(field.type)
-            else field
-            for field in shard_schema()
-        ]
-    )
-
-
-def _constants(footer: Footer) -> Mapping[str, str | int]:
-    workload = footer.study.workload
-    return {
-        "workload": workload.workload,
-        "batch_size": footer.study.batch_size,
-        "dataset": workload.dataset,
-        "model": workload.model,
-        "optimizer": workload.optimizer,
-    }
-
-
-def _whole(
-    table: pa.Table, position: np.ndarray, constants: Mapping[str, str | int], footer: Footer
-) -> pa.Table:
-    """Add the missing columns of a shard to rows.
-
-    Args:
-        table: trial_id, step and metrics.
-        position: [rows] position of each row's trial in the footer.
-        constants: values of the columns that are the same in all rows.
-        footer: footer of the shard.
-    """
-    statuses = ("COMPLETE", "INCOMPLETE", "INFEASIBLE")
-    status = np.array([statuses.index(trial.status) for trial in footer.trials], np.int32)
-    columns = []
-    for field in _written_schema():
-        if field.name in constants:
-            columns.append(_repeated(constants[field.name], len(table), field.type))
-        elif field.name == "status":
-            columns.append(pa.DictionaryArray.from_arrays(status[position], pa.array(statuses)))
-        elif field.name in table.column_names:
-            columns.append(table[field.name].cast(field.type))
-        else:
-            columns.append(pa.nulls(len(table), field.type))
-    return pa.table(columns, schema=_written_schema())
-
-
-def _repeated(value: str | int, rows: int, kind: pa.DataType) -> pa.Array:
-    if isinstance(value, str):
-        return pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), pa.array([value]))
-    return pa.array(np.full(rows, value), kind)
 
 
 def _encodings(table: pa.Table) -> dict[str, object]:
@@ -300,39 +236,6 @@ def _footer(file: pq.ParquetFile) -> Footer:
     if text is None:
         raise FooterError("it is not a shard: its metadata has no footer of dbtool's")
     return decode(text)
-
-
-def _check_constants(table: pa.Table, footer: Footer) -> None:
-    """Check the columns that repeat the footer against it.
-
-    Raises:
-        FooterError: they differ.
-    """
-    for name, value in _constants(footer).items():
-        if table[name].null_count or not set(table[name].unique().to_pylist()) <= {value}:
-            raise FooterError(f"its column {name} is not {value!r} throughout")
-    pairs = table.select(["trial_id", "status"]).group_by(["trial_id", "status"]).aggregate([])
-    found = dict(zip(pairs["trial_id"].to_pylist(), pairs["status"].to_pylist(), strict=True))
-    listed = {trial.trial_id: trial.status for trial in footer.trials}
-    for trial, status in found.items():
-        if listed.get(trial, status) != status or len(pairs) != len(found):
-            raise FooterError(f"trial {trial} has another status in its rows than in its footer")
-
-
-def _check_other_metrics(column: pa.ChunkedArray) -> None:
-    """Check that each value is an object of numbers, without a metric that has its own column.
-
-    Raises:
-        FooterError: a row has another value.
-    """
-    for text in column.drop_null().to_pylist():
-        try:
-            metrics = _OTHER_METRICS.decode(text)
-        except msgspec.MsgspecError as error:
-            raise FooterError(f"its column {OTHER_METRICS} holds more than numbers") from error
-        if not metrics.keys().isdisjoint(column_names()):
-            name = min(metrics.keys() & set(column_names()))
-            raise FooterError(f"its column {OTHER_METRICS} holds {name}, which has a column")
 
 
 def _unreadable(error: Exception) -> str:

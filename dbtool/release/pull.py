@@ -19,7 +19,7 @@ from dbtool.core.writer import locked
 from dbtool.release.layout import sums
 from dbtool.store.locations import folder_name
 from dbtool.store.remote import TELL_HOST, read_remote_manifest, release_url, remote_file
-from dbtool.store.soundness import fault
+from dbtool.store.shard_files import fault
 
 if TYPE_CHECKING:
     import os

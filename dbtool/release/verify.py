@@ -29,8 +29,7 @@ from dbtool.core.manifest import (
 from dbtool.core.shards import Shard
 from dbtool.core.walk import AccessError, status_of, walk
 from dbtool.release.layout import sums
-from dbtool.store.shard_files import checked_shard
-from dbtool.store.soundness import fault, in_threads
+from dbtool.store.shard_files import checked_shard, fault, in_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import platformdirs
 
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.manifest import MANIFEST, is_release, releases_in
+from dbtool.core.manifest import MANIFEST, SWEEP_LOCK, SWEEP_WORK, is_release, releases_in
 from dbtool.core.resources import bundled_release
-from dbtool.core.walk import is_file, is_folder, status_of
+from dbtool.core.walk import entries, is_file, is_folder, status_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -135,16 +135,15 @@ def as_url(given: str | os.PathLike[str]) -> str | None:
 
 
 def _no_release(path: Path, option: str) -> DbtoolError:
-    from dbtool.core.sweeps import sweep_in
-
     named = f"{path}, which {option} names,"
-    sweep = sweep_in(path)
-    if sweep == "training":
+    found = [mark for each in (path, *entries(path)) for mark in entries(each)]
+    locks = [mark.path for mark in found if mark.name.startswith(SWEEP_LOCK)]
+    if any(map(_is_locked, locks)):
         return DbtoolError(
             f"a sweep is at work in {named} and has written no trials yet: ask again when its "
             "first ones have ended; `dbtool produce --watch` shows how they come along"
         )
-    if sweep == "stopped":
+    if locks or any(mark.name == SWEEP_WORK for mark in found):
         return DbtoolError(
             f"the sweep in {named} was stopped before it had written any trials: give its "
             "`dbtool produce` command again, which goes on from what was saved"
@@ -152,6 +151,17 @@ def _no_release(path: Path, option: str) -> DbtoolError:
     return UsageError(
         f"{named} holds no release: there is no {MANIFEST} in it or in the folders in it"
     )
+
+
+def _is_locked(path: str) -> bool:
+    import filelock
+
+    try:
+        with filelock.FileLock(path, timeout=0):
+            return False
+    except (filelock.Timeout, OSError):
+        # A lock that cannot be opened belongs to another user.
+        return True
 
 
 def _from_environment() -> str | None:

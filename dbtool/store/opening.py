@@ -15,7 +15,7 @@ from dbtool.core.errors import DbtoolError, first_sentence
 from dbtool.core.http import without_secrets
 from dbtool.core.release import read_release
 from dbtool.store.relations import OpenRelease, make_relations
-from dbtool.store.soundness import ShardCheck
+from dbtool.store.shard_files import ShardCheck
 from dbtool.store.statements import interruptible
 
 if TYPE_CHECKING:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Self
 import duckdb
 
 from dbtool.core.checks import require_whole
-from dbtool.core.errors import DbtoolError, UsageError, closest
+from dbtool.core.errors import DbtoolError
 from dbtool.core.resources import query
-from dbtool.store.analyses import query_text
-from dbtool.store.mistakes import explained
+from dbtool.store.queries import check_values, explained, query_text
 from dbtool.store.questions import (
     FIRST_TRIALS,
     Question,
@@ -22,8 +21,8 @@ from dbtool.store.questions import (
     require_metric,
     workload_names,
 )
-from dbtool.store.result import Result
-from dbtool.store.statements import end_queries, interruptible, one_query, require_text, table_of
+from dbtool.store.result import Result, lazy_measurements
+from dbtool.store.statements import end_queries, interruptible, one_query, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -263,8 +262,6 @@ class Releases:
             >>> curve.sort("step").head(2).collect().rows()
             [(0, 0.9366), (64, 0.179)]
         """
-        from dbtool.store.lazy import lazy_measurements
-
         chosen = chosen_studies(self, workload, batch_size, release)
         chosen["trials"] = chosen_trials(self, chosen, trial_id)
         if workload is None:
@@ -381,27 +378,3 @@ class Releases:
         return self._frame(
             "best", measurements=True, **chosen, **budget, metric=metric, trials=trials
         )
-
-
-def check_values(
-    named: set[str], values: Mapping[str, object], remedy: str = "give it as {name}=VALUE"
-) -> None:
-    """Check that a query's parameters and the available values have the same names.
-
-    Args:
-        named: names in the query.
-        values: values by name.
-        remedy: remedy for a missing value, with {name} for its name.
-
-    Raises:
-        UsageError: a value is missing, or its name is not in the query.
-    """
-    for name, value in values.items():
-        if name not in named:
-            near = ", ".join(f"${each}" for each in closest(name, named))
-            has = f"closest: {near}" if near else "it has no parameters"
-            raise UsageError(f"the query has no ${name}; {has}")
-        if isinstance(value, str):
-            require_text(value, f"the value of ${name}")
-    for name in sorted(named - set(values)):
-        raise UsageError(f"the query needs a value for ${name}; {remedy.format(name=name)}")

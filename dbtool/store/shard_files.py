@@ -1,25 +1,154 @@
-"""Shards of release folders: checked against the manifest, and copied."""
+"""The shards of a release folder: checked against its manifest before their use, and copied.
+
+DuckDB does not check a Parquet file for damage, so each file is read in full and its hash is
+compared. The user's cache records sound files by size, times and inode. So the check takes a second
+per gigabyte once, and only a look at each file from then on.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from typing import TYPE_CHECKING
+import json
+import os
+import stat
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import platformdirs
 
 from dbtool.core.contract import shard_path
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.files import finish, open_file, unfinished
+from dbtool.core.files import finish, open_file, sha256_of, unfinished, write_whole
 from dbtool.core.footer import FooterError
 from dbtool.core.manifest import is_release, lack_of_release, read_manifest
 from dbtool.core.release import shard_paths
 from dbtool.core.shards import Shard, check_shard
-from dbtool.store.soundness import fault
+from dbtool.core.walk import access_error, status_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from dbtool.core.manifest import Manifest, ReleaseFile
 
 _BLOCK = 1 << 20
+_THREADS = min(8, os.cpu_count() or 1)
+_Made = TypeVar("_Made")
+# Two changes of a file within one tick of the file system's clock have the same time.
+_TICK_NS = 2 * 10**9
+
+
+def fault(folder: Path, file: ReleaseFile) -> str | None:
+    """Return the fault of a file of a release, such as "it is missing"; None where it is sound.
+
+    Raises:
+        AccessError: the file cannot be read, so that its state is unknown.
+    """
+    path = folder / file.path
+    status = status_of(path)
+    if status is None:
+        return "it is missing"
+    if not stat.S_ISREG(status.st_mode):
+        return "it is not a file"
+    if status.st_size != file.bytes:
+        return f"it has {status.st_size:,} bytes and should have {file.bytes:,}"
+    try:
+        sha256 = sha256_of(path)
+    except OSError as error:
+        raise access_error(path, error) from error
+    return None if sha256 == file.sha256 else "its contents are not those that the manifest lists"
+
+
+def in_threads(
+    work: Callable[[ReleaseFile], _Made],
+    files: Sequence[ReleaseFile],
+    on_progress: Callable[[int, int], None],
+) -> list[_Made]:
+    """Apply a function to files in threads; return the results in order.
+
+    Args:
+        work: the function; an error in one call ends all.
+        files: files of a release.
+        on_progress: called after each file with the bytes done and the total bytes.
+    """
+    total, done = sum(file.bytes for file in files), 0
+    found = []
+    with ThreadPoolExecutor(_THREADS) as pool:
+        try:
+            for file, made in zip(files, pool.map(work, files), strict=True):
+                found.append(made)
+                done += file.bytes
+                on_progress(done, total)
+        finally:
+            pool.shutdown(cancel_futures=True)
+    return found
+
+
+class ShardCheck:
+    """A check that the shards of a release folder are sound; threads may share it.
+
+    A sound shard is read again only after it has changed.
+    """
+
+    def __init__(self, folder: Path, shards: Sequence[ReleaseFile]) -> None:
+        """Record the shards; nothing is read yet.
+
+        Args:
+            folder: the release folder.
+            shards: entries of its manifest.
+        """
+        self._folder = folder
+        self._shards = shards
+        name = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:32]
+        self._memory = platformdirs.user_cache_path("dbtool") / "sound" / f"{name}.json"
+        self._sound: dict[str, Any] | None = None
+
+    def require_sound(self, on_progress: Callable[[int, int], None]) -> None:
+        """Raise an error where a shard is damaged.
+
+        Args:
+            on_progress: called with the bytes done and the total bytes to read.
+
+        Raises:
+            DbtoolError: a shard is missing, cut short or altered.
+        """
+        if self._sound is None:
+            self._sound = self._remembered()
+        known = self._sound
+        now = time.time_ns()
+        states = {file.path: self._state(file) for file in self._shards}
+        left = [file for file in self._shards if known.get(file.path) != states[file.path]]
+        if not left:
+            return
+        in_threads(self._require_sound, left, on_progress)
+        self._sound = {
+            path: state for path, state in states.items() if state and state[-1] < now - _TICK_NS
+        }
+        # Without write access to the cache, everything is checked again next time.
+        with contextlib.suppress(OSError):
+            write_whole(self._memory, json.dumps(self._sound).encode())
+
+    def _require_sound(self, file: ReleaseFile) -> None:
+        reason = fault(self._folder, file)
+        if reason is not None:
+            raise _damaged(self._folder, file, reason)
+
+    def _remembered(self) -> dict[str, Any]:
+        try:
+            known = json.loads(self._memory.read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return known if isinstance(known, dict) else {}
+
+    def _state(self, file: ReleaseFile) -> list[Any]:
+        """Return what changes when a file is written or replaced, with the hash it should have."""
+        try:
+            found = os.stat(f"{self._folder}/{file.path}")  # noqa: PTH116 (faster; there are many)
+        except OSError:
+            return []
+        return [file.sha256, found.st_size, found.st_ino, found.st_mtime_ns, found.st_ctime_ns]
 
 
 def read_whole(folder: Path) -> Manifest:

@@ -10,9 +10,9 @@ import msgspec
 import typer
 
 from dbtool.cli.completion import trainable_workloads
+from dbtool.core.checks import InvalidError, convert, read_toml
 from dbtool.core.errors import UsageError
 from dbtool.core.manifest import check_name
-from dbtool.core.parsing import InvalidError, convert, read_toml
 from producers.configuration import Option, Plan, Sweep, SweepOptions
 
 if TYPE_CHECKING:

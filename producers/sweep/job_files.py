@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dbtool.core.errors import counted
-from dbtool.core.sweeps import WORK
+from dbtool.core.manifest import SWEEP_WORK
 from producers.sweep.tasks import all_blocks
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ file_mounts:
 setup: pip install "?"
 run: |
   # Of the checkpoint of a machine that was taken away the bucket may have a part.
-  rm -rf "{out}/{WORK}"
+  rm -rf "{out}/{SWEEP_WORK}"
   {_indented(job.command(number, f'"{out}"'), 2)}
 """
 

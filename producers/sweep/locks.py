@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import filelock
 
 from dbtool.core.errors import DbtoolError
-from dbtool.core.sweeps import LOCK
+from dbtool.core.manifest import SWEEP_LOCK
 from dbtool.core.walk import files_matching
 
 if TYPE_CHECKING:
@@ -38,16 +38,19 @@ def only_writer(folder: Path, part: Slice | None = None, partition: str = "") ->
     Raises:
         DbtoolError: another process holds what this would write, or the folder cannot be written.
     """
-    whole = folder / LOCK
+    whole = folder / SWEEP_LOCK
     if part is None:
         own, holder, cut = whole, "another sweep", None
         others = "a slice of a sweep"
     else:
         cut = f"of-{part.count}-{partition}"
-        own, holder = folder / f"{LOCK}-{part.number}-{cut}", f"another process of slice {part}"
+        own, holder = (
+            folder / f"{SWEEP_LOCK}-{part.number}-{cut}",
+            f"another process of slice {part}",
+        )
         others = "a slice of another sweep, or of one cut differently,"
     with _held(own, holder):
-        for path in set(files_matching(folder, f"{LOCK}*")) - {own}:
+        for path in set(files_matching(folder, f"{SWEEP_LOCK}*")) - {own}:
             if cut is None or not path.name.endswith(cut):
                 with _held(path, "another sweep" if path == whole else others):
                     pass

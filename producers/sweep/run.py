@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from dbtool.core.errors import DbtoolError
 from dbtool.core.index import Index
-from dbtool.core.manifest import About
-from dbtool.core.sweeps import WORK
+from dbtool.core.manifest import SWEEP_WORK, About
 from dbtool.core.writer import ReleaseWriter
 from producers.sweep.locks import only_writer
 from producers.sweep.tasks import ROUNDS_FOLDER, next_blocks, partition
@@ -95,7 +94,7 @@ def sweep_writer(
                 shutil.rmtree(study.work_folder(out) / ROUNDS_FOLDER, ignore_errors=True)
         yield writer
         if part is None:
-            _remove_empty_folders(out / WORK)
+            _remove_empty_folders(out / SWEEP_WORK)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from dbtool.core.contract import BATCH_LOSS, OTHER_METRICS, metric_columns
-from dbtool.core.other_metrics import encoded
+from dbtool.core.contract import BATCH_LOSS
+from dbtool.core.rows import with_other_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -208,19 +208,14 @@ class BlockRecord:
             ),
         }
         columns |= {name: evaluations.column(name, trial, rows) for name in evaluations.metrics}
-        if evaluations.others:
-            columns[OTHER_METRICS] = encoded(
-                {name: evaluations.column(name, trial, rows) for name in evaluations.others}
-            )
-        return pa.table(columns)
+        return with_other_metrics(columns)
 
 
 class _Evaluations:
     """Values of metrics sorted by trial.
 
     Attributes:
-        metrics: those that have columns of their own.
-        others: all others.
+        metrics: the names of the metrics.
     """
 
     def __init__(self, evaluations: Mapping[str, Values]) -> None:
@@ -229,8 +224,7 @@ class _Evaluations:
             if len(trial):
                 order = np.argsort(trial, kind="stable")
                 self._sorted[name] = trial[order], step[order], value[order]
-        self.metrics = sorted(set(self._sorted) & set(metric_columns()))
-        self.others = sorted(set(self._sorted) - set(metric_columns()))
+        self.metrics = sorted(self._sorted)
 
     def column(self, name: str, trial: int, rows: range) -> pa.Array:
         """A metric's values after the steps in a range, null where it was not measured."""

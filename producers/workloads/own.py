@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from dbtool.core.checks import parse_json
 from dbtool.core.contract import metric_columns
 from dbtool.core.errors import DbtoolError, UsageError, unknown
 from dbtool.core.footer import check_names
-from dbtool.core.parsing import parse_json
 from producers.datasets.forms import ImageForm, TextForm
 from producers.datasets.registry import DATASETS, DatasetDefinition
 from producers.models.registry import FULLY_CONNECTED, MODELS, ModelDefinition

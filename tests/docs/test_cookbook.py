@@ -8,7 +8,7 @@ import cookbook
 import pytest
 
 from dbtool.cli.main import run
-from dbtool.store.analyses import analyses, query_text
+from dbtool.store.queries import analyses, query_text
 from tests.support.made_up import curve, write_shard
 
 TOP = Path(__file__).parents[2]

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbtool.core.checks import read_toml
 from dbtool.core.errors import UsageError
-from dbtool.core.parsing import read_toml
 from producers.configuration import Plan, Sweep
 from producers.lockstep.rule import LockstepRule
 from producers.workloads.registry import WORKLOADS

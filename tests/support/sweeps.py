@@ -15,9 +15,9 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from dbtool.core.checks import read_toml
 from dbtool.core.contract import study_path
 from dbtool.core.manifest import MANIFEST, is_release, read_manifest
-from dbtool.core.parsing import read_toml
 from dbtool.core.release import shard_paths
 from dbtool.core.shards import read_footer, read_tables
 from producers.configuration import Plan, Sweep, SweepOptions

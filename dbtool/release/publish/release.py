@@ -32,8 +32,7 @@ from dbtool.release.publish.citation import check_licence, citation_cff, citatio
 from dbtool.release.publish.croissant import croissant
 from dbtool.release.publish.script import script
 from dbtool.release.reduction import WHOLE, write_reduced
-from dbtool.store.shard_files import copy_shard, read_whole, sound_shard
-from dbtool.store.soundness import in_threads
+from dbtool.store.shard_files import copy_shard, in_threads, read_whole, sound_shard
 
 if TYPE_CHECKING:
     import os

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
 from dbtool.core.contract import archive_columns, column_names
-from dbtool.core.other_metrics import with_other_metrics
+from dbtool.core.rows import with_other_metrics
 from dbtool.sources.base import MalformedError
 from dbtool.sources.numbers import number, whole_number
 

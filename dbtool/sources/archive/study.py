@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from msgspec import Meta, Struct
 
 from dbtool.core.catalog import catalog
+from dbtool.core.checks import InvalidError, parse_json
 from dbtool.core.contract import archive_columns
 from dbtool.core.errors import counted
 from dbtool.core.footer import (
@@ -23,7 +24,6 @@ from dbtool.core.footer import (
     plain,
 )
 from dbtool.core.index import differences
-from dbtool.core.parsing import InvalidError, parse_json
 from dbtool.sources.archive.measurements import TrialText, parse_measurements, split_header
 from dbtool.sources.archive.members import MEASUREMENTS, METADATA, STUDY
 from dbtool.sources.base import MalformedError

@@ -20,10 +20,10 @@ from typing import (
 import msgspec
 from msgspec import Meta, Struct
 
+from dbtool.core.checks import read_toml
 from dbtool.core.contract import metric_columns
 from dbtool.core.footer import Status
 from dbtool.core.index import OWN_COLUMN
-from dbtool.core.parsing import read_toml
 from dbtool.sources.numbers import whole_number
 from dbtool.sources.tables.files import file_name_pattern
 from dbtool.sources.tables.problems import shown

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from dbtool.core.checks import InvalidError, convert
 from dbtool.core.errors import UsageError
-from dbtool.core.parsing import InvalidError, convert
 from dbtool.sources.numbers import number, whole_number
 from dbtool.sources.registry import table_format
 from dbtool.sources.tables.mapping import listed

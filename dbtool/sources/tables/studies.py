@@ -13,7 +13,7 @@ import polars as pl
 from dbtool.core.contract import metric_columns
 from dbtool.core.footer import Footer, Study, Trial, Workload
 from dbtool.core.index import differences
-from dbtool.core.other_metrics import with_other_metrics
+from dbtool.core.rows import with_other_metrics
 from dbtool.sources.tables.problems import Problems, RunsError, shown
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import dbtool
 from dbtool.cli.sql import parse_parameters
 from dbtool.core.errors import UsageError
-from dbtool.store.analyses import analyses, query_text
+from dbtool.store.queries import analyses, query_text
 
 from .conftest import DIGITS, LETTERS, Call
 

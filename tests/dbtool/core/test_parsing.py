@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import pytest
 from msgspec import Meta, Struct
 
+from dbtool.core.checks import InvalidError, convert, parse_json, read_toml
 from dbtool.core.errors import UsageError
-from dbtool.core.parsing import InvalidError, convert, parse_json, read_toml
 
 if TYPE_CHECKING:
     from pathlib import Path

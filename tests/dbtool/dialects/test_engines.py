@@ -15,7 +15,7 @@ from dbtool.core.resources import query
 from dbtool.database import Database, open_database
 from dbtool.dialects.definitions import namespace
 from dbtool.dialects.translation import translated
-from dbtool.store.analyses import analyses
+from dbtool.store.queries import analyses
 from tests.support.engines import DOCS, ENGINES, Run, engine
 from tests.support.made_up import curve, write_shard
 from tests.support.published import SGD, published, write_shards

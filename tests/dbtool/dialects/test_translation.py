@@ -9,7 +9,7 @@ from dbtool.core.errors import UsageError
 from dbtool.core.manifest import About
 from dbtool.dialects.engines import DIALECTS
 from dbtool.dialects.translation import translated
-from dbtool.store.analyses import analyses, query_text
+from dbtool.store.queries import analyses, query_text
 from tests.support.slow import quick_few
 
 ABOUT = [About(release="my-release")]
