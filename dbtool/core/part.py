@@ -12,12 +12,10 @@ import msgspec
 from msgspec import Meta
 
 from dbtool.core.files import move
-from dbtool.core.http import PermanentError, TemporaryError, without_secrets
+from dbtool.core.http import PermanentError, RemoteFile, Reply, TemporaryError, without_secrets
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from dbtool.core.http import RemoteFile, Reply
 
 
 class _State(msgspec.Struct, frozen=True):

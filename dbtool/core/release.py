@@ -21,14 +21,13 @@ from dbtool.core.errors import DbtoolError
 from dbtool.core.files import open_file, sha256_of
 from dbtool.core.footer import FooterError
 from dbtool.core.index import REPEATED, TABLES, Index, check_tables
-from dbtool.core.manifest import CROISSANT, MEASUREMENTS, read_manifest
+from dbtool.core.manifest import CROISSANT, MEASUREMENTS, Manifest, read_manifest
 from dbtool.core.shards import Shard, read_footer
 from dbtool.core.walk import access_error, entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from dbtool.core.manifest import Manifest
 
 _TRIES, _SECONDS_BETWEEN_TRIES = 5, 0.05
 _WRITE_ANEW = "remove it and run the command that wrote it again, or get the release anew"

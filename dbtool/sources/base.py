@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter, deque
-from collections.abc import Generator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -32,16 +32,13 @@ from dbtool.core.writer import ReleaseWriter
 from dbtool.store.shard_files import copy_shard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from concurrent.futures import Future
     from pathlib import Path
 
     from dbtool.core.footer import Footer
     from dbtool.core.manifest import About
 
-    OnProgress = Callable[[int, int], None]
-    OnMessage = Callable[[str], None]
-
+OnProgress: TypeAlias = Callable[[int, int], None]
+OnMessage: TypeAlias = Callable[[str], None]
 # Shards that are written at a time, and wait to be while the next ones are read.
 _WRITERS = 2
 _MOST_WAITING = 2

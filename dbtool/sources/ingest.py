@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,10 +11,22 @@ import msgspec
 
 from dbtool.core.errors import DbtoolError, UsageError, counted, unknown
 from dbtool.core.index import Index
-from dbtool.core.manifest import MANIFEST, check_name
+from dbtool.core.manifest import MANIFEST, About, Manifest, check_name
 from dbtool.core.release import telling_of_change
 from dbtool.core.shards import Shard
-from dbtool.sources.base import Addition, Report, add_source, conclude, where
+from dbtool.core.walk import status_of
+from dbtool.sources.base import (
+    Addition,
+    NewShard,
+    OnMessage,
+    OnProgress,
+    Report,
+    Source,
+    StoredShard,
+    add_source,
+    conclude,
+    where,
+)
 from dbtool.sources.registry import (
     TABLE_FORMATS,
     installed_source,
@@ -21,17 +34,53 @@ from dbtool.sources.registry import (
     source_words,
     table_format,
 )
-from dbtool.sources.released import ReleaseSource
 from dbtool.store.locations import as_url, folder_to_write, named_location
+from dbtool.store.shard_files import read_whole, sound_shard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     import pyarrow as pa
 
-    from dbtool.sources.base import OnMessage, OnProgress, Source
 
 _FIRST_ROWS = 5
+
+
+@dataclass(frozen=True)
+class ReleaseSource:
+    """A release folder and its manifest as a source; see `dbtool.sources.base.Source`."""
+
+    folder: Path
+    manifest: Manifest
+
+    @classmethod
+    def of(cls, folder: Path) -> ReleaseSource:
+        """Read the manifest of a release folder.
+
+        Raises:
+            UsageError: the folder is not a release folder.
+            DbtoolError: the manifest is damaged, or does not list a shard.
+        """
+        return cls(folder, read_whole(folder))
+
+    @property
+    def about(self) -> About:
+        """Return the release's description of itself."""
+        return self.manifest.about
+
+    def studies(self, addition: Addition) -> list[NewShard]:
+        """Return the shards that the other folder lacks, checked byte by byte and row by row.
+
+        Raises:
+            ClashError: two shards disagree.
+            DbtoolError: a shard is damaged.
+        """
+        report, listed = addition.report, self.manifest.shards
+        new = [file for file in listed if status_of(report.folder / file.path) is None]
+        report.already_there += len(listed) - len(new)
+        shards = [sound_shard(self.folder, file) for file in new]
+        Index.of(shards)
+        return [(shard.footer, StoredShard(self.folder, shard)) for shard in shards]
 
 
 def ingest(

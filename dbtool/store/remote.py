@@ -22,14 +22,13 @@ from dbtool.core.download import Downloader, RetryPolicy
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.http import RemoteFile, check_url, without_secrets
 from dbtool.core.index import TABLES
-from dbtool.core.manifest import MANIFEST, parse_manifest
+from dbtool.core.manifest import MANIFEST, Manifest, ReleaseFile, parse_manifest
 from dbtool.core.release import parse_index
 from dbtool.store.relations import OpenRelease
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dbtool.core.manifest import Manifest, ReleaseFile
 
 PROTOCOL = "release"
 # Much longer than any manifest.

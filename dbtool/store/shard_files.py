@@ -22,7 +22,7 @@ from dbtool.core.contract import shard_path
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import finish, open_file, sha256_of, unfinished, write_whole
 from dbtool.core.footer import FooterError
-from dbtool.core.manifest import is_release, lack_of_release, read_manifest
+from dbtool.core.manifest import Manifest, ReleaseFile, is_release, lack_of_release, read_manifest
 from dbtool.core.release import shard_paths
 from dbtool.core.shards import Shard, check_shard
 from dbtool.core.walk import access_error, status_of
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from dbtool.core.manifest import Manifest, ReleaseFile
 
 _BLOCK = 1 << 20
 _THREADS = min(8, os.cpu_count() or 1)

@@ -18,7 +18,7 @@ from dbtool.database import open_database
 from dbtool.release.layout import sums
 from dbtool.release.publish import publish
 from dbtool.sources.base import Report, add_source
-from dbtool.sources.released import ReleaseSource
+from dbtool.sources.ingest import ReleaseSource
 from tests.support.made_up import curve, write_shard
 
 LICENCE = "CC0-1.0"

@@ -15,14 +15,13 @@ from dbtool.core.index import OWN_COLUMN
 from dbtool.core.manifest import is_release
 from dbtool.sources.numbers import number, whole_number
 from dbtool.sources.tables import words
-from dbtool.sources.tables.layout import look_at
+from dbtool.sources.tables.layout import Layout, look_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from dbtool.sources.registry import TableFormat
-    from dbtool.sources.tables.layout import Layout
 
 _MOST_LETTERS = 100
 _COLUMN = 'or a column as in { column = "…" }'

@@ -13,17 +13,15 @@ import polars as pl
 from dbtool.core.errors import UsageError
 from dbtool.core.walk import entries, is_file
 from dbtool.sources.numbers import whole_number
-from dbtool.sources.registry import TABLE_FORMATS, table_format
+from dbtool.sources.registry import TABLE_FORMATS, TableFormat, table_format
 from dbtool.sources.tables import words
 from dbtool.sources.tables.files import file_name_pattern, files_below
 from dbtool.sources.tables.problems import Problems
-from dbtool.sources.tables.texts import read_document, read_parts
+from dbtool.sources.tables.texts import LINE, read_document, read_parts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
-
-    from dbtool.sources.registry import TableFormat
 
     Tables: TypeAlias = Mapping[Path, pl.DataFrame]
 
@@ -101,12 +99,8 @@ def _first_rows(path: Path, most: int) -> pl.DataFrame:
     """Return the first rows of a file as text, null where empty; no rows if it cannot be read."""
     parts = [pl.DataFrame()]
     with Problems():
-        parts += [
-            pl.DataFrame(dict(part.columns), dict.fromkeys(part.columns, pl.String))
-            for part in islice(read_parts(path, table_format(path) or "csv"), most // 1_000 + 2)
-        ]
-    rows = pl.concat(parts, how="diagonal").head(most).with_columns(pl.all().replace("", None))
-    return rows.drop("", strict=False)
+        parts += islice(read_parts(path, table_format(path) or "csv"), most // 1_000 + 2)
+    return pl.concat(parts, how="diagonal").head(most).drop("", LINE, strict=False)
 
 
 def _histories(tables: Tables) -> Tables:

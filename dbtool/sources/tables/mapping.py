@@ -24,10 +24,9 @@ from dbtool.core.checks import read_toml
 from dbtool.core.contract import metric_columns
 from dbtool.core.footer import Status
 from dbtool.core.index import OWN_COLUMN
-from dbtool.sources.numbers import whole_number
+from dbtool.sources.numbers import TRANSFORMS, whole_number
 from dbtool.sources.tables.files import file_name_pattern
 from dbtool.sources.tables.problems import shown
-from dbtool.sources.tables.transforms import TRANSFORMS
 
 if TYPE_CHECKING:
     import re

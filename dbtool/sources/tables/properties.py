@@ -11,16 +11,14 @@ from dbtool.core.checks import InvalidError, convert
 from dbtool.core.errors import UsageError
 from dbtool.sources.numbers import number, whole_number
 from dbtool.sources.registry import table_format
-from dbtool.sources.tables.mapping import listed
-from dbtool.sources.tables.problems import Position, among, shown
-from dbtool.sources.tables.reading import Cell, Run
-from dbtool.sources.tables.texts import read_parts
+from dbtool.sources.tables.mapping import Property, RunMapping, listed
+from dbtool.sources.tables.problems import Position, Problems, among, shown
+from dbtool.sources.tables.runs import Cell, Run
+from dbtool.sources.tables.texts import LINE, read_parts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from dbtool.sources.tables.mapping import Property, RunMapping
-    from dbtool.sources.tables.problems import Problems
 
 _TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _OPTIONAL = ("trial", "metaparameters")
@@ -42,14 +40,10 @@ def read_table_of_runs(mapping: RunMapping, columns: set[str]) -> dict[str, Run]
         return found
     path, keys = Path(mapping.runs.file), listed(mapping.runs.run)
     for part in read_parts(path, table_format(path) or "csv"):
-        columns.update(part.columns)
-        for line, *texts in zip(part.lines, *part.columns.values(), strict=True):
-            position = Position(path, line)
-            cells = {
-                name: Cell(text, position)
-                for name, text in zip(part.columns, texts, strict=True)
-                if text
-            }
+        columns.update(set(part.columns) - {LINE})
+        for texts in part.iter_rows(named=True):
+            position = Position(path, texts.pop(LINE))
+            cells = {name: Cell(text, position) for name, text in texts.items() if text}
             for each in keys:
                 if each not in cells:
                     reason = f"there is nothing in {shown(each)}; columns like it: "

@@ -11,11 +11,10 @@ from dbtool.core.contract import metric_columns
 from dbtool.core.errors import DbtoolError, UsageError, counted, few_of
 from dbtool.core.manifest import About
 from dbtool.sources.tables.files import find_files
-from dbtool.sources.tables.mapping import read_mapping
+from dbtool.sources.tables.mapping import RunMapping, read_mapping
 from dbtool.sources.tables.problems import Problems, shown
 from dbtool.sources.tables.properties import properties_of, read_table_of_runs
-from dbtool.sources.tables.reading import read_files
-from dbtool.sources.tables.sampling import refuse_final, refuse_sampled
+from dbtool.sources.tables.runs import Files, Run, read_files
 from dbtool.sources.tables.studies import MeasuredRun, StudyRuns, by_study, new_shards
 
 if TYPE_CHECKING:
@@ -24,11 +23,13 @@ if TYPE_CHECKING:
 
     from dbtool.sources.base import Addition, NewShard
     from dbtool.sources.registry import TableFormat
-    from dbtool.sources.tables.mapping import RunMapping
-    from dbtool.sources.tables.reading import Run
 
 # Few enough to read.
 _MOST_NAMES = 10
+# How many steps of a longer history tools keep by default: run.history() of Weights & Biases, the
+# web interface of TensorBoard, and its readers of event files.
+_WANDB = 500
+_CAPS = (_WANDB, 1_000, 10_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +145,9 @@ def read_own_runs(
     columns |= files.columns
     if mapping.files.sampled is None and not problems:
         with problems:
-            refuse_sampled(files, mapping.files.steps.constant_times)
+            _refuse_sampled(files, mapping.files.steps.constant_times)
             if mapping.workload.goal is not None:
-                refuse_final(files)
+                _refuse_final(files)
     parts = files.values.partition_by("run", as_dict=True, include_key=False)
     measured = []
     for run in files.runs:
@@ -171,3 +172,69 @@ def _in_updates(run: Run, values: pl.DataFrame, times: int) -> pl.DataFrame:
     if last * times >= 2**63:
         raise run.first.error(None, f"run {shown(run.name)} has {times} steps in each of {last}")
     return values.with_columns(pl.col("step") * times)
+
+
+def _refuse_final(files: Files) -> None:
+    """Refuse runs with one step each, other than the first, as tables of final values have.
+
+    Args:
+        files: the contents of the files.
+
+    Raises:
+        RunsError: all runs are like this.
+    """
+    values = files.values
+    each = values.select("run", "step").n_unique() == values["run"].n_unique()
+    if values.is_empty() or not each or values["step"].min() == 0:
+        return
+    names = " and ".join(files.of_rows)
+    instead = f", and {names}, which differs in each row, does name the runs" if names else ""
+    raise files.runs[values["run"][0]].first.error(
+        None,
+        "each run has one step, as tables of final values have: when it came past a goal is not in "
+        f"them; say files.sampled = true to take what there is{instead}",
+    )
+
+
+def _refuse_sampled(files: Files, unit: int) -> None:
+    """Refuse histories that look sampled.
+
+    They have exactly as many steps as a tool keeps, with gaps of different sizes between them. With
+    Weights & Biases' 500 steps, even gaps are refused too, unless each step directly follows the
+    one before.
+
+    Args:
+        files: the contents of the files.
+        unit: updates between consecutive steps.
+
+    Raises:
+        RunsError: a history looks sampled.
+    """
+    # All steps of a run, and those of each metric.
+    every = files.values.select("run", pl.lit(None, pl.String).alias("metric"), "step").unique()
+    gaps = (
+        pl.concat([every, files.values.select("run", "metric", "step")])
+        .sort("step")
+        .group_by("run", "metric")
+        .agg(
+            pl.len(),
+            pl.col("step").diff().drop_nulls().n_unique().alias("gaps"),
+            pl.col("step").diff().max().alias("most"),
+        )
+    )
+    # Two kinds of gaps come from a first or last step that is out of line.
+    uneven = pl.col("len").is_in(_CAPS) & (pl.col("gaps") > 2)
+    apart = (pl.col("len") == _WANDB) & pl.col("metric").is_null() & (pl.col("most") > unit)
+    sampled = gaps.filter(uneven | apart).sort("run", "len")
+    if sampled.is_empty():
+        return
+    run, count = files.runs[sampled["run"][0]], sampled["len"][0]
+    others = sampled["run"].n_unique() - 1
+    raise run.first.error(
+        None,
+        f"the history of run {shown(run.name)}{f' and of {others:,} more' if others else ''} has "
+        f"exactly {count:,} steps with gaps, as tools leave them of a longer one (run.history() of "
+        "Weights & Biases does unless told otherwise; scan_history() leaves nothing out): steps to "
+        "result would come too late; say files.sampled = false if nothing is missing, or true to "
+        "take what there is",
+    )

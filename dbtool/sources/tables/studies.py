@@ -11,8 +11,8 @@ import msgspec
 import polars as pl
 
 from dbtool.core.contract import metric_columns
-from dbtool.core.footer import Footer, Study, Trial, Workload
-from dbtool.core.index import differences
+from dbtool.core.footer import Footer, Status, Study, Trial, Workload
+from dbtool.core.index import Index, differences
 from dbtool.core.rows import with_other_metrics
 from dbtool.sources.tables.problems import Problems, RunsError, shown
 
@@ -21,11 +21,9 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from dbtool.core.footer import Status
-    from dbtool.core.index import Index
     from dbtool.sources.base import NewShard
     from dbtool.sources.tables.mapping import RunMapping
-    from dbtool.sources.tables.reading import Run
+    from dbtool.sources.tables.runs import Run
 
 
 @dataclass(frozen=True, slots=True)

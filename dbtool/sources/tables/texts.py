@@ -1,4 +1,4 @@
-"""Reads files as columns of text, and keeps the line of each row.
+"""Files as frames of text, with the line of each row.
 
 Every value is text as written, in JSON as in CSV, so decimals do not change; empty values are null.
 Nested values have names with dots, such as config.lr.
@@ -11,7 +11,7 @@ import csv
 import io
 import itertools
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar
 
 import polars as pl
 import polars.selectors
@@ -22,11 +22,12 @@ from dbtool.sources.tables.problems import Position, RunsError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
-    from typing import BinaryIO
 
     from dbtool.sources.registry import TableFormat
 
 T = TypeVar("T")
+LINE = "\0line"
+"""The column of the line on which a row ends; no column of a file has this name."""
 # The library's own limit would refuse a long note.
 _LONGEST_FIELD = 1 << 24
 # Few, since the garbage collector scans Python objects again and again.
@@ -34,15 +35,8 @@ _MOST_ROWS = 1_000
 _YAML_NULLS = ("null", "Null", "NULL", "~")
 
 
-class TextPart(NamedTuple):
-    """Rows of a file: the line on which each ends, and their texts by column, None where empty."""
-
-    lines: Sequence[int]
-    columns: Mapping[str, Sequence[str | None]]
-
-
-def read_parts(path: Path, kind: TableFormat) -> Iterator[TextPart]:
-    """Yield the rows of a file in parts; the first part of CSV and Parquet has only the columns.
+def read_parts(path: Path, kind: TableFormat) -> Iterator[pl.DataFrame]:
+    """Yield the rows of a file in parts, with `LINE`; the first part of CSV has only the columns.
 
     Args:
         path: the file; CSV and JSON Lines are UTF-8.
@@ -78,7 +72,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         raise RunsError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
-def _csv_parts(path: Path, file: BinaryIO) -> Iterator[TextPart]:
+def _csv_parts(path: Path, file: BinaryIO) -> Iterator[pl.DataFrame]:
     # The CSV reader handles line endings, which may be inside quoted fields.
     with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
         records = _csv_records(path, text)
@@ -88,9 +82,9 @@ def _csv_parts(path: Path, file: BinaryIO) -> Iterator[TextPart]:
         for name in header:
             if header.count(name) > 1:
                 raise Position(path, line).error(name, "it is there twice: rename one of them")
-        yield TextPart([], dict.fromkeys(header, ()))
+        yield _frame([], dict.fromkeys(header, ()))
         for lines, rows in _in_parts(records):
-            yield TextPart(lines, dict(zip(header, zip(*rows, strict=True), strict=True)))
+            yield _frame(lines, dict(zip(header, zip(*rows, strict=True), strict=True)))
 
 
 def _csv_records(path: Path, file: TextIO) -> Iterator[tuple[int, list[str]]]:
@@ -111,7 +105,7 @@ def _csv_records(path: Path, file: TextIO) -> Iterator[tuple[int, list[str]]]:
         raise position.error(None, f"it is no CSV ({error})") from error
 
 
-def _json_parts(path: Path, file: BinaryIO) -> Iterator[TextPart]:
+def _json_parts(path: Path, file: BinaryIO) -> Iterator[pl.DataFrame]:
     with io.TextIOWrapper(file, encoding="utf-8-sig", newline="\n") as text:
         records = (
             (line, fields)
@@ -120,10 +114,10 @@ def _json_parts(path: Path, file: BinaryIO) -> Iterator[TextPart]:
         )
         for lines, rows in _in_parts(records):
             names = dict.fromkeys(name for fields in rows for name in fields)
-            yield TextPart(lines, {name: [fields.get(name) for fields in rows] for name in names})
+            yield _frame(lines, {name: [fields.get(name) for fields in rows] for name in names})
 
 
-def _parquet_parts(path: Path, file: BinaryIO) -> Iterator[TextPart]:
+def _parquet_parts(path: Path, file: BinaryIO) -> Iterator[pl.DataFrame]:
     try:
         rows = pl.read_parquet(file)
         while nested := [name for name, kind in rows.schema.items() if kind == pl.Struct]:
@@ -133,10 +127,15 @@ def _parquet_parts(path: Path, file: BinaryIO) -> Iterator[TextPart]:
         rows = rows.with_columns(seconds).select(~polars.selectors.nested()).cast(pl.String)
     except pl.exceptions.PolarsError as error:
         raise RunsError(f"{path} is not Parquet of numbers and texts") from error
-    yield TextPart([], dict.fromkeys(rows.columns, ()))
-    for start in range(0, len(rows), _MOST_ROWS):
-        part = rows[start : start + _MOST_ROWS]
-        yield TextPart(range(start + 1, start + 1 + len(part)), part.to_dict(as_series=False))
+    yield _frame(range(1, len(rows) + 1), rows.to_dict())
+
+
+def _frame(
+    lines: Sequence[int], columns: Mapping[str, Sequence[str | None] | pl.Series]
+) -> pl.DataFrame:
+    schema = {**dict.fromkeys(columns, pl.String), LINE: pl.Int64}
+    frame = pl.DataFrame({**columns, LINE: lines}, schema)
+    return frame.with_columns(pl.col(pl.String).replace("", None))
 
 
 def _in_parts(records: Iterator[tuple[int, T]]) -> Iterator[tuple[list[int], list[T]]]:

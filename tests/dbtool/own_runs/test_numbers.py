@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbtool.sources.numbers import number, whole_number
-from dbtool.sources.tables.transforms import TRANSFORMS, transformed
+from dbtool.sources.numbers import TRANSFORMS, number, transformed, whole_number
 
 
 def _transformed(text: str, transform: str | None, *, float32: bool = False) -> float | None:

@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import polars as pl
 
 from dbtool.core.contract import KEYS, OTHER_METRICS, metric_columns
-from dbtool.sources.tables.mapping import Metric
-from dbtool.sources.tables.problems import Position, RunsError, among, shown
-from dbtool.sources.tables.texts import read_document, read_parts
-from dbtool.sources.tables.transforms import transformed
+from dbtool.sources.numbers import transformed
+from dbtool.sources.tables.mapping import Metric, RunMapping
+from dbtool.sources.tables.problems import Position, Problems, RunsError, among, shown
+from dbtool.sources.tables.texts import LINE, read_document, read_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from dbtool.sources.registry import TableFormat
-    from dbtool.sources.tables.mapping import RunMapping
-    from dbtool.sources.tables.problems import Problems
 
 _SHARES = tuple(
     name
@@ -30,8 +28,10 @@ _SHARES = tuple(
 _TAKEN = {*KEYS, OTHER_METRICS}
 _KEYS = ["run", "metric", "step"]
 _VALUES = {"run": pl.Int64, "metric": pl.String, "step": pl.Int64, "value": pl.Float64}
-# Our columns beside those of the files: the run, the step as text, and its position.
-_RUN, _STEP, _FILE, _LINE, _NUMBER = _OURS = ("\0run", "\0step", "\0file", "\0line", "\0number")
+# Our columns beside those of the files: the run, the step as text, and its position. A column
+# without a name is not read.
+_RUN, _STEP, _FILE, _NUMBER = "\0run", "\0step", "\0file", "\0number"
+_OURS = {"", _RUN, _STEP, _FILE, _NUMBER, LINE}
 
 
 class Cell(NamedTuple):
@@ -129,7 +129,7 @@ class _Reader:
             with self.problems:
                 _refuse_one_name(self.paths)
         rows, beside = self._rows(kind, on_progress)
-        columns = set(rows.columns) - {"", *_OURS}
+        columns = set(rows.columns) - _OURS
         whole = not self.problems
         runs: list[Run] = []
         values = pl.DataFrame(schema=_VALUES)
@@ -166,15 +166,15 @@ class _Reader:
                     raise RunsError(f"{path} is not named as the mapping says, {wanted}")
                 same = {_RUN: path.stem, **(named.groupdict() if named else {})}
                 beside[file] = self._beside(path)
-                for part in read_parts(path, kind):
-                    count = len(part.lines)
-                    columns = {**part.columns, **{name: [same[name]] * count for name in same}}
-                    schema = {**dict.fromkeys(columns, pl.String), _FILE: pl.Int32, _LINE: pl.Int64}
-                    where = {_FILE: [file] * count, _LINE: part.lines}
-                    tables.append(pl.DataFrame({**columns, **where}, schema))
+                texts = [pl.lit(text).alias(name) for name, text in same.items()]
+                texts = [text.replace("", None) for text in texts]
+                tables += [
+                    part.with_columns(*texts, pl.lit(file, pl.Int32).alias(_FILE))
+                    for part in read_parts(path, kind)
+                ]
             on_progress(file + 1, len(self.paths))
-        rows = pl.concat(tables, how="diagonal").drop(_STEP, _NUMBER, strict=False)
-        return rows.with_columns(pl.col(pl.String).replace("", None)), beside
+        rows = pl.concat(tables, how="diagonal")
+        return rows.drop(_STEP, _NUMBER, strict=False), beside
 
     def _beside(self, path: Path) -> list[tuple[str, Cell]]:
         """Return the cells of the files beside a file; a missing file has none."""
@@ -193,7 +193,7 @@ class _Reader:
             self._require(rows, column)
         named = rows.unique(keys, keep="first", maintain_order=True).drop_nulls(keys)
         runs: dict[str, Run] = {}
-        for number, each in enumerate(named.select(_FILE, _LINE, *keys).iter_rows()):
+        for number, each in enumerate(named.select(_FILE, LINE, *keys).iter_rows()):
             run = Run(each[2:], number, self._position(*each[:2]))
             known = runs.setdefault(run.name, run)
             if known is not run:
@@ -211,7 +211,7 @@ class _Reader:
                     with self.problems:
                         runs[number].keep(column, cell)
         for column in self.mapping.property_columns & set(rows.columns):
-            said = rows.select(_RUN, _FILE, _LINE, pl.col(column).alias("text")).drop_nulls()
+            said = rows.select(_RUN, _FILE, LINE, pl.col(column).alias("text")).drop_nulls()
             said = said.unique([_RUN, "text"], keep="first", maintain_order=True)
             for number, file, line, text in said.iter_rows():
                 with self.problems:
@@ -221,9 +221,9 @@ class _Reader:
         """Return the values of all metrics, with the position of each."""
         files = self.mapping.files
         self._require(rows, files.steps.column, empty=True)
-        kept = [pl.col(_RUN, _FILE, _LINE), pl.col(files.steps.column).alias(_STEP)]
+        kept = [pl.col(_RUN, _FILE, LINE), pl.col(files.steps.column).alias(_STEP)]
         if files.metric is None or files.value is None:
-            names = set(rows.columns) - {"", *_OURS, *self.mapping.no_metrics}
+            names = set(rows.columns) - _OURS - self.mapping.no_metrics
             texts = {name: rows.select(*kept, pl.col(name).alias("text")) for name in sorted(names)}
         else:
             self._require(rows, files.metric)
@@ -274,7 +274,7 @@ class _Reader:
         numbers = pl.Series("step", [steps.step(text) for text in texts], pl.Int64)
         by_text = pl.DataFrame([texts, numbers])
         values = values.join(by_text, on=_STEP, how="left", maintain_order="left")
-        wrong = values.filter(pl.col("step").is_null()).unique([_FILE, _LINE], maintain_order=True)
+        wrong = values.filter(pl.col("step").is_null()).unique([_FILE, LINE], maintain_order=True)
         times = f" times {steps.constant_times}" if steps.constant_times != 1 else ""
         wrong = wrong.with_columns(pl.col(_STEP).alias("text"))
         empty = pl.col("text").is_null()
@@ -286,16 +286,16 @@ class _Reader:
     def _require(self, rows: pl.DataFrame, column: str, *, empty: bool = False) -> None:
         """Refuse rows without a column or, unless they may be empty, without a text in it."""
         if column not in rows.columns:
-            closest = among(column, set(rows.columns) - {"", *_OURS})
+            closest = among(column, set(rows.columns) - _OURS)
             reason = f"there is no column {shown(column)}; closest: {closest}"
-            raise self._position(*rows.select(_FILE, _LINE).row(0)).error(None, reason)
+            raise self._position(*rows.select(_FILE, LINE).row(0)).error(None, reason)
         if not empty:
-            nothing = rows.filter(pl.col(column).is_null()).select(_FILE, _LINE)
+            nothing = rows.filter(pl.col(column).is_null()).select(_FILE, LINE)
             self._refuse(nothing, column, "it is empty")
 
     def _refuse(self, wrong: pl.DataFrame, column: str, reason: str) -> None:
         """Keep errors about texts, which replace the braces in the reason."""
-        where = [_FILE, _LINE, *({"text"} & set(wrong.columns))]
+        where = [_FILE, LINE, *({"text"} & set(wrong.columns))]
         errors = (
             self._position(file, line).error(column, reason.format(*map(shown, text)))
             for file, line, *text in wrong.select(where).iter_rows()
@@ -325,12 +325,12 @@ class _Reader:
         others = values.join(first, on=_KEYS, suffix="_first", maintain_order="left")
         column_of = {metric.name: column for column, metric in self.mapping.metric_of.items()}
         for row in others.filter(pl.col("value") != pl.col("value_first")).to_dicts():
-            before = self._position(row[f"{_FILE}_first"], row[f"{_LINE}_first"])
+            before = self._position(row[f"{_FILE}_first"], row[f"{LINE}_first"])
             reason = f"step {row['step']:,} is there with another value at {before}; "
             reason += "name every column that tells runs apart in files.run, or choose one with "
             reason += 'files.repeated_steps = "first" or "last"'
             column = column_of.get(row["metric"], row["metric"])
-            self.problems.add(self._position(row[_FILE], row[_LINE]).error(column, reason))
+            self.problems.add(self._position(row[_FILE], row[LINE]).error(column, reason))
 
     def _of_rows(self, runs: Sequence[Run], values: pl.DataFrame) -> tuple[str, ...]:
         if len(runs) <= 1 or values.select("run", "step").n_unique() > len(runs):
