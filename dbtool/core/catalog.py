@@ -96,18 +96,6 @@ class CatalogWorkload(msgspec.Struct, frozen=True):
         """Return the batch size of each study, in ascending order."""
         return tuple(study.batch_size for study in self.studies)
 
-    @property
-    def certainty(self) -> dict[str, Certainty]:
-        """Return how sure each known setting is."""
-        known: dict[str, Certainty] = {
-            "batch_sizes": "stated",
-            "goal": self.goal_certainty,
-            "trial_limit": "stated",
-        }
-        if self.train_examples_certainty:
-            known["train_examples"] = self.train_examples_certainty
-        return known
-
 
 @functools.cache
 def published_studies() -> tuple[PublishedStudy, ...]:

@@ -47,13 +47,8 @@ class InvalidError(DbtoolError):
 def require_whole(name: str, value: Any, least: int = 1) -> int:
     """Return a whole number as an int; NumPy integers are accepted.
 
-    Args:
-        name: name of the parameter.
-        value: value to check.
-        least: smallest valid value.
-
     Raises:
-        UsageError: the value is not a whole number, or is too small.
+        UsageError: the value is not a whole number, or is less than the least.
 
     Example:
         >>> require_whole("trials", 0)
@@ -74,12 +69,6 @@ def require_number(
     name: str, value: Any, least: float = -math.inf, most: float = math.inf
 ) -> float:
     """Return a finite number as a float.
-
-    Args:
-        name: name of the parameter.
-        value: value to check.
-        least: smallest valid value.
-        most: largest valid value.
 
     Raises:
         UsageError: the value is not a finite number, or is out of range.
@@ -103,14 +92,10 @@ def require_number(
 
 
 def parse_json(text: bytes, kind: type[T]) -> T:
-    """Parse JSON into a value of some type.
+    """Parse JSON, which is UTF-8, into a value of some type, such as a Struct with constraints.
 
     NaN and infinities, which JSON lacks and many programs write, are accepted. A whole number may
     be written as 10.0.
-
-    Args:
-        text: UTF-8.
-        kind: expected type, such as a Struct with constraints.
 
     Raises:
         InvalidError: the text does not fit the type.
@@ -136,12 +121,7 @@ def parse_json(text: bytes, kind: type[T]) -> T:
 
 
 def read_toml(path: Path, kind: type[T], what: str) -> T:
-    """Read a TOML file into a value of some type.
-
-    Args:
-        path: the file.
-        kind: expected type.
-        what: word for such a file, such as "mapping".
+    """Read a TOML file into a value of some type; `what` is its word, such as "mapping".
 
     Raises:
         UsageError: the file cannot be read, or does not fit the type.
@@ -162,13 +142,8 @@ def read_toml(path: Path, kind: type[T], what: str) -> T:
 def convert(value: Any, kind: type[T], name: str = "") -> T:
     """Convert plain dictionaries, lists, numbers and strings to a value of some type.
 
-    Args:
-        value: the value.
-        kind: expected type.
-        name: name of the value in messages.
-
     Raises:
-        InvalidError: the value does not fit the type.
+        InvalidError: the value does not fit the type; the message calls it by the name.
     """
     try:
         return msgspec.convert(value, kind)
@@ -179,14 +154,7 @@ def convert(value: Any, kind: type[T], name: str = "") -> T:
 
 
 def _faults(value: Any, kind: Any, name: str, error: Exception) -> list[str]:
-    """List all faults of a value, each with what would be valid.
-
-    Args:
-        value: the value.
-        kind: expected type.
-        name: name of the value; empty at the top level.
-        error: why it cannot be converted.
-    """
+    """List all faults of a value, each with what would be valid."""
     where = name or "it"
     for option in _options(kind):
         fields = _fields(option)

@@ -96,11 +96,5 @@ def study_path(workload: str, batch_size: int) -> str:
 
 
 def shard_path(workload: str, batch_size: int, sha256: str) -> str:
-    """Return the path of a shard, relative to the release folder.
-
-    Args:
-        workload: name of the workload.
-        batch_size: batch size of the study.
-        sha256: hex digest of the file.
-    """
+    """Return the path of a shard with that digest, relative to the release folder."""
     return f"{study_path(workload, batch_size)}/{sha256[:_DIGEST_DIGITS]}.parquet"

@@ -31,12 +31,8 @@ _SYNC_THREADS = 16
 def make_folder(folder: Path, instead: str) -> None:
     """Create a folder and its parents where they are missing.
 
-    Args:
-        folder: the folder.
-        instead: remedy on failure, such as "name another one with --out".
-
     Raises:
-        DbtoolError: the folder cannot be created.
+        DbtoolError: the folder cannot be created; the message ends with what to do instead.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -71,10 +67,9 @@ def sha256_of(path: Path) -> str:
 
 @contextlib.contextmanager
 def unfinished(folder: Path) -> Iterator[tuple[BinaryIO, Path]]:
-    """Yield a new file and its temporary path; remove it afterwards unless `finish` renamed it.
+    """Yield a new file in a folder and its temporary path; create the folder where it is missing.
 
-    Args:
-        folder: folder of the file; created where it is missing.
+    The file is removed after the block unless `finish` renamed it.
 
     Raises:
         OSError: the file cannot be created.
@@ -126,9 +121,6 @@ def building(target: Path) -> Iterator[Path]:
 
     The path is in a hidden folder beside the target, because a rename is only atomic within one
     file system. What killed processes left beside the target is removed.
-
-    Args:
-        target: the final path; its parent folder is created where it is missing.
 
     Raises:
         UsageError: the target exists.

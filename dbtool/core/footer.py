@@ -205,12 +205,7 @@ def check_names(workload: Workload) -> None:
 
 
 def _check(footer: Footer) -> None:
-    """Check what the types cannot express.
-
-    Raises:
-        FooterError: trials are unsorted, a name is too long or unprintable, or the metric is
-            unknown.
-    """
+    """Check what the types cannot express."""
     study, trials = footer.study, footer.trials
     check_names(study.workload)
     _check_goal(study.workload.goal)

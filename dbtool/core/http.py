@@ -124,8 +124,7 @@ def without_secrets(url: str) -> str:
 def http_client(timeout: float) -> httpx.Client:
     """Return a client that follows redirects and uses the proxies of the environment.
 
-    Args:
-        timeout: seconds without a byte after which a connection is closed.
+    It closes a connection after this many seconds without a byte.
 
     Raises:
         DbtoolError: the environment names a proxy that is not usable.

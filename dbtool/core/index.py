@@ -126,7 +126,10 @@ class Index:
         """Return the rows of a study's trials, by trial_id."""
         if (workload, batch_size) not in self.studies:
             return {}
-        rows = self._rows_of(workload, batch_size).drop_columns(["producer"]).to_pylist()
+        import pyarrow.compute as pc
+
+        of_study = (pc.field("workload") == workload) & (pc.field("batch_size") == batch_size)
+        rows = self.trials.filter(of_study).drop_columns(["producer"]).to_pylist()
         return {row["trial_id"]: row for row in rows}
 
     def clash(self, footer: Footer) -> str | None:
@@ -188,20 +191,9 @@ class Index:
             ) from error
         return cls(workloads, studies, tables[TRIALS].cast(SCHEMAS[TRIALS]))
 
-    def _rows_of(self, workload: str, batch_size: int) -> pa.Table:
-        import pyarrow.compute as pc
-
-        return self.trials.filter(
-            (pc.field("workload") == workload) & (pc.field("batch_size") == batch_size)
-        )
-
 
 def check_tables(tables: Mapping[str, pa.Table], shards: Iterable[ReleaseFile]) -> None:
-    """Check that the tables of an index join without lost or surplus rows.
-
-    Args:
-        tables: tables by file name.
-        shards: shards as the manifest lists them.
+    """Check that tables, by file name, join without lost or surplus rows, and fit the shards.
 
     Raises:
         ValueError: tables contradict each other or the manifest; the message says how.

@@ -177,11 +177,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def parse_manifest(text: bytes, origin: str) -> Manifest:
-    """Parse the text of a manifest.
-
-    Args:
-        text: contents of manifest.json.
-        origin: its path or URL.
+    """Parse the text of a manifest from a path or URL.
 
     Raises:
         DbtoolError: it is damaged, or of another format or schema version.
@@ -244,10 +240,6 @@ def check_about(about: About) -> None:
 
 def check_name(name: str, option: str = "--release") -> None:
     """Check that a terminal, a file system and a URL accept the name of a release.
-
-    Args:
-        name: the name.
-        option: the option that the name came with.
 
     Raises:
         UsageError: the name is empty, too long, or has characters that cannot be printed.

@@ -44,11 +44,7 @@ class Part:
     """
 
     def __init__(self, target: Path, file: RemoteFile) -> None:
-        """Open the bytes of earlier tries.
-
-        Args:
-            target: path of the finished file.
-            file: the file to download.
+        """Open the bytes of earlier tries to download a file to a path.
 
         Raises:
             OSError: the bytes cannot be written.

@@ -98,10 +98,6 @@ def shard_paths(folder: Path) -> list[str]:
 def load_shard(folder: Path, path: str) -> Shard:
     """Load a shard of a release folder, and check its contents against its name.
 
-    Args:
-        folder: the release folder.
-        path: path of the shard, relative to the folder.
-
     Raises:
         FooterError: the shard was cut short or altered, or its footer is out of contract.
         AccessError: the shard cannot be read.
@@ -125,12 +121,7 @@ def load_shard(folder: Path, path: str) -> Shard:
 def parse_index(
     contents: Mapping[str, bytes], manifest: Manifest, origin: str
 ) -> dict[str, pa.Table]:
-    """Parse the tables of an index; return them by file name.
-
-    Args:
-        contents: contents of the files, by file name.
-        manifest: manifest that lists them.
-        origin: origin of the files, for messages.
+    """Parse the files of an index, by name, that a manifest lists; return their tables.
 
     Raises:
         DbtoolError: the files are not tables of an index, or contradict the manifest.

@@ -41,9 +41,6 @@ class Rows:
     def complete(self, table: pa.Table) -> pa.Table:
         """Check the next rows, and return them with all columns of a shard.
 
-        Args:
-            table: trial_id, step and metrics.
-
         Raises:
             FooterError: the rows are unsorted, or belong to no trial in the footer.
         """
@@ -124,15 +121,7 @@ class Rows:
                 )
 
     def _check_order(self, trial: np.ndarray, step: np.ndarray) -> None:
-        """Check that rows are sorted by trial and step.
-
-        Args:
-            trial: [rows] trial of each row, after that of the row before.
-            step: [rows] likewise.
-
-        Raises:
-            FooterError: the rows are unsorted, or repeat a step where that is not allowed.
-        """
+        """Check that rows, after that of the row before, are sorted by trial and step."""
         if step[1:].min() < 0:
             raise FooterError("it has a negative step")
         trial_change, step_change = np.diff(trial), np.diff(step)
@@ -148,11 +137,7 @@ class Rows:
 
 
 def with_other_metrics(columns: Mapping[str, pa.Array]) -> pa.Table:
-    """Return the rows of a shard, with metrics that lack their own column in other_metrics.
-
-    Args:
-        columns: trial_id, step and metrics by name, [rows] each.
-    """
+    """Return the rows of a shard, with metrics that lack their own column in other_metrics."""
     known = {name: values for name, values in columns.items() if name in column_names()}
     if others := {name: values for name, values in columns.items() if name not in known}:
         known[OTHER_METRICS] = _as_objects(others)
@@ -182,11 +167,7 @@ def written_schema() -> pa.Schema:
 
 
 def _check_other_metrics(column: pa.ChunkedArray) -> None:
-    """Check that each value is an object of numbers, without a metric that has its own column.
-
-    Raises:
-        FooterError: a row has another value.
-    """
+    """Check that each value is an object of numbers, without a metric that has its own column."""
     for text in column.drop_null().to_pylist():
         try:
             metrics = _OTHER_METRICS.decode(text)

@@ -127,12 +127,7 @@ def read_footer(path: Path) -> Footer:
 
 
 def read_tables(path: Path, columns: list[str] | None = None) -> Iterator[pa.Table]:
-    """Yield the rows of a shard, one row group at a time.
-
-    Args:
-        path: the shard.
-        columns: names of the columns; None for all.
-    """
+    """Yield the rows of a shard, one row group at a time, with all or some of the columns."""
     with pq.ParquetFile(path) as file:
         for group in range(file.num_row_groups):
             yield file.read_row_group(group, columns)

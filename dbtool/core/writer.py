@@ -129,10 +129,7 @@ class ReleaseWriter:
         return shard
 
     def receive(self, content: bytes) -> Shard:
-        """Write a finished shard from elsewhere and add it.
-
-        Args:
-            content: bytes of the file.
+        """Write the bytes of a finished shard from elsewhere and add it.
 
         Raises:
             FooterError: the bytes are not a shard.
@@ -186,7 +183,9 @@ class ReleaseWriter:
         if not self._new:
             return
         with locked(self.folder):
-            clash = self._read() if self._was_changed() else None
+            # Another process may have changed the listing since this one last read or wrote it.
+            changed = is_release(self.folder) and read_manifest(self.folder) != self._manifest
+            clash = self._read() if changed else None
             self._write()
         if clash:
             raise clash
@@ -252,10 +251,6 @@ class ReleaseWriter:
         self._manifest, self._shards, self._new, self.index = manifest, shards, new, index
         return clash
 
-    def _was_changed(self) -> bool:
-        """Whether another process has changed the listing since this one last read or wrote it."""
-        return is_release(self.folder) and read_manifest(self.folder) != self._manifest
-
     def _take_stock(self) -> None:
         """Add shards that a killed writer had not listed; drop missing ones from the listing."""
         there = set(shard_paths(self.folder))
@@ -290,9 +285,7 @@ class ReleaseWriter:
 def rebuild(folder: Path, about: About | None = None) -> Manifest:
     """Rebuild the index and the manifest of a release folder from its shards.
 
-    Args:
-        folder: the release folder.
-        about: description of the release; None for that in the manifest.
+    Without a description of the release, that in the manifest is kept.
 
     Raises:
         UsageError: there are no shards.
@@ -337,12 +330,7 @@ def _require_mounted(folder: Path) -> None:
 def locked(
     folder: Path, seconds: float = _LOCK_SECONDS, remedy: str = "try again when that has ended"
 ) -> Iterator[None]:
-    """Keep other processes from changing what a release folder lists.
-
-    Args:
-        folder: the release folder.
-        seconds: longest wait for other processes.
-        remedy: remedy where other processes do not end, or the folder cannot be written.
+    """Keep other processes from changing what a release folder lists; wait some seconds for them.
 
     Raises:
         DbtoolError: other processes do not end, or the folder cannot be written, also in the block.
@@ -390,15 +378,7 @@ def _list(
     index: Index,
     before: Manifest | None,
 ) -> Manifest:
-    """Write the index and then the manifest of a release folder.
-
-    Args:
-        folder: the release folder.
-        about: description of the release.
-        shards: all shards of the folder.
-        index: index of these shards.
-        before: manifest of the folder so far; None where it is not known.
-    """
+    """Write the index and then the manifest of a release folder; return the manifest."""
     files = {*shards, *write_index(folder, index.tables())}
     held = set() if before is None else {*before.shards, *map(before.file, TABLES)}
     if before is not None and (before.about, held) == (about, files):

@@ -253,13 +253,7 @@ def _count(
 
 
 def conclude(report: Report, added: str, on_message: OnMessage, more: Iterable[str] = ()) -> Report:
-    """Report the outcome of adding a source.
-
-    Args:
-        report: from `add_source`.
-        added: what was added, from `Report.added`.
-        on_message: called with each sentence.
-        more: further sentences.
+    """Report the outcome of adding a source: what was added, then more sentences.
 
     Raises:
         DbtoolError: parts of the source were refused, or it was not read to its end. The rest is

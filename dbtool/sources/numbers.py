@@ -38,9 +38,7 @@ def number(text: str) -> float | None:
 def whole_number(text: str, times: int = 1) -> int | None:
     """Return the whole number that a decimal is, such as 100, 1e2 or 100.0; None for other texts.
 
-    Args:
-        text: the decimal.
-        times: what it is multiplied by first, exactly: 0.5 times 10 is 5.
+    The decimal is multiplied first, and exactly: 0.5 times 10 is 5.
     """
     stripped = text.strip()
     if len(stripped) > _LONGEST or not _DECIMAL.fullmatch(stripped):
@@ -52,16 +50,13 @@ def whole_number(text: str, times: int = 1) -> int | None:
 
 
 def transformed(texts: pl.Series, transform: str | None, *, float32: bool = False) -> pl.Series:
-    """Return the values of a metric as the database stores them.
+    """Return the values of a metric as the database stores them; null where a text is no number.
 
     Args:
         texts: as the file has them.
         transform: one of `TRANSFORMS`; None: values stay as they are.
         float32: whether they passed through 32-bit numbers; each is then the shortest decimal that
             rounds to the same one, so that 0.07999999821186066 is 0.08.
-
-    Returns:
-        Float64, null where the text is not a number.
     """
     texts = texts.str.strip_chars()
     values = texts.cast(pl.Float64, strict=False)

@@ -266,7 +266,7 @@ class Releases:
         chosen["trials"] = chosen_trials(self, chosen, trial_id)
         if workload is None:
             chosen["workloads"] = None
-        return lazy_measurements(self, Question(query("measurements"), chosen, measurements=True))
+        return lazy_measurements(self.cursor, query("measurements"), chosen)
 
     def steps_to_result(
         self,

@@ -62,12 +62,7 @@ def cache_folder() -> Path:
 
 
 def remote_file(url: str, file: ReleaseFile) -> RemoteFile:
-    """Return a file of a release on a server.
-
-    Args:
-        url: URL of the release, from `release_url`.
-        file: entry of its manifest; the path may have percent signs of its own.
-    """
+    """Return a file of a release on a server; its path may have percent signs of its own."""
     return RemoteFile(file.path, (url + quote(file.path),), file.sha256, file.bytes, file.bytes)
 
 
@@ -111,10 +106,7 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
         self._downloader.close()
 
     def add(self, url: str) -> OpenRelease:
-        """Add a release.
-
-        Args:
-            url: URL from `release_url`.
+        """Add the release at a URL from `release_url`.
 
         Raises:
             DbtoolError: its manifest or its index is not available, is damaged, or is of another

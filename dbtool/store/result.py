@@ -11,13 +11,15 @@ from dbtool.core.resources import query
 from dbtool.store.statements import streamed, table_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from typing import TypeAlias
 
+    import duckdb
     import pandas as pd
     import polars as pl
 
-    from dbtool.store.questions import Question
-    from dbtool.store.releases import Releases
+    Cursors: TypeAlias = Callable[..., AbstractContextManager[duckdb.DuckDBPyConnection]]
 
 # The type of DuckDB's sums of whole numbers.
 _WIDE_INTEGERS = pa.decimal128(38, 0)
@@ -160,24 +162,25 @@ def _with_plain_integers(table: pa.Table) -> pa.Table:
     return table
 
 
-def lazy_measurements(db: Releases, question: Question) -> pl.LazyFrame:
+def lazy_measurements(cursor: Cursors, sql: str, values: Mapping[str, Any]) -> pl.LazyFrame:
     """Return measurements as a lazy frame that reads only the columns in use.
 
     Polars applies the filters. DuckDB's own lazy frames apply them too, but lose rows where they
     compare numbers of 32 bits, and fail on infinity.
 
     Args:
-        db: the database, which is read when the frame is collected.
-        question: the measurements to read, without an order.
+        cursor: `Releases.cursor` of the database, which is read when the frame is collected.
+        sql: the measurements to read, without an order.
+        values: values of its parameters.
 
     Returns:
-        The columns of the question, then the learning rate and momentum of each row's trial.
+        The columns of the query, then the learning rate and momentum of each row's trial.
     """
     import polars as pl
     from polars.io.plugins import register_io_source
 
     joined = (
-        f"({question.sql}) LEFT JOIN ({query('metaparameters_of_trials')}) "
+        f"({sql}) LEFT JOIN ({query('metaparameters_of_trials')}) "
         "USING (release, workload, batch_size, trial_id)"
     )
 
@@ -186,26 +189,23 @@ def lazy_measurements(db: Releases, question: Question) -> pl.LazyFrame:
     ) -> Iterator[pl.DataFrame]:
         # A frame without columns would have no rows.
         names = list(schema) if columns is None else columns or list(schema)[:1]
-        source = joined if _OF_TRIALS.intersection(names) else f"({question.sql})"
+        source = joined if _OF_TRIALS.intersection(names) else f"({sql})"
         text = f"SELECT {', '.join(names)} FROM {source}"  # noqa: S608 (queries of ours)
         text += "" if rows is None else f" LIMIT {rows:d}"
-        with (
-            db.cursor() as cursor,
-            streamed(cursor, text, question.values, _ROWS_A_FRAME) as stream,
-        ):
+        with cursor() as opened, streamed(opened, text, values, _ROWS_A_FRAME) as stream:
             for batch in stream.batches:
                 frame = pl.DataFrame(batch)
                 yield frame if predicate is None else frame.filter(predicate)
 
-    with db.cursor(measurements=False) as cursor:
+    with cursor(measurements=False) as opened:
         text = f"SELECT * FROM {joined} LIMIT 0"  # noqa: S608 (queries of ours)
-        schema = pl.DataFrame(table_of(cursor, text, question.values)).schema
+        schema = pl.DataFrame(table_of(opened, text, values)).schema
     return register_io_source(
         frames,
         schema=schema,
         is_pure=True,
         explain_name="dbtool measurements",
-        explain_detail=f"{_named(question.values)}; collect_schema() lists the columns, "
+        explain_detail=f"{_named(values)}; collect_schema() lists the columns, "
         "collect() reads those that are used",
     )
 

@@ -51,11 +51,7 @@ def add_tables(cursor: duckdb.DuckDBPyConnection, tables: Mapping[str, object]) 
 
 
 def _check_name(cursor: duckdb.DuckDBPyConnection, name: str, seen: set[str]) -> None:
-    """Raise an error for names that need quotes in SQL, and for those of views.
-
-    Raises:
-        UsageError: the name is one of these.
-    """
+    """Raise an error for names that need quotes in SQL, and for those of views."""
     query = "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'"
     words = {word for (word,) in cursor.execute(query).fetchall()}
     if not (name.isascii() and name.isidentifier()) or name.lower() in words | {_INCOMING}:

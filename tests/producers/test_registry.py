@@ -59,9 +59,10 @@ def test_goal_and_batch_sizes_are_the_published_ones(name: str) -> None:
     if published.train_examples is not None:
         assert workload.train_examples == published.train_examples
     assert (workload.sparsity, workload.replaces) == (0.0, None)
-    for setting, sure in dict(published.certainty).items():
-        if setting in {"goal", "train_examples"}:
-            assert dict(workload.certainty)[setting] == sure
+    certainty = dict(workload.certainty)
+    assert certainty["goal"] == published.goal_certainty
+    if published.train_examples_certainty is not None:
+        assert certainty["train_examples"] == published.train_examples_certainty
 
 
 def test_imagenet_is_as_the_release_shows_it() -> None:

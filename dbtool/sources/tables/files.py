@@ -14,27 +14,27 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dbtool.sources.registry import TableFormat
-    from dbtool.sources.tables.mapping import RunMapping
 
 # Ends the name of a part in braces that may span several folders.
 _SLASHES = ":path"
 
 
-def find_files(paths: Sequence[Path], kind: TableFormat, mapping: RunMapping) -> list[Path]:
+def find_files(
+    paths: Sequence[Path], kind: TableFormat, name: str | None = None, besides: Path | None = None
+) -> list[Path]:
     """List the files that sources stand for, each once, sorted by name within a source.
 
     Args:
-        paths: files; folders, of which the files named as the mapping says are read, or else all
-            that end in the format's name; or patterns such as runs/**/metrics.csv.
-        kind: the format.
-        mapping: describes the files; the table of runs that it names is skipped.
+        paths: files, folders, or patterns such as runs/**/metrics.csv.
+        kind: the format, in whose name the files of folders end unless they have a name.
+        name: the pattern of the files' names, see `file_name_pattern`.
+        besides: a file of the folders that is not listed, such as the table of runs.
 
     Raises:
         UsageError: a source does not exist, or stands for no file.
         AccessError: a folder cannot be read.
     """
-    table = None if mapping.runs is None else Path(mapping.runs.file).resolve()
-    name = mapping.files.name
+    besides = besides and besides.resolve()
     fits = re.compile(rf".*\.{kind}") if name is None else file_name_pattern(name)
     found: dict[Path, None] = {}
     for path in paths:
@@ -43,7 +43,7 @@ def find_files(paths: Sequence[Path], kind: TableFormat, mapping: RunMapping) ->
             there = [
                 each
                 for each in files_below(path)
-                if fits.fullmatch(each.resolve().as_posix()) and each.resolve() != table
+                if fits.fullmatch(each.resolve().as_posix()) and each.resolve() != besides
             ]
         elif has_magic(str(path)) and status_of(path) is None:
             below = str(path.relative_to(path.anchor))

@@ -44,10 +44,6 @@ class Guess(NamedTuple):
 def guess(*folders: Path) -> Guess:
     """Write a first mapping for the runs in a folder: valid, or its errors say what to fill in.
 
-    Args:
-        folders: one folder of files of measurements, with JSON or YAML files beside them, or a
-            table of runs.
-
     Raises:
         UsageError: there is another number of folders, no file has a column that could be the step,
             or a file is a chart.

@@ -66,9 +66,6 @@ class Layout:
 def look_at(folder: Path) -> tuple[Layout, TableFormat]:
     """Return the layout of the runs in a folder, and the format of their files.
 
-    Args:
-        folder: files of measurements, with JSON or YAML files beside them, or a table of runs.
-
     Raises:
         UsageError: no file in it has a column that could be the step, or a file is a chart.
     """
@@ -151,10 +148,7 @@ def _layout(histories: Tables, folder: Path) -> Layout:
 
 
 def _pattern(paths: Sequence[str], above: str, first: list[str]) -> str | None:
-    """Return a pattern with braces where paths differ.
-
-    None where they do not differ, or where no pattern can be written.
-    """
+    """Return a pattern with braces where paths differ; None where none can be written."""
     levels = [path.split("/") for path in paths]
     if re.search("[{}]", "".join([above, *paths])):
         return None
@@ -169,12 +163,7 @@ def _pattern(paths: Sequence[str], above: str, first: list[str]) -> str | None:
 def _level(values: Sequence[str], first: list[str], used: list[str]) -> str:
     """Return one level of the pattern: names of folders or files, with braces where they differ.
 
-    Names are split at _ = , and -.
-
-    Args:
-        values: the names.
-        first: the name for the first part, which is then removed from the list; or empty.
-        used: collects the names of the parts.
+    Names are split at _ = , and -. The first part takes the first name, if there is one.
     """
     if len(set(values)) == 1:
         return values[0]

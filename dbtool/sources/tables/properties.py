@@ -28,9 +28,7 @@ _TABLES = ("files", "workload", "study", *_OPTIONAL)
 def read_table_of_runs(mapping: RunMapping, columns: set[str]) -> dict[str, Run]:
     """Return the runs of the table of runs by name, in its order; empty without such a table.
 
-    Args:
-        mapping: names the table.
-        columns: collects the names of the table's columns.
+    The names of its columns are added to the set.
 
     Raises:
         RunsError: the table is malformed, names a run twice or lacks the column that names them.
@@ -65,13 +63,8 @@ def properties_of(
 ) -> dict[str, dict[str, Any]]:
     """Return a run's properties by table and name; missing ones are dropped.
 
-    Args:
-        run: the run.
-        mapping: says where they are.
-        table: the table of runs, which overrides the files.
-        columns: those of the files and of the table of runs.
-        problems: collects errors: a column does not exist, the table of runs does not name the run,
-            a value is missing or invalid.
+    The table of runs overrides the files. The columns are those of both. It is a problem where a
+    column does not exist, the table does not name the run, or a value is missing or invalid.
     """
     found: dict[str, dict[str, Any]] = {name: {} for name in _TABLES}
     said = table.get(run.name, run)

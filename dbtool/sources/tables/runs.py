@@ -95,35 +95,22 @@ class Files:
     of_rows: tuple[str, ...]
 
 
-def read_files(
-    paths: Sequence[Path],
-    kind: TableFormat,
-    mapping: RunMapping,
-    problems: Problems,
-    on_progress: Callable[[int, int], None],
-) -> Files:
-    """Read files as a mapping says.
+@dataclass(slots=True)
+class RunReader:
+    """A reader of files as a mapping describes them.
 
-    Args:
+    Attributes:
         paths: the files; they may contain parts of the same runs.
-        kind: their format.
         mapping: describes their contents.
-        on_progress: called after each file with its number and the number of all.
         problems: collects errors: a file is malformed or not as the mapping describes it.
     """
-    return _Reader(paths, mapping, problems).read(kind, on_progress)
-
-
-@dataclass(slots=True)
-class _Reader:
-    """The state that all steps of reading need."""
 
     paths: Sequence[Path]
     mapping: RunMapping
     problems: Problems
 
     def read(self, kind: TableFormat, on_progress: Callable[[int, int], None]) -> Files:
-        """Return the contents of all files."""
+        """Read files of a format; report after each its number and the number of all."""
         files = self.mapping.files
         if not files.run_columns and files.metric not in files.parts:
             with self.problems:

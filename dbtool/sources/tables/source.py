@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -14,12 +15,11 @@ from dbtool.sources.tables.files import find_files
 from dbtool.sources.tables.mapping import RunMapping, read_mapping
 from dbtool.sources.tables.problems import Problems, shown
 from dbtool.sources.tables.properties import properties_of, read_table_of_runs
-from dbtool.sources.tables.runs import Files, Run, read_files
+from dbtool.sources.tables.runs import Files, Run, RunReader
 from dbtool.sources.tables.studies import MeasuredRun, StudyRuns, by_study, new_shards
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
     from dbtool.sources.base import Addition, NewShard
     from dbtool.sources.registry import TableFormat
@@ -138,7 +138,9 @@ def read_own_runs(
     with problems:
         table = read_table_of_runs(mapping, columns)
     has_table = not problems
-    files = read_files(find_files(paths, kind, mapping), kind, mapping, problems, on_progress)
+    of_runs = None if mapping.runs is None else Path(mapping.runs.file)
+    found = find_files(paths, kind, mapping.files.name, of_runs)
+    files = RunReader(found, mapping, problems).read(kind, on_progress)
     if not has_table:
         # Otherwise each run would be reported as missing there.
         problems.refuse()
@@ -175,14 +177,7 @@ def _in_updates(run: Run, values: pl.DataFrame, times: int) -> pl.DataFrame:
 
 
 def _refuse_final(files: Files) -> None:
-    """Refuse runs with one step each, other than the first, as tables of final values have.
-
-    Args:
-        files: the contents of the files.
-
-    Raises:
-        RunsError: all runs are like this.
-    """
+    """Refuse runs with one step each, other than the first, as tables of final values have."""
     values = files.values
     each = values.select("run", "step").n_unique() == values["run"].n_unique()
     if values.is_empty() or not each or values["step"].min() == 0:
@@ -201,14 +196,7 @@ def _refuse_sampled(files: Files, unit: int) -> None:
 
     They have exactly as many steps as a tool keeps, with gaps of different sizes between them. With
     Weights & Biases' 500 steps, even gaps are refused too, unless each step directly follows the
-    one before.
-
-    Args:
-        files: the contents of the files.
-        unit: updates between consecutive steps.
-
-    Raises:
-        RunsError: a history looks sampled.
+    one before, by one unit of updates.
     """
     # All steps of a run, and those of each metric.
     every = files.values.select("run", pl.lit(None, pl.String).alias("metric"), "step").unique()

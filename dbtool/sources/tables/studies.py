@@ -54,10 +54,7 @@ def by_study(
 ) -> list[StudyRuns]:
     """Return the runs of each study, by workload and batch size.
 
-    Args:
-        runs: the runs.
-        search_space: that of every study.
-        problems: collects differences between runs of one workload or study.
+    It is a problem where runs of one workload or study differ.
     """
     workloads: dict[str, tuple[Run, Workload]] = {}
     studies: dict[tuple[str, int], StudyRuns] = {}
@@ -98,11 +95,6 @@ def new_shards(studies: Iterable[StudyRuns], mapping: RunMapping, index: Index) 
     Runs that the release already has keep their numbers. The others follow in the order in which
     the files first name them. The source of a trial is a digest of everything but its number, so
     that the same run is recognized again.
-
-    Args:
-        studies: the runs.
-        mapping: describes their files.
-        index: the index of the release.
 
     Raises:
         RunsError: two runs have one number, or the release has a run with other contents.

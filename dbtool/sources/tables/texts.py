@@ -38,10 +38,6 @@ _YAML_NULLS = ("null", "Null", "NULL", "~")
 def read_parts(path: Path, kind: TableFormat) -> Iterator[pl.DataFrame]:
     """Yield the rows of a file in parts, with `LINE`; the first part of CSV has only the columns.
 
-    Args:
-        path: the file; CSV and JSON Lines are UTF-8.
-        kind: its format.
-
     Raises:
         RunsError: the file cannot be read, is not UTF-8, or is malformed.
     """

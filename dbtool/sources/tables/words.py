@@ -70,11 +70,9 @@ def split(name: str) -> list[str]:
 
 
 def metrics(name: str, *, percent: bool) -> Iterator[tuple[str, str | None]]:
-    """Yield the database's columns for a metric, the likeliest first, each with its transform.
+    """Yield the database's columns for a tool's metric, likeliest first, with their transforms.
 
-    Args:
-        name: the tool's name of the metric.
-        percent: whether the metric has values above 1.
+    Metrics that have values above 1 are taken for percents.
     """
     given = split(name)
     part = next((_SPLITS[word] for word in given if word in _SPLITS), None)
