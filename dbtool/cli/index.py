@@ -28,7 +28,7 @@ def command(
 
     Example: dbtool index runs
     """
-    from dbtool.core.writer import rebuild
+    from dbtool.core.release import rebuild
 
     if release is not None:
         check_name(release)

@@ -100,13 +100,13 @@ class CatalogWorkload(msgspec.Struct, frozen=True):
 @functools.cache
 def published_studies() -> tuple[PublishedStudy, ...]:
     """Return the 454 studies of the release's table, in its order."""
-    return _rows("published_studies.csv", PublishedStudy)
+    return _catalog_rows("published_studies.csv", PublishedStudy)
 
 
 @functools.cache
 def catalog() -> tuple[CatalogWorkload, ...]:
     """Return the 35 published workloads, sorted by name."""
-    return _rows("published_workloads.csv", CatalogWorkload)
+    return _catalog_rows("published_workloads.csv", CatalogWorkload)
 
 
 def figure_curves() -> list[dict[str, str]]:
@@ -114,7 +114,7 @@ def figure_curves() -> list[dict[str, str]]:
     return [{name: text for name, text in row.items() if text} for row in _texts("figures.csv")]
 
 
-def _rows(name: str, kind: type[T]) -> tuple[T, ...]:
+def _catalog_rows(name: str, kind: type[T]) -> tuple[T, ...]:
     return tuple(
         msgspec.convert({key: text or None for key, text in row.items()}, kind, strict=False)
         for row in _texts(name)

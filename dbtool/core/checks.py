@@ -112,7 +112,7 @@ def parse_json(text: bytes, kind: type[T]) -> T:
         # The standard library accepts more, and `convert` explains the fault.
         pass
     try:
-        value = json.loads(text.decode("utf-8-sig"), parse_float=_number)
+        value = json.loads(text.decode("utf-8-sig"), parse_float=_json_number)
         # Half of a surrogate pair cannot be stored as text.
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
@@ -157,11 +157,11 @@ def _faults(value: Any, kind: Any, name: str, error: Exception) -> list[str]:
     """List all faults of a value, each with what would be valid."""
     where = name or "it"
     for option in _options(kind):
-        fields = _fields(option)
+        fields = _struct_fields(option)
         found = []
         if isinstance(value, dict):
             found += [f"{where} {reason}" for reason in _wrong_keys(value, option, fields)]
-        for key, part, part_kind in _parts(value, option, fields):
+        for key, part, part_kind in _parts_of_value(value, option, fields):
             try:
                 msgspec.convert(part, part_kind)
             except msgspec.ValidationError as inner:
@@ -172,10 +172,10 @@ def _faults(value: Any, kind: Any, name: str, error: Exception) -> list[str]:
             found.append(f"{name}: {reason}" if name else reason)
         if found:
             return found
-    wanted = _wanted(inspect.type_info(kind))
+    wanted = _words_for(inspect.type_info(kind))
     if isinstance(value, int) and abs(value) > _HUGE and "whole number" in wanted:
         wanted += " that is not as large"
-    return [f"{where} is {_shown(value)}, and should be {wanted}"]
+    return [f"{where} is {_in_message(value)}, and should be {wanted}"]
 
 
 def _options(kind: Any) -> Iterator[Any]:
@@ -189,7 +189,7 @@ def _options(kind: Any) -> Iterator[Any]:
         yield kind
 
 
-def _fields(kind: Any) -> dict[str, FieldInfo] | None:
+def _struct_fields(kind: Any) -> dict[str, FieldInfo] | None:
     """Return the fields of a Struct by name; None for other types."""
     origin = get_origin(kind) or kind
     if not (isinstance(origin, type) and issubclass(origin, Struct)):
@@ -210,13 +210,13 @@ def _wrong_keys(
         known = list(map(str, keys.values)) if isinstance(keys, inspect.LiteralType) else None
     for key in value:
         if known is not None and key not in known:
-            yield f"knows no {_shown(key)}; closest: {', '.join(closest(key, known))}"
+            yield f"knows no {_in_message(key)}; closest: {', '.join(closest(key, known))}"
     for key, field in (fields or {}).items():
         if field.required and key not in value:
             yield f"has no {key}"
 
 
-def _parts(
+def _parts_of_value(
     value: Any, kind: Any, fields: dict[str, FieldInfo] | None
 ) -> Iterator[tuple[str, Any, Any]]:
     """Yield the parts of a value: name, value and expected type."""
@@ -230,13 +230,13 @@ def _parts(
         yield from ((str(number), part, get_args(kind)[0]) for number, part in enumerate(value))
 
 
-def _wanted(kind: inspect.Type) -> str:
+def _words_for(kind: inspect.Type) -> str:
     """Return the words for a type in messages: its own description, where it has one."""
     if isinstance(kind, inspect.Metadata):
-        return (kind.extra_json_schema or {}).get("description") or _wanted(kind.type)
+        return (kind.extra_json_schema or {}).get("description") or _words_for(kind.type)
     if isinstance(kind, inspect.UnionType):
         options = (each for each in kind.types if not isinstance(each, inspect.NoneType))
-        return ", or ".join(map(_wanted, options))
+        return ", or ".join(map(_words_for, options))
     if isinstance(kind, inspect.LiteralType):
         return f"one of {', '.join(map(str, kind.values))}"
     parts = [_KINDS[type(kind)]]
@@ -250,7 +250,7 @@ def _wanted(kind: inspect.Type) -> str:
     return " ".join(parts)
 
 
-def _shown(value: Any) -> str:
+def _in_message(value: Any) -> str:
     """Return a value as a message shows it."""
     try:
         text = printable(json.dumps(value, ensure_ascii=False, default=str))
@@ -259,7 +259,7 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
-def _number(digits: str) -> int | float:
+def _json_number(digits: str) -> int | float:
     """Parse a number with a decimal point or an exponent."""
     value = float(digits)
     return int(value) if value.is_integer() else value

@@ -168,7 +168,7 @@ class Downloader:
         if not path.is_file():
             raise UsageError(f"{path} is not a file: {self._other_path}")
         try:
-            found = _digest(path, file.algorithm, on_progress)
+            found = _file_digest(path, file.algorithm, on_progress)
         except OSError as error:
             raise DbtoolError(f"cannot read {path}: {error.strerror}") from error
         if found == file.digest:
@@ -220,7 +220,7 @@ class Downloader:
         while True:
             size_before = part.size
             self._receive_all(url, part, on_progress)
-            found = _digest(part.path, file.algorithm, on_progress)
+            found = _file_digest(part.path, file.algorithm, on_progress)
             if file.digest in {found, None}:
                 return
             if part.total is None and part.size > size_before:
@@ -276,7 +276,7 @@ class Downloader:
             part.total = part.size
 
 
-def _digest(path: Path, algorithm: str, on_progress: Progress) -> str:
+def _file_digest(path: Path, algorithm: str, on_progress: Progress) -> str:
     size = path.stat().st_size
     on_progress(CHECKING, 0, size)
     with path.open("rb") as file:

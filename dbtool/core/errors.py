@@ -38,21 +38,21 @@ class UsageError(DbtoolError):
     exit_code = 2
 
 
-def closest(word: str, choices: Iterable[str], count: int = 3) -> list[str]:
-    """Return the choices most similar to a word, best first.
+def closest(word: str, choices: Iterable[str]) -> list[str]:
+    """Return the few choices most similar to a word, best first.
 
     Where none is similar, the first few choices are returned in sorted order.
     """
     names = list(choices)
-    return alike(word, names, count) or sorted(names)[:count]
+    return _alike(word, names) or sorted(names)[:_FEW]
 
 
-def alike(word: str, names: Sequence[str], count: int = 3) -> list[str]:
+def _alike(word: str, names: Sequence[str]) -> list[str]:
     """Return the names similar to a word, best first; for numbers, the closest ones."""
     if word.isdecimal() and all(name.isdecimal() for name in names):
-        return sorted(names, key=lambda name: (abs(int(name) - int(word)), int(name)))[:count]
+        return sorted(names, key=lambda name: (abs(int(name) - int(word)), int(name)))[:_FEW]
     lower = {name.lower(): name for name in reversed(names)}
-    near = difflib.get_close_matches(word.lower(), lower, n=count, cutoff=0.4)
+    near = difflib.get_close_matches(word.lower(), lower, n=_FEW, cutoff=0.4)
     return [lower[name] for name in near]
 
 
@@ -66,7 +66,7 @@ def unknown(kind: str, word: str, choices: Iterable[str], listing: str) -> Usage
         listing: the command that lists them, such as "dbtool workloads".
     """
     names = list(choices)
-    near = alike(word, names)
+    near = _alike(word, names)
     below = f"{word.rstrip('/')}/"
     if any(name.startswith(below) for name in names):
         near = [f"'{below}*'", *near][:_FEW]

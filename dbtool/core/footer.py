@@ -137,16 +137,16 @@ class Footer(Struct, frozen=True, kw_only=True):
     shard_format: _Small = SHARD_FORMAT
 
 
-class _Format(Struct, frozen=True):
+class _FooterFormat(Struct, frozen=True):
     shard_format: _Small
 
 
 # msgspec inspects a type on first use, and threads that do so at the same time can crash.
-msgspec.json.Decoder(_Format)
+msgspec.json.Decoder(_FooterFormat)
 msgspec.json.Decoder(Footer)
 
 
-def encode(footer: Footer) -> bytes:
+def encode_footer(footer: Footer) -> bytes:
     """Return the JSON of a footer; equal footers give equal bytes.
 
     Raises:
@@ -157,24 +157,24 @@ def encode(footer: Footer) -> bytes:
         text = msgspec.json.encode(footer, order="deterministic")
     except UnicodeEncodeError as error:
         raise FooterError("its footer holds text that is not Unicode") from error
-    decode(text)
+    decode_footer(text)
     return text
 
 
-def decode(text: bytes) -> Footer:
+def decode_footer(text: bytes) -> Footer:
     """Parse the JSON of a footer.
 
     Raises:
         FooterError: the footer is out of contract.
     """
     try:
-        written = parse_json(text, _Format).shard_format
+        written = parse_json(text, _FooterFormat).shard_format
         if written != SHARD_FORMAT:
             raise FooterError(f"its shard format is {written} and this dbtool reads {SHARD_FORMAT}")
         footer = parse_json(text, Footer)
     except InvalidError as error:
         raise FooterError(f"its footer is out of contract: {error}") from error
-    _check(footer)
+    _check_footer(footer)
     return footer
 
 
@@ -204,7 +204,7 @@ def check_names(workload: Workload) -> None:
         raise FooterError(f"its workload's name {workload.workload!r} is too long")
 
 
-def _check(footer: Footer) -> None:
+def _check_footer(footer: Footer) -> None:
     """Check what the types cannot express."""
     study, trials = footer.study, footer.trials
     check_names(study.workload)

@@ -6,7 +6,6 @@ import contextlib
 import functools
 import os
 import re
-import stat
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
 
 from dbtool import __version__
 from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.files import open_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -187,10 +187,10 @@ def get(client: httpx.Client, url: str, offset: int, validator: str | None) -> I
         httpx.InvalidURL,
         UnicodeError,
     ) as error:
-        raise PermanentError(_reason(error)) from error
+        raise PermanentError(_failure_reason(error)) from error
     except httpx.RequestError as error:
         lasting = "certificate verify failed" in str(error)
-        raise (PermanentError if lasting else TemporaryError)(_reason(error)) from error
+        raise (PermanentError if lasting else TemporaryError)(_failure_reason(error)) from error
 
 
 def _http_reply(response: httpx.Response, offset: int) -> Reply:
@@ -221,10 +221,7 @@ def _http_reply(response: httpx.Response, offset: int) -> Reply:
 @contextlib.contextmanager
 def _file_reply(path: Path, offset: int) -> Iterator[Reply]:
     try:
-        # Opening a pipe would wait for its writer.
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise PermanentError("it is not a file")
-        file = path.open("rb")
+        file = open_file(path)
     except OSError as error:
         raise PermanentError(error.strerror or str(error)) from error
     with file:
@@ -244,7 +241,7 @@ def _malformed(text: str, reason: str) -> UsageError:
     return UsageError(f"{text!r} is not a URL that can be fetched: {reason}")
 
 
-def _reason(error: Exception) -> str:
+def _failure_reason(error: Exception) -> str:
     """Return a library's message as one clause, without the number of the system error."""
     text = " ".join(re.sub(r"^\[Errno -?\d+\] ", "", str(error)).split()).rstrip(".")
     text = re.sub(r"^\[SSL[^]]*\] (.*?)(?: \(_ssl\.c:\d+\))?$", r"no secure connection: \1", text)

@@ -232,7 +232,7 @@ def _trials_of(shard: Shard) -> pa.Table:
             "trial_id": trial.trial_id,
             "status": trial.status,
             "steps": trial.steps,
-            **{name: _number(trial.metaparameters.get(name)) for name in OWN_COLUMN},
+            **{name: _as_number(trial.metaparameters.get(name)) for name in OWN_COLUMN},
             "metaparameters": as_json(trial.metaparameters),
             "seed": trial.seed,
             "measurements": trial.measurements,
@@ -246,7 +246,7 @@ def _trials_of(shard: Shard) -> pa.Table:
     return pa.Table.from_pylist(rows, SCHEMAS[TRIALS])
 
 
-def _number(value: Any) -> float | None:
+def _as_number(value: Any) -> float | None:
     """Return a metaparameter as a number; None where it is not a number."""
     try:
         return None if value is None else float(value)

@@ -8,7 +8,6 @@ longer, part of the release.
 from __future__ import annotations
 
 import hashlib
-import re
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,8 +39,6 @@ _NO_RELEASE = "lost+found"
 _LONGEST_NAME = 200
 # Larger than any file; the sum over a manifest still fits 64 bits.
 _LARGEST_FILE = 2**48
-# pathlib turns // into /.
-_URL = re.compile(r"https?:/")
 _Version = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 
 
@@ -107,7 +104,7 @@ class Manifest(About, frozen=True, kw_only=True):
         return next((file for file in self.files if file.path == path), None)
 
 
-class _Format(Struct, frozen=True):
+class _ManifestFormat(Struct, frozen=True):
     manifest_format: _Version
 
 
@@ -149,7 +146,7 @@ def releases_in(folder: Path) -> list[Path]:
 
 def lack_of_release(path: Path) -> str:
     """Return why a path is not a release folder, as the rest of a sentence about the path."""
-    if _URL.match(str(path)):
+    if _is_remote(path):
         return "is a URL: take it to this machine with `dbtool pull`, and name that folder"
     if not is_folder(path):
         missing = status_of(path) is None
@@ -183,7 +180,7 @@ def parse_manifest(text: bytes, origin: str) -> Manifest:
         DbtoolError: it is damaged, or of another format or schema version.
     """
     try:
-        written = msgspec.json.decode(text, type=_Format).manifest_format
+        written = msgspec.json.decode(text, type=_ManifestFormat).manifest_format
         if written != FORMAT:
             raise DbtoolError(
                 f"{origin} has manifest format {written} and this dbtool reads {FORMAT}: install "
@@ -238,7 +235,7 @@ def check_about(about: About) -> None:
             raise UsageError(f"the {name} holds a character that cannot be printed: leave it out")
 
 
-def check_name(name: str, option: str = "--release") -> None:
+def check_name(name: str) -> None:
     """Check that a terminal, a file system and a URL accept the name of a release.
 
     Raises:
@@ -247,7 +244,7 @@ def check_name(name: str, option: str = "--release") -> None:
     if not _is_name(name):
         shown = f"{name[:20]!r}…" if len(name) > _LONGEST_NAME else repr(name)
         raise UsageError(
-            f"{option} {shown} is not a name for a release; give one of at most {_LONGEST_NAME} "
+            f"--release {shown} is not a name for a release; give one of at most {_LONGEST_NAME} "
             "printable characters, such as my-sweep"
         )
 
@@ -280,7 +277,8 @@ def _is_printable(text: str | None, *, lines: bool = False) -> bool:
 
 
 def _is_remote(origin: str | Path) -> bool:
-    return str(origin).startswith(("http://", "https://"))
+    # pathlib turns // into /.
+    return str(origin).startswith(("http:/", "https:/"))
 
 
 def _remedy(origin: str | Path) -> str:

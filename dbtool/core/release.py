@@ -1,4 +1,4 @@
-"""Reads release folders, the only form of measurements on a disk.
+"""Release folders, the only form of measurements on a disk: read, locked, and listed anew.
 
 RELEASE/
   manifest.json                                        what belongs to it, with hashes
@@ -17,18 +17,41 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dbtool.core.errors import DbtoolError
-from dbtool.core.files import open_file, sha256_of
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.files import (
+    finish,
+    open_file,
+    remove_unfinished,
+    sha256_of,
+    unfinished,
+    write_whole,
+)
 from dbtool.core.footer import FooterError
 from dbtool.core.index import REPEATED, TABLES, Index, check_tables
-from dbtool.core.manifest import CROISSANT, MEASUREMENTS, Manifest, read_manifest
+from dbtool.core.manifest import (
+    CROISSANT,
+    MANIFEST,
+    MEASUREMENTS,
+    SUMS,
+    About,
+    Manifest,
+    ReleaseFile,
+    check_about,
+    encode_manifest,
+    is_release,
+    lack_of_release,
+    new_manifest,
+    read_manifest,
+)
 from dbtool.core.shards import Shard, read_footer
 from dbtool.core.walk import access_error, entries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 
+_LOCK = ".index.lock"
+_LOCK_SECONDS = 60.0
 _TRIES, _SECONDS_BETWEEN_TRIES = 5, 0.05
 _WRITE_ANEW = "remove it and run the command that wrote it again, or get the release anew"
 
@@ -118,6 +141,129 @@ def load_shard(folder: Path, path: str) -> Shard:
         raise FooterError(f"{file} is refused: {error}; {_WRITE_ANEW}") from error
 
 
+def rebuild(folder: Path, about: About | None = None) -> Manifest:
+    """Rebuild the index and the manifest of a release folder from its shards.
+
+    Without a description of the release, that in the manifest is kept.
+
+    Raises:
+        UsageError: there are no shards.
+        DbtoolError: a shard is not sound or clashes with another, the manifest is needed and cannot
+            be read, or the folder cannot be written.
+        AccessError: a folder or a shard cannot be read; the listing is unchanged.
+    """
+    if not shard_paths(folder):
+        if is_release(folder):
+            require_mounted(folder)
+            raise UsageError(f"{folder} holds no shards: there is nothing to make an index of")
+        raise UsageError(f"{folder} {lack_of_release(folder)}")
+    with locked(folder):
+        before = None
+        try:
+            before = read_manifest(folder)
+            about = about or before.about
+        except DbtoolError:
+            if about is None:
+                raise
+        check_about(about)
+        remove_unfinished(folder)
+        shards = [load_shard(folder, path) for path in shard_paths(folder)]
+        listed = [shard.listed for shard in shards]
+        return write_listing(folder, about, listed, Index.of(shards), before)
+
+
+def require_mounted(folder: Path) -> None:
+    """Raise an error for a release whose folder of measurements is empty, as on an unmounted disk.
+
+    Someone who removes shards by hand leaves the folders of their studies.
+    """
+    path = folder / MEASUREMENTS
+    if not entries(path):
+        raise DbtoolError(
+            f"there is nothing in {path}, where {folder / MANIFEST} lists shards: mount the disk "
+            f"that they are on, or remove {folder} to begin anew"
+        )
+
+
+@contextlib.contextmanager
+def locked(
+    folder: Path, seconds: float = _LOCK_SECONDS, remedy: str = "try again when that has ended"
+) -> Iterator[None]:
+    """Keep other processes from changing what a release folder lists; wait some seconds for them.
+
+    Raises:
+        DbtoolError: other processes do not end, or the folder cannot be written, also in the block.
+    """
+    import filelock
+
+    try:
+        with filelock.FileLock(folder / _LOCK, timeout=seconds):
+            yield
+    except filelock.Timeout as error:
+        raise DbtoolError(
+            f"another process is writing to the release {folder}: {remedy}"
+        ) from error
+    except OSError as error:
+        raise DbtoolError(
+            f"cannot write to the release {folder}: {error.strerror or error}; what it holds is "
+            "unharmed; free some space or allow writing there, then run the same command again"
+        ) from error
+
+
+def write_index(folder: Path, tables: Mapping[str, pa.Table]) -> list[ReleaseFile]:
+    """Write the tables from `Index.tables`; return their entries for a manifest.
+
+    Raises:
+        OSError: a table cannot be written.
+    """
+    files = []
+    for name, table in tables.items():
+        with unfinished(folder) as (file, temporary):
+            pq.write_table(table, file, compression="zstd", store_schema=False)
+            file.flush()
+            listed = ReleaseFile(
+                path=name,
+                sha256=sha256_of(temporary),
+                bytes=temporary.stat().st_size,
+                rows=len(table),
+            )
+            finish(file, temporary, folder / name)
+        files.append(listed)
+    return files
+
+
+def write_listing(
+    folder: Path,
+    about: About,
+    shards: Iterable[ReleaseFile],
+    index: Index,
+    before: Manifest | None,
+) -> Manifest:
+    """Write the index and then the manifest of a release folder; return the manifest.
+
+    Args:
+        folder: the release folder.
+        about: description of the release.
+        shards: all shards of the folder.
+        index: index of these shards.
+        before: manifest of the folder so far; None where it is not known.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    files = {*shards, *write_index(folder, index.tables())}
+    held = set() if before is None else {*before.shards, *map(before.file, TABLES)}
+    if before is not None and (before.about, held) == (about, files):
+        return before
+    manifest = new_manifest(about, files)
+    write_whole(folder / MANIFEST, encode_manifest(manifest))
+    if before is not None:
+        # The files that publishing added describe the old state of the release.
+        for path in (SUMS, *(file.path for file in before.files if file not in held)):
+            (folder / path).unlink(missing_ok=True)
+    return manifest
+
+
 def parse_index(
     contents: Mapping[str, bytes], manifest: Manifest, origin: str
 ) -> dict[str, pa.Table]:
@@ -127,7 +273,7 @@ def parse_index(
         DbtoolError: the files are not tables of an index, or contradict the manifest.
     """
     try:
-        tables = {name: _table(contents[name]) for name in TABLES}
+        tables = {name: _index_table(contents[name]) for name in TABLES}
         check_tables(tables, manifest.shards)
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = error if type(error) is ValueError else "a file is not readable Parquet"
@@ -153,7 +299,7 @@ def _listed_tables(folder: Path, manifest: Manifest) -> dict[str, pa.Table] | No
     return parse_index(contents, manifest, str(folder))
 
 
-def _table(content: bytes) -> pa.Table:
+def _index_table(content: bytes) -> pa.Table:
     """Read a Parquet file, with dictionary columns for the names that repeat in many rows."""
     buffer = pa.BufferReader(content)
     repeated = [name for name in pq.read_schema(buffer).names if name in REPEATED]

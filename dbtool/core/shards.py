@@ -21,7 +21,7 @@ from dbtool.core.contract import (
 )
 from dbtool.core.errors import DbtoolError
 from dbtool.core.files import finish, open_file, sha256_of, unfinished
-from dbtool.core.footer import Footer, FooterError, check_names, decode, encode
+from dbtool.core.footer import Footer, FooterError, check_names, decode_footer, encode_footer
 from dbtool.core.manifest import ReleaseFile
 from dbtool.core.rows import Rows, written_schema
 
@@ -94,7 +94,7 @@ def write_shard(
     folder = release / study_path(name, study.batch_size)
     try:
         with unfinished(folder) as (file, temporary):
-            footer = _write(temporary, footer, tables, compression_level)
+            footer = _write_rows(temporary, footer, tables, compression_level)
             sha256, size = sha256_of(temporary), temporary.stat().st_size
             path = shard_path(name, study.batch_size, sha256)
             finish(file, temporary, release / path)
@@ -123,7 +123,7 @@ def read_footer(path: Path) -> Footer:
         with open_file(path) as opened, pq.ParquetFile(opened) as file:
             return _footer(file)
     except (pa.ArrowException, OSError) as error:
-        raise FooterError(_unreadable(error)) from error
+        raise FooterError(_read_failure(error)) from error
 
 
 def read_tables(path: Path, columns: list[str] | None = None) -> Iterator[pa.Table]:
@@ -155,15 +155,15 @@ def check_shard(path: Path) -> Footer:
                 rows.check(file.read_row_group(group))
             rows.end()
     except (pa.ArrowException, OSError) as error:
-        raise FooterError(_unreadable(error)) from error
+        raise FooterError(_read_failure(error)) from error
     return footer
 
 
-def _write(
+def _write_rows(
     path: Path, footer: Footer, tables: Iterable[pa.Table], compression_level: int
 ) -> Footer:
     """Write tables as row groups, and the footer with their counts of rows; return that footer."""
-    following = (part for table in tables for part in _parts(table))
+    following = (part for table in tables for part in _slices(table))
     first = next(following)
     rows = Rows(footer)
     with pq.ParquetWriter(
@@ -190,12 +190,12 @@ def _write(
                 for trial, count in zip(footer.trials, rows.counts.tolist(), strict=True)
             ),
         )
-        text = encode(footer)
+        text = encode_footer(footer)
         writer.add_key_value_metadata({FOOTER_KEY: text})
-    return decode(text)
+    return decode_footer(text)
 
 
-def _parts(table: pa.Table) -> Iterator[pa.Table]:
+def _slices(table: pa.Table) -> Iterator[pa.Table]:
     """Yield a table in slices of one row group; a table without rows is one slice."""
     for start in range(0, max(len(table), 1), ROW_GROUP):
         yield table.slice(start, ROW_GROUP)
@@ -230,10 +230,10 @@ def _footer(file: pq.ParquetFile) -> Footer:
     text = (file.metadata.metadata or {}).get(FOOTER_KEY.encode())
     if text is None:
         raise FooterError("it is not a shard: its metadata has no footer of dbtool's")
-    return decode(text)
+    return decode_footer(text)
 
 
-def _unreadable(error: Exception) -> str:
+def _read_failure(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"it cannot be read ({error.strerror})"
     return "it is not a readable Parquet file"

@@ -12,9 +12,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Self
 
-import filelock
 import msgspec
-import pyarrow.parquet as pq
 
 from dbtool.core.contract import shard_path
 from dbtool.core.errors import DbtoolError, UsageError
@@ -22,40 +20,35 @@ from dbtool.core.files import (
     finish,
     make_folder,
     remove_unfinished,
-    sha256_of,
     unfinished,
-    write_whole,
 )
-from dbtool.core.index import TABLES, ClashError, Index
+from dbtool.core.index import ClashError, Index
 from dbtool.core.manifest import (
-    MANIFEST,
-    MEASUREMENTS,
-    SUMS,
     About,
     Manifest,
     ReleaseFile,
     check_about,
-    encode_manifest,
     is_release,
-    lack_of_release,
-    new_manifest,
     read_manifest,
 )
-from dbtool.core.release import load_shard, read_release, shard_paths
-from dbtool.core.shards import COMPRESSION_LEVEL, Shard, not_written, read_footer, write_shard
-from dbtool.core.walk import entries
+from dbtool.core.release import (
+    load_shard,
+    locked,
+    read_release,
+    require_mounted,
+    shard_paths,
+    write_listing,
+)
+from dbtool.core.shards import Shard, not_written, read_footer, write_shard
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable
     from pathlib import Path
-    from types import TracebackType
 
     import pyarrow as pa
 
     from dbtool.core.footer import Footer
 
-_LOCK = ".index.lock"
-_LOCK_SECONDS = 60.0
 # How often a writer lists new shards so that readers see them. It also lists them at its end.
 _LIST_EVERY_SECONDS = 5.0
 
@@ -103,19 +96,12 @@ class ReleaseWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         # The error of the block is more useful.
         with contextlib.suppress(DbtoolError) if error else contextlib.nullcontext():
             self.list_new()
 
-    def write(
-        self, footer: Footer, tables: Iterable[pa.Table], compression_level: int = COMPRESSION_LEVEL
-    ) -> Shard:
+    def write(self, footer: Footer, tables: Iterable[pa.Table]) -> Shard:
         """Write a shard and add it; see `write_shard`.
 
         Raises:
@@ -124,7 +110,7 @@ class ReleaseWriter:
         """
         with self._mutex:
             self.refuse_clash(footer)
-        shard = write_shard(self.folder, footer, tables, compression_level=compression_level)
+        shard = write_shard(self.folder, footer, tables)
         self.add(shard)
         return shard
 
@@ -163,7 +149,8 @@ class ReleaseWriter:
             try:
                 self._take_in(shard)
             except ClashError:
-                self._remove(shard)
+                # It would stop every later writer.
+                (self.folder / shard.path).unlink(missing_ok=True)
                 raise
             self.list_when_due()
 
@@ -214,10 +201,6 @@ class ReleaseWriter:
         self.index.add(shard)
         self._new.append(shard)
 
-    def _remove(self, shard: Shard) -> None:
-        """Remove a shard that clashes, since it would stop every later writer."""
-        (self.folder / shard.path).unlink(missing_ok=True)
-
     def _read(self) -> ClashError | None:
         """Read what the folder lists, and add the new shards to it.
 
@@ -243,7 +226,7 @@ class ReleaseWriter:
             if shard.path in shards:
                 continue
             if error := self._clash(index, shard.footer):
-                self._remove(shard)
+                (self.folder / shard.path).unlink(missing_ok=True)
                 clash = clash or error
             else:
                 index.add(shard)
@@ -256,7 +239,7 @@ class ReleaseWriter:
         there = set(shard_paths(self.folder))
         gone = self._shards.keys() - there
         if gone and not there:
-            _require_mounted(self.folder)
+            require_mounted(self.folder)
         if gone:
             self._shards = {path: self._shards[path] for path in self._shards.keys() & there}
             self.index = Index.of(load_shard(self.folder, path) for path in sorted(self._shards))
@@ -276,117 +259,9 @@ class ReleaseWriter:
             held = msgspec.structs.asdict(self._manifest.about)
             given = msgspec.structs.asdict(about)
             about = About(**{name: held[name] or given[name] for name in held})
-        self._manifest = _list(self.folder, about, shards.values(), self.index, self._manifest)
+        self._manifest = write_listing(
+            self.folder, about, shards.values(), self.index, self._manifest
+        )
         self._shards = shards
         self._new.clear()
         self._listed_at = time.monotonic()
-
-
-def rebuild(folder: Path, about: About | None = None) -> Manifest:
-    """Rebuild the index and the manifest of a release folder from its shards.
-
-    Without a description of the release, that in the manifest is kept.
-
-    Raises:
-        UsageError: there are no shards.
-        DbtoolError: a shard is not sound or clashes with another, the manifest is needed and cannot
-            be read, or the folder cannot be written.
-        AccessError: a folder or a shard cannot be read; the listing is unchanged.
-    """
-    if not shard_paths(folder):
-        if is_release(folder):
-            _require_mounted(folder)
-            raise UsageError(f"{folder} holds no shards: there is nothing to make an index of")
-        raise UsageError(f"{folder} {lack_of_release(folder)}")
-    with locked(folder):
-        before = None
-        try:
-            before = read_manifest(folder)
-            about = about or before.about
-        except DbtoolError:
-            if about is None:
-                raise
-        check_about(about)
-        remove_unfinished(folder)
-        shards = [load_shard(folder, path) for path in shard_paths(folder)]
-        listed = [shard.listed for shard in shards]
-        return _list(folder, about, listed, Index.of(shards), before)
-
-
-def _require_mounted(folder: Path) -> None:
-    """Raise an error for a release whose folder of measurements is empty, as on an unmounted disk.
-
-    Someone who removes shards by hand leaves the folders of their studies.
-    """
-    path = folder / MEASUREMENTS
-    if not entries(path):
-        raise DbtoolError(
-            f"there is nothing in {path}, where {folder / MANIFEST} lists shards: mount the disk "
-            f"that they are on, or remove {folder} to begin anew"
-        )
-
-
-@contextlib.contextmanager
-def locked(
-    folder: Path, seconds: float = _LOCK_SECONDS, remedy: str = "try again when that has ended"
-) -> Iterator[None]:
-    """Keep other processes from changing what a release folder lists; wait some seconds for them.
-
-    Raises:
-        DbtoolError: other processes do not end, or the folder cannot be written, also in the block.
-    """
-    try:
-        with filelock.FileLock(folder / _LOCK, timeout=seconds):
-            yield
-    except filelock.Timeout as error:
-        raise DbtoolError(
-            f"another process is writing to the release {folder}: {remedy}"
-        ) from error
-    except OSError as error:
-        raise DbtoolError(
-            f"cannot write to the release {folder}: {error.strerror or error}; what it holds is "
-            "unharmed; free some space or allow writing there, then run the same command again"
-        ) from error
-
-
-def write_index(folder: Path, tables: Mapping[str, pa.Table]) -> list[ReleaseFile]:
-    """Write the tables from `Index.tables`; return their entries for a manifest.
-
-    Raises:
-        OSError: a table cannot be written.
-    """
-    files = []
-    for name, table in tables.items():
-        with unfinished(folder) as (file, temporary):
-            pq.write_table(table, file, compression="zstd", store_schema=False)
-            file.flush()
-            listed = ReleaseFile(
-                path=name,
-                sha256=sha256_of(temporary),
-                bytes=temporary.stat().st_size,
-                rows=len(table),
-            )
-            finish(file, temporary, folder / name)
-        files.append(listed)
-    return files
-
-
-def _list(
-    folder: Path,
-    about: About,
-    shards: Iterable[ReleaseFile],
-    index: Index,
-    before: Manifest | None,
-) -> Manifest:
-    """Write the index and then the manifest of a release folder; return the manifest."""
-    files = {*shards, *write_index(folder, index.tables())}
-    held = set() if before is None else {*before.shards, *map(before.file, TABLES)}
-    if before is not None and (before.about, held) == (about, files):
-        return before
-    manifest = new_manifest(about, files)
-    write_whole(folder / MANIFEST, encode_manifest(manifest))
-    if before is not None:
-        # The files that publishing added describe the old state of the release.
-        for path in (SUMS, *(file.path for file in before.files if file not in held)):
-            (folder / path).unlink(missing_ok=True)
-    return manifest

@@ -14,8 +14,8 @@ from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import make_folder, move, write_whole
 from dbtool.core.http import without_secrets
 from dbtool.core.manifest import MANIFEST, SUMS, is_release, read_manifest
+from dbtool.core.release import locked
 from dbtool.core.walk import entries, is_folder, status_of
-from dbtool.core.writer import locked
 from dbtool.release.layout import sums
 from dbtool.store.locations import folder_name
 from dbtool.store.remote import TELL_HOST, read_remote_manifest, release_url, remote_file

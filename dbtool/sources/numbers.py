@@ -66,13 +66,13 @@ def transformed(texts: pl.Series, transform: str | None, *, float32: bool = Fals
     if transform is None:
         return values
     turned = [
-        None if value is None else _turned(text, value, transform)
+        None if value is None else _transformed_value(text, value, transform)
         for text, value in zip(texts, values, strict=True)
     ]
     return pl.Series(texts.name, turned, pl.Float64)
 
 
-def _turned(text: str, value: float, transform: str) -> float:
+def _transformed_value(text: str, value: float, transform: str) -> float:
     if math.isfinite(value):
         return TRANSFORMS[transform](EXACT.create_decimal(text))
     # One less infinity is infinity of the other sign, as with any number; nan stays.

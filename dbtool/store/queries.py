@@ -26,7 +26,7 @@ _VIEWS_THERE_ARE = (
 
 def analyses() -> dict[str, str]:
     """Return the question of each analysis, which is its first line, by its name."""
-    return {name: _analysis(name).splitlines()[0].removeprefix("-- ") for name in _names()}
+    return {name: _analysis(name).splitlines()[0].removeprefix("-- ") for name in _analysis_names()}
 
 
 def query_text(text: str) -> str:
@@ -35,7 +35,7 @@ def query_text(text: str) -> str:
     Raises:
         UsageError: the text is one word, and no analysis has that name.
     """
-    word, names = text.strip(), _names()
+    word, names = text.strip(), _analysis_names()
     if word in names:
         return _analysis(word)
     if not _WORD.fullmatch(word):
@@ -96,7 +96,7 @@ def explained(error: BaseException) -> str:
     return text
 
 
-def _names() -> list[str]:
+def _analysis_names() -> list[str]:
     return sorted(path.stem for path in (queries_folder() / "analyses").glob("*.sql"))
 
 

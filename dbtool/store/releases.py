@@ -26,7 +26,6 @@ from dbtool.store.statements import end_queries, interruptible, one_query, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from types import TracebackType
 
     import polars as pl
 
@@ -73,12 +72,7 @@ class Releases:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

@@ -205,12 +205,12 @@ def lazy_measurements(cursor: Cursors, sql: str, values: Mapping[str, Any]) -> p
         schema=schema,
         is_pure=True,
         explain_name="dbtool measurements",
-        explain_detail=f"{_named(values)}; collect_schema() lists the columns, "
+        explain_detail=f"{_selection(values)}; collect_schema() lists the columns, "
         "collect() reads those that are used",
     )
 
 
-def _named(values: Mapping[str, Any]) -> str:
+def _selection(values: Mapping[str, Any]) -> str:
     """Describe the rows, as in `mnist/fc_64_64_64/sgd, batch size 64, release measured`."""
     chosen = {"workload": "workloads", "batch size": "batch_sizes", "trial": "trials"}
     parts = [_few(word, values[name]) for word, name in chosen.items() if values[name] is not None]

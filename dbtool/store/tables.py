@@ -41,7 +41,7 @@ def add_tables(cursor: duckdb.DuckDBPyConnection, tables: Mapping[str, object]) 
     seen: set[str] = set()
     for name, given in tables.items():
         _check_name(cursor, name, seen)
-        rows = _rows(name, given)
+        rows = _as_table(name, given)
         try:
             cursor.register(_INCOMING, rows)
             cursor.execute(f"CREATE TEMP TABLE {name} AS FROM {_INCOMING}")
@@ -67,9 +67,9 @@ def _check_name(cursor: duckdb.DuckDBPyConnection, name: str, seen: set[str]) ->
     seen.add(name.lower())
 
 
-def _rows(name: str, given: object) -> pa.Table:
+def _as_table(name: str, given: object) -> pa.Table:
     if isinstance(given, str | os.PathLike):
-        return _as_arrow(name, _read(Path(given).expanduser()))
+        return _as_arrow(name, _read_table(Path(given).expanduser()))
     if isinstance(given, pl.LazyFrame):
         given = given.collect()
     if isinstance(given, pl.DataFrame):
@@ -93,7 +93,7 @@ def _as_arrow(name: str, frame: pl.DataFrame) -> pa.Table:
         raise UsageError(f"the table {name} has a column that SQL cannot take: {reason}") from error
 
 
-def _read(file: Path) -> pl.DataFrame:
+def _read_table(file: Path) -> pl.DataFrame:
     require_text(str(file), "the file's name")
     # pathlib turns // into /.
     if re.match(r"\w+:/", str(file)) and not file.exists():

@@ -204,7 +204,7 @@ def write_release(folder: Path, release: str = RELEASE, **about: str) -> Path:
 def write_table(folder: Path, table: pa.Table, footer: bytes, **options: Any) -> Path:
     """Writes a shard that need not be valid under the name of its contents, listed nowhere.
 
-    The footer is a text, which `dbtool.core.footer.encode` makes; the options are Parquet's.
+    The footer is a text, which `dbtool.core.footer.encode_footer` makes; the options are Parquet's.
     """
     buffer = pa.BufferOutputStream()
     pq.write_table(table.replace_schema_metadata({FOOTER_KEY: footer}), buffer, **options)

@@ -24,8 +24,8 @@ from dbtool.core.manifest import (
     new_manifest,
     read_manifest,
 )
+from dbtool.core.release import locked, write_index
 from dbtool.core.resources import libraries_of
-from dbtool.core.writer import locked, write_index
 from dbtool.release.layout import BIBTEX, CARD, CITATION, SCRIPT, sums
 from dbtool.release.publish.card import card
 from dbtool.release.publish.citation import check_licence, citation_cff, citation_of

@@ -20,7 +20,7 @@ from dbtool.core.footer import (
     Study,
     Trial,
     Workload,
-    encode,
+    encode_footer,
     plain,
 )
 from dbtool.core.index import differences
@@ -176,7 +176,7 @@ class StudyReader:
             repeated_steps=parsed.oddities["repeated steps"] > 0,
         )
         try:
-            encode(footer)
+            encode_footer(footer)
         except FooterError as error:
             report.leave_out(MalformedError(gathered.path, str(error)), len(sound))
             return None

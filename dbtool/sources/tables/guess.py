@@ -60,7 +60,7 @@ def guess(*folders: Path) -> Guess:
         if column not in layout.left_out
         and not any(len(text) > _MOST_LETTERS or text.startswith("[") for text in values)
     }
-    metrics, ignored = _metrics(layout)
+    metrics, ignored = _metric_lines(layout)
     goal = next((each for each in words.GOALS if each in metrics), "?")
     release = re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-") or "runs"
     lines = [
@@ -68,12 +68,12 @@ def guess(*folders: Path) -> Guess:
         "# docs/your_own_runs.md tells more. Comments show the first values.",
         f"release = {_toml(release)}",
         "\n[files]",
-        *_files(layout, ignored),
+        *_file_lines(layout, ignored),
     ]
     if layout.table is not None:
         path, column = layout.table
         lines += ["\n[runs]", f"file = {_toml(path.as_posix())}", f"run = {_toml(column)}"]
-    tables = _properties(texts, layout)
+    tables = _property_lines(texts, layout)
     tables["workload"] += [f"metric = {_toml(goal)}", "# goal = 0.1 # or say it to dbtool steps"]
     for table in ("workload", "study", "trial", "metaparameters"):
         lines += [f"\n[{table}]", *tables[table]]
@@ -85,7 +85,7 @@ def guess(*folders: Path) -> Guess:
     return Guess("\n".join([*lines, *metrics.values(), ""]), kind, layout.files)
 
 
-def _files(layout: Layout, ignored: list[str]) -> Iterator[str]:
+def _file_lines(layout: Layout, ignored: list[str]) -> Iterator[str]:
     """Yield the lines of [files]."""
     step = _toml(layout.step)
     steps = {whole_number(text) or 0 for text in layout.rows[layout.step].drop_nulls()}
@@ -115,7 +115,7 @@ def _files(layout: Layout, ignored: list[str]) -> Iterator[str]:
         yield f"ignore = {_toml(ignored)}"
 
 
-def _properties(texts: Mapping[str, list[str]], layout: Layout) -> dict[str, list[str]]:
+def _property_lines(texts: Mapping[str, list[str]], layout: Layout) -> dict[str, list[str]]:
     """Return the lines of the tables of properties."""
     lines: dict[str, list[str]] = defaultdict(list)
     known: dict[tuple[str, str], str] = {}
@@ -128,7 +128,7 @@ def _properties(texts: Mapping[str, list[str]], layout: Layout) -> dict[str, lis
                 stand = dict.fromkeys(texts[column])
                 pairs = (f"{_toml(each)} = {_toml(words.STATUSES[each.lower()])}" for each in stand)
                 values = f", values = {{ {', '.join(pairs)} }}"
-            lines[role[0]].append(_line(role[1], column, texts[column], values))
+            lines[role[0]].append(_property_line(role[1], column, texts[column], values))
         if role in _ASKED and role not in known:
             lines[role[0]].append(f'{role[1]} = "?" # {_ASKED[role]}')
     # A column that names the run by itself is already the run's name.
@@ -140,7 +140,7 @@ def _properties(texts: Mapping[str, list[str]], layout: Layout) -> dict[str, lis
         is_text = any(number(each) is None for each in texts[column])
         taken = ("metaparameters", own) in known or (own in OWN_COLUMN and is_text)
         name = _toml(column) if taken or not own or names_of[own] > 1 else own
-        lines["metaparameters"].append(_line(name, column, texts[column]))
+        lines["metaparameters"].append(_property_line(name, column, texts[column]))
     return lines
 
 
@@ -156,7 +156,7 @@ def _fits(role: tuple[str, str], texts: Sequence[str]) -> bool:
     return all(whole_number(text) is not None for text in texts)
 
 
-def _metrics(layout: Layout) -> tuple[dict[str, str], list[str]]:
+def _metric_lines(layout: Layout) -> tuple[dict[str, str], list[str]]:
     """Return the lines of [metrics] by the database's columns, and the names of other columns."""
     if layout.metric and layout.value:
         long = layout.rows.select(layout.metric, layout.value).drop_nulls()
@@ -179,16 +179,16 @@ def _metrics(layout: Layout) -> tuple[dict[str, str], list[str]]:
                 source = _toml(name)
                 if transform:
                     source = f"{{ column = {source}, transform = {_toml(transform)} }}"
-                found[column] = f"{column} = {source} # {_first(values[name])}"
+                found[column] = f"{column} = {source} # {_first_values(values[name])}"
                 break
     return found, ignored
 
 
-def _line(name: str, column: str, texts: Sequence[str], values: str = "") -> str:
-    return f"{name} = {{ column = {_toml(column)}{values} }} # {_first(texts)}"
+def _property_line(name: str, column: str, texts: Sequence[str], values: str = "") -> str:
+    return f"{name} = {{ column = {_toml(column)}{values} }} # {_first_values(texts)}"
 
 
-def _first(texts: Sequence[str]) -> str:
+def _first_values(texts: Sequence[str]) -> str:
     few = list(dict.fromkeys(texts))
     return printable(f"{', '.join(few[:3]):.60}") + (", …" if len(few) > 3 else "")
 

@@ -71,7 +71,7 @@ def look_at(folder: Path) -> tuple[Layout, TableFormat]:
     """
     paths = [path for path in files_below(folder) if path.suffix[1:] in TABLE_FORMATS]
     most = max(_LEAST_ROWS, _MOST_ROWS // max(1, len(paths)))
-    tables = {path: _first_rows(path, most) for path in paths}
+    tables = {path: _beginning_of(path, most) for path in paths}
     histories = _histories(tables)
     if not histories:
         *endings, last = (f".{each}" for each in TABLE_FORMATS)
@@ -92,7 +92,7 @@ def look_at(folder: Path) -> tuple[Layout, TableFormat]:
     return layout, table_format(first) or "csv"
 
 
-def _first_rows(path: Path, most: int) -> pl.DataFrame:
+def _beginning_of(path: Path, most: int) -> pl.DataFrame:
     """Return the first rows of a file as text, null where empty; no rows if it cannot be read."""
     parts = [pl.DataFrame()]
     with Problems():

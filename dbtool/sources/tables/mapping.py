@@ -294,12 +294,11 @@ class RunMapping(_Table, frozen=True, kw_only=True, dict=True):
     @cached_property
     def metric_of(self) -> dict[str, Metric]:
         """Map each column, or metric of the long format, to the metric that it becomes."""
-        return {
-            source.column if isinstance(source, MetricColumn) else source: Metric(
-                name, source.transform if isinstance(source, MetricColumn) else None
-            )
+        columns = {
+            name: MetricColumn(source) if isinstance(source, str) else source
             for name, source in self.metrics.items()
         }
+        return {each.column: Metric(name, each.transform) for name, each in columns.items()}
 
     @cached_property
     def properties(self) -> tuple[Property, ...]:

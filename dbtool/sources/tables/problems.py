@@ -10,7 +10,6 @@ from dbtool.core.errors import DbtoolError, closest, counted
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
-    from types import TracebackType
 
 # Sentences that differ only in quoted texts and numbers are of one kind.
 _DETAILS = re.compile(r"'[^']*'|\"[^\"]*\"|[\d.,]+")
@@ -67,12 +66,7 @@ class Problems:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(
-        self,
-        _: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool:
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
         if isinstance(error, DbtoolError):
             self.add(error)
             return True

@@ -82,7 +82,7 @@ def properties_of(
                         f"{shown(each.column)}, which neither the files nor the table of runs "
                         f"have; closest: {among(each.column, columns)}"
                     )
-                value = value.default if cell is None else _read(cell, each, each.column)
+                value = value.default if cell is None else _property_value(cell, each, each.column)
             if value is not None:
                 found[each.table][each.name] = value
             elif each.table not in _OPTIONAL and (mapping.runs is None or run.name in table):
@@ -91,7 +91,7 @@ def properties_of(
     return found
 
 
-def _read(cell: Cell, wanted: Property, column: str) -> Any:
+def _property_value(cell: Cell, wanted: Property, column: str) -> Any:
     """Return a cell as the value of a property."""
     values = wanted.value.values or {}
     if cell.text in values:

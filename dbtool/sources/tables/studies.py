@@ -112,13 +112,15 @@ def new_shards(studies: Iterable[StudyRuns], mapping: RunMapping, index: Index) 
         key = each.study.key
         trials = [_trial(run) for run in each.runs]
         held = {row["name"]: row for row in index.trials_of(*key).values()}
-        if new := _numbered(each.runs, trials, held, problems):
+        if new := _with_numbers(each.runs, trials, held, problems):
             footer = Footer(
                 study=_with_train_steps(each, trials, index.studies.get(key)),
                 trials=tuple(trial for _, trial in new),
                 producer=producer,
             )
-            shards.append((footer, [_table((trial.trial_id, run.values) for run, trial in new)]))
+            shards.append(
+                (footer, [_measurements_of((trial.trial_id, run.values) for run, trial in new)])
+            )
     problems.refuse()
     return shards
 
@@ -151,10 +153,10 @@ def _trial(each: MeasuredRun) -> Trial:
         seed=given.get("seed"),
         name=each.run.name,
     )
-    return msgspec.structs.replace(trial, source=_digest(trial, each.values))
+    return msgspec.structs.replace(trial, source=_run_digest(trial, each.values))
 
 
-def _digest(trial: Trial, values: pl.DataFrame) -> str:
+def _run_digest(trial: Trial, values: pl.DataFrame) -> str:
     described = [trial.status, trial.steps, trial.metaparameters, trial.seed]
     digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode())
     for (name,), part in values.partition_by("metric", as_dict=True).items():
@@ -164,7 +166,7 @@ def _digest(trial: Trial, values: pl.DataFrame) -> str:
     return digest.hexdigest()
 
 
-def _numbered(
+def _with_numbers(
     members: Sequence[MeasuredRun],
     trials: Sequence[Trial],
     held: Mapping[str, Mapping[str, Any]],
@@ -195,7 +197,7 @@ def _numbered(
     return sorted(new, key=lambda pair: pair[1].trial_id)
 
 
-def _table(runs: Iterable[tuple[int, pl.DataFrame]]) -> pa.Table:
+def _measurements_of(runs: Iterable[tuple[int, pl.DataFrame]]) -> pa.Table:
     parts = [values.with_columns(pl.lit(trial_id).alias("trial_id")) for trial_id, values in runs]
     keys = ["trial_id", "step"]
     wide = pl.concat(parts).pivot("metric", index=keys, values="value").sort(keys)

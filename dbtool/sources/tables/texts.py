@@ -78,9 +78,9 @@ def _csv_parts(path: Path, file: BinaryIO) -> Iterator[pl.DataFrame]:
         for name in header:
             if header.count(name) > 1:
                 raise Position(path, line).error(name, "it is there twice: rename one of them")
-        yield _frame([], dict.fromkeys(header, ()))
+        yield _text_frame([], dict.fromkeys(header, ()))
         for lines, rows in _in_parts(records):
-            yield _frame(lines, dict(zip(header, zip(*rows, strict=True), strict=True)))
+            yield _text_frame(lines, dict(zip(header, zip(*rows, strict=True), strict=True)))
 
 
 def _csv_records(path: Path, file: TextIO) -> Iterator[tuple[int, list[str]]]:
@@ -110,7 +110,9 @@ def _json_parts(path: Path, file: BinaryIO) -> Iterator[pl.DataFrame]:
         )
         for lines, rows in _in_parts(records):
             names = dict.fromkeys(name for fields in rows for name in fields)
-            yield _frame(lines, {name: [fields.get(name) for fields in rows] for name in names})
+            yield _text_frame(
+                lines, {name: [fields.get(name) for fields in rows] for name in names}
+            )
 
 
 def _parquet_parts(path: Path, file: BinaryIO) -> Iterator[pl.DataFrame]:
@@ -123,10 +125,10 @@ def _parquet_parts(path: Path, file: BinaryIO) -> Iterator[pl.DataFrame]:
         rows = rows.with_columns(seconds).select(~polars.selectors.nested()).cast(pl.String)
     except pl.exceptions.PolarsError as error:
         raise RunsError(f"{path} is not Parquet of numbers and texts") from error
-    yield _frame(range(1, len(rows) + 1), rows.to_dict())
+    yield _text_frame(range(1, len(rows) + 1), rows.to_dict())
 
 
-def _frame(
+def _text_frame(
     lines: Sequence[int], columns: Mapping[str, Sequence[str | None] | pl.Series]
 ) -> pl.DataFrame:
     schema = {**dict.fromkeys(columns, pl.String), LINE: pl.Int64}
@@ -151,7 +153,7 @@ def _json_object(position: Position, text: str) -> dict[str, str]:
             json.dumps(value, ensure_ascii=False).encode()
         if not isinstance(value, dict):
             raise position.error(None, f"it is no JSON object; {wanted}")
-        return _flat(value, position)
+        return _with_dots(value, position)
     except (ValueError, RecursionError) as error:
         raise position.error(None, f"it is no JSON; {wanted} object") from error
 
@@ -166,17 +168,17 @@ def _yaml_object(position: Position, text: str) -> dict[str, str]:
         raise position.error(None, "it is no YAML") from error
     if not isinstance(value, dict):
         raise position.error(None, "it holds no names and values")
-    fields = _flat(value, position)
+    fields = _with_dots(value, position)
     return {name: text for name, text in fields.items() if text not in _YAML_NULLS}
 
 
-def _flat(value: dict[str, Any], position: Position, prefix: str = "") -> dict[str, str]:
+def _with_dots(value: dict[str, Any], position: Position, prefix: str = "") -> dict[str, str]:
     """Return the contents of an object, nested objects with dots in their names."""
     found: dict[str, str] = {}
     for key, inner in value.items():
         name = f"{prefix}{key}"
         if isinstance(inner, dict):
-            fields = _flat(inner, position, f"{name}.")
+            fields = _with_dots(inner, position, f"{name}.")
         elif inner is None or inner == "":
             fields = {}
         else:

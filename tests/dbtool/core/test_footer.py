@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbtool.core.footer import Footer, FooterError, decode, encode
+from dbtool.core.footer import Footer, FooterError, decode_footer, encode_footer
 from producers.workloads.registry import WORKLOADS
 from tests.support.made_up import curve, shard_footer
 
@@ -46,25 +46,25 @@ PATHS = [
 
 def test_what_is_in_contract_reads_back() -> None:
     footer = shard_footer(TRIALS)
-    assert decode(encode(footer)) == footer
-    assert encode(decode(encode(footer))) == encode(footer)
+    assert decode_footer(encode_footer(footer)) == footer
+    assert encode_footer(decode_footer(encode_footer(footer))) == encode_footer(footer)
 
 
 @given(st.sampled_from(PATHS), ANYTHING)
 def test_no_value_breaks_it(path: tuple[str | int, ...], value: Any) -> None:
     try:
-        footer = decode(changed(path, value))
+        footer = decode_footer(changed(path, value))
     except FooterError:
         return
-    assert decode(encode(footer)) == footer
+    assert decode_footer(encode_footer(footer)) == footer
 
 
 @given(st.binary(max_size=40))
 def test_no_bytes_break_it(value: bytes) -> None:
     with pytest.raises(FooterError):
-        decode(value)
+        decode_footer(value)
     with pytest.raises(FooterError):
-        decode(encode(shard_footer(TRIALS)) + b"x" + value)
+        decode_footer(encode_footer(shard_footer(TRIALS)) + b"x" + value)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_no_bytes_break_it(value: bytes) -> None:
 )
 def test_reasons(path: tuple[str | int, ...], value: Any, reason: str) -> None:
     with pytest.raises(FooterError) as caught:
-        decode(changed(path, value))
+        decode_footer(changed(path, value))
     assert reason in str(caught.value)
     assert str(caught.value).isprintable()
 
@@ -102,7 +102,7 @@ def test_reasons(path: tuple[str | int, ...], value: Any, reason: str) -> None:
 @pytest.mark.parametrize("text", ['{"shard_format": 2}', "[" * 100_000, '{"shard_format": 1e99}'])
 def test_what_is_no_footer(text: str) -> None:
     with pytest.raises(FooterError, match="its footer is out of contract"):
-        decode(text.encode())
+        decode_footer(text.encode())
 
 
 def replaced(footer: Footer, **workload: Any) -> Footer:
@@ -123,14 +123,14 @@ def replaced(footer: Footer, **workload: Any) -> Footer:
 )
 def test_what_could_not_be_read_again_is_not_written(changes: dict[str, Any], reason: str) -> None:
     with pytest.raises(FooterError, match=reason):
-        encode(replaced(shard_footer(TRIALS), **changes))
+        encode_footer(replaced(shard_footer(TRIALS), **changes))
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_every_definition_of_producers_is_kept(name: str) -> None:
     definition = json.loads(json.dumps(WORKLOADS[name].definition()))
     footer = replaced(shard_footer(TRIALS), definition=definition)
-    assert decode(encode(footer)).study.workload.definition == definition
+    assert decode_footer(encode_footer(footer)).study.workload.definition == definition
 
 
 def test_no_thread_is_the_first_to_look_into_the_types() -> None:
@@ -138,11 +138,11 @@ def test_no_thread_is_the_first_to_look_into_the_types() -> None:
     program = """
 import sys
 from dbtool.core import footer
-for kind in (footer.Footer, footer.Study, footer.Trial, footer.Workload, footer._Format):
+for kind in (footer.Footer, footer.Study, footer.Trial, footer.Workload, footer._FooterFormat):
     kind.__annotations__.clear()  # from which msgspec would learn what they hold
-footer.decode(sys.stdin.buffer.read())
+footer.decode_footer(sys.stdin.buffer.read())
 """
-    text = encode(shard_footer(TRIALS))
+    text = encode_footer(shard_footer(TRIALS))
     words = [sys.executable, "-c", program]
     done = subprocess.run(words, input=text, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")

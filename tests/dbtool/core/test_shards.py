@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbtool.core.contract import metric_columns, shard_schema
-from dbtool.core.footer import FooterError, encode
+from dbtool.core.footer import FooterError, encode_footer
 from dbtool.core.shards import ROW_GROUP, check_shard, read_footer, read_tables, write_shard
 from tests.support.kills import python_with_disk
 from tests.support.made_up import (
@@ -194,7 +194,7 @@ def out_of_contract() -> dict[str, tuple[pa.Table, Footer]]:
 @pytest.mark.parametrize("reason", out_of_contract())
 def test_rows_that_do_not_go_with_the_footer_are_found(tmp_path: Path, reason: str) -> None:
     table, footer = out_of_contract()[reason]
-    path = write_table(tmp_path, table, encode(footer))
+    path = write_table(tmp_path, table, encode_footer(footer))
     with pytest.raises(FooterError) as caught:
         check_shard(path)
     assert str(caught.value).startswith(reason)
@@ -202,7 +202,7 @@ def test_rows_that_do_not_go_with_the_footer_are_found(tmp_path: Path, reason: s
 
 def test_what_is_in_contract_is_not_refused(tmp_path: Path) -> None:
     made = [SAMPLE, DIVERGED]
-    path = write_table(tmp_path, whole_table(made), encode(whole_footer(made)))
+    path = write_table(tmp_path, whole_table(made), encode_footer(whole_footer(made)))
     assert check_shard(path) == read_footer(path) == whole_footer(made)
 
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbtool.core.files import remove_unfinished
+from dbtool.core.release import rebuild
 from dbtool.core.walk import AccessError, access_error, entries, files_matching, status_of, walk
-from dbtool.core.writer import rebuild
 from dbtool.release.verify import verify
 from dbtool.sources.tables.files import files_below
 from tests.support.made_up import write_release

@@ -14,8 +14,8 @@ from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.footer import FooterError
 from dbtool.core.index import TABLES, ClashError
 from dbtool.core.manifest import MANIFEST, About, encode_manifest, read_manifest
-from dbtool.core.release import read_release, shard_paths
-from dbtool.core.writer import ReleaseWriter, locked, rebuild
+from dbtool.core.release import locked, read_release, rebuild, shard_paths
+from dbtool.core.writer import ReleaseWriter
 from dbtool.release.verify import verify
 from tests.support.made_up import curve, shard_footer, shard_table, write_shard
 from tests.support.published import bytes_of, everything, published, write_shards

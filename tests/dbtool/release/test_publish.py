@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import sha256_of
-from dbtool.core.footer import encode
+from dbtool.core.footer import encode_footer
 from dbtool.core.index import TABLES
 from dbtool.core.manifest import MANIFEST, SUMS, About, read_manifest
 from dbtool.core.resources import schema_folder
@@ -220,7 +220,7 @@ def test_a_reduction_of_another_version_is_refused(tmp_path: Path) -> None:
     with ReleaseWriter(tmp_path / "own", About(release="made-up", licence=LICENCE)) as writer:
         writer.receive(
             write_table(
-                tmp_path, whole_table([(0, "COMPLETE", {}, curve([0.9]))]), encode(footer)
+                tmp_path, whole_table([(0, "COMPLETE", {}, curve([0.9]))]), encode_footer(footer)
             ).read_bytes()
         )
     for out in (None, tmp_path / "out"):

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dbtool.core.errors import UsageError
-from dbtool.core.footer import encode
+from dbtool.core.footer import encode_footer
 from dbtool.core.index import TABLES
 from dbtool.core.manifest import MANIFEST, read_manifest
 from dbtool.release.verify import verify
@@ -105,7 +105,7 @@ def test_cut_missing_and_extra_files_are_found(folder: Path) -> None:
     assert str(problem) == f"{folder / 'notes.txt'}: the manifest does not list it; remove it"
     (folder / "notes.txt").unlink()
     shard = write_table(
-        folder, whole_table([SAMPLE]), encode(shard_footer([SAMPLE], batch_size=128))
+        folder, whole_table([SAMPLE]), encode_footer(shard_footer([SAMPLE], batch_size=128))
     )
     [problem] = verify(folder).problems
     assert str(problem).endswith(
@@ -165,7 +165,7 @@ def replaced(folder: Path, table: pa.Table, footer: bytes) -> str:
 
 def test_rows_that_do_not_go_with_the_footer_are_found(folder: Path) -> None:
     """Though every hash is right; see the tests of shards for what is found."""
-    footer = encode(whole_footer([SAMPLE]))
+    footer = encode_footer(whole_footer([SAMPLE]))
     path = replaced(folder, whole_table([SAMPLE]).slice(1), footer)
     assert reasons(folder) == {path: "trial 0 has 20 rows and its footer says 21"}
 
