@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import platformdirs
 
@@ -118,8 +119,6 @@ def folder_to_write(option: str | os.PathLike[str] | None, release: str) -> Path
 
 def folder_name(release: str) -> str:
     """Return the name of a release's folder in a folder of releases."""
-    from urllib.parse import quote
-
     name = quote(release, safe=" +-._=@,~")
     return f"%2E{name[1:]}" if name.startswith(".") else name
 

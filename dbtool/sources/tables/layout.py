@@ -96,7 +96,7 @@ def _beginning_of(path: Path, most: int) -> pl.DataFrame:
     """Return the first rows of a file as text, null where empty; no rows if it cannot be read."""
     parts = [pl.DataFrame()]
     with Problems():
-        parts += islice(read_parts(path, table_format(path) or "csv"), most // 1_000 + 2)
+        parts += islice(read_parts(path), most // 1_000 + 2)
     return pl.concat(parts, how="diagonal").head(most).drop("", LINE, strict=False)
 
 

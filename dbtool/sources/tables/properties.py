@@ -10,7 +10,6 @@ import msgspec
 from dbtool.core.checks import InvalidError, convert
 from dbtool.core.errors import UsageError
 from dbtool.sources.numbers import number, whole_number
-from dbtool.sources.registry import table_format
 from dbtool.sources.tables.mapping import Property, RunMapping, listed
 from dbtool.sources.tables.problems import Position, Problems, among, shown
 from dbtool.sources.tables.runs import Cell, Run
@@ -37,7 +36,7 @@ def read_table_of_runs(mapping: RunMapping, columns: set[str]) -> dict[str, Run]
     if mapping.runs is None:
         return found
     path, keys = Path(mapping.runs.file), listed(mapping.runs.run)
-    for part in read_parts(path, table_format(path) or "csv"):
+    for part in read_parts(path):
         columns.update(set(part.columns) - {LINE})
         for texts in part.iter_rows(named=True):
             position = Position(path, texts.pop(LINE))

@@ -17,13 +17,13 @@ import polars as pl
 import polars.selectors
 
 from dbtool.core.files import open_file
+from dbtool.sources.registry import TableFormat, table_format
 from dbtool.sources.tables.problems import Position, RunsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from dbtool.sources.registry import TableFormat
 
 T = TypeVar("T")
 LINE = "\0line"
@@ -35,15 +35,17 @@ _MOST_ROWS = 1_000
 _YAML_NULLS = ("null", "Null", "NULL", "~")
 
 
-def read_parts(path: Path, kind: TableFormat) -> Iterator[pl.DataFrame]:
+def read_parts(path: Path, kind: TableFormat | None = None) -> Iterator[pl.DataFrame]:
     """Yield the rows of a file in parts, with `LINE`; the first part of CSV has only the columns.
+
+    Without a format, the file's name implies it; a file of another name is CSV.
 
     Raises:
         RunsError: the file cannot be read, is not UTF-8, or is malformed.
     """
     read = {"csv": _csv_parts, "jsonl": _json_parts, "parquet": _parquet_parts}
     with _opened(path) as file:
-        yield from read[kind](path, file)
+        yield from read[kind or table_format(path) or "csv"](path, file)
 
 
 def read_document(path: Path) -> dict[str, str]:
