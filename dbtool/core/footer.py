@@ -20,9 +20,12 @@ Scalar = float | int | bool | str
 # A folder has this name, and file systems allow 255 bytes.
 _LONGEST_NAME = 240
 _Name = Annotated[str, Meta(min_length=1)]
-_Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 _Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-_Small = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+# The bounds of a shard's numbers, which mappings of own runs share.
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+SmallCount = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+BatchSize = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+Sparsity = Annotated[float, Meta(ge=0, lt=1)]
 
 
 class FooterError(DbtoolError):
@@ -51,11 +54,11 @@ class Workload(Struct, frozen=True, kw_only=True):
     dataset: _Name
     model: _Name
     optimizer: _Name
-    sparsity: Annotated[float, Meta(ge=0, lt=1)] = 0.0
+    sparsity: Sparsity = 0.0
     metric: str
     goal: float | None = None
     goal_inclusive: bool = False
-    train_examples: _Count | None = None
+    train_examples: Count | None = None
     definition: dict[str, Any] | None = None
 
     @property
@@ -79,8 +82,8 @@ class Study(Struct, frozen=True, kw_only=True):
     """
 
     workload: Workload
-    batch_size: Annotated[int, Meta(ge=1, le=2**31 - 1)]
-    train_steps: _Count
+    batch_size: BatchSize
+    train_steps: Count
     early_stopping: bool = False
     search_space: dict[str, dict[str, Any]] = {}
     seed: _Integer | None = None
@@ -106,14 +109,14 @@ class Trial(Struct, frozen=True, kw_only=True):
         measurements: number of rows; 0 before they are written.
     """
 
-    trial_id: _Small
+    trial_id: SmallCount
     status: Status
-    steps: _Count
+    steps: Count
     metaparameters: dict[str, Scalar]
     seed: _Integer | None = None
     name: str | None = None
     source: str | None = None
-    measurements: _Count = 0
+    measurements: Count = 0
 
 
 class Footer(Struct, frozen=True, kw_only=True):
@@ -134,11 +137,11 @@ class Footer(Struct, frozen=True, kw_only=True):
     producer: dict[str, Any]
     reduced: dict[str, Any] | None = None
     repeated_steps: bool = False
-    shard_format: _Small = SHARD_FORMAT
+    shard_format: SmallCount = SHARD_FORMAT
 
 
 class _FooterFormat(Struct, frozen=True):
-    shard_format: _Small
+    shard_format: SmallCount
 
 
 # msgspec inspects a type on first use, and threads that do so at the same time can crash.

@@ -22,7 +22,7 @@ from msgspec import Meta, Struct
 
 from dbtool.core.checks import read_toml
 from dbtool.core.contract import metric_columns
-from dbtool.core.footer import Status
+from dbtool.core.footer import BatchSize, Count, SmallCount, Sparsity, Status
 from dbtool.core.index import OWN_COLUMN
 from dbtool.sources.numbers import TRANSFORMS, whole_number
 from dbtool.sources.tables.files import file_name_pattern
@@ -51,7 +51,6 @@ _Seed = Annotated[
         description=f"a whole number from {-(2**63):,} to {2**63 - 1:,}",
     ),
 ]
-_Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 _Number = Annotated[
     float,
     Meta(ge=-sys.float_info.max, le=sys.float_info.max, description="a finite number"),
@@ -111,7 +110,7 @@ class StepColumn(_Table, frozen=True):
 
     column: _Text
     times: _Property[_Times] = 1
-    plus: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
+    plus: SmallCount = 0
 
     @property
     def constant_times(self) -> int:
@@ -200,25 +199,25 @@ class WorkloadTable(_Table, frozen=True, kw_only=True):
     dataset: _Property[_Part]
     model: _Property[_Part]
     optimizer: _Property[_Part]
-    sparsity: _Property[Annotated[float, Meta(ge=0, lt=1)]] | None = None
+    sparsity: _Property[Sparsity] | None = None
     metric: _Property[_Metric]
     goal: _Property[_Number] | None = None
     goal_inclusive: _Property[bool] | None = None
-    train_examples: _Property[_Count] | None = None
+    train_examples: _Property[Count] | None = None
 
 
 class StudyTable(_Table, frozen=True):
     """The studies' settings: see `dbtool.core.footer.Study`."""
 
-    batch_size: _Property[Annotated[int, Meta(ge=1, le=2**31 - 1)]]
-    train_steps: _Property[_Count] | None = None
+    batch_size: _Property[BatchSize]
+    train_steps: _Property[Count] | None = None
     early_stopping: _Property[bool] | None = None
 
 
 class TrialTable(_Table, frozen=True):
     """How the runs ended: see `dbtool.core.footer.Trial`."""
 
-    trial_id: _Property[Annotated[int, Meta(ge=0, le=2**31 - 1)]] | None = None
+    trial_id: _Property[SmallCount] | None = None
     status: _Property[_Status] | None = None
     seed: _Property[_Seed] | None = None
 
