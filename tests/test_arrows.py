@@ -35,7 +35,6 @@ SHARED = {
     "producers.cli": {
         ("dbtool", "cli", "completion"),
         ("dbtool", "cli", "messages"),
-        ("dbtool", "store", "locations"),
     }
 }
 MODULES = [

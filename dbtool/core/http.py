@@ -88,6 +88,16 @@ class Reply:
     chunks: Iterator[bytes]
 
 
+def as_url(given: str | os.PathLike[str]) -> str | None:
+    """Return the URL of a location; None where the location is a path."""
+    text = os.fspath(given)
+    for scheme in ("http", "https"):
+        # pathlib turns // into /.
+        if text.startswith(f"{scheme}:/"):
+            return f"{scheme}://{text.removeprefix(f'{scheme}:').lstrip('/')}"
+    return None
+
+
 def check_url(text: str) -> str:
     """Return a URL that files can be fetched from: http, https, or file for this machine.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from dbtool.core.errors import DbtoolError, UsageError, counted, unknown
+from dbtool.core.http import as_url
 from dbtool.core.index import Index
 from dbtool.core.manifest import MANIFEST, About, Manifest, check_name
 from dbtool.core.release import telling_of_change
@@ -34,7 +35,8 @@ from dbtool.sources.registry import (
     source_words,
     table_format,
 )
-from dbtool.store.locations import as_url, folder_to_write, named_location
+from dbtool.sources.released import ReleaseSource
+from dbtool.store.locations import folder_to_write, named_location
 from dbtool.store.shard_files import read_whole, sound_shard
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 import platformdirs
 
 from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.http import as_url
 from dbtool.core.manifest import MANIFEST, SWEEP_LOCK, SWEEP_WORK, is_release, releases_in
 from dbtool.core.resources import bundled_release
 from dbtool.core.walk import entries, is_file, is_folder, status_of
@@ -121,16 +122,6 @@ def folder_name(release: str) -> str:
     """Return the name of a release's folder in a folder of releases."""
     name = quote(release, safe=" +-._=@,~")
     return f"%2E{name[1:]}" if name.startswith(".") else name
-
-
-def as_url(given: str | os.PathLike[str]) -> str | None:
-    """Return the URL of a location; None where the location is a path."""
-    text = os.fspath(given)
-    for scheme in ("http", "https"):
-        # pathlib turns // into /.
-        if text.startswith(f"{scheme}:/"):
-            return f"{scheme}://{text.removeprefix(f'{scheme}:').lstrip('/')}"
-    return None
 
 
 def _no_release(path: Path, option: str) -> DbtoolError:

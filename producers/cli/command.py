@@ -9,10 +9,10 @@ import typer
 
 from dbtool.cli.messages import tell, telling_unpublished
 from dbtool.core.errors import UsageError, counted
+from dbtool.core.http import as_url
 from dbtool.core.manifest import is_release, releases_in
 from dbtool.core.resources import libraries_of
 from dbtool.core.walk import is_file
-from dbtool.store.locations import as_url
 from producers.cli.options import (
     Values,
     chosen_workloads,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from dbtool.core.catalog import published_studies
 from dbtool.core.errors import UsageError, counted
 from dbtool.core.files import make_folder
+from dbtool.core.http import as_url
 from dbtool.core.manifest import About, check_name
 from dbtool.core.release import telling_of_change
 from dbtool.core.walk import walk
@@ -21,7 +22,7 @@ from dbtool.sources.archive.published import CITATION, LICENCE, RELEASE, TITLE, 
 from dbtool.sources.archive.stream import open_stream
 from dbtool.sources.archive.study import StudyReader
 from dbtool.sources.base import MalformedError, add_source, conclude
-from dbtool.store.locations import as_url, folder_to_write
+from dbtool.store.locations import folder_to_write
 
 if TYPE_CHECKING:
     import os

@@ -9,8 +9,9 @@ import pytest
 
 import dbtool
 from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.http import as_url
 from dbtool.core.resources import bundled_release
-from dbtool.store.locations import as_url, folder_name, folder_to_write, named_location, user_folder
+from dbtool.store.locations import folder_name, folder_to_write, named_location, user_folder
 from producers.configuration import Slice
 from producers.sweep.locks import only_writer
 from tests.support.made_up import curve, write_shard
