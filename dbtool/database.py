@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dbtool.core.errors import DbtoolError, unknown
+from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.store.locations import named_location
 from dbtool.store.opening import FETCH_UP_TO, open_location
 from dbtool.store.questions import known_release
@@ -14,11 +15,11 @@ from dbtool.store.releases import Releases
 from dbtool.store.result import names_uncut
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterable
 
     import polars as pl
 
+    from dbtool.explorer.page import Material
     from dbtool.figures.plot import Plot
     from dbtool.release.selection import ExportedStudy
     from dbtool.report import ScalingReport
@@ -29,7 +30,12 @@ class Database(Releases):
 
     Beside the rows of releases it has what follows from them: how far larger batches help, figures,
     files in other formats, and references.
+
+    Attributes:
+        source: the folder or URL that was opened by name; None for the command line's default.
     """
+
+    source: str | None = None
 
     def _repr_html_(self) -> str:
         """Return the contents and the next commands to type, as notebooks show them."""
@@ -79,13 +85,12 @@ class Database(Releases):
             >>> report.rows("critical").select("definition", "verdict").rows()
             [('tradeoff', 'identified'), ('overhead', 'identified')]
         """
-        from dbtool.analysis.answers import answers_of_trials
         from dbtool.analysis.scaling import Settings
-        from dbtool.report import ScalingReport
+        from dbtool.report import scaling_of_trials
 
         settings = Settings(level=level, overhead=overhead, start=start, trials=trials)
         crossings = self.crossings(workload, goal=goal, metric=metric, release=release)
-        return ScalingReport(answers_of_trials(crossings, settings), settings, self, crossings)
+        return scaling_of_trials(self, crossings, settings)
 
     def plot(
         self,
@@ -136,6 +141,52 @@ class Database(Releases):
         )
         return plot(self, figure, request, width)
 
+    def explore(
+        self,
+        out: str | os.PathLike[str] = "explorer.html",
+        workload: str | Iterable[str] | None = None,
+        *,
+        release: str | None = None,
+        trainable: Iterable[str] = (),
+        on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+        on_message: Callable[[str], None] = lambda _line: None,
+    ) -> Path:
+        """Write the explorer: a page for the browser, which holds all that it shows.
+
+        With more than ten million values the page has no curves, and of each workload only the
+        metric of its goal.
+
+        Args:
+            out: the file, which ends with .html.
+            workload: names or patterns; None for all.
+            release: only this release.
+            trainable: workloads that `dbtool produce` trains, for hints on what fills a figure.
+            on_progress: called with the figures, then the workloads, that are done and their total.
+            on_message: called with a sentence on what the page lacks, such as `print`.
+
+        Returns:
+            The file.
+
+        Raises:
+            UsageError: the file's name ends otherwise, or a name does not exist.
+            DbtoolError: the file cannot be written, a shard is damaged, or the application was not
+                built.
+
+        Example:
+            >>> db.explore("mnist.html", "mnist/*")  # doctest: +SKIP
+        """
+        from dbtool.explorer.page import write_alone
+        from dbtool.figures.batch import writing
+
+        path = Path(out)
+        if path.suffix != ".html":
+            raise UsageError(f"--out is {str(path)!r}: name a file that ends with .html")
+        material = _page_material(self, workload, release, trainable, on_progress, on_message)
+        options = () if self.source is None else ("--db", self.source)
+        with writing(path):
+            write_alone(material, path, options, on_progress)
+        return path
+
     def export(
         self,
         out: str | os.PathLike[str],
@@ -171,16 +222,13 @@ class Database(Releases):
             >>> db.export("mnist.parquet", "mnist/*")  # doctest: +SKIP
         """
         from dbtool.release.export import export
-        from dbtool.release.file_format import FileFormat, file_format_of
+        from dbtool.release.file_format import file_format_of
 
         path = Path(out)
-        if file_format is not None and file_format not in [*FileFormat]:
-            raise unknown("format", file_format, FileFormat, "dbtool export --help")
-        chosen = FileFormat(file_format) if file_format else file_format_of(path)
         return export(
             self,
             path,
-            chosen,
+            file_format_of(path, file_format),
             workload,
             batch_size=batch_size,
             release=release,
@@ -225,10 +273,70 @@ def open_database(
     """
     opened = open_location(named_location(source, option), fetch_up_to)
     try:
-        return Database(opened, release=release, on_progress=on_progress)
+        db = Database(opened, release=release, on_progress=on_progress)
     except BaseException:
         opened.close()
         raise
+    db.source = None if source is None else os.fspath(source)
+    return db
+
+
+def explore_beside(
+    folder: Path,
+    *,
+    trainable: Iterable[str] = (),
+    on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+    on_message: Callable[[str], None] = lambda _line: None,
+) -> list[str]:
+    """Write the explorer into a release folder, for a server with both.
+
+    Args:
+        folder: the release folder.
+        trainable: as for `Database.explore`, and so the next two.
+        on_progress: likewise.
+        on_message: likewise.
+
+    Returns:
+        The page and its tables, relative to the folder.
+
+    Raises:
+        OSError: they cannot be written.
+        DbtoolError: the application was not built, or a shard is damaged.
+    """
+    from dbtool.explorer.page import write_beside
+
+    with open_database(folder) as db:
+        material = _page_material(db, None, None, trainable, on_progress, on_message)
+        return write_beside(material, folder, on_progress)
+
+
+def _page_material(
+    db: Database,
+    workload: str | Iterable[str] | None,
+    release: str | None,
+    trainable: Iterable[str],
+    on_progress: Callable[[int, int], None],
+    on_message: Callable[[str], None],
+) -> Material:
+    from dbtool.explorer.contents import choose
+    from dbtool.explorer.page import Material, require_built
+    from dbtool.figures.plot import checked, packed_figures
+    from dbtool.figures.points import Request
+    from dbtool.figures.specs import ALL, chosen_specs
+    from dbtool.release.references import bibtex
+
+    release = known_release(db, release)
+    names = (workload,) if isinstance(workload, str) else workload and tuple(workload)
+    chosen = choose(db, names, release)
+    require_built()
+    if chosen.is_large:
+        on_message(
+            "left out for want of room: all curves, and metrics that are not of a workload's goal"
+        )
+    asked = Request(release, workloads=names, trainable=frozenset(trainable))
+    specs = chosen_specs([ALL], any_workloads=names is not None)
+    figures = packed_figures(db, specs, checked(db, asked), on_progress)
+    return Material(db, chosen, figures, bibtex(db, release))
 
 
 def _next(workloads: pl.DataFrame) -> str:

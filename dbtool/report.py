@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from dbtool.analysis.answers import answers_of_table
+from dbtool.analysis.answers import answers_of_table, answers_of_trials
 from dbtool.analysis.comparison import comparison_rows, tasks_of
 from dbtool.analysis.noise_scale import moments_of_trials, noise_scale_rows
 from dbtool.analysis.profiles import performance_profiles
@@ -33,6 +33,23 @@ if TYPE_CHECKING:
 _IN_SHORT = ("release", "workload", "tradeoff", "overhead", "perfect_to", "useful_to")
 
 
+@dataclass(frozen=True)
+class Trials:
+    """The trials that answers come from, as they were when the report was made.
+
+    Attributes:
+        db: their database, of which a figure asks for more; all else works after it is closed.
+        crossings: their rows of `Database.crossings`.
+        moments: their moments of the gradient, from `moments_of_trials`.
+        workloads: the rows of `Database.workloads`.
+    """
+
+    db: Releases
+    crossings: pl.DataFrame
+    moments: pl.DataFrame
+    workloads: pl.DataFrame
+
+
 @dataclass(frozen=True, repr=False)
 class ScalingReport:
     """How far larger batches help on some workloads; its text says it in words.
@@ -40,14 +57,12 @@ class ScalingReport:
     Attributes:
         answers: one a workload.
         settings: those they were made with.
-        db: the database that the trials are of; None for a table of steps.
-        trials: the rows of `Database.crossings` of all the workloads; None likewise.
+        trials: the trials of all the workloads; None for a table of steps.
     """
 
     answers: Sequence[Answer]
     settings: Settings
-    db: Releases | None = None
-    trials: pl.DataFrame | None = None
+    trials: Trials | None = None
 
     def rows(self, kind: str = "critical") -> pl.DataFrame:
         """Return the rows of one kind; docs/scaling.md has the columns.
@@ -66,8 +81,8 @@ class ScalingReport:
             raise unknown("kind of rows", kind, KINDS, "dbtool scaling --help")
         if kind in OF_ANY_STEPS:
             rows = rows_of_steps(kind, self.answers, self.settings)
-            return rows if self.db is None else with_whole_sizes(rows)
-        if self.db is None or self.trials is None:
+            return rows if self.trials is None else with_whole_sizes(rows)
+        if self.trials is None:
             raise UsageError(
                 f"rows of {kind} come from trials, and a table of steps has none; ask for one of "
                 f"{', '.join(OF_ANY_STEPS)}"
@@ -75,8 +90,12 @@ class ScalingReport:
         if kind == "learning_rates":
             return with_whole_sizes(learning_rate_rows(self.answers))
         if kind == "noise_scale":
-            return self._noise_scale(self.db, self.trials)
-        tasks = tasks_of(self.trials, self.db.workloads())
+            critical = {
+                (answer.release, answer.workload): answer.scaling.tradeoff
+                for answer in self.answers
+            }
+            return noise_scale_rows(self.trials.moments, critical, level=self.settings.level)
+        tasks = tasks_of(self.trials.crossings, self.trials.workloads)
         if kind == "profiles":
             return performance_profiles(tasks, k=self.settings.trials).rows
         return comparison_rows(tasks, self.settings.trials, level=self.settings.level)
@@ -91,7 +110,7 @@ class ScalingReport:
 
     def statements(self) -> Iterator[tuple[Answer, str, list[str]]]:
         """Yield each workload's answer with a heading and statements, the most important first."""
-        noise = None if self.db is None else self.rows("noise_scale")
+        noise = None if self.trials is None else self.rows("noise_scale")
         for answer in self.answers:
             heading = answer.workload or "steps"
             if answer.release is not None:
@@ -118,9 +137,9 @@ class ScalingReport:
         """
         from dbtool.figures.scaling import plot_scaling
 
-        if self.db is None:
+        if self.trials is None:
             raise UsageError("a figure draws the trials of a database, and a table has none")
-        return plot_scaling(self.db, self.answers, self.settings, width, on_left_out)
+        return plot_scaling(self.trials.db, self.answers, self.settings, width, on_left_out)
 
     def __str__(self) -> str:
         workloads = (
@@ -131,12 +150,17 @@ class ScalingReport:
 
     __repr__ = __str__
 
-    def _noise_scale(self, db: Releases, trials: pl.DataFrame) -> pl.DataFrame:
-        critical = {
-            (answer.release, answer.workload): answer.scaling.tradeoff for answer in self.answers
-        }
-        moments = moments_of_trials(db, trials)
-        return noise_scale_rows(moments, critical, level=self.settings.level)
+
+def scaling_of_trials(db: Releases, crossings: pl.DataFrame, settings: Settings) -> ScalingReport:
+    """Return the report of trials, with all that its text and its rows need.
+
+    Args:
+        db: the database of the trials.
+        crossings: their rows of `Database.crossings`.
+        settings: the settings of the analysis.
+    """
+    trials = Trials(db, crossings, moments_of_trials(db, crossings), db.workloads())
+    return ScalingReport(answers_of_trials(crossings, settings), settings, trials)
 
 
 def scaling_of_table(

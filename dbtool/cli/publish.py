@@ -1,5 +1,6 @@
 """The command that publishes a release as a folder for any static host."""
 
+import functools
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -113,7 +114,8 @@ def command(
         raise UsageError(
             "--base-url is the address that tables of a catalog hold: give --catalog iceberg, too"
         )
-    from dbtool.cli.explore import write_into
+    from dbtool.cli.completion import trainable_workloads
+    from dbtool.database import explore_beside
     from dbtool.explorer.page import require_built
     from dbtool.release.publish import publish
     from dbtool.release.publish.address import address_of_folder, check_base_url
@@ -130,7 +132,16 @@ def command(
         then_one_in=None if evaluations_only else then_one_in,
         loss_bits=loss_bits,
     )
-    with bar("publishing shards", "bytes") as on_progress:
+    with (
+        bar("publishing shards", "bytes") as on_progress,
+        bar("making the page", "workloads") as on_page,
+    ):
+        page = functools.partial(
+            explore_beside,
+            trainable=trainable_workloads(),
+            on_progress=on_page,
+            on_message=tell,
+        )
         manifest = publish(
             folder,
             out,
@@ -139,7 +150,7 @@ def command(
             licence=licence,
             citation=read_bibtex(citation) if citation else None,
             reduction=reduction,
-            explorer=write_into if explorer else None,
+            explorer=page if explorer else None,
             iceberg=address,
             on_progress=on_progress,
         )

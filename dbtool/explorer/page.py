@@ -1,22 +1,127 @@
-"""The explorer's page: one file, with a policy that runs no script or style but its own."""
+"""The explorer's page: one file, with a policy that runs no script or style but its own.
+
+It has its data in it, or beside it in a release folder on a server.
+"""
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
+from dataclasses import dataclass
 from html import escape
-from importlib.resources import files
+from importlib.resources import files as resources
+from io import BytesIO
+from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
 from dbtool import __version__
 from dbtool.core.errors import DbtoolError
+from dbtool.core.files import finish, unfinished, write_whole
+from dbtool.core.manifest import read_manifest
+from dbtool.explorer.contents import Tables, facts_of, write_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
+
+    from dbtool.explorer.contents import Chosen
+    from dbtool.store.releases import Releases
 
 TITLE = "Steps to result"
+PAGE = Path("explorer.html")
+_FOLDER = Path("explorer")
+
+
+@dataclass(frozen=True)
+class Material:
+    """What a page is made of.
+
+    Attributes:
+        db: the database.
+        chosen: the workloads.
+        figures: JSON, gzipped, from `dbtool.figures.plot.packed_figures`.
+        bibtex: how to cite the releases.
+    """
+
+    db: Releases
+    chosen: Chosen
+    figures: bytes
+    bibtex: str
+
+
+def write_alone(
+    material: Material,
+    out: Path,
+    options: Sequence[str] = (),
+    on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> None:
+    """Write a page that includes all its data; the file is written completely or not at all.
+
+    Args:
+        material: what the page is made of.
+        out: the file.
+        options: command line words that select the same releases, repeated in commands.
+        on_progress: called with the number of workloads done and their total.
+
+    Raises:
+        OSError: the file cannot be written.
+        DbtoolError: the application was not built, or a shard is damaged.
+    """
+    trials, improvements, curves = BytesIO(), BytesIO(), BytesIO()
+    tables = Tables(trials, improvements, None if material.chosen.is_large else curves)
+    workloads = write_tables(material.db, material.chosen, tables, on_progress)
+    text = page(
+        facts_of(material.db, workloads, bibtex=material.bibtex, options=options),
+        trials=trials.getvalue(),
+        improvements=improvements.getvalue(),
+        curves=curves.getvalue(),
+        figures=material.figures,
+    )
+    write_whole(out, text.encode())
+
+
+def write_beside(
+    material: Material,
+    folder: Path,
+    on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> list[str]:
+    """Write a page and its tables into a release folder, whose shards it reads by HTTP.
+
+    Returns:
+        The paths of the files, relative to the folder.
+
+    Raises:
+        OSError: a file cannot be written.
+        DbtoolError: the application was not built, or a shard is damaged.
+    """
+    names = ["trials", "improvements"] + ([] if material.chosen.is_large else ["curves"])
+    paths = {name: _FOLDER / f"{name}.parquet" for name in names}
+    with contextlib.ExitStack() as stack:
+        opened = {
+            name: stack.enter_context(unfinished((folder / path).parent))
+            for name, path in paths.items()
+        }
+        sinks = {name: file for name, (file, _) in opened.items()}
+        tables = Tables(sinks["trials"], sinks["improvements"], sinks.get("curves"))
+        workloads = write_tables(material.db, material.chosen, tables, on_progress)
+        for name, (file, temporary) in opened.items():
+            finish(file, temporary, folder / paths[name])
+    files = {
+        name: {"path": path.as_posix(), "bytes": (folder / path).stat().st_size}
+        for name, path in paths.items()
+    }
+    shard_bytes = {file.path: file.bytes for file in read_manifest(folder).shards}
+    facts = facts_of(
+        material.db,
+        workloads,
+        bibtex=material.bibtex,
+        files=files,
+        shard_bytes=shard_bytes,
+    )
+    write_whole(folder / PAGE, page(facts, figures=material.figures).encode())
+    return [path.as_posix() for path in (PAGE, *paths.values())]
 
 
 def page(
@@ -84,7 +189,7 @@ def _built(name: str) -> str:
 
 
 def _read(folder: str, name: str) -> str:
-    return files("dbtool.explorer").joinpath(folder, name).read_text(encoding="utf-8")
+    return resources("dbtool.explorer").joinpath(folder, name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:

@@ -46,31 +46,7 @@ def export(
     release: str | None = None,
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[ExportedStudy]:
-    """Write measurements, sorted by release, workload, batch size, trial and step.
-
-    Memory holds some hundred thousand measurements at a time, or those of one trial.
-
-    Args:
-        db: the database.
-        out: a new file, or for the original layout a new folder or tar file.
-        file_format: format of the output.
-        workload: names or patterns; None for all.
-        batch_size: only studies with these batch sizes.
-        release: only this release.
-        on_progress: called now and then with the measurements written and their total.
-
-    Returns:
-        The exported studies.
-
-    Raises:
-        UsageError: the output exists, a name does not, or the layout cannot represent the
-            selection.
-        DbtoolError: a shard is damaged, or writing failed; nothing of the output remains then.
-
-    Example:
-        >>> with dbtool.open() as db:
-        ...     export(db, Path("mnist.parquet"), FileFormat.PARQUET, "mnist/*")
-    """
+    """Write measurements to a new file; see `dbtool.Database.export`."""
     selection = select(db, workload, batch_size, release)
     studies = selection.studies
     done, total = 0, sum(trial.measurements for study in studies for trial in study.trials)

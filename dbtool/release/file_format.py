@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from dbtool.core.errors import UsageError
+from dbtool.core.errors import UsageError, unknown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,12 +28,16 @@ class FileFormat(StrEnum):
     ORIGINAL = "original"
 
 
-def file_format_of(out: Path) -> FileFormat:
-    """Return the format that matches the name of a file.
+def file_format_of(out: Path, name: str | None = None) -> FileFormat:
+    """Return the format of a name or, where that is None, of a file's ending.
 
     Raises:
-        UsageError: no format matches it.
+        UsageError: there is no format of that name, or no format has that ending.
     """
+    if name is not None:
+        if name not in [*FileFormat]:
+            raise unknown("format", name, FileFormat, "dbtool export --help")
+        return FileFormat(name)
     if out.name.endswith(TAR_ENDINGS):
         return FileFormat.ORIGINAL
     for each in FileFormat:

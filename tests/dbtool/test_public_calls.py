@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import dbtool
+from tests.support.explorer import contents_of, needs_explorer
 from tests.support.made_up import write_release
 
 if TYPE_CHECKING:
@@ -42,6 +44,27 @@ def test_measurements_are_exported_as_the_name_says(release: str, tmp_path: Path
         assert "@misc{dbtool," in db.cite()
 
 
+@needs_explorer
+def test_the_explorer_is_a_page_of_the_named_workloads(release: str, tmp_path: Path) -> None:
+    with dbtool.open(release) as db:
+        [held] = db.workloads()["workload"]
+        page = db.explore(tmp_path / "new" / "page.html", held)
+    facts = contents_of(page).facts
+    assert [each["workload"] for each in facts["workloads"]] == [held]
+    # The commands on the page read what was opened.
+    assert facts["options"] == ["--db", release]
+
+
+def test_a_report_is_read_after_the_database_is_closed(release: str) -> None:
+    with dbtool.open(release) as db:
+        report = db.scaling("*", goal=0.5)
+        before = str(report), report.rows("noise_scale"), report.rows("comparison")
+    assert before[0]
+    assert str(report) == before[0]
+    assert_frame_equal(report.rows("noise_scale"), before[1])
+    assert_frame_equal(report.rows("comparison"), before[2])
+
+
 def test_a_file_is_fetched_once(tmp_path: Path) -> None:
     content = b"made up" * 1000
     (tmp_path / "there.bin").write_bytes(content)
@@ -55,6 +78,8 @@ def test_a_file_is_fetched_once(tmp_path: Path) -> None:
 MISTAKES: list[tuple[Callable[[dbtool.Database], Any], str]] = [
     (lambda db: db.export("rows.txt"), "the name 'rows.txt' does not tell a format"),
     (lambda db: db.export("rows", file_format="parket"), "unknown format 'parket'; closest: parq"),
+    (lambda db: db.explore("page.htm"), "--out is 'page.htm': name a file that ends with .html"),
+    (lambda db: db.explore("page.html", "mnits"), "unknown workload 'mnits'"),
     (lambda db: db.cite(release="mien"), "unknown release 'mien'; closest: mine"),
     (lambda db: dbtool.diff(db, db, metric="steps"), "a metric needs the value that it is to pass"),
     (lambda db: db.plot("steps", through="bogus"), "unknown line 'bogus'; there are first, fit"),

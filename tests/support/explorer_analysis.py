@@ -56,7 +56,7 @@ def as_told(found: ScalingReport) -> dict[str, Any]:
     """What dbtool's analysis found of one workload, as the page's tells it."""
     (answer,) = found.answers
     scaling = answer.scaling
-    kinds = ["critical", "steps", "learning_rates"] if found.db else ["critical", "steps"]
+    kinds = ["critical", "steps", "learning_rates"] if found.trials else ["critical", "steps"]
     unnamed = [pl.lit(None).alias(name) for name in ("release", "workload")]
     return {
         "learning_rates": [],

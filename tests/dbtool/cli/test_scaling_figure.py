@@ -50,8 +50,8 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def points_of(report: ScalingReport) -> Points:
-    assert report.db is not None
-    return scaling_points(report.db, report.answers, report.settings)
+    assert report.trials is not None
+    return scaling_points(report.trials.db, report.answers, report.settings)
 
 
 @pytest.fixture(scope="module")

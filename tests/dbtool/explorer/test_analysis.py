@@ -18,7 +18,7 @@ from dbtool.analysis.critical import LEAST_SCALE, StepsAt
 from dbtool.analysis.scaling import Settings, scaling_of_steps
 from dbtool.core.resources import query
 from dbtool.database import Database
-from dbtool.report import ScalingReport
+from dbtool.report import ScalingReport, Trials
 from dbtool.store.questions import Question
 from tests.support.explorer_analysis import answers_of_page, as_told, differences, needs_node
 from tests.support.made_up import write_shard
@@ -93,7 +93,9 @@ class State:
 
     @property
     def found(self) -> ScalingReport:
-        return ScalingReport([self.answer], self.settings, self.source.db, self.crossings)
+        # The rows that are compared need neither moments nor the workloads' names.
+        trials = Trials(self.source.db, self.crossings, pl.DataFrame(), pl.DataFrame())
+        return ScalingReport([self.answer], self.settings, trials)
 
     def rows(self, kind: str) -> pl.DataFrame:
         return self.found.rows(kind)

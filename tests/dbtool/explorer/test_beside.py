@@ -6,8 +6,8 @@ from urllib.parse import unquote
 import polars as pl
 import pytest
 
-from dbtool.cli.explore import write_into
 from dbtool.core.manifest import read_manifest
+from dbtool.database import explore_beside
 from dbtool.release.pull import pull
 from dbtool.release.verify import verify
 from tests.dbtool.explorer.conftest import ERRORS
@@ -24,7 +24,7 @@ FILES = {"explorer.html", *(f"explorer/{name}.parquet" for name in TABLES)}
 
 @pytest.fixture(scope="module")
 def folder(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return published(release, tmp_path_factory.mktemp("out") / "new", explorer=write_into)
+    return published(release, tmp_path_factory.mktemp("out") / "new", explorer=explore_beside)
 
 
 def listed(folder: Path) -> set[str]:
@@ -44,10 +44,10 @@ def test_what_is_beside_a_release_belongs_to_it(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_the_same_release_gives_the_same_bytes(folder: Path, release: Path, tmp_path: Path) -> None:
-    again = published(release, tmp_path / "again", explorer=write_into)
+    again = published(release, tmp_path / "again", explorer=explore_beside)
     assert bytes_of(again) == bytes_of(folder)
     # Where it lies, too, and after it was published before.
-    published(again, again, explorer=write_into)
+    published(again, again, explorer=explore_beside)
     assert bytes_of(again) == bytes_of(folder)
 
 
@@ -87,7 +87,7 @@ def test_it_is_pulled_with_the_release(
 
 @pytest.mark.slow
 def test_publishing_without_it_takes_it_away(release: Path, tmp_path: Path) -> None:
-    out = published(release, tmp_path / "out", explorer=write_into)
+    out = published(release, tmp_path / "out", explorer=explore_beside)
     published(out, out)
     assert listed(out) == set()
     assert verify(out).problems == ()
@@ -96,7 +96,7 @@ def test_publishing_without_it_takes_it_away(release: Path, tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_what_is_added_to_the_release_takes_it_away(release: Path, tmp_path: Path) -> None:
-    out = published(release, tmp_path / "out", explorer=write_into)
+    out = published(release, tmp_path / "out", explorer=explore_beside)
     name = read_manifest(out).release
     trials: list[MadeTrial] = [(0, "COMPLETE", {}, curve([0.9, 0.1]))]
     write_shard(out, release=name, workload=ERRORS, batch_size=2, goal=0.2, trials=trials)

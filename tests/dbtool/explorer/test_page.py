@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 
 from dbtool import __version__
 from dbtool.explorer.contents import choose
-from dbtool.explorer.writing import write_alone
+from dbtool.explorer.page import Material, write_alone
 from dbtool.figures.plot import packed_figures
 from dbtool.figures.points import Request, read_points
 from dbtool.figures.specs import FIGURES, find_figure
@@ -36,7 +36,7 @@ class Reader(HTMLParser):
 def write(db, out: Path) -> Path:
     figures = packed_figures(db, FIGURES, Request())
     chosen = choose(db, None, None)
-    write_alone(db, chosen, out, figures=figures, bibtex=BIBTEX, options=["--db", HOSTILE])
+    write_alone(Material(db, chosen, figures, BIBTEX), out, ["--db", HOSTILE])
     return out
 
 

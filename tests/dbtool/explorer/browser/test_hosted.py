@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dbtool.cli.explore import write_into
+from dbtool.database import explore_beside
 from tests.support.explorer_browser import (
     BUNDLED,
     Explorer,
@@ -23,7 +23,7 @@ MOST_SHARE = 0.02
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReleaseServer]:
-    folder = published(BUNDLED, tmp_path_factory.mktemp("out") / "new", explorer=write_into)
+    folder = published(BUNDLED, tmp_path_factory.mktemp("out") / "new", explorer=explore_beside)
     with serving_release(folder) as running:
         yield running
 
