@@ -326,7 +326,8 @@ def _page_material(
     from dbtool.release.references import bibtex
 
     release = known_release(db, release)
-    names = (workload,) if isinstance(workload, str) else workload and tuple(workload)
+    names = (workload,) if isinstance(workload, str) else workload
+    names = None if names is None else tuple(names)
     chosen = choose(db, names, release)
     require_built()
     if chosen.is_large:
