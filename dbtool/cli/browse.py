@@ -21,7 +21,7 @@ from dbtool.cli.options import (
     Wide,
     Workloads,
 )
-from dbtool.cli.view import View, chosen_view
+from dbtool.cli.table import View, chosen_view
 from dbtool.core.errors import UsageError
 from dbtool.store.questions import FIRST_TRIALS
 

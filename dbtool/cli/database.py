@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from dbtool.cli.options import Format
-    from dbtool.cli.view import View
+    from dbtool.cli.table import View
     from dbtool.database import Database
 
 # The columns of JSON, which frames store as text.

@@ -8,7 +8,7 @@ import typer
 from dbtool.cli.database import reading
 from dbtool.cli.messages import tell
 from dbtool.cli.options import Columns, Format, Goal, Limit, Metric, OutputFormat, Trials, Wide
-from dbtool.cli.view import chosen_view
+from dbtool.cli.table import chosen_view
 from dbtool.core.errors import DbtoolError, counted
 from dbtool.store.questions import FIRST_TRIALS
 

@@ -109,7 +109,7 @@ def _show(source: "Source") -> None:
     """Print what would be stored: the number of runs, and the first trials and measurements."""
     from dbtool.cli.options import Format
     from dbtool.cli.output import print_table
-    from dbtool.cli.view import View
+    from dbtool.cli.table import View
     from dbtool.sources.ingest import preview
 
     found = preview(source)

@@ -18,7 +18,7 @@ from dbtool.cli.options import (
     Release,
     Wide,
 )
-from dbtool.cli.view import View, chosen_view
+from dbtool.cli.table import View, chosen_view
 from dbtool.core.errors import UsageError
 from dbtool.figures.specs import format_of
 

@@ -12,7 +12,7 @@ from dbtool.cli.bars import query_bar
 from dbtool.cli.completion import analysis_names, dialects
 from dbtool.cli.database import reading
 from dbtool.cli.options import Database, Format, Limit, OutputFormat, Wide
-from dbtool.cli.view import View
+from dbtool.cli.table import View
 from dbtool.core.errors import UsageError
 from dbtool.store.queries import query_text
 from dbtool.store.questions import Question

@@ -16,7 +16,7 @@ from dbtool.core.errors import DbtoolError, unknown
 from dbtool.store.questions import index_question
 
 if TYPE_CHECKING:
-    from dbtool.cli.view import View
+    from dbtool.cli.table import View
     from dbtool.core.catalog import CatalogWorkload
 
 _NESTED = (Format.JSON, Format.JSONL)

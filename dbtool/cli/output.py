@@ -1,0 +1,296 @@
+"""Prints the rows of a query on standard output, in any of the formats, as they arrive."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO
+
+import duckdb
+import pyarrow as pa
+from duckdb.sqltypes import DuckDBPyType
+
+from dbtool.cli.options import BINARY, Format
+from dbtool.cli.table import View, print_text
+from dbtool.core.errors import DbtoolError, UsageError, first_sentence
+from dbtool.store.statements import streamed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from dbtool.store.questions import Question
+
+ALL = View()
+_NESTED = frozenset({"map", "struct", "tuple", "list", "array", "union"})
+# Types whose text in CSV is read back as the same value.
+_PLAIN = frozenset(
+    {"boolean", "varchar", "tinyint", "smallint", "integer", "bigint", "float", "double"}
+    | {"utinyint", "usmallint", "uinteger", "ubigint"}
+)
+# A lambda's parameter must not be the name of a column.
+_EACH = '"dbtool each"'
+# A quarter of a row group of DuckDB's, since rows of text take a lot of memory.
+_ROWS_OF_A_BATCH = 30_720
+
+
+@dataclass(frozen=True)
+class TypedRows:
+    """Rows as they arrive.
+
+    Attributes:
+        schema: the columns, no two of the same name.
+        types: DuckDB's types of the columns.
+        batches: the rows.
+        converter: a connection of its own to convert them with.
+    """
+
+    schema: pa.Schema
+    types: Sequence[DuckDBPyType]
+    batches: Iterator[pa.RecordBatch]
+    converter: duckdb.DuckDBPyConnection
+
+    @property
+    def nested(self) -> list[bool]:
+        """Whether the values of each column are nested; `plain` has them as JSON."""
+        return [kind.id in _NESTED for kind in self.types]
+
+    def of(self, positions: Sequence[int]) -> TypedRows:
+        """Return the rows with only these columns."""
+        return TypedRows(
+            pa.schema([self.schema.field(position) for position in positions]),
+            [self.types[position] for position in positions],
+            (batch.select(list(positions)) for batch in self.batches),
+            self.converter,
+        )
+
+    def plain(self) -> Iterator[pa.Table]:
+        """Yield the rows as numbers, booleans and text."""
+        columns = zip(map(_quoted, self.schema.names), self.types, strict=True)
+        return self._converted(
+            ", ".join(f"{_for_csv(name, kind)} AS {name}" for name, kind in columns)
+        )
+
+    def documents(self) -> Iterator[str]:
+        """Yield each row as a JSON object on one line."""
+        columns = zip(map(_quoted, self.schema.names), self.types, strict=True)
+        items = ", ".join(f"{name}: {_for_json(name, kind)}" for name, kind in columns)
+        for table in self._converted(f"to_json({{{items}}})::VARCHAR AS line"):
+            yield from table["line"].to_pylist()
+
+    def _converted(self, selected: str) -> Iterator[pa.Table]:
+        # One query over all batches would run ahead of a slow reader and keep its rows in memory.
+        for batch in self.batches:
+            self.converter.register("incoming", pa.Table.from_batches([batch]))
+            yield self.converter.sql(f"SELECT {selected} FROM incoming").to_arrow_table()  # noqa: S608 (quoted)
+
+
+def require_printable(output_format: Format) -> None:
+    """Refuse a binary format on a terminal; call this before a query runs.
+
+    Raises:
+        UsageError: the format is parquet or arrow, and standard output is a terminal.
+    """
+    if output_format in BINARY and sys.stdout.isatty():
+        raise UsageError(
+            f"--format {output_format} is not for a terminal; "
+            f"send it to a file with `> rows.{output_format}`"
+        )
+
+
+def print_rows(
+    cursor: duckdb.DuckDBPyConnection,
+    question: Question,
+    output_format: Format,
+    limit: int | None = None,
+    on_rows: Callable[[], None] = lambda: None,
+    view: View = ALL,
+) -> None:
+    """Run a query and print its rows, a batch at a time.
+
+    Args:
+        cursor: runs the query.
+        question: the query.
+        output_format: how its rows are printed.
+        limit: print at most this many rows; None: all.
+        on_rows: called before the first row is printed.
+        view: which columns are printed.
+
+    Raises:
+        UsageError: the format is binary and standard output is a terminal, or a requested column
+            does not exist.
+        DbtoolError: the format cannot store a column.
+        duckdb.Error: the query fails, maybe after some rows.
+    """
+    require_printable(output_format)
+    with (
+        streamed(cursor, question.sql, question.values, _ROWS_OF_A_BATCH) as stream,
+        duckdb.connect() as converter,
+    ):
+        # The query begins to fail, if it does, before anything is printed.
+        first = next(stream.batches, None)
+        on_rows()
+        batches = itertools.chain([] if first is None else [first], stream.batches)
+        _print(
+            TypedRows(stream.schema, stream.types, batches, converter), output_format, limit, view
+        )
+
+
+def print_table(
+    rows: pa.Table,
+    output_format: Format,
+    limit: int | None = None,
+    columns: str = "*",
+    view: View = ALL,
+) -> None:
+    """Print rows from memory; see `print_rows`.
+
+    Args:
+        rows: the rows.
+        output_format: how they are printed.
+        limit: print at most this many; None: all.
+        columns: SQL of what to print of each row.
+        view: which of these columns are printed.
+    """
+    require_printable(output_format)
+    with duckdb.connect() as converter:
+        converter.register("rows", rows)
+        relation = converter.sql(f"SELECT {columns} FROM rows")  # noqa: S608 (ours)
+        table = relation.to_arrow_table()
+        batches = iter(table.to_batches(max_chunksize=_ROWS_OF_A_BATCH))
+        typed = TypedRows(table.schema, relation.types, batches, converter)
+        _print(typed, output_format, limit, view)
+
+
+def _print(rows: TypedRows, output_format: Format, limit: int | None, view: View) -> None:
+    names = _distinct(rows.schema.names)
+    schema = pa.schema(
+        [field.with_name(name) for field, name in zip(rows.schema, names, strict=True)]
+    )
+    batches = _first(rows.batches, schema, limit)
+    rows = TypedRows(schema, rows.types, batches, rows.converter).of(view.positions(names))
+    if output_format in (Format.TABLE, Format.MARKDOWN):
+        print_text(rows, output_format, view)
+        return
+    try:
+        _write(rows, output_format, sys.stdout.buffer)
+    except pa.ArrowException as error:
+        raise DbtoolError(
+            f"writing --format {output_format} failed: {first_sentence(error)}; "
+            "cast the column in the query or choose another --format"
+        ) from error
+    sys.stdout.buffer.flush()
+
+
+def _first(
+    batches: Iterator[pa.RecordBatch], schema: pa.Schema, limit: int | None
+) -> Iterator[pa.RecordBatch]:
+    left = limit
+    while left is None or left > 0:
+        batch = next(batches, None)
+        if batch is None:
+            return
+        batch = batch.slice(0, left)
+        left = None if left is None else left - batch.num_rows
+        yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Return names that differ even if case is ignored; repeated names get a number."""
+    taken: set[str] = set()
+    distinct = []
+    for name in names:
+        candidates = itertools.chain([name], (f"{name}_{number}" for number in itertools.count(1)))
+        free = next(each for each in candidates if each.lower() not in taken)
+        taken.add(free.lower())
+        distinct.append(free)
+    return distinct
+
+
+def _write(rows: TypedRows, output_format: Format, output: BinaryIO) -> None:
+    """Write rows in a format for programs."""
+    match output_format:
+        case Format.CSV:
+            # Polars takes a while to import.
+            import polars as pl
+
+            header = pl.DataFrame(schema=dict.fromkeys(rows.schema.names, pl.String))
+            header.write_csv(output)
+            for table in rows.plain():
+                pl.DataFrame(table).write_csv(output, include_header=False)
+        case Format.JSON:
+            before = "[\n"
+            for line in rows.documents():
+                output.write(f"{before}{line}".encode())
+                before = ",\n"
+            output.write(b"[]\n" if before == "[\n" else b"\n]\n")
+        case Format.JSONL:
+            output.writelines(f"{line}\n".encode() for line in rows.documents())
+        case Format.PARQUET:
+            import pyarrow.parquet as pq
+
+            with pq.ParquetWriter(output, rows.schema, compression="zstd") as parquet:
+                for batch in rows.batches:
+                    parquet.write_batch(batch)
+        case Format.ARROW:
+            with pa.ipc.new_stream(output, rows.schema) as stream:
+                for batch in rows.batches:
+                    stream.write_batch(batch)
+
+
+def _quoted(name: str) -> str:
+    """Return a column's name as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _for_json(expression: str, kind: DuckDBPyType) -> str:
+    """Return an expression that DuckDB writes as valid JSON: NaN and infinite numbers become NULL.
+
+    Args:
+        expression: SQL of the value.
+        kind: the value's DuckDB type.
+    """
+    match kind.id:
+        case "double":
+            return f"(CASE WHEN isfinite({expression}) THEN {expression} END)"
+        case "float":
+            # Through its text, since 0.1 would be written as 0.10000000149011612 otherwise.
+            return f"(CASE WHEN isfinite({expression}) THEN {expression}::VARCHAR::DOUBLE END)"
+        case "map":
+            value = _for_json(f"{_EACH}.value", _children(kind)["value"])
+            entries = (
+                f"list_transform(map_entries({expression}), "
+                f"lambda {_EACH}: {{k: {_EACH}.key, v: {value}}})"
+            )
+            return f"map_from_entries({entries})"
+        case "list" | "array":
+            item = _for_json(_EACH, _children(kind)["child"])
+            return f"list_transform({expression}, lambda {_EACH}: {item})"
+        case "struct" | "tuple":
+            return _struct(expression, kind)
+    return f"{expression}::JSON" if str(kind) == "JSON" else expression
+
+
+def _children(kind: DuckDBPyType) -> dict[str, DuckDBPyType]:
+    return {name: child for name, child in kind.children if isinstance(child, DuckDBPyType)}
+
+
+def _struct(expression: str, kind: DuckDBPyType) -> str:
+    """Return a struct as an object; as a list if its fields have no names, as those of row()."""
+    values = [
+        (name, _for_json(f"struct_extract_at({expression}, {position})", child))
+        for position, (name, child) in enumerate(kind.children, 1)
+        if isinstance(child, DuckDBPyType)
+    ]
+    if all(name for name, _ in values):
+        made = f"{{{', '.join(f'{_quoted(name)}: {value}' for name, value in values)}}}"
+    else:
+        made = f"json_array({', '.join(value for _, value in values)})"
+    return f"(CASE WHEN {expression} IS NOT NULL THEN {made} END)"
+
+
+def _for_csv(expression: str, kind: DuckDBPyType) -> str:
+    """Return an expression for a number, a boolean or text; nested values become JSON."""
+    if kind.id in _NESTED:
+        return f"to_json({_for_json(expression, kind)})::VARCHAR"
+    return expression if kind.id in _PLAIN else f"{expression}::VARCHAR"
