@@ -33,8 +33,8 @@ BELOW = {
 # Beside that, of the command line, what its commands share.
 SHARED = {
     "producers.cli": {
-        ("dbtool", "cli", "completion"),
         ("dbtool", "cli", "messages"),
+        ("dbtool", "cli", "options"),
     }
 }
 MODULES = [

@@ -1,11 +1,12 @@
 """The commands that list the contents of the database, and the one that prints steps to result."""
 
-from typing import TYPE_CHECKING, Annotated
+import json
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dbtool.cli.completion import trainable_workloads
-from dbtool.cli.database import print_answer, tell_unlike_definitions
+from dbtool.cli.database import listing, reading, tell_unlike_definitions
+from dbtool.cli.messages import tell
 from dbtool.cli.options import (
     AnyWorkloads,
     BatchSizes,
@@ -20,72 +21,101 @@ from dbtool.cli.options import (
     Trials,
     Wide,
     Workloads,
+    trainable_workloads,
 )
-from dbtool.cli.table import View, chosen_view
-from dbtool.core.errors import UsageError
+from dbtool.cli.table import chosen_view
+from dbtool.core.errors import DbtoolError, UsageError, unknown
 from dbtool.store.questions import FIRST_TRIALS
 
 if TYPE_CHECKING:
     import polars as pl
 
     from dbtool import database as store
-
-_FIRST = {
-    "releases": ("release", "workloads", "studies", "trials", "measurements", "licence"),
-    "workloads": ("release", "workload", "goal", "studies", "trials"),
-    "catalog": ("workload", "goal", "complete", "infeasible", "releases", "metric"),
-    "settings": ("setting", "certainty", "value"),
-    "studies": ("release", "workload", "batch_size", "complete", "infeasible"),
-    "trials": (
-        *("release", "workload", "batch_size", "trial_id", "status", "steps", "learning_rate"),
-        "momentum",
-    ),
-    "steps": (
-        *("release", "workload", "batch_size", "steps", "goal", "trials", "learning_rate"),
-        *("momentum", "trial_id", "metric"),
-    ),
-}
+    from dbtool.core.catalog import CatalogWorkload
 
 
-def _view(command: str, columns: str | None, *, wide: bool) -> View:
-    return chosen_view(_FIRST[command], columns, wide=wide)
-
-
-def releases(
-    *,
-    columns: Columns = None,
-    wide: Wide = False,
-    db: Database = None,
-    output_format: OutputFormat = Format.TABLE,
-    limit: Limit = None,
-) -> None:
+@listing("release", "workloads", "studies", "trials", "measurements", "licence")
+def releases(database: "store.Database") -> "pl.DataFrame":
     """List the releases with their sizes.
 
     Example: dbtool releases --format markdown
     """
-    view = _view("releases", columns, wide=wide)
-    print_answer(lambda database: database.releases(), db, output_format, limit, view)
+    return database.releases()
+
+
+@listing("release", "workload", "batch_size", "complete", "infeasible")
+def studies(
+    database: "store.Database", workload: AnyWorkloads = None, *, release: Release = None
+) -> "pl.DataFrame":
+    """List the studies: one batch size of one workload each.
+
+    Of the trials of a study, those that were trained to their end are complete and those that
+    diverged infeasible; --wide shows how many were stopped before (incomplete), too.
+
+    Example: dbtool studies 'mnist/*'
+    """
+    return database.studies(workload, release=release)
+
+
+@listing(
+    *("release", "workload", "batch_size", "trial_id", "status", "steps", "learning_rate"),
+    "momentum",
+)
+def trials(
+    database: "store.Database",
+    workload: Workloads,
+    *,
+    batch_size: BatchSizes = None,
+    release: Release = None,
+) -> "pl.DataFrame":
+    """List the trials of a workload.
+
+    A trial's status is COMPLETE where it was trained to its end, INFEASIBLE where it diverged, and
+    INCOMPLETE where it was stopped before.
+
+    Example: dbtool trials 'mnist/*' --batch-size 64 --limit 20
+    """
+    return database.trials(workload, batch_size=batch_size, release=release)
+
+
+@listing(
+    *("release", "workload", "batch_size", "steps", "goal", "trials", "learning_rate"),
+    *("momentum", "trial_id", "metric"),
+)
+def steps(
+    database: "store.Database",
+    workload: Workloads,
+    *,
+    goal: Goal = None,
+    metric: Metric = None,
+    trials: Trials = FIRST_TRIALS,
+    batch_size: BatchSizes = None,
+    release: Release = None,
+) -> "pl.DataFrame":
+    """Print the steps to result of a workload at each batch size.
+
+    Steps to result are the fewest steps that any of a study's first COMPLETE trials, which were
+    trained to their end, took to get strictly past the goal (or to it, where the workload's goal is
+    inclusive). Of a study that was searched in lockstep, the trials that were dropped count too.
+    Steps are empty where no trial did.
+
+    Example: dbtool steps 'mnist/*' --goal 0.05 --metric val_classification_error
+    """
+    tell_unlike_definitions(database, workload, release)
+    return database.steps_to_result(
+        workload, goal=goal, metric=metric, trials=trials, batch_size=batch_size, release=release
+    )
+
+
+@listing("release", "workload", "goal", "studies", "trials")
+def _workloads(database: "store.Database", *, release: Release = None) -> "pl.DataFrame":
+    return database.workloads(release=release)
 
 
 def workloads(
     *,
-    catalog: Annotated[
-        bool,
-        typer.Option(
-            "--catalog",
-            help="List instead the 35 workloads of the archive of 2018, also without its data: "
-            "goals, sizes, trials by status, and which releases here hold them.",
-        ),
-    ] = False,
-    show: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Print instead every setting of a workload that can be trained, and whether it is "
-            "stated by the paper or its release, recalled from the paper, or chosen here.",
-            autocompletion=trainable_workloads,
-        ),
-    ] = None,
+    catalog: Annotated[bool, typer.Option("--catalog")] = False,
+    show: Annotated[str | None, typer.Option(autocompletion=trainable_workloads)] = None,
     columns: Columns = None,
     wide: Wide = False,
     db: Database = None,
@@ -96,114 +126,116 @@ def workloads(
     """List the workloads with their goals and sizes.
 
     Example: dbtool workloads --format csv > workloads.csv
+
+    Args:
+        catalog: List instead the 35 workloads of the archive of 2018, also without its data: goals,
+            sizes, trials by status, and which releases here hold them.
+        show (NAME): Print instead every setting of a workload that can be trained, and whether it
+            is stated by the paper or its release, recalled from the paper, or chosen here.
     """
-    listing = "settings" if show is not None else "catalog" if catalog else "workloads"
-    view = _view(listing, columns, wide=wide)
+    if show is None and not catalog:
+        _workloads(
+            columns=columns,
+            wide=wide,
+            db=db,
+            release=release,
+            output_format=output_format,
+            limit=limit,
+        )
+        return
+    from dbtool.cli.output import print_table
+
     if show is not None:
         for name, value in {"--catalog": catalog, "--release": release, "--db": db}.items():
             if value:
                 raise UsageError(f"--show needs no release; leave out {name}, or --show")
-        from dbtool.cli.workloads import print_settings
+        is_nested = output_format in (Format.JSON, Format.JSONL)
+        rows = _setting_rows(show, is_nested=is_nested)
+        first: tuple[str, ...] = ("setting", "certainty", "value")
+    else:
+        is_nested = False
+        rows = _catalog_rows(db, release)
+        first = ("workload", "goal", "complete", "infeasible", "releases", "metric")
+    import pyarrow as pa
 
-        print_settings(show, output_format, limit, view)
-        return
-    if catalog:
-        from dbtool.cli.workloads import print_catalog
-
-        print_catalog(db, release, output_format, limit, view)
-        return
-    print_answer(
-        lambda database: database.workloads(release=release), db, output_format, limit, view
-    )
+    selected = "* REPLACE (value::JSON AS value)" if is_nested else "*"
+    view = chosen_view(first, columns, wide=wide)
+    print_table(pa.Table.from_pylist(rows), output_format, limit, selected, view)
 
 
-def studies(
-    workload: AnyWorkloads = None,
-    *,
-    columns: Columns = None,
-    wide: Wide = False,
-    db: Database = None,
-    release: Release = None,
-    output_format: OutputFormat = Format.TABLE,
-    limit: Limit = None,
-) -> None:
-    """List the studies: one batch size of one workload each.
+def _setting_rows(name: str, *, is_nested: bool) -> list[dict[str, Any]]:
+    """Return a row for each setting of a workload that can be trained, with its certainty.
 
-    Of the trials of a study, those that were trained to their end are complete and those that
-    diverged infeasible; --wide shows how many were stopped before (incomplete), too.
+    Args:
+        name: of the workload.
+        is_nested: whether values are JSON, and not text for people.
 
-    Example: dbtool studies 'mnist/*'
+    Raises:
+        UsageError: the workload does not exist.
     """
-    print_answer(
-        lambda database: database.studies(workload, release=release),
-        db,
-        output_format,
-        limit,
-        _view("studies", columns, wide=wide),
-    )
+    from producers.workloads.own import load_own
+    from producers.workloads.registry import WORKLOADS
+    from producers.workloads.settings import settings
+
+    load_own()
+    if name not in WORKLOADS:
+        # Of another kind than those that a release may have.
+        raise unknown("workload to show", name, WORKLOADS, "dbtool produce --list")
+    return [
+        {
+            "setting": each.name,
+            "value": json.dumps(each.value) if is_nested else each.text,
+            "certainty": each.certainty,
+        }
+        for each in settings(WORKLOADS[name])
+    ]
 
 
-def trials(
-    workload: Workloads,
-    *,
-    batch_size: BatchSizes = None,
-    columns: Columns = None,
-    wide: Wide = False,
-    db: Database = None,
-    release: Release = None,
-    output_format: OutputFormat = Format.TABLE,
-    limit: Limit = None,
-) -> None:
-    """List the trials of a workload.
+def _catalog_rows(db: str | None, release: str | None) -> list[dict[str, Any]]:
+    """Return a row for each published workload, with the releases that have it.
 
-    A trial's status is COMPLETE where it was trained to its end, INFEASIBLE where it diverged, and
-    INCOMPLETE where it was stopped before.
+    Args:
+        db: the value of --db. Without it and without a release, the catalog is printed whether or
+            not a release can be read.
+        release: only the workloads that this release has; None: all.
 
-    Example: dbtool trials 'mnist/*' --batch-size 64 --limit 20
+    Raises:
+        UsageError: the requested database or release does not exist.
+        DbtoolError: the requested database cannot be read.
     """
-    print_answer(
-        lambda database: database.trials(workload, batch_size=batch_size, release=release),
-        db,
-        output_format,
-        limit,
-        _view("trials", columns, wide=wide),
-    )
+    from dbtool.core.catalog import catalog
+    from dbtool.store.questions import index_question
+
+    holding: dict[str, list[str]] | None = None
+    try:
+        with reading(db, release) as database:
+            holding = dict(database.result(index_question("holding_releases")).rows())
+    except DbtoolError as error:
+        if db is not None or release is not None:
+            raise
+        tell(f"not known which releases hold the workloads: {error}")
+    rows = [
+        _catalog_row(workload, None if holding is None else holding.get(workload.workload, []))
+        for workload in sorted(catalog(), key=lambda each: each.workload)
+    ]
+    return [row for row in rows if release is None or release in row["releases"]]
 
 
-def steps(
-    workload: Workloads,
-    *,
-    goal: Goal = None,
-    metric: Metric = None,
-    trials: Trials = FIRST_TRIALS,
-    batch_size: BatchSizes = None,
-    columns: Columns = None,
-    wide: Wide = False,
-    db: Database = None,
-    release: Release = None,
-    output_format: OutputFormat = Format.TABLE,
-    limit: Limit = None,
-) -> None:
-    """Print the steps to result of a workload at each batch size.
-
-    Steps to result are the fewest steps that any of a study's first COMPLETE trials, which were
-    trained to their end, took to get strictly past the goal (or to it, where the workload's goal is
-    inclusive). Of a study that was searched in lockstep, the trials that were dropped count too.
-    Steps are empty where no trial did.
-
-    Example: dbtool steps 'mnist/*' --goal 0.05 --metric val_classification_error
-    """
-
-    def answer(database: "store.Database") -> "pl.DataFrame":
-        tell_unlike_definitions(database, workload, release)
-        return database.steps_to_result(
-            workload,
-            goal=goal,
-            metric=metric,
-            trials=trials,
-            batch_size=batch_size,
-            release=release,
-        )
-
-    view = _view("steps", columns, wide=wide)
-    print_answer(answer, db, output_format, limit, view)
+def _catalog_row(workload: "CatalogWorkload", releases: list[str] | None) -> dict[str, Any]:
+    studies = workload.studies
+    return {
+        "workload": workload.workload,
+        "metric": workload.metric,
+        "goal": workload.goal,
+        "maximize": workload.maximize,
+        "train_examples": workload.train_examples,
+        "batch_sizes": workload.batch_sizes,
+        "complete": sum(study.complete for study in studies),
+        "incomplete": sum(study.incomplete for study in studies),
+        "infeasible": sum(study.infeasible for study in studies),
+        "releases": releases,
+        "trial_limit": workload.trial_limit,
+        "goal_certainty": workload.goal_certainty,
+        "train_examples_certainty": workload.train_examples_certainty,
+        "notes": workload.notes,
+    }

@@ -1,20 +1,23 @@
-"""Opens releases for a command."""
+"""Opens releases for a command, and prints what they answer."""
 
 from __future__ import annotations
 
 import contextlib
+import inspect
 from typing import TYPE_CHECKING
 
-from dbtool.cli.bars import bar
+from dbtool.cli.messages import bar, tell
+from dbtool.cli.options import Columns, Database, Format, Limit, OutputFormat, Wide
+from dbtool.cli.table import chosen_view
+from dbtool.core.errors import few_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     import polars as pl
 
-    from dbtool.cli.options import Format
+    from dbtool import database as store
     from dbtool.cli.table import View
-    from dbtool.database import Database
 
 # The columns of JSON, which frames store as text.
 _JSON = ("definition", "search_space", "search", "metaparameters", "settings", "producer")
@@ -27,7 +30,7 @@ def reading(
     *,
     option: str = "--db",
     fetch_up_to: int | None = None,
-) -> Iterator[Database]:
+) -> Iterator[store.Database]:
     """Open the chosen releases for reading.
 
     Args:
@@ -56,10 +59,10 @@ def reading(
         yield db
 
 
-def tell_unlike_definitions(db: Database, workloads: Iterable[str], release: str | None) -> None:
+def tell_unlike_definitions(
+    db: store.Database, workloads: Iterable[str], release: str | None
+) -> None:
     """Name the workloads whose settings differ between releases, so their steps do not compare."""
-    from dbtool.cli.messages import tell
-    from dbtool.core.errors import few_of
     from dbtool.store.questions import index_question, workload_names
 
     unlike = [] if release else db.result(index_question("unlike_definitions")).rows()
@@ -75,25 +78,58 @@ def tell_unlike_definitions(db: Database, workloads: Iterable[str], release: str
         )
 
 
-def print_answer(
-    answer: Callable[[Database], pl.DataFrame],
-    source: str | None,
-    output_format: Format,
-    limit: int | None,
-    view: View,
-) -> None:
-    """Open the chosen releases, and print the rows of an answer from them.
+def listing(*first: str) -> Callable[[Callable[..., pl.DataFrame]], Callable[..., None]]:
+    """Make a command of a function that returns rows of a database.
+
+    The command has the function's parameters after the first, which is the database, and --db,
+    --columns, --wide, --format and --limit.
+
+    Args:
+        first: the columns that a table shows, the most important first.
+    """
+
+    def decorated(answer: Callable[..., pl.DataFrame]) -> Callable[..., None]:
+        def command(
+            *,
+            columns: Columns = None,
+            wide: Wide = False,
+            db: Database = None,
+            output_format: OutputFormat = Format.TABLE,
+            limit: Limit = None,
+            **values: object,
+        ) -> None:
+            from dbtool.cli.output import require_printable
+
+            require_printable(output_format)
+            with reading(db) as database:
+                rows = answer(database, **values)
+            print_frame(rows, output_format, limit, chosen_view(first, columns, wide=wide))
+
+        own = dict(inspect.signature(answer).parameters)
+        own.pop("database")
+        shared = dict(inspect.signature(command, eval_str=True).parameters)
+        shared.pop("values")
+        release = [own.pop("release")] if "release" in own else []
+        printed = [shared.pop("output_format"), shared.pop("limit")]
+        command.__signature__ = inspect.Signature(  # type: ignore[attr-defined] # Typer reads it
+            [*own.values(), *shared.values(), *release, *printed]
+        )
+        command.__doc__ = answer.__doc__
+        return command
+
+    return decorated
+
+
+def print_frame(rows: pl.DataFrame, output_format: Format, limit: int | None, view: View) -> None:
+    """Print the rows of a frame, with its columns of JSON as JSON.
 
     Raises:
-        UsageError: the releases do not exist, or lack a name or column, or the format is binary and
-            standard output is a terminal.
-        DbtoolError: a shard is damaged, or the format cannot store a column.
+        UsageError: a requested column does not exist, or the format is binary and standard output
+            is a terminal.
+        DbtoolError: the format cannot store a column.
     """
-    from dbtool.cli.output import print_table, require_printable
+    from dbtool.cli.output import print_table
 
-    require_printable(output_format)
-    with reading(source) as db:
-        rows = answer(db)
     documents = ", ".join(f"{name}::JSON AS {name}" for name in _JSON if name in rows.columns)
     columns = f"* REPLACE ({documents})" if documents else "*"
     print_table(rows.to_arrow(), output_format, limit, columns, view)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import itertools
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import typer
 import typer.main
-from typer.core import TyperArgument, TyperCommand, TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from dbtool.core.errors import UsageError, unknown
 
@@ -30,7 +32,7 @@ class Entry:
 
     module: str
     help: str
-    function: str = "command"
+    function: str
     package: str = "dbtool.cli"
 
 
@@ -46,38 +48,58 @@ GROUPS: Mapping[str, Mapping[str, Entry]] = {
             "browse", "Print the steps to result of a workload at each batch size.", "steps"
         ),
         "scaling": Entry(
-            "scaling", "Tell how far larger batches help on a workload, and how sure that is."
+            "scaling",
+            "Tell how far larger batches help on a workload, and how sure that is.",
+            "scaling",
         ),
-        "sql": Entry("sql", "Run one SQL query and print its rows."),
+        "sql": Entry("sql", "Run one SQL query and print its rows.", "sql"),
     },
     "Draw": {
-        "plot": Entry("plot", "Draw figures, and write their points as CSV beside them."),
+        "plot": Entry(
+            "figures", "Draw figures, and write their points as CSV beside them.", "plot"
+        ),
         "explore": Entry(
-            "explore",
+            "figures",
             "Write a page for the browser on which goals are sliders and points lead to their "
             "trials.",
+            "explore",
         ),
     },
     "Add": {
-        "fetch": Entry("fetch", "Download the published archive and check it."),
+        "fetch": Entry("sources", "Download the published archive and check it.", "fetch"),
         "import": Entry(
-            "import_", "Import an archive in the published format into a release of yours."
+            "sources",
+            "Import an archive in the published format into a release of yours.",
+            "import_",
         ),
         "produce": Entry(
             "command",
             "Train workloads and write their measurements into a release folder.",
+            "command",
             package="producers.cli",
         ),
-        "ingest": Entry("ingest", "Add release folders, or runs of other tools, to your releases."),
-        "pull": Entry("pull", "Download a whole published release from a server, and check it."),
+        "ingest": Entry(
+            "sources", "Add release folders, or runs of other tools, to your releases.", "ingest"
+        ),
+        "pull": Entry(
+            "sources", "Download a whole published release from a server, and check it.", "pull"
+        ),
     },
     "Check and share": {
-        "verify": Entry("verify", "Check every byte of releases."),
-        "index": Entry("index", "Rebuild the index and the manifest of a release from its shards."),
-        "diff": Entry("diff", "Print how two releases differ, a row a difference."),
-        "publish": Entry("publish", "Make a release a folder for any static host or object store."),
-        "export": Entry("export", "Write measurements into a file of another format."),
-        "cite": Entry("cite", "Print BibTeX entries for the releases."),
+        "verify": Entry("releases", "Check every byte of releases.", "verify"),
+        "index": Entry(
+            "releases", "Rebuild the index and the manifest of a release from its shards.", "index"
+        ),
+        "diff": Entry("releases", "Print how two releases differ, a row a difference.", "diff"),
+        "publish": Entry(
+            "publication",
+            "Make a release a folder for any static host or object store.",
+            "publish",
+        ),
+        "export": Entry(
+            "publication", "Write measurements into a file of another format.", "export"
+        ),
+        "cite": Entry("publication", "Print BibTeX entries for the releases.", "cite"),
     },
 }
 COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
@@ -119,6 +141,10 @@ WORDS = {
 """The meaning of the commands' words."""
 
 
+# A parameter in a docstring: its name, its metavariable in brackets, and the sentence on it.
+_PARAMETER = re.compile(r"(\w+)(?: \((.+?)\))?: (.+)")
+
+
 def _nothing(ctx: object) -> str | None:  # noqa: ARG001 (Typer's signature)
     """Return no type for an argument, whose help describes it."""
     return None
@@ -137,7 +163,8 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: object, cmd_name: str) -> Any:  # noqa: ARG002 (Typer's signature)
         """Import and return the command of that name; None for other names.
 
-        Its module may define its own class for it, `Command`.
+        Its help, and that of the parameters that only it has, is the docstring of its function. Its
+        module may define its own class for it, `Command`.
         """
         entry = COMMANDS.get(cmd_name)
         if entry is None:
@@ -147,12 +174,17 @@ class LazyGroup(TyperGroup):
             add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
         )
         kind = getattr(module, "Command", TyperCommand)
-        holder.command(cmd_name, cls=kind)(getattr(module, entry.function))
+        function = getattr(module, entry.function)
+        text, described = _documented(inspect.getdoc(function) or "")
+        holder.command(cmd_name, cls=kind, help=text)(function)
         command = typer.main.get_command(holder)
         for each in command.params:
             if isinstance(each, TyperArgument):
                 # Typer would also print the Python types.
                 each.display_type_rich = _nothing  # type: ignore[method-assign]
+            if isinstance(each, TyperArgument | TyperOption) and each.name in described:
+                metavar, each.help = described[each.name]
+                each.metavar = metavar or each.metavar
         return command
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
@@ -180,6 +212,17 @@ class LazyGroup(TyperGroup):
                 formatter.write_dl([(name, entry.help) for name, entry in entries.items()])
         with formatter.section("Words"):
             formatter.write_dl(list(WORDS.items()))
+
+
+def _documented(docstring: str) -> tuple[str, dict[str, tuple[str | None, str]]]:
+    """Return the text of a command's help, and the metavariable and help of its own parameters."""
+    text, _, arguments = docstring.partition("\n\nArgs:\n")
+    described = {}
+    for paragraph in re.split(r"\n(?=    \w)", arguments) if arguments else ():
+        if found := _PARAMETER.fullmatch(" ".join(paragraph.split())):
+            name, metavar, sentence = found.groups()
+            described[name] = (metavar, sentence)
+    return text, described
 
 
 def _refuse_empty(words: Sequence[str]) -> None:

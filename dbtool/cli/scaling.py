@@ -57,62 +57,18 @@ _FIRST: dict[Kind, tuple[str, ...]] = {
 _DIGITS = 4
 
 
-def command(
+def scaling(
     workload: AnyWorkloads = None,
     *,
-    csv: Annotated[
-        Path | None,
-        typer.Option(
-            "--csv",
-            metavar="FILE",
-            help="Steps to result of any origin in place of a database's: a table with the columns "
-            "batch_size, steps and, if there are several, workload.",
-        ),
-    ] = None,
+    csv: Annotated[Path | None, typer.Option("--csv")] = None,
     goal: Goal = None,
     metric: Metric = None,
-    trials: Annotated[
-        int | None,
-        typer.Option(
-            metavar="K",
-            help="Compare the best of K trials; without it of as many as every study has.",
-        ),
-    ] = None,
-    overhead: Annotated[
-        float,
-        typer.Option(
-            metavar="X",
-            help="The share by which steps exceed linear scaling at the critical batch size of "
-            "that definition.",
-        ),
-    ] = 0.2,
-    start: Annotated[
-        float | None,
-        typer.Option(
-            "--from",
-            metavar="B",
-            help="The batch size from which scaling is linear; without it the smallest.",
-        ),
-    ] = None,
-    level: Annotated[float, typer.Option(metavar="P", help="The level of all intervals.")] = 0.95,
-    rows: Annotated[
-        Kind | None,
-        typer.Option(
-            "--rows",
-            help="Print these rows in place of words: `critical` batch sizes with "
-            "what they come from, `regimes` with their knees, `steps` of the best of K trials, "
-            "`learning_rates`, the gradient `noise_scale` where it was measured, `comparison` of "
-            "pairs of optimizers, or performance `profiles` of them.",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Draw steps to result with what was found, too: a file that ends with .png, .pdf "
-            "or .svg, and the points as .csv beside it.",
-        ),
-    ] = None,
+    trials: int | None = None,
+    overhead: float = 0.2,
+    start: Annotated[float | None, typer.Option("--from")] = None,
+    level: float = 0.95,
+    rows: Kind | None = None,
+    out: Path | None = None,
     columns: Columns = None,
     wide: Wide = False,
     db: Database = None,
@@ -128,6 +84,21 @@ def command(
     workload and definition.
 
     Example: dbtool scaling 'mnist/fc_*'
+
+    Args:
+        csv (FILE): Steps to result of any origin in place of a database's: a table with the columns
+            batch_size, steps and, if there are several, workload.
+        trials (K): Compare the best of K trials; without it of as many as every study has.
+        overhead (X): The share by which steps exceed linear scaling at the critical batch size of
+            that definition.
+        start (B): The batch size from which scaling is linear; without it the smallest.
+        level (P): The level of all intervals.
+        rows: Print these rows in place of words: `critical` batch sizes with what they come from,
+            `regimes` with their knees, `steps` of the best of K trials, `learning_rates`, the
+            gradient `noise_scale` where it was measured, `comparison` of pairs of optimizers, or
+            performance `profiles` of them.
+        out (FILE): Draw steps to result with what was found, too: a file that ends with .png, .pdf
+            or .svg, and the points as .csv beside it.
     """
     _check_words(
         csv,

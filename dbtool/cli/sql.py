@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from dbtool.cli.bars import query_bar
-from dbtool.cli.completion import analysis_names, dialects
 from dbtool.cli.database import reading
-from dbtool.cli.options import Database, Format, Limit, OutputFormat, Wide
+from dbtool.cli.messages import query_bar
+from dbtool.cli.options import (
+    Database,
+    Format,
+    Limit,
+    OutputFormat,
+    Wide,
+    analysis_names,
+    dialects,
+)
 from dbtool.cli.table import View
 from dbtool.core.errors import UsageError
 from dbtool.store.queries import query_text
@@ -33,58 +40,15 @@ class Command(TyperCommand):
             formatter.write_dl(analysis_names())
 
 
-def command(
-    text: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="QUERY|NAME",
-            help="One SELECT statement in quotes, or the name of an analysis; - reads a statement "
-            "from standard input.",
-            autocompletion=analysis_names,
-        ),
-    ] = None,
+def sql(
+    text: Annotated[str | None, typer.Argument(autocompletion=analysis_names)] = None,
     *,
-    file: Annotated[
-        Path | None,
-        typer.Option("-f", "--file", metavar="FILE", help="Read the query from a file."),
-    ] = None,
-    param: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--param",
-            "-p",
-            metavar="NAME=VALUE",
-            help="The value of $NAME in the query; may be given more than once. "
-            "What looks like a number is one, all else is text.",
-        ),
-    ] = None,
-    with_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--with",
-            metavar="NAME=FILE",
-            help="A table that the query may join: a CSV, Parquet or JSON Lines file, told by its "
-            "ending; may be given more than once.",
-        ),
-    ] = None,
-    dialect: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Print the query in another dialect instead, over tables RELEASE.workloads, "
-            ".studies, .trials and .measurements: spark, polars, datafusion or clickhouse.",
-            autocompletion=dialects,
-        ),
-    ] = None,
+    file: Annotated[Path | None, typer.Option("-f", "--file")] = None,
+    param: Annotated[list[str] | None, typer.Option("--param", "-p")] = None,
+    with_: Annotated[list[str] | None, typer.Option("--with")] = None,
+    dialect: Annotated[str | None, typer.Option(autocompletion=dialects)] = None,
     db: Database = None,
-    fetch_up_to: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            metavar="MB",
-            help="Of a release on a server, fetch at most so many megabytes.",
-        ),
-    ] = 100,
+    fetch_up_to: Annotated[int, typer.Option(min=0)] = 100,
     wide: Wide = False,
     output_format: OutputFormat = Format.TABLE,
     limit: Limit = None,
@@ -97,13 +61,25 @@ def command(
     sql summary`, and --dialect prints any query as other engines run it.
 
     Example: dbtool sql 'SELECT workload, trials FROM workloads WHERE goal < $goal' --param goal=0.5
+
+    Args:
+        text (QUERY|NAME): One SELECT statement in quotes, or the name of an analysis; - reads a
+            statement from standard input.
+        file (FILE): Read the query from a file.
+        param (NAME=VALUE): The value of $NAME in the query; may be given more than once. What looks
+            like a number is one, all else is text.
+        with_ (NAME=FILE): A table that the query may join: a CSV, Parquet or JSON Lines file, told
+            by its ending; may be given more than once.
+        dialect (NAME): Print the query in another dialect instead, over tables RELEASE.workloads,
+            .studies, .trials and .measurements: spark, polars, datafusion or clickhouse.
+        fetch_up_to (MB): Of a release on a server, fetch at most so many megabytes.
     """
     from dbtool.cli.output import require_printable
 
     require_printable(output_format)
     query = _query_text(text, file)
     values = parse_parameters(param or [])
-    tables = parse_tables(with_ or [])
+    tables = _named(with_ or [], "--with", "FILE", "runs=my.csv", may_be_empty=False)
     if dialect is not None:
         _print_translated(query, dialect, values, db, tables)
         return
@@ -123,36 +99,27 @@ def parse_parameters(given: list[str]) -> dict[str, int | float | str]:
     Raises:
         UsageError: an item has no name or no equals sign, or a name is repeated.
     """
-    values: dict[str, int | float | str] = {}
-    for each in given:
-        name, equals, value = each.partition("=")
-        name = name.removeprefix("$")
-        if not equals or not name:
-            raise UsageError(f"--param {each!r} is not NAME=VALUE, such as --param goal=0.03")
-        if name in values:
-            raise UsageError(f"--param {name} is given twice; give each name once")
-        values[name] = _typed(value)
-    return values
+    named = _named(given, "--param", "VALUE", "goal=0.03")
+    return {name: _typed(value) for name, value in named.items()}
 
 
-def parse_tables(given: list[str]) -> dict[str, str]:
-    """Parse the files that the query joins, by the names of their tables.
-
-    Args:
-        given: each NAME=FILE.
+def _named(
+    given: list[str], option: str, noun: str, example: str, *, may_be_empty: bool = True
+) -> dict[str, str]:
+    """Split each NAME=VALUE of an option; the name may stand as in the query, as $NAME.
 
     Raises:
-        UsageError: an item has no name or no file, or a name is repeated.
+        UsageError: an item has no name, no equals sign or no value, or a name is repeated.
     """
-    files: dict[str, str] = {}
+    values: dict[str, str] = {}
     for each in given:
-        name, _, file = each.partition("=")
-        if not name or not file:
-            raise UsageError(f"--with {each!r} is not NAME=FILE, such as --with runs=my.csv")
-        if name in files:
-            raise UsageError(f"--with {name} is given twice; give each name once")
-        files[name] = file
-    return files
+        name, equals, value = each.removeprefix("$").partition("=")
+        if not name or not equals or not (value or may_be_empty):
+            raise UsageError(f"{option} {each!r} is not NAME={noun}, such as {option} {example}")
+        if name in values:
+            raise UsageError(f"{option} {name} is given twice; give each name once")
+        values[name] = value
+    return values
 
 
 def _typed(value: str) -> int | float | str:

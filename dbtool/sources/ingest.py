@@ -35,7 +35,6 @@ from dbtool.sources.registry import (
     source_words,
     table_format,
 )
-from dbtool.sources.released import ReleaseSource
 from dbtool.store.locations import folder_to_write, named_location
 from dbtool.store.shard_files import read_whole, sound_shard
 

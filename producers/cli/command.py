@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dbtool.cli.messages import tell, telling_unpublished
+from dbtool.cli.messages import tell
 from dbtool.core.errors import UsageError, counted
 from dbtool.core.http import as_url
 from dbtool.core.manifest import is_release, releases_in
+from dbtool.core.release import telling_of_change
 from dbtool.core.resources import libraries_of
 from dbtool.core.walk import is_file
 from producers.cli.options import (
@@ -134,7 +135,7 @@ def _train(
         # Trials of a few steps are not worth good programs.
         quick_compilation() if preset.made_up else contextlib.nullcontext(),
         interruptible(studies, out, options) as stop,
-        telling_unpublished(out),
+        telling_of_change(out, tell),
         sweep_progress(studies, out, options, watch=values["watch"]) as events,
     ):
         if options.on == "ray":

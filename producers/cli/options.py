@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_origin, 
 import msgspec
 import typer
 
-from dbtool.cli.completion import trainable_workloads
+from dbtool.cli.options import trainable_workloads
 from dbtool.core.checks import InvalidError, convert, read_toml
 from dbtool.core.errors import UsageError
 from dbtool.core.manifest import check_name

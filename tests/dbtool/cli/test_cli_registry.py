@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import typer.main
+from typer.exceptions import TyperException
 
 from dbtool import __version__
 from dbtool.cli.main import app
@@ -73,6 +74,33 @@ def test_examples_run_on_the_release_that_ships(
     outcome = call(*shlex.split(example))
     assert outcome.code == 0, outcome.output
     assert outcome.output or list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_parameter_has_a_sentence_and_each_sentence_a_parameter(name: str) -> None:
+    group = typer.main.get_group(app)
+    command = group.get_command(group.make_context("dbtool", [name]), name)
+    assert command is not None
+    parameters = {each.name: getattr(each, "help", None) for each in command.params}
+    assert all(parameters.values()), parameters
+    described = re.findall(r"^    (\w+)(?: \(.+?\))?: ", _docstring(name), re.MULTILINE)
+    assert set(described) <= set(parameters)
+
+
+@pytest.mark.parametrize(
+    ("words", "is_unknown"),
+    [
+        ("steps x --gaol", True),
+        ("steps x --goal", False),
+        ("steps", False),
+        ("steps x --trials y", False),
+    ],
+)
+def test_typer_offers_others_for_an_unknown_option_alone(words: str, is_unknown: bool) -> None:
+    # The sentences on wrong words tell the errors of Typer apart by this, as they have no names.
+    with pytest.raises(TyperException) as caught:
+        app(words.split(), standalone_mode=False)
+    assert hasattr(caught.value, "possibilities") == is_unknown
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -17,7 +17,7 @@ PATIENCE = 30.0
 WATCHED = "Ctrl-C stops the query"
 WORK = """
 import time
-from dbtool.cli.bars import bar
+from dbtool.cli.messages import bar
 with bar("importing", "bytes") as on_progress:
     for done in range(9):
         on_progress(done * 1_000_000, 8_000_000)

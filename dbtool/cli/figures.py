@@ -1,16 +1,25 @@
-"""The command that draws figures."""
+"""The commands that draw: figures as files, and the explorer, a page for the browser."""
 
 import contextlib
+import webbrowser
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dbtool.cli.completion import figures, held_releases, held_workloads, trainable_workloads
 from dbtool.cli.database import reading
-from dbtool.cli.messages import tell
-from dbtool.cli.options import Database, Format, Goal
+from dbtool.cli.messages import bar, tell
+from dbtool.cli.options import (
+    Database,
+    Format,
+    Goal,
+    Release,
+    figures,
+    held_releases,
+    held_workloads,
+    trainable_workloads,
+)
 from dbtool.core.errors import DbtoolError, UsageError, counted
 from dbtool.figures.specs import (
     ALL,
@@ -29,106 +38,28 @@ if TYPE_CHECKING:
     from dbtool.figures.points import NoDataError, Request
     from dbtool.figures.specs import FigureSpec
 
-DEFAULT_FORMAT = "png"
-DEFAULT_FOLDER = Path("figures")
+_DEFAULT_FORMAT = "png"
+_DEFAULT_FOLDER = Path("figures")
+_DEFAULT_PAGE = Path("explorer.html")
 
 
-def command(
-    figure: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="FIGURE...|all",
-            help="Names or numbers of figures, such as figure_01, 9a or steps; "
-            "see `dbtool plot --list`.",
-            autocompletion=figures,
-        ),
-    ] = None,
+def plot(
+    figure: Annotated[list[str] | None, typer.Argument(autocompletion=figures)] = None,
     *,
-    workload: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="W",
-            help="For the figures of any workloads, such as steps: only this workload, or a "
-            "pattern in quotes such as 'mnist/fc_*'; may be given more than once.",
-            autocompletion=held_workloads,
-        ),
-    ] = None,
+    workload: Annotated[list[str] | None, typer.Option(autocompletion=held_workloads)] = None,
     goal: Goal = None,
-    trials: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Of each study, the first N trials; without it as many as the figure says.",
-        ),
-    ] = None,
-    output_format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="png,pdf,svg",
-            help=f"Kinds of file, joined by commas; without it {DEFAULT_FORMAT}. With --list how "
-            "rows are printed, such as csv or json.",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help=f"The folder for the files; without it {DEFAULT_FOLDER}.",
-        ),
-    ] = None,
-    bands: Annotated[
-        bool | None,
-        typer.Option(
-            "--bands/--no-bands",
-            help="Draw bands at equal numbers of trials, or none; without it on the curves of the "
-            "figures of any workloads, and not on the papers' own.",
-        ),
-    ] = None,
-    through: Annotated[
-        str | None,
-        typer.Option(
-            metavar="fit|first",
-            help="Lines of perfect scaling: fitted to where a curve scales, or through its first "
-            "point as in the papers. Without it as the figure says.",
-        ),
-    ] = None,
-    width: Annotated[
-        float | None,
-        typer.Option(
-            metavar="INCHES",
-            help="How wide the picture is, such as 3.5 for a column of print; without it as wide "
-            "as suits its panels.",
-        ),
-    ] = None,
-    data: Annotated[
-        str | None,
-        typer.Option(
-            metavar="csv,json,parquet",
-            help="Write the points alone, in these kinds of file, joined by commas.",
-        ),
-    ] = None,
-    sql: Annotated[bool, typer.Option("--sql", help="Print the figures' queries instead.")] = False,
-    list_figures: Annotated[
-        bool,
-        typer.Option("--list", help="List the figures instead."),
-    ] = False,
-    verbose: Annotated[
-        bool,
-        typer.Option(
-            "--verbose", help="With `all`, name what was left out and the commands that fill it."
-        ),
-    ] = False,
+    trials: int | None = None,
+    output_format: Annotated[str | None, typer.Option("--format")] = None,
+    out: Path | None = None,
+    bands: Annotated[bool | None, typer.Option("--bands/--no-bands")] = None,
+    through: str | None = None,
+    width: float | None = None,
+    data: str | None = None,
+    sql: Annotated[bool, typer.Option("--sql")] = False,
+    list_figures: Annotated[bool, typer.Option("--list")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose")] = False,
     db: Database = None,
-    release: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME[,NAME...]",
-            help="Only rows of this release; several joined by commas are drawn over each other. "
-            "See `dbtool releases`.",
-            autocompletion=held_releases,
-        ),
-    ] = None,
+    release: Annotated[str | None, typer.Option(autocompletion=held_releases)] = None,
 ) -> None:
     """Draw figures, and write their points as CSV beside them.
 
@@ -136,6 +67,28 @@ def command(
     that the database has data for, and says on standard error how many it left out.
 
     Example: dbtool plot steps --workload 'mnist/fc_*' --format png,pdf
+
+    Args:
+        figure (FIGURE...|all): Names or numbers of figures, such as figure_01, 9a or steps; see
+            `dbtool plot --list`.
+        workload (W): For the figures of any workloads, such as steps: only this workload, or a
+            pattern in quotes such as 'mnist/fc_*'; may be given more than once.
+        trials (N): Of each study, the first N trials; without it as many as the figure says.
+        output_format (png,pdf,svg): Kinds of file, joined by commas; without it png. With --list
+            how rows are printed, such as csv or json.
+        out (DIR): The folder for the files; without it figures.
+        bands: Draw bands at equal numbers of trials, or none; without it on the curves of the
+            figures of any workloads, and not on the papers' own.
+        through (fit|first): Lines of perfect scaling: fitted to where a curve scales, or through
+            its first point as in the papers. Without it as the figure says.
+        width (INCHES): How wide the picture is, such as 3.5 for a column of print; without it as
+            wide as suits its panels.
+        data (csv,json,parquet): Write the points alone, in these kinds of file, joined by commas.
+        sql: Print the figures' queries instead.
+        list_figures: List the figures instead.
+        verbose: With `all`, name what was left out and the commands that fill it.
+        release (NAME[,NAME...]): Only rows of this release; several joined by commas are drawn over
+            each other. See `dbtool releases`.
     """
     from dbtool.figures.points import Request
 
@@ -164,7 +117,7 @@ def command(
     require_width(width)
     if data is None:
         formats = chosen_formats(
-            "format", DEFAULT_FORMAT if output_format is None else output_format, FORMATS
+            "format", _DEFAULT_FORMAT if output_format is None else output_format, FORMATS
         )
         formats.append("csv")
     else:
@@ -173,7 +126,7 @@ def command(
         request = _checked(database, named)
         _tell_other_releases(database, request)
         with contextlib.closing(
-            write_figures(database, specs, request, out or DEFAULT_FOLDER, formats, width)
+            write_figures(database, specs, request, out or _DEFAULT_FOLDER, formats, width)
         ) as written:
             _tell_written(written, every=every, brief=every and not verbose)
 
@@ -271,3 +224,38 @@ def _print_queries(specs: "Sequence[FigureSpec]", request: "Request", db: str | 
             request = _checked(database, request)
     for spec in specs:
         typer.echo(filled_query(spec, request), nl=False)
+
+
+def explore(
+    *,
+    workload: Annotated[list[str] | None, typer.Option(autocompletion=held_workloads)] = None,
+    out: Path = _DEFAULT_PAGE,
+    show: Annotated[bool, typer.Option("--open")] = False,
+    db: Database = None,
+    release: Release = None,
+) -> None:
+    """Write a page for the browser on which goals are sliders and points lead to their trials.
+
+    The page is one file, which holds all that it shows: it needs no network and no server, and
+    sends nothing anywhere. Prints the file's name. Where there are more than ten million values,
+    the page has no curves, and of each workload only the metric of its goal.
+
+    Example: dbtool explore --workload 'mnist/*' --out mnist.html
+
+    Args:
+        workload (W): Only this workload, or a pattern in quotes such as 'mnist/fc_*'; may be given
+            more than once.
+        out (FILE.html): The file to write.
+        show: Show the page in the browser, too.
+    """
+    with reading(db, release) as database, bar("making the page", "workloads") as on_progress:
+        database.explore(
+            out,
+            workload or None,
+            trainable=trainable_workloads(),
+            on_progress=on_progress,
+            on_message=tell,
+        )
+    typer.echo(out)
+    if show and not webbrowser.open(out.resolve().as_uri()):
+        tell(f"no browser was found: open {out} in one")

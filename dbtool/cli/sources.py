@@ -1,0 +1,202 @@
+"""The commands that add data: from the published archive, other tools and servers."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from dbtool.cli.messages import bar, download_bar, tell
+from dbtool.cli.options import Destination, Retries, Timeout
+from dbtool.core.errors import UsageError, counted
+from dbtool.sources.registry import source_names
+
+if TYPE_CHECKING:
+    from dbtool.sources.base import Source
+
+    SourceName = str
+else:
+    SourceName = Literal[source_names()]
+
+
+def fetch(
+    *,
+    url: str | None = None,
+    mirror: list[str] | None = None,
+    dest: str = ".",
+    sha256: str | None = None,
+    retries: Retries = 5,
+    timeout: Timeout = 30.0,
+) -> None:
+    """Download the published archive and check it.
+
+    What has come is kept in a .part file, so a fetch that was interrupted goes on when the same
+    command is given again. The file gets its name once its sha256 is the published one. Its path is
+    printed.
+
+    Example: dbtool fetch --dest downloads/
+
+    Args:
+        url (URL): Fetch from here in place of the published address: http://, https:// or file://.
+        mirror (URL): Try this address when those before it fail; may be given more than once.
+        dest (PATH): The file to write, or the folder it goes into.
+        sha256 (HEX): The hash of another file than the published one, such as a replica.
+    """
+    import dbtool
+    from dbtool.core.download import RetryPolicy
+    from dbtool.sources.archive.published import LICENCE, SHA256
+
+    with download_bar() as (on_progress, on_retry):
+        fetched = dbtool.fetch(
+            dest,
+            url=url,
+            mirrors=mirror or (),
+            sha256=sha256,
+            retries=RetryPolicy(most=retries, timeout=timeout, on_retry=on_retry),
+            on_progress=on_progress,
+        )
+    size = f"{fetched.path.stat().st_size / 1e6:,.1f} MB"
+    done = "was there already" if fetched.was_there else "fetched"
+    tell(f"{done}: {size}, sha256 {fetched.sha256}")
+    if fetched.sha256 == SHA256 and not fetched.was_there:
+        tell(f"{LICENCE} `dbtool cite` tells how to cite it.")
+    typer.echo(fetched.path)
+
+
+def import_(path: Path, *, db: Destination = None, release: str = "published") -> None:
+    """Import an archive in the published format into a release of yours.
+
+    The archive is read once and never unpacked to disk. Trials that are already there change
+    nothing, so an interrupted import goes on when the same command is given again. A malformed
+    trial is named and left out; the rest goes in. Studies that are stored can be asked meanwhile.
+
+    Example: dbtool import batch_science_data.tar.bz2
+
+    Args:
+        path (PATH): The archive: a .tar.bz2, .tar.gz or .tar, or the folder it was unpacked into.
+        release (NAME): The name under which the rows are stored; only those of `published` are
+            compared with the published table.
+    """
+    import dbtool
+
+    with bar("importing", "files" if path.is_dir() else "bytes") as on_progress:
+        dbtool.import_archive(path, db, release=release, on_progress=on_progress, on_message=tell)
+
+
+def ingest(
+    path: list[Path],
+    *,
+    db: Destination = None,
+    from_: Annotated[
+        SourceName | None,
+        typer.Option(
+            "--from",
+            metavar="|".join(source_names()),
+            help="Take learning curves of another tool from CSV, JSON Lines or Parquet.",
+        ),
+    ] = None,
+    map_: Annotated[Path | None, typer.Option("--map")] = None,
+    release: str | None = None,
+    guess: Annotated[bool, typer.Option("--guess")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run")] = False,
+) -> None:
+    """Add release folders, or runs of other tools, to your releases.
+
+    What is already there changes nothing, so an interrupted load goes on when the same command is
+    given again. A release that is damaged, or that disagrees with what is there, is refused and
+    named; the others go in. Runs of other tools become a release of their own; where files are not
+    what their mapping says, nothing is stored. --guess writes a first mapping.
+
+    Example: dbtool ingest history.csv --from csv --map mapping.toml
+
+    Args:
+        path (PATH): Release folders, or folders of them; with --from, the files of another tool,
+            folders of such files, or patterns such as 'runs/**/metrics.csv'.
+        map_ (FILE): With --from: a TOML file that says what the columns are; see
+            docs/your_own_runs.md.
+        release (NAME): With --from: the name under which the runs are stored; without it the
+            mapping's.
+        guess: Print a first mapping for the runs in a folder, with ? where you have to say more,
+            and store nothing.
+        dry_run: With --from: show how many runs there are and the first rows as they would be
+            stored, and store nothing.
+    """
+    import dbtool
+
+    if guess:
+        if from_ or map_ or release or dry_run:
+            raise UsageError("--guess takes a folder and no other option")
+        _guess(path)
+        return
+    with bar("reading files", "files") if from_ else bar("adding shards") as on_progress:
+        if not dry_run:
+            dbtool.ingest(
+                path,
+                db,
+                source=from_,
+                mapping=map_,
+                release=release,
+                on_progress=on_progress,
+                on_message=tell,
+            )
+            return
+        from dbtool.sources.ingest import open_source
+
+        source = open_source(path, from_, map_, release, on_progress=on_progress, on_message=tell)
+    _show(source)
+
+
+def _show(source: "Source") -> None:
+    """Print what would be stored: the number of runs, and the first trials and measurements."""
+    from dbtool.cli.options import Format
+    from dbtool.cli.output import print_table
+    from dbtool.cli.table import View
+    from dbtool.sources.ingest import preview
+
+    found = preview(source)
+    if found.measurements is not None:
+        print_table(found.trials, Format.TABLE, view=View(wide=True))
+        typer.echo()
+        print_table(found.measurements, Format.TABLE, view=View(wide=True))
+    tell(found.sentence)
+
+
+def _guess(folders: list[Path]) -> None:
+    from dbtool.sources.tables.guess import guess
+
+    found = guess(*folders)
+    typer.echo(found.mapping, nl=False)
+    tell(
+        f"guessed from {counted(found.files, 'file')}: save it as mapping.toml, fill in what is "
+        f"marked ?, and try `dbtool ingest {folders[0]} --from {found.kind} --map mapping.toml "
+        "--dry-run`"
+    )
+
+
+def pull(
+    url: str, *, out: Path | None = None, retries: Retries = 5, timeout: Timeout = 30.0
+) -> None:
+    """Download a whole published release from a server, and check it.
+
+    What has come is kept, so a download that was interrupted goes on when the same command is given
+    again, and of a release that was published anew only the files that changed are fetched. Every
+    file is checked against its sha256. The folder is printed.
+
+    Example: dbtool pull https://example.org/my-release --out my-release
+
+    Args:
+        url (URL): The release's folder on a server, http:// or https://.
+        out (DIR): The folder to write; without it one here that is named like the release.
+    """
+    import dbtool
+    from dbtool.core.download import RetryPolicy
+
+    with download_bar() as (on_progress, on_retry):
+        policy = RetryPolicy(most=retries, timeout=timeout, on_retry=on_retry)
+        pulled = dbtool.pull(url, out, policy, on_progress)
+    came = f"{counted(pulled.files, 'file')} with {pulled.bytes / 1e6:,.1f} MB"
+    done = f"fetched {came}" if pulled.files else "everything was there already"
+    tell(
+        f"{pulled.manifest.release}: {done}; read it with `--db {pulled.folder}`, or add it to "
+        f"your own with `dbtool ingest {pulled.folder}`"
+    )
+    typer.echo(pulled.folder)
