@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from dbtool.database import Database
     from dbtool.release.difference import diff
-    from dbtool.release.publish.release import publish
+    from dbtool.release.publish import publish
     from dbtool.release.pull import pull
     from dbtool.release.verify import verify
     from dbtool.report import scaling_of_table
@@ -85,7 +85,7 @@ _HOMES = {
     "fetch": "dbtool.sources.archive.fetch",
     "import_archive": "dbtool.sources.archive.source",
     "ingest": "dbtool.sources.ingest",
-    "publish": "dbtool.release.publish.release",
+    "publish": "dbtool.release.publish",
     "pull": "dbtool.release.pull",
     "scaling_of_table": "dbtool.report",
     "verify": "dbtool.release.verify",

@@ -244,7 +244,7 @@ class Database(Releases):
         Raises:
             UsageError: there is no such release.
         """
-        from dbtool.release.references import bibtex
+        from dbtool.release.citation import bibtex
 
         return bibtex(self, known_release(self, release))
 
@@ -323,7 +323,7 @@ def _page_material(
     from dbtool.figures.plot import checked, packed_figures
     from dbtool.figures.points import Request
     from dbtool.figures.specs import ALL, chosen_specs
-    from dbtool.release.references import bibtex
+    from dbtool.release.citation import bibtex
 
     release = known_release(db, release)
     names = (workload,) if isinstance(workload, str) else workload

@@ -57,7 +57,7 @@ def analysis_names() -> list[tuple[str, str]]:
 
 def dialects() -> list[str]:
     """List the SQL dialects that queries are translated to."""
-    from dbtool.dialects.engines import DIALECTS
+    from dbtool.dialects.translation import DIALECTS
 
     return list(DIALECTS)
 

@@ -68,8 +68,8 @@ def publish(
     import dbtool
     from dbtool.database import explore_beside
     from dbtool.explorer.page import require_built
-    from dbtool.release.publish.address import address_of_folder, check_base_url
-    from dbtool.release.publish.citation import read_bibtex
+    from dbtool.release.citation import read_bibtex
+    from dbtool.release.layout import address_of_folder, check_base_url
     from dbtool.release.reduction import Reduction
 
     if explorer:

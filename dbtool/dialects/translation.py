@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import sqlglot
 from sqlglot import exp, transforms
+from sqlglot.dialects.clickhouse import ClickHouse
+from sqlglot.dialects.dialect import Dialect, rename_func
+from sqlglot.dialects.postgres import Postgres
+from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ErrorLevel, SqlglotError
+from sqlglot.generators.postgres import PostgresGenerator
 from sqlglot.optimizer.pushdown_projections import pushdown_projections
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.simplify import simplify
@@ -14,15 +20,48 @@ from sqlglot.optimizer.simplify import simplify
 from dbtool.core.contract import shard_schema, sql_type
 from dbtool.core.errors import UsageError
 from dbtool.core.index import SCHEMAS
-from dbtool.dialects import plain
-from dbtool.dialects.definitions import SOURCE, definitions, namespace
-from dbtool.dialects.engines import DIALECTS
-from dbtool.dialects.expansion import written_out
+from dbtool.dialects.expansion import SOURCE, definitions, namespace, written_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dbtool.core.manifest import About
+
+
+class _Arrow(Postgres):
+    """The SQL of Polars and DataFusion, which sqlglot lacks: what they have of PostgreSQL's."""
+
+    class Generator(PostgresGenerator):
+        TRANSFORMS = {  # noqa: RUF012 (sqlglot's form)
+            **PostgresGenerator.TRANSFORMS,
+            exp.IsNan: rename_func("ISNAN"),
+            exp.Split: rename_func("STRING_TO_ARRAY"),
+        }
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The SQL of an engine.
+
+    Attributes:
+        generator: sqlglot's dialect.
+        files: files of schema/dialects, each after those that it overrides.
+        settings: settings that a query needs.
+    """
+
+    generator: type[Dialect]
+    files: tuple[str, ...]
+    settings: tuple[str, ...] = ()
+
+
+DIALECTS = {
+    "spark": Engine(Spark, ("common", "spark")),
+    "polars": Engine(_Arrow, ("common", "json_as_text", "polars")),
+    "datafusion": Engine(_Arrow, ("common", "json_as_text", "datafusion")),
+    # Without this setting, an outer join fills rows without a partner with zeros.
+    "clickhouse": Engine(ClickHouse, ("common", "clickhouse"), ("join_use_nulls = 1",)),
+}
+"""Name of the dialect to engine; chDB has the dialect of ClickHouse."""
 
 
 def translated(
@@ -105,17 +144,17 @@ def _resolved(query: exp.Query, releases: Sequence[About]) -> exp.Query:
     """Return a query with every column qualified by its table, in SQL that all engines have."""
     schema: dict[str, object] = {namespace(each.release): _tables() for each in releases}
     for each in query.find_all(exp.Query):
-        plain.drop_empty_limit(each)
+        _drop_empty_limit(each)
         if isinstance(each, exp.Select):
             transforms.eliminate_window_clause(each)
     # The copy separates nodes that windows of one name share.
-    whole = query.copy().transform(plain.without_own_syntax, copy=False)
+    whole = query.copy().transform(_without_own_syntax, copy=False)
     whole = simplify(whole, dialect=SOURCE)
     whole = qualify(whole, dialect=SOURCE, schema=schema, quote_identifiers=False)
     for select in whole.find_all(exp.Select):
-        plain.name_groups(select)
-    whole = whole.transform(plain.without_joined_twins, copy=False)
-    whole = whole.transform(plain.without_qualify, copy=False)
+        _name_groups(select)
+    whole = whole.transform(_without_joined_twins, copy=False)
+    whole = whole.transform(_without_qualify, copy=False)
     return cast("exp.Query", pushdown_projections(whole))
 
 
@@ -126,3 +165,65 @@ def _tables() -> dict[str, dict[str, str]]:
         name: {field.name: sql_type(field.type) for field in schema}
         for name, schema in (*tables.items(), ("measurements", shard_schema()))
     }
+
+
+def _without_own_syntax(node: exp.Expr) -> exp.Expr:
+    """Return an expression without types and functions that only DuckDB has."""
+    if isinstance(node, exp.Cast) and node.is_type("JSON"):
+        inner: exp.Expr = node.this
+        return inner
+    if isinstance(node, exp.Log) and node.expression:
+        # Engines disagree on which of the two arguments is the base.
+        return exp.paren(exp.Ln(this=node.expression) / exp.Ln(this=node.this), copy=False)
+    if isinstance(node, exp.Columns) and isinstance(node.this, exp.Lambda):
+        return exp.column(node.this.this.expression.name)
+    return node
+
+
+def _drop_empty_limit(query: exp.Query) -> None:
+    """Remove a LIMIT of NULL, which limits nothing."""
+    limit = query.args.get("limit")
+    if limit is not None and isinstance(limit.expression, exp.Null):
+        limit.pop()
+
+
+def _name_groups(select: exp.Select) -> None:
+    """Replace GROUP BY ALL by the selected expressions without an aggregate."""
+    group = select.args.get("group")
+    if group is not None and group.args.get("all"):
+        keys = [each.unalias() for each in select.expressions if not each.find(exp.AggFunc)]
+        select.set("group", exp.Group(expressions=[key.copy() for key in keys]))
+
+
+def _without_joined_twins(node: exp.Expr) -> exp.Expr:
+    """Replace COALESCE of two columns that a join equates by the left column.
+
+    USING makes such pairs, and few engines use a filter on the COALESCE to prune a table's files.
+    """
+    if not isinstance(node, exp.Coalesce) or len(node.expressions) != 1:
+        return node
+    left: exp.Expr = node.this
+    pair = {left, node.expressions[0]}
+    select = node.find_ancestor(exp.Select)
+    for join in (select.args.get("joins") or ()) if select else ():
+        if join.side in {"", "LEFT"} and join.alias_or_name == node.expressions[0].text("table"):
+            condition = join.args.get("on")
+            parts = condition.flatten() if isinstance(condition, exp.And) else (condition,)
+            equal = [each for each in parts if isinstance(each, exp.EQ)]
+            if any({each.this, each.expression} == pair for each in equal):
+                return left
+    return node
+
+
+def _without_qualify(node: exp.Expr) -> exp.Expr:
+    """Return QUALIFY as a WHERE around the rows, with its condition as one of their columns."""
+    if not isinstance(node, exp.Select) or not node.args.get("qualify"):
+        return node
+    outer = exp.select(*(exp.column(each.alias_or_name, "kept") for each in node.expressions))
+    for clause in ("with_", "order", "limit", "distinct"):
+        outer.set(clause, node.args.get(clause))
+        node.set(clause, None)
+    condition = node.args["qualify"].this
+    node.set("qualify", None)
+    rows = node.select(exp.alias_(condition, "is_kept"), copy=False).subquery("kept")
+    return outer.from_(rows, copy=False).where(exp.column("is_kept", "kept"), copy=False)

@@ -1,13 +1,23 @@
-"""The files that publishing adds to a release folder, and the hashes of all files."""
+"""The files and tables of a published release folder, and the addresses of its files."""
 
 from __future__ import annotations
 
+import functools
 import hashlib
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
 
+from dbtool.core.contract import shard_schema, sql_type
+from dbtool.core.errors import UsageError, closest
+from dbtool.core.http import check_url
+from dbtool.core.index import Index
 from dbtool.core.manifest import MANIFEST, encode_manifest
+from dbtool.core.resources import schema_folder
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dbtool.core.manifest import Manifest
 
 BIBTEX = "citation.bib"
@@ -18,6 +28,32 @@ ICEBERG = "iceberg"
 SCRIPT = "dbtool.sql"
 SHARDS = "measurements/**/*.parquet"
 """The pattern of the shards' paths, relative to the release folder."""
+MEASUREMENTS = "measurements"
+MEANINGS = {
+    "workloads": "a row a workload: a data set, a model and an optimizer, with the goal of one of "
+    "its metrics",
+    "studies": "a row a study: a workload at one batch size, and how its metaparameters were "
+    "searched",
+    "trials": "a row a trial of a study: its metaparameters, how it ended, and what produced it",
+    MEASUREMENTS: "a row a measurement, sorted by trial and step, a file or more a study",
+}
+"""What the rows of each table are."""
+_COMMENT = re.compile(r"^COMMENT ON COLUMN (\w+)\.(\w+) IS '(.*)';$", re.MULTILINE)
+# Of columns that the views leave out or have in another form.
+_OTHER_MEANINGS = {
+    ("workloads", "definition"): "The producer's whole definition: an object. NULL for archives.",
+    ("studies", "trials"): "How many trials it has, of any status.",
+    ("trials", "metaparameters"): "All metaparameters by name as they were given: an object of "
+    "numbers, truths and text.",
+    ("trials", "name"): "What the tool that it comes from calls it. NULL where it has no name.",
+    ("trials", "source"): "Digest of the files that it was imported from. NULL where none were.",
+    (MEASUREMENTS, "other_metrics"): "Metrics without a column of their own, by name: an object. "
+    "NULL where a step has none.",
+}
+_WEB = ("https", "http")
+_SCHEMES = (*_WEB, "s3", "s3a", "gs", "abfs", "abfss", "hdfs", "hf", "file")
+# What begins a query or a fragment, and what would end a text in a program.
+_NEVER = re.compile(r"[?#\"\\]")
 
 
 def iceberg_state(table: str) -> str:
@@ -35,3 +71,110 @@ def sums(manifest: Manifest) -> str:
     hashes = {file.path: file.sha256 for file in manifest.files}
     hashes[MANIFEST] = hashlib.sha256(encode_manifest(manifest)).hexdigest()
     return "".join(f"{hashes[path]}  {path}\n" for path in sorted(hashes))
+
+
+class PublishedColumn(NamedTuple):
+    """A column of a table.
+
+    Attributes:
+        name: its name.
+        type: its type in DuckDB, such as VARCHAR.
+        meaning: what it holds, with the unit where it has one.
+    """
+
+    name: str
+    type: str
+    meaning: str
+
+
+def table_path(table: str) -> str:
+    """Where the rows of a table lie below the release folder; a pattern for measurements."""
+    return SHARDS if table == MEASUREMENTS else f"{table}.parquet"
+
+
+@functools.cache
+def published_columns() -> dict[str, tuple[PublishedColumn, ...]]:
+    """The columns of workloads, studies, trials and measurements, by the name of the table."""
+    schemas = {
+        path.removesuffix(".parquet"): rows.schema for path, rows in Index().tables().items()
+    }
+    schemas[MEASUREMENTS] = shard_schema()
+    meanings = _comments() | _OTHER_MEANINGS
+    return {
+        table: tuple(
+            PublishedColumn(field.name, sql_type(field.type), meanings.get((table, field.name), ""))
+            for field in schema
+        )
+        for table, schema in schemas.items()
+    }
+
+
+def _comments() -> dict[tuple[str, str], str]:
+    """What schema/comments.sql says of the columns of views, which have the tables' names."""
+    text = (schema_folder() / "comments.sql").read_text(encoding="utf-8")
+    return {
+        (view, column): meaning.replace("''", "'")
+        for view, column, meaning in _COMMENT.findall(text)
+    }
+
+
+def check_base_url(text: str) -> str:
+    """The address of a release folder, without a slash at its end.
+
+    Args:
+        text: as a person gives it: of a web server, an object store, a data set hub or a file
+            system.
+
+    Raises:
+        UsageError: it is no such address, or has more than a server and a path.
+
+    Example:
+        >>> check_base_url("s3://bucket/my-release/")
+        's3://bucket/my-release'
+    """
+    scheme, is_url, rest = text.partition("://")
+    if is_url and scheme not in _SCHEMES:
+        known = ", ".join(f"{name}://" for name in closest(scheme, _SCHEMES))
+        raise UsageError(f"--base-url {text!r} begins with {scheme}://; closest: {known}")
+    is_placed = rest.startswith("/") == (scheme == "file") and rest.strip("/")
+    has_user = is_web(text) and "@" in rest.partition("/")[0]
+    is_written = text.isprintable() and not re.search(rf"{_NEVER.pattern}|[ ']", rest)
+    if not is_placed or has_user or not is_written:
+        raise UsageError(
+            f"--base-url {text!r} is not an address of a folder, such as s3://bucket/my-release or "
+            "https://example.org/my-release: give one without user, query, blanks or quotes"
+        )
+    if is_web(text):
+        check_url(text)
+    return text.rstrip("/")
+
+
+def address_of_folder(folder: Path) -> str:
+    """The address of a folder of this machine.
+
+    Raises:
+        UsageError: its path cannot be written as an address.
+    """
+    path = str(folder.resolve())
+    if _NEVER.search(path) or not path.isprintable():
+        raise UsageError(
+            f"the path {path!r} has a letter that no address holds: name another folder, or give "
+            "the address that it will have with --base-url"
+        )
+    return f"file://{path}"
+
+
+def is_web(base: str) -> bool:
+    """Whether an address is one of a web server."""
+    return base.startswith(tuple(f"{scheme}://" for scheme in _WEB))
+
+
+def address_of(base: str, path: str) -> str:
+    """The address of a file.
+
+    Args:
+        base: of the release folder, from `check_base_url`.
+        path: of the file, below the folder. Servers of the web read %2F in an address as a slash,
+            so that there its percent signs are written as %25; stores take names as they are.
+    """
+    return f"{base}/{quote(path) if is_web(base) else path}"

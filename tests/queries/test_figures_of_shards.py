@@ -18,7 +18,7 @@ from dbtool.core.manifest import About
 from dbtool.database import Database, open_database
 from dbtool.figures.points import NoDataError, Request, filled_query, read_points
 from dbtool.figures.specs import FIGURES, FigureSpec, find_figure
-from dbtool.release.publish.script import script
+from dbtool.release.publish import script
 from tests.support import figure_rules
 from tests.support import published_figures as published
 from tests.support.figure_points import agree, figure_points

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from dbtool.dialects.definitions import namespace
+from dbtool.dialects.expansion import namespace
 from tests.support.spark import needs_spark
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import pytest
 from dbtool.core.manifest import read_manifest
 from dbtool.core.resources import query
 from dbtool.database import Database, open_database
-from dbtool.dialects.definitions import namespace
+from dbtool.dialects.expansion import namespace
 from dbtool.dialects.translation import translated
 from dbtool.store.queries import analyses
 from tests.support.engines import DOCS, ENGINES, Run, engine

@@ -7,8 +7,7 @@ from sqlglot import exp
 
 from dbtool.core.errors import UsageError
 from dbtool.core.manifest import About
-from dbtool.dialects.engines import DIALECTS
-from dbtool.dialects.translation import translated
+from dbtool.dialects.translation import DIALECTS, translated
 from dbtool.store.queries import analyses, query_text
 from tests.support.slow import quick_few
 

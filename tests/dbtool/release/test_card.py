@@ -13,9 +13,9 @@ import yaml
 
 from dbtool.core.errors import UsageError
 from dbtool.core.manifest import read_manifest
+from dbtool.release.citation import bibtex_fields, read_bibtex
+from dbtool.release.layout import published_columns, table_path
 from dbtool.release.publish import publish
-from dbtool.release.publish.citation import bibtex_fields, read_bibtex
-from dbtool.release.publish.columns import published_columns, table_path
 from dbtool.release.reduction import Reduction
 from tests.support.made_up import curve, write_shard
 from tests.support.published import OTHERS, SGD, published, write_shards

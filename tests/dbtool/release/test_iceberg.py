@@ -16,10 +16,17 @@ from pyiceberg.table import StaticTable, Table
 
 from dbtool.core.errors import UsageError
 from dbtool.core.manifest import MANIFEST, SUMS, read_manifest
-from dbtool.release.layout import CARD, iceberg_state
+from dbtool.release.layout import (
+    CARD,
+    MEANINGS,
+    MEASUREMENTS,
+    address_of,
+    address_of_folder,
+    check_base_url,
+    iceberg_state,
+    published_columns,
+)
 from dbtool.release.publish import publish
-from dbtool.release.publish.address import address_of, address_of_folder, check_base_url
-from dbtool.release.publish.columns import MEANINGS, MEASUREMENTS, published_columns
 from dbtool.release.pull import pull
 from dbtool.release.verify import verify
 from tests.support.made_up import curve, write_shard

@@ -11,8 +11,7 @@ import pytest
 
 from dbtool.core.manifest import read_manifest
 from dbtool.database import open_database
-from dbtool.release.publish.address import address_of_folder
-from dbtool.release.publish.columns import MEANINGS, published_columns
+from dbtool.release.layout import MEANINGS, address_of_folder, published_columns
 from tests.support.made_up import curve, write_shard
 from tests.support.published import published, write_shards
 from tests.support.spark import needs_spark, open_spark

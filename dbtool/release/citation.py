@@ -1,4 +1,4 @@
-"""How to cite a release: CITATION.cff, and what BibTeX and the licence's identifier say of it."""
+"""How to cite releases: BibTeX, CITATION.cff, and what a licence's identifier says."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dbtool import __version__
 from dbtool.core.errors import UsageError
+from dbtool.sources.archive.published import CITATION
+from dbtool.store.questions import index_question
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
     from dbtool.core.manifest import Manifest
     from dbtool.core.shards import Shard
+    from dbtool.store.releases import Releases
 
 _ENTRY = re.compile(r"@(?!comment|string|preamble)\w+\s*\{[^,]*,", re.IGNORECASE)
 # A name with a value in braces, which may hold braces twice, in quotes, or a number.
@@ -39,6 +43,23 @@ _LICENCES = frozenset(
 )
 # Where Hugging Face's name is not the identifier in small letters.
 _HUGGING_FACE = {"ODbL-1.0": "odbl", "ODC-By-1.0": "odc-by", "PDDL-1.0": "pddl"}
+_KEY = re.compile(r"@\w+\s*\{\s*([^,\s]+)")
+_SPARSITY_PAPER = """\
+@inproceedings{lee2021understanding,
+  title = {Understanding the effects of data parallelism and sparsity on neural network training},
+  author = {Lee, Namhoon and Ajanthan, Thalaiyasingam and Torr, Philip H. S. and Jaggi, Martin},
+  booktitle = {International Conference on Learning Representations},
+  year = {2021},
+  url = {https://openreview.net/forum?id=rsogjAnYs4z},
+}
+"""
+_SOFTWARE = f"""\
+@misc{{dbtool,
+  title = {{dbtool: a database of training measurements across batch sizes}},
+  author = {{{{The dbtool authors}}}},
+  note = {{Version {__version__}}},
+}}
+"""
 
 
 def read_bibtex(path: Path) -> str:
@@ -217,3 +238,20 @@ def licence_url(licence: str) -> str:
 def hugging_face_licence(licence: str) -> str | None:
     """What Hugging Face calls it; None where it has no name for it."""
     return _HUGGING_FACE.get(licence, licence.lower()) if licence in _LICENCES else None
+
+
+def bibtex(db: Releases, release: str | None = None) -> str:
+    """Return the BibTeX entries of the papers and this program, then those of releases.
+
+    BibTeX rejects repeated keys, so only the first of the entries with the same key is returned.
+
+    Args:
+        db: the releases.
+        release: the release to cite; None for all.
+    """
+    own = [citation for (citation,) in db.result(index_question("cite", release=release))]
+    entries: dict[str, str] = {}
+    for entry in map(str.strip, [CITATION, _SPARSITY_PAPER, _SOFTWARE, *own]):
+        key = _KEY.search(entry)
+        entries.setdefault(key[1] if key else entry, entry)
+    return "\n\n".join(entries.values())

@@ -46,9 +46,15 @@ from pyiceberg.types import (
 
 from dbtool.core.contract import OTHER_METRICS, shard_schema
 from dbtool.core.files import finish, unfinished, write_whole
-from dbtool.release.layout import ICEBERG, iceberg_state
-from dbtool.release.publish.address import address_of
-from dbtool.release.publish.columns import MEANINGS, MEASUREMENTS, published_columns, table_path
+from dbtool.release.layout import (
+    ICEBERG,
+    MEANINGS,
+    MEASUREMENTS,
+    address_of,
+    iceberg_state,
+    published_columns,
+    table_path,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import building, sha256_of, write_whole
-from dbtool.core.index import Index
+from dbtool.core.index import STUDIES, TRIALS, WORKLOADS, Index
 from dbtool.core.manifest import (
     CROISSANT,
     MANIFEST,
@@ -25,18 +25,20 @@ from dbtool.core.manifest import (
     read_manifest,
 )
 from dbtool.core.release import locked, write_index
-from dbtool.core.resources import libraries_of
-from dbtool.release.layout import BIBTEX, CARD, CITATION, SCRIPT, sums
-from dbtool.release.publish.card import card
-from dbtool.release.publish.citation import check_licence, citation_cff, citation_of
-from dbtool.release.publish.croissant import croissant
-from dbtool.release.publish.script import script
+from dbtool.core.resources import libraries_of, schema_folder
+from dbtool.core.writer import locked
+from dbtool.release.card import card
+from dbtool.release.citation import check_licence, citation_cff, citation_of
+from dbtool.release.croissant import croissant
+from dbtool.release.layout import BIBTEX, CARD, CITATION, SCRIPT, SHARDS, sums
 from dbtool.release.reduction import WHOLE, write_reduced
+from dbtool.store.relations import SCHEMA_FILES, curves_table
 from dbtool.store.shard_files import copy_shard, in_threads, read_whole, sound_shard
+from dbtool.store.statements import sql_text
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from dbtool.core.shards import Shard
     from dbtool.release.reduction import Reduction
@@ -189,7 +191,7 @@ def _iceberg_writer() -> Callable[[Path, Manifest, str, str | None], list[str]]:
         DbtoolError: what it needs is not installed.
     """
     with libraries_of("iceberg", "Iceberg tables need"):
-        from dbtool.release.publish.iceberg import write_iceberg
+        from dbtool.release.iceberg import write_iceberg
     return write_iceberg
 
 
@@ -198,3 +200,49 @@ def _listed(folder: Path, path: str) -> ReleaseFile:
     file = folder / path
     rows = pq.read_metadata(file).num_rows if file.suffix == ".parquet" else None
     return ReleaseFile(path=path, sha256=sha256_of(file), bytes=file.stat().st_size, rows=rows)
+
+
+def script(about: About) -> str:
+    """The SQL that makes the views and macros of schema/, with paths below the release folder.
+
+    Args:
+        about: what the release says of itself.
+    """
+    return "\n".join(_script_parts(about))
+
+
+def _script_parts(about: About) -> Iterator[str]:
+    release = sql_text(about.release)
+    yield (
+        f"-- The views and macros of dbtool for DuckDB: run `duckdb -init {SCRIPT}` in this folder."
+    )
+    yield "CREATE SCHEMA stored;"
+    yield f"""CREATE TABLE stored.releases AS
+SELECT
+    0 AS position,
+    {release} AS release,
+    {_literal(about.title)} AS title,
+    {_literal(about.licence)} AS licence,
+    {_literal(about.citation)} AS citation;"""
+    for name in (WORKLOADS, STUDIES, TRIALS):
+        yield f"CREATE TEMP VIEW incoming AS SELECT {release} AS release, * FROM '{name}';"  # noqa: S608 (names of ours)
+        yield _schema_text(f"index/{name.removesuffix('.parquet')}.sql")
+        yield "DROP VIEW incoming;"
+    yield f"""CREATE VIEW stored.measurements AS
+SELECT {release} AS release, *
+FROM read_parquet(
+    '{SHARDS}',
+    hive_partitioning = true,
+    hive_types = {{'workload': VARCHAR, 'batch_size': INTEGER}}
+);"""  # noqa: S608 (names of ours)
+    yield curves_table()
+    for name in SCHEMA_FILES:
+        yield _schema_text(f"{name}.sql")
+
+
+def _schema_text(path: str) -> str:
+    return (schema_folder() / path).read_text(encoding="utf-8")
+
+
+def _literal(value: str | None) -> str:
+    return "NULL::VARCHAR" if value is None else sql_text(value)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from dbtool.release.publish.citation import licence_url
-from dbtool.release.publish.columns import (
+from dbtool.release.citation import licence_url
+from dbtool.release.layout import (
     MEANINGS,
     MEASUREMENTS,
     PublishedColumn,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from dbtool.core.manifest import Manifest, ReleaseFile
     from dbtool.core.shards import Shard
-    from dbtool.release.publish.citation import Citation
+    from dbtool.release.citation import Citation
 
 _CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
 _PARQUET = "application/x-parquet"

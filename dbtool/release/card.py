@@ -11,12 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from dbtool.core.errors import counted
 from dbtool.core.index import STUDIES, TRIALS, WORKLOADS
-from dbtool.release.layout import BIBTEX, CITATION, ICEBERG, SCRIPT, iceberg_state
-from dbtool.release.publish.address import address_of, is_web
-from dbtool.release.publish.citation import hugging_face_licence, is_spdx, licence_url
-from dbtool.release.publish.columns import (
+from dbtool.release.citation import hugging_face_licence, is_spdx, licence_url
+from dbtool.release.layout import (
+    BIBTEX,
+    CITATION,
+    ICEBERG,
     MEANINGS,
     MEASUREMENTS,
+    SCRIPT,
+    address_of,
+    iceberg_state,
+    is_web,
     published_columns,
     table_path,
 )
