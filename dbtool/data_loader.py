@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import contextlib
 from collections import OrderedDict
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -79,9 +78,7 @@ def load_study(
         UsageError: no release of the database has the study, or several have it.
         DbtoolError: the database cannot be opened.
     """
-    wanted = _Wanted(
-        num_trials, load_complete_trials, load_incomplete_trials, load_infeasible_trials
-    )
+    statuses = _statuses(load_complete_trials, load_incomplete_trials, load_infeasible_trials)
     path, size = PurePath(study_dir).parent, PurePath(study_dir).name
     if not size.isdecimal():
         raise UsageError(
@@ -92,7 +89,7 @@ def load_study(
         studies = _studies(db, path)
         for study in studies:
             if study.batch_size == int(size):
-                return _load(db, study, wanted, study_dir)
+                return _load(db, study, statuses, num_trials, study_dir)
     sizes = [str(study.batch_size) for study in studies]
     raise unknown("batch size", size, sizes, f"dbtool studies {studies[0].workload}")
 
@@ -111,10 +108,10 @@ def load_workload(
     Args:
         workload_dir: the workload's folder in the published archive; it need not exist.
         num_trials: number of each study's first trials to load; None for all.
-        load_complete_trials: whether to load complete trials.
-        load_incomplete_trials: whether to load incomplete trials.
-        load_infeasible_trials: whether to load infeasible trials, which diverged.
-        database: as for `load_study`.
+        load_complete_trials: as for `load_study`, and so the next three.
+        load_incomplete_trials: likewise.
+        load_infeasible_trials: likewise.
+        database: likewise.
 
     Returns:
         The metadata of each study, as for `load_study`, by batch size; and a frame with the
@@ -125,50 +122,25 @@ def load_workload(
         UsageError: no release of the database has the workload, or several have it.
         DbtoolError: the database cannot be opened.
     """
-    wanted = _Wanted(
-        num_trials, load_complete_trials, load_incomplete_trials, load_infeasible_trials
-    )
+    statuses = _statuses(load_complete_trials, load_incomplete_trials, load_infeasible_trials)
     metadata: OrderedDict[int, dict[str, Any]] = OrderedDict()
     tables = {}
     with _reading(database) as db:
         for study in _studies(db, PurePath(workload_dir)):
             folder = f"{workload_dir}/{study.batch_size}"
-            metadata[study.batch_size], tables[study.batch_size] = _load(db, study, wanted, folder)
+            found = _load(db, study, statuses, num_trials, folder)
+            metadata[study.batch_size], tables[study.batch_size] = found
     return metadata, pd.concat(tables, names=["batch_size"])
 
 
-@dataclass(frozen=True)
-class _Wanted:
-    """The trials to load.
-
-    Attributes:
-        count: number of the first trials; None for all.
-        complete: whether to load trials of this status.
-        incomplete: likewise.
-        infeasible: likewise.
-    """
-
-    count: int | None
-    complete: bool
-    incomplete: bool
-    infeasible: bool
-
-    def __post_init__(self) -> None:
-        if not self.statuses:
-            raise ValueError(
-                "at least one of load_complete_trials, load_incomplete_trials and "
-                "load_infeasible_trials must be true"
-            )
-
-    @property
-    def statuses(self) -> list[str]:
-        """The statuses of trials to load."""
-        given = {
-            "COMPLETE": self.complete,
-            "INCOMPLETE": self.incomplete,
-            "INFEASIBLE": self.infeasible,
-        }
-        return [status for status, load in given.items() if load]
+def _statuses(complete: bool, incomplete: bool, infeasible: bool) -> list[str]:
+    given = {"COMPLETE": complete, "INCOMPLETE": incomplete, "INFEASIBLE": infeasible}
+    if not any(given.values()):
+        raise ValueError(
+            "at least one of load_complete_trials, load_incomplete_trials and "
+            "load_infeasible_trials must be true"
+        )
+    return [status for status, load in given.items() if load]
 
 
 @contextlib.contextmanager
@@ -182,22 +154,22 @@ def _reading(database: Database | None) -> Iterator[Database]:
 
 
 def _load(
-    db: Database, study: ExportedStudy, wanted: _Wanted, folder: str | os.PathLike[str]
+    db: Database,
+    study: ExportedStudy,
+    statuses: Sequence[str],
+    count: int | None,
+    folder: str | os.PathLike[str],
 ) -> tuple[dict[str, Any], pd.DataFrame]:
-    """Return the metadata and measurements of the requested trials of a study.
-
-    Raises:
-        ValueError: there are no such trials, or fewer than requested.
-    """
-    trials = [trial for trial in study.trials if trial.status in wanted.statuses]
+    """Return the metadata and measurements of the requested trials of a study."""
+    trials = [trial for trial in study.trials if trial.status in statuses]
     if not trials:
-        raise ValueError(f"no trials with status {wanted.statuses} found in {folder}")
-    if wanted.count and len(trials) < wanted.count:
+        raise ValueError(f"no trials with status {statuses} found in {folder}")
+    if count and len(trials) < count:
         raise ValueError(
-            f"{counted(wanted.count, 'trial')} with status {wanted.statuses} asked for, and "
+            f"{counted(count, 'trial')} with status {statuses} asked for, and "
             f"{folder} has {len(trials)}"
         )
-    trials = trials[: wanted.count or None]
+    trials = trials[: count or None]
     by_id = OrderedDict((trial.trial_id, metadata_json(study, trial)) for trial in trials)
     columns = ", ".join(["trial_id", "step", *archive_columns(), OTHER_METRICS])
     with db.cursor() as cursor:
@@ -225,11 +197,7 @@ def _indexed(rows: pl.DataFrame) -> pd.DataFrame:
 
 
 def _studies(db: Database, path: PurePath) -> Sequence[ExportedStudy]:
-    """Return the studies of the workload in a path, by batch size.
-
-    Raises:
-        UsageError: no release of the database has the workload, or several have it.
-    """
+    """Return the studies of the workload in a path, by batch size."""
     held = db.workloads()
     workload = _workload(path, held["workload"].to_list())
     releases = held.filter(pl.col("workload") == workload)["release"].to_list()
@@ -243,11 +211,7 @@ def _studies(db: Database, path: PurePath) -> Sequence[ExportedStudy]:
 
 
 def _workload(path: PurePath, held: Sequence[str]) -> str:
-    """Return the workload in a path.
-
-    Raises:
-        UsageError: the database does not have it.
-    """
+    """Return the workload in a path, which the database must have."""
     parts = path.parts
     if ARCHIVE_ROOT in parts:
         last = len(parts) - 1 - parts[::-1].index(ARCHIVE_ROOT)

@@ -6,7 +6,7 @@ import importlib
 import inspect
 import itertools
 import re
-from dataclasses import dataclass
+import sys
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -19,90 +19,51 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-@dataclass(frozen=True)
-class Entry:
-    """The location of a command.
-
-    Attributes:
-        module: the module to import, in the package.
-        help: the first line of the function's docstring, kept here so that listing imports nothing.
-        function: the function in that module.
-        package: the package of the module.
-    """
-
-    module: str
-    help: str
-    function: str
-    package: str = "dbtool.cli"
-
-
-GROUPS: Mapping[str, Mapping[str, Entry]] = {
+# The first line of each function's docstring, kept here so that listing imports nothing.
+GROUPS: Mapping[str, Mapping[str, str]] = {
     "Read": {
-        "releases": Entry("browse", "List the releases with their sizes.", "releases"),
-        "workloads": Entry("browse", "List the workloads with their goals and sizes.", "workloads"),
-        "studies": Entry(
-            "browse", "List the studies: one batch size of one workload each.", "studies"
-        ),
-        "trials": Entry("browse", "List the trials of a workload.", "trials"),
-        "steps": Entry(
-            "browse", "Print the steps to result of a workload at each batch size.", "steps"
-        ),
-        "scaling": Entry(
-            "scaling",
-            "Tell how far larger batches help on a workload, and how sure that is.",
-            "scaling",
-        ),
-        "sql": Entry("sql", "Run one SQL query and print its rows.", "sql"),
+        "releases": "List the releases with their sizes.",
+        "workloads": "List the workloads with their goals and sizes.",
+        "studies": "List the studies: one batch size of one workload each.",
+        "trials": "List the trials of a workload.",
+        "steps": "Print the steps to result of a workload at each batch size.",
+        "scaling": "Tell how far larger batches help on a workload, and how sure that is.",
+        "sql": "Run one SQL query and print its rows.",
     },
     "Draw": {
-        "plot": Entry(
-            "figures", "Draw figures, and write their points as CSV beside them.", "plot"
-        ),
-        "explore": Entry(
-            "figures",
-            "Write a page for the browser on which goals are sliders and points lead to their "
-            "trials.",
-            "explore",
-        ),
+        "plot": "Draw figures, and write their points as CSV beside them.",
+        "explore": "Write a page for the browser on which goals are sliders and points lead to "
+        "their trials.",
     },
     "Add": {
-        "fetch": Entry("sources", "Download the published archive and check it.", "fetch"),
-        "import": Entry(
-            "sources",
-            "Import an archive in the published format into a release of yours.",
-            "import_",
-        ),
-        "produce": Entry(
-            "command",
-            "Train workloads and write their measurements into a release folder.",
-            "command",
-            package="producers.cli",
-        ),
-        "ingest": Entry(
-            "sources", "Add release folders, or runs of other tools, to your releases.", "ingest"
-        ),
-        "pull": Entry(
-            "sources", "Download a whole published release from a server, and check it.", "pull"
-        ),
+        "fetch": "Download the published archive and check it.",
+        "import": "Import an archive in the published format into a release of yours.",
+        "produce": "Train workloads and write their measurements into a release folder.",
+        "ingest": "Add release folders, or runs of other tools, to your releases.",
+        "pull": "Download a whole published release from a server, and check it.",
     },
     "Check and share": {
-        "verify": Entry("releases", "Check every byte of releases.", "verify"),
-        "index": Entry(
-            "releases", "Rebuild the index and the manifest of a release from its shards.", "index"
-        ),
-        "diff": Entry("releases", "Print how two releases differ, a row a difference.", "diff"),
-        "publish": Entry(
-            "publication",
-            "Make a release a folder for any static host or object store.",
-            "publish",
-        ),
-        "export": Entry(
-            "publication", "Write measurements into a file of another format.", "export"
-        ),
-        "cite": Entry("publication", "Print BibTeX entries for the releases.", "cite"),
+        "verify": "Check every byte of releases.",
+        "index": "Rebuild the index and the manifest of a release from its shards.",
+        "diff": "Print how two releases differ, a row a difference.",
+        "publish": "Make a release a folder for any static host or object store.",
+        "export": "Write measurements into a file of another format.",
+        "cite": "Print BibTeX entries for the releases.",
     },
 }
-COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
+COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
+_MODULES = {
+    "dbtool.cli.browse": ("releases", "workloads", "studies", "trials", "steps"),
+    "dbtool.cli.scaling": ("scaling",),
+    "dbtool.cli.sql": ("sql",),
+    "dbtool.cli.figures": ("plot", "explore"),
+    "dbtool.cli.sources": ("fetch", "import", "ingest", "pull"),
+    "producers.cli.command": ("produce",),
+    "dbtool.cli.releases": ("verify", "index", "diff"),
+    "dbtool.cli.publication": ("publish", "export", "cite"),
+}
+# Of functions that have another name than their command.
+_FUNCTIONS = {"import": "import_", "produce": "command"}
 _OTHER_WORDS = {
     "list": "workloads",
     "ls": "workloads",
@@ -145,6 +106,12 @@ WORDS = {
 _PARAMETER = re.compile(r"(\w+)(?: \((.+?)\))?: (.+)")
 
 
+def function_of(name: str) -> Any:
+    """Import the function of a command."""
+    [module] = [module for module, names in _MODULES.items() if name in names]
+    return getattr(importlib.import_module(module), _FUNCTIONS.get(name, name))
+
+
 def _nothing(ctx: object) -> str | None:  # noqa: ARG001 (Typer's signature)
     """Return no type for an argument, whose help describes it."""
     return None
@@ -166,15 +133,13 @@ class LazyGroup(TyperGroup):
         Its help, and that of the parameters that only it has, is the docstring of its function. Its
         module may define its own class for it, `Command`.
         """
-        entry = COMMANDS.get(cmd_name)
-        if entry is None:
+        if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"{entry.package}.{entry.module}")
+        function = function_of(cmd_name)
         holder = typer.Typer(
             add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
         )
-        kind = getattr(module, "Command", TyperCommand)
-        function = getattr(module, entry.function)
+        kind = getattr(sys.modules[function.__module__], "Command", TyperCommand)
         text, described = _documented(inspect.getdoc(function) or "")
         holder.command(cmd_name, cls=kind, help=text)(function)
         command = typer.main.get_command(holder)
@@ -209,7 +174,7 @@ class LazyGroup(TyperGroup):
         """Write the commands, without importing them, and the meaning of their words."""
         for group, entries in GROUPS.items():
             with formatter.section(group):
-                formatter.write_dl([(name, entry.help) for name, entry in entries.items()])
+                formatter.write_dl(list(entries.items()))
         with formatter.section("Words"):
             formatter.write_dl(list(WORDS.items()))
 

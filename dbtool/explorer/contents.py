@@ -6,9 +6,10 @@ The tables are Parquet files with a row group for each workload.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -19,8 +20,7 @@ from dbtool.core.resources import queries_folder, query
 from dbtool.store.questions import Question, known_release, workload_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from types import TracebackType
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from dbtool.store.questions import Patterns
     from dbtool.store.releases import Releases
@@ -46,7 +46,7 @@ TRIALS = pa.schema(
 )
 # Measured on the first release: dictionaries make the files a quarter larger, and splitting the
 # bytes of numbers a third. Differences are smaller only for numbers that mostly rise by one.
-_RISING = ("trial_id", "ordinal")
+_RISING = {"trial_id", "ordinal"}
 # A higher level does not make smaller files, and takes twice the time for 70 million measurements.
 _LEVEL = 15
 
@@ -90,53 +90,35 @@ class Tables:
     curves: BinaryIO | None
 
 
-def curves_schema(metrics: list[str]) -> pa.Schema:
+def _curves_schema(metrics: list[str]) -> pa.Schema:
     """Return the columns of the curves of some metrics."""
     return pa.schema([*_KEYS, ("step", pa.int32()), *((name, pa.float64()) for name in metrics)])
 
 
-class GroupWriter:
-    """Writes a Parquet file, a row group for each table; equal tables give equal bytes."""
+@contextlib.contextmanager
+def _row_groups(sink: BinaryIO, schema: pa.Schema) -> Iterator[Callable[[pa.Table], int]]:
+    """Yield a function that writes a table as a row group and returns its number.
 
-    def __init__(self, sink: BinaryIO, schema: pa.Schema) -> None:
-        """Start the file.
+    Equal tables give equal bytes. The sink stays open.
+    """
+    numbers = itertools.count()
+    with pq.ParquetWriter(
+        sink,
+        schema,
+        compression="zstd",
+        compression_level=_LEVEL,
+        use_dictionary=False,
+        column_encoding=dict.fromkeys(_RISING & {*schema.names}, "DELTA_BINARY_PACKED"),
+        write_statistics=False,
+        store_schema=False,
+    ) as writer:
 
-        Args:
-            sink: where it goes; stays open.
-            schema: the columns of every table.
-        """
-        self._schema = schema
-        self._groups = 0
-        self._writer = pq.ParquetWriter(
-            sink,
-            schema,
-            compression="zstd",
-            compression_level=_LEVEL,
-            use_dictionary=False,
-            column_encoding=dict.fromkeys(
-                (name for name in _RISING if name in schema.names), "DELTA_BINARY_PACKED"
-            ),
-            write_statistics=False,
-            store_schema=False,
-        )
+        def add(table: pa.Table) -> int:
+            chosen = table.select(schema.names).cast(schema)
+            writer.write_table(chosen, row_group_size=max(1, chosen.num_rows))
+            return next(numbers)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._writer.close()
-
-    def add(self, table: pa.Table) -> int:
-        """Write the columns of the schema as a row group; return its number."""
-        chosen = table.select(self._schema.names).cast(self._schema)
-        self._writer.write_table(chosen, row_group_size=max(1, chosen.num_rows))
-        self._groups += 1
-        return self._groups - 1
+        yield add
 
 
 def choose(db: Releases, workload: Patterns, release: str | None) -> Chosen:
@@ -180,18 +162,18 @@ def write_tables(
     """
     told = []
     with contextlib.ExitStack() as stack:
-        trials = stack.enter_context(GroupWriter(tables.trials, TRIALS))
-        improvements = stack.enter_context(GroupWriter(tables.improvements, IMPROVEMENTS))
+        trials = stack.enter_context(_row_groups(tables.trials, TRIALS))
+        improvements = stack.enter_context(_row_groups(tables.improvements, IMPROVEMENTS))
         curves = None
         if tables.curves is not None:
-            curves = stack.enter_context(GroupWriter(tables.curves, curves_schema(chosen.metrics)))
+            curves = stack.enter_context(_row_groups(tables.curves, _curves_schema(chosen.metrics)))
         for done, row in enumerate(chosen.workloads):
             on_progress(done, len(chosen.workloads))
             key = {"release": row["release"], "workload": row["workload"]}
             counts = chosen.values.get((row["release"], row["workload"]), {})
             curves_group = None
             if curves is not None and any(counts.values()):
-                curves_group = curves.add(_asked(db, "curves", **key).arrow())
+                curves_group = curves(_asked(db, "curves", **key).arrow())
             metrics: list[dict[str, Any]] = []
             for metric in _metrics(row["metric"], counts, chosen):
                 if curves_group is not None and counts.get(metric):
@@ -200,8 +182,8 @@ def write_tables(
                     continue
                 found = _asked(db, "improvements", metric=metric, **key)
                 if len(found):
-                    metrics.append({"metric": metric, "group": improvements.add(found.arrow())})
-            trials_group = trials.add(_asked(db, "trials", **key).arrow())
+                    metrics.append({"metric": metric, "group": improvements(found.arrow())})
+            trials_group = trials(_asked(db, "trials", **key).arrow())
             groups = {"trials_group": trials_group, "curves_group": curves_group}
             told.append({**row, **groups, "metrics": metrics})
     on_progress(len(told), len(told))

@@ -36,7 +36,7 @@ html_show_copyright = html_copy_source = html_use_index = html_domain_indices = 
 
 man_pages = [
     ("commands", "dbtool", "a database of training measurements", "", 1),
-    *((f"commands/{name}", f"dbtool-{name}", each.help, "", 1) for name, each in COMMANDS.items()),
+    *((f"commands/{name}", f"dbtool-{name}", text, "", 1) for name, text in COMMANDS.items()),
 ]
 
 
