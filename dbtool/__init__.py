@@ -52,16 +52,16 @@ __version__ = "0.2.0"
 def open(  # noqa: A001 (named like gzip.open and its like, and called as dbtool.open)
     source: str | os.PathLike[str] | None = None, *, release: str | None = None
 ) -> Database:
-    """Opens releases to read.
+    """Open releases to read.
 
     Any number of processes can do so at once, also while others add to them: each release is seen
     as it was when it was opened.
 
     Args:
         source: a release folder, a folder of them, or the URL of one, of which queries fetch the
-            shards that they need; None: as the command line, what DBTOOL_DB names, or the user's
-            own releases and the one that ships with dbtool.
-        release: the release that questions are about unless they name another; None: all.
+            shards that they need; None for what DBTOOL_DB names or, where that is not set, the
+            user's own releases and the one that ships with dbtool.
+        release: default release of all questions; None for all releases.
 
     Raises:
         UsageError: there is no such release.

@@ -290,12 +290,6 @@ def explore_beside(
 ) -> list[str]:
     """Write the explorer into a release folder, for a server with both.
 
-    Args:
-        folder: the release folder.
-        trainable: as for `Database.explore`, and so the next two.
-        on_progress: likewise.
-        on_message: likewise.
-
     Returns:
         The page and its tables, relative to the folder.
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from dbtool import database as store
-    from dbtool.cli.table import View
 
 # The columns of JSON, which frames store as text.
 _JSON = ("definition", "search_space", "search", "metaparameters", "settings", "producer")
@@ -98,12 +97,15 @@ def listing(*first: str) -> Callable[[Callable[..., pl.DataFrame]], Callable[...
             limit: Limit = None,
             **values: object,
         ) -> None:
-            from dbtool.cli.output import require_printable
+            from dbtool.cli.output import print_table, require_printable
 
             require_printable(output_format)
             with reading(db) as database:
                 rows = answer(database, **values)
-            print_frame(rows, output_format, limit, chosen_view(first, columns, wide=wide))
+            view = chosen_view(first, columns, wide=wide)
+            documents = [f"{name}::JSON AS {name}" for name in _JSON if name in rows.columns]
+            selected = f"* REPLACE ({', '.join(documents)})" if documents else "*"
+            print_table(rows.to_arrow(), output_format, limit, selected, view)
 
         own = dict(inspect.signature(answer).parameters)
         own.pop("database")
@@ -118,18 +120,3 @@ def listing(*first: str) -> Callable[[Callable[..., pl.DataFrame]], Callable[...
         return command
 
     return decorated
-
-
-def print_frame(rows: pl.DataFrame, output_format: Format, limit: int | None, view: View) -> None:
-    """Print the rows of a frame, with its columns of JSON as JSON.
-
-    Raises:
-        UsageError: a requested column does not exist, or the format is binary and standard output
-            is a terminal.
-        DbtoolError: the format cannot store a column.
-    """
-    from dbtool.cli.output import print_table
-
-    documents = ", ".join(f"{name}::JSON AS {name}" for name in _JSON if name in rows.columns)
-    columns = f"* REPLACE ({documents})" if documents else "*"
-    print_table(rows.to_arrow(), output_format, limit, columns, view)

@@ -116,7 +116,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 @contextlib.contextmanager
-def building(target: Path) -> Iterator[Path]:
+def whole_output(target: Path) -> Iterator[Path]:
     """Yield a temporary path for a file or folder, which gets its final name after the block.
 
     The path is in a hidden folder beside the target, because a rename is only atomic within one

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbtool.core.errors import counted
 from dbtool.core.index import STUDIES, TRIALS, WORKLOADS
-from dbtool.release.citation import hugging_face_licence, is_spdx, licence_url
+from dbtool.release.citation import hugging_face_licence, is_spdx, licence_url, yaml_text
 from dbtool.release.layout import (
     BIBTEX,
     CITATION,
@@ -65,14 +64,14 @@ def card(
     page: str | None = None,
     iceberg: str | None = None,
 ) -> str:
-    """The text of README.md.
+    """Return the text of README.md.
 
     Args:
-        manifest: of the release.
-        index: its tables by the names of their files.
+        manifest: manifest of the release.
+        index: its tables by file name.
         shards: its shards.
-        page: the file of the page to explore it on; None where there is none.
-        iceberg: the address of the folder that Iceberg tables hold; None where there are none.
+        page: file of the explorer; None where there is none.
+        iceberg: address of the folder in Iceberg tables; None where there are none.
     """
     measurements = sum(file.rows or 0 for file in manifest.shards)
     parts = {
@@ -97,12 +96,12 @@ def card(
 
 
 def _header(manifest: Manifest, measurements: int) -> Iterator[str]:
-    """The lines of YAML that Hugging Face reads. JSON's strings are YAML's too."""
+    """Yield the lines of YAML that Hugging Face reads."""
     licence = hugging_face_licence(manifest.licence or "")
     yield f"license: {licence or 'other'}"
     if licence is None:
-        yield f"license_name: {_text(_slug(manifest.licence or ''))}"
-    yield f"pretty_name: {_text(manifest.title or manifest.release)}"
+        yield f"license_name: {yaml_text(_slug(manifest.licence or ''))}"
+    yield f"pretty_name: {yaml_text(manifest.title or manifest.release)}"
     yield "size_categories:"
     yield f"- {_size(measurements)}"
     yield "tags:"
@@ -116,12 +115,12 @@ def _header(manifest: Manifest, measurements: int) -> Iterator[str]:
 
 
 def _slug(licence: str) -> str:
-    """The name of a licence as Hugging Face takes one, such as my-license-1.0."""
+    """Return the name of a licence in Hugging Face's form, such as my-license-1.0."""
     return re.sub(r"[^a-z0-9.]+", "-", licence.lower()).strip("-") or "other"
 
 
 def _size(rows: int) -> str:
-    """The category of a number of rows, such as 10K<n<100K."""
+    """Return the category of a number of rows, such as 10K<n<100K."""
     least = len(str(rows)) - len("1000")
     if least < 0:
         return f"n<{_SIZES[0]}"
@@ -146,7 +145,7 @@ def _workloads(index: Mapping[str, pa.Table]) -> Iterator[str]:
 
 
 def _sources(shards: Sequence[Shard]) -> Iterator[str]:
-    """Which programs made the rows, as the shards say."""
+    """Yield the lines on the programs that wrote the shards."""
     yield (
         "The measurements lie in shards, each written by one run of a program. The column "
         f"`producer` of `{TRIALS}` holds of each the versions, the device and the git revision."
@@ -158,7 +157,7 @@ def _sources(shards: Sequence[Shard]) -> Iterator[str]:
 
 
 def _maker(producer: Mapping[str, Any]) -> str:
-    """The program that wrote a shard, its library and the device."""
+    """Return the program that wrote a shard, with its library and device."""
     if "archive" in producer:
         return _ARCHIVE
     named = [f"{name} {producer[name]}" for name in ("dbtool", "jax") if producer.get(name)]
@@ -190,7 +189,7 @@ def _reduction(each: Reduction) -> str:
 
 
 def _iceberg(address: str) -> str:
-    """How Iceberg tables are read; those on web servers by DuckDB and few others."""
+    """Return how to read Iceberg tables; few programs but DuckDB read those on web servers."""
     tables = {name: address_of(address, iceberg_state(name)) for name in MEANINGS}
     program = Template(_DUCKDB if is_web(address) else _PYICEBERG).substitute(tables)
     reader = "DuckDB reads them" if is_web(address) else "Read them with pyiceberg"
@@ -223,7 +222,3 @@ def _licence(licence: str) -> str:
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)

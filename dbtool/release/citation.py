@@ -63,10 +63,10 @@ _SOFTWARE = f"""\
 
 
 def read_bibtex(path: Path) -> str:
-    """The BibTeX entries of a file.
+    """Return the BibTeX entries of a file.
 
     Raises:
-        UsageError: it holds none, or cannot be read.
+        UsageError: the file has none, or cannot be read.
     """
     try:
         text = path.read_text(encoding="utf-8", errors="replace").strip()
@@ -80,9 +80,9 @@ def read_bibtex(path: Path) -> str:
 
 
 def bibtex_fields(text: str) -> dict[str, str]:
-    """The fields of the first entry by their names in small letters; none where there is no entry.
+    """Return the fields of the first entry, by their names in lowercase.
 
-    Braces around letters, which only keep them large, are taken away.
+    Braces in values, which only keep letters large, are dropped.
     """
     _, *entries = _ENTRY.split(text)
     found: dict[str, str] = {}
@@ -93,17 +93,17 @@ def bibtex_fields(text: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Citation:
-    """What identifies a release in a citation, the same for the same release.
+    """What identifies a release in a citation; equal releases have equal ones.
 
     Attributes:
         title: one line on what it is.
-        authors: as BibTeX names them.
-        date: when it was published, as YYYY-MM-DD or YYYY: what the BibTeX says, or else the day on
-            which its newest shard was written; None where neither is known.
-        version: what the BibTeX says, or else 1.0.0 with a digest of the shards behind a plus sign.
-        doi: of the BibTeX.
-        url: of the BibTeX, or that of the DOI.
-        bibtex: the entries; None where the release gives none.
+        authors: names as in BibTeX.
+        date: date of the publication, as YYYY-MM-DD or YYYY: that of the BibTeX, or else the day on
+            which the newest shard was written; None where neither is known.
+        version: that of the BibTeX, or else 1.0.0+DIGEST with a digest of the shards.
+        doi: that of the BibTeX.
+        url: that of the BibTeX, or that of the DOI.
+        bibtex: the entries; None where the release has none.
     """
 
     title: str
@@ -116,7 +116,7 @@ class Citation:
 
     @property
     def text(self) -> str:
-        """The BibTeX, or else a sentence."""
+        """The BibTeX; a sentence where there is none."""
         if self.bibtex is not None:
             return self.bibtex
         dated = f", {self.date}" if self.date else ""
@@ -124,12 +124,7 @@ class Citation:
 
 
 def citation_of(manifest: Manifest, shards: Sequence[Shard]) -> Citation:
-    """How to cite a release.
-
-    Args:
-        manifest: of the release.
-        shards: its shards.
-    """
+    """Return the citation of a release with these shards."""
     entry = bibtex_fields(manifest.citation or "")
     authors = [name.strip() for name in re.split(r"\s+and\s+", entry.get("author", ""))]
     doi = entry.get("doi", "").removeprefix("https://doi.org/") or None
@@ -147,7 +142,7 @@ def citation_of(manifest: Manifest, shards: Sequence[Shard]) -> Citation:
 
 
 def _stated_date(entry: dict[str, str]) -> str | None:
-    """The date of an entry, or its year."""
+    """Return the date of an entry, or its year."""
     with contextlib.suppress(ValueError):
         return dt.date.fromisoformat(entry.get("date", "")).isoformat()
     year = _YEAR.match(entry.get("date", "")) or _YEAR.fullmatch(entry.get("year", ""))
@@ -155,7 +150,7 @@ def _stated_date(entry: dict[str, str]) -> str | None:
 
 
 def _newest_day(shards: Sequence[Shard]) -> str | None:
-    """The day, in UTC, on which the newest of the shards that tell it was written."""
+    """Return the day, in UTC, on which the newest shard with a date was written."""
     moments = []
     for shard in shards:
         also: Any = shard.footer.producer.get("also")
@@ -171,52 +166,53 @@ def _newest_day(shards: Sequence[Shard]) -> str | None:
 
 
 def citation_cff(citation: Citation, licence: str | None) -> str:
-    """The text of CITATION.cff."""
+    """Return the text of CITATION.cff."""
     return "\n".join(_lines(citation, licence)) + "\n"
 
 
 def _lines(citation: Citation, licence: str | None) -> Iterator[str]:
-    """The lines of CITATION.cff. JSON's strings are YAML's too, whatever they hold."""
+    """Yield the lines of CITATION.cff."""
     yield "cff-version: 1.2.0"
     yield "message: If you use these measurements, please cite them as below."
     yield "type: dataset"
-    yield f"title: {_text(citation.title)}"
+    yield f"title: {yaml_text(citation.title)}"
     yield "authors:"
     for name in citation.authors:
         yield from _author(name)
-    yield f"version: {_text(citation.version)}"
+    yield f"version: {yaml_text(citation.version)}"
     # A year alone is no date there.
     if citation.date and len(citation.date) > len("2025"):
         yield f"date-released: {citation.date}"
     if is_spdx(licence):
         yield f"license: {licence}"
     if citation.doi:
-        yield f"doi: {_text(citation.doi)}"
+        yield f"doi: {yaml_text(citation.doi)}"
     if citation.url:
-        yield f"url: {_text(citation.url)}"
+        yield f"url: {yaml_text(citation.url)}"
 
 
 def _author(name: str) -> Iterator[str]:
-    """The lines of an author: a person where family and given names are apart."""
+    """Yield the lines of an author: a person where a comma follows the family name."""
     family, comma, given = name.partition(",")
     if comma and given.strip():
-        yield f"  - family-names: {_text(family.strip())}"
-        yield f"    given-names: {_text(given.strip())}"
+        yield f"  - family-names: {yaml_text(family.strip())}"
+        yield f"    given-names: {yaml_text(given.strip())}"
     else:
-        yield f"  - name: {_text(name)}"
+        yield f"  - name: {yaml_text(name)}"
 
 
-def _text(text: str) -> str:
+def yaml_text(text: str) -> str:
+    """Return a text for YAML, as JSON's strings are YAML's too."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def is_spdx(licence: str | None) -> bool:
-    """Whether it is an SPDX identifier that is known here."""
+    """Whether a licence is an SPDX identifier that is known here."""
     return licence in _LICENCES
 
 
 def check_licence(licence: str) -> None:
-    """Refuses an identifier written otherwise, which no reader would know; a sentence may stand.
+    """Refuse a misspelt identifier, which no reader would know; a sentence passes.
 
     Raises:
         UsageError: it is an identifier but for case, spaces and hyphens, such as `CC BY 4.0`.
@@ -231,12 +227,12 @@ def _letters(licence: str) -> str:
 
 
 def licence_url(licence: str) -> str:
-    """Where the licence is to be read; the licence itself where that is not known."""
+    """Return the URL of a licence's text; the licence itself where it is not known here."""
     return f"https://spdx.org/licenses/{licence}.html" if licence in _LICENCES else licence
 
 
 def hugging_face_licence(licence: str) -> str | None:
-    """What Hugging Face calls it; None where it has no name for it."""
+    """Return Hugging Face's name of a licence; None where it has none."""
     return _HUGGING_FACE.get(licence, licence.lower()) if licence in _LICENCES else None
 
 

@@ -49,13 +49,7 @@ _KEYS = {
 
 
 def croissant(manifest: Manifest, citation: Citation, shards: Sequence[Shard]) -> str:
-    """The text of croissant.json.
-
-    Args:
-        manifest: of the release.
-        citation: how to cite it.
-        shards: its shards.
-    """
+    """Return the text of croissant.json for a release with these shards."""
     content = {
         "@context": json.loads(_CONTEXT.read_text(encoding="utf-8")),
         "@type": "sc:Dataset",
@@ -87,7 +81,7 @@ def croissant(manifest: Manifest, citation: Citation, shards: Sequence[Shard]) -
 
 
 def _trials(shards: Sequence[Shard]) -> tuple[PublishedColumn, ...]:
-    """The columns of trials, with the names of the metaparameters that this release has.
+    """Return the columns of trials, with the names of this release's metaparameters.
 
     Those without a column of their own stay text: a field of Croissant reads no number from JSON
     within a column, which mlcroissant would answer with null.

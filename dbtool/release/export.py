@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from dbtool.core.contract import OTHER_METRICS, metric_columns
 from dbtool.core.errors import first_sentence
-from dbtool.core.files import building
+from dbtool.core.files import whole_output
 from dbtool.core.resources import schema_folder
 from dbtool.release.file_format import FileFormat
 from dbtool.release.original import layout_writer, refuse_folders, write_study
@@ -58,7 +58,7 @@ def export(
 
     if file_format is FileFormat.ORIGINAL:
         refuse_folders(studies)
-    with building(out) as path, db.cursor() as cursor:
+    with whole_output(out) as path, db.cursor() as cursor:
         if file_format is FileFormat.ORIGINAL:
             with layout_writer(path) as put:
                 for study in studies:

@@ -1,4 +1,4 @@
-"""The file formats of exports, by the extensions of files."""
+"""The formats of exports."""
 
 from __future__ import annotations
 

@@ -82,19 +82,19 @@ _FOLDERS = ("workload", "batch_size")
 
 
 def write_iceberg(folder: Path, manifest: Manifest, address: str, date: str | None) -> list[str]:
-    """Writes Iceberg tables over workloads, studies, trials and measurements.
+    """Write Iceberg tables over workloads, studies, trials and measurements.
 
     Args:
         folder: the release folder.
-        manifest: of the release.
-        address: that the folder is to have; from `check_base_url`.
-        date: that the tables' only snapshot bears, as YYYY-MM-DD or YYYY; None: 1970-01-01.
+        manifest: its manifest.
+        address: the address that the folder will have, from `check_base_url`.
+        date: date of the tables' only snapshot, as YYYY-MM-DD or YYYY; None for 1970-01-01.
 
     Returns:
-        What was written, below the folder.
+        The written files, relative to the folder.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: a file cannot be written.
     """
     return [
         path
@@ -106,7 +106,7 @@ def write_iceberg(folder: Path, manifest: Manifest, address: str, date: str | No
 def _write_table(
     folder: Path, manifest: Manifest, table: str, address: str, moment: int
 ) -> list[str]:
-    """Writes the metadata of one table, what tells its state last."""
+    """Write the metadata of one table, its state last."""
     location = f"{address}/{ICEBERG}/{table}"
     identity = uuid.uuid5(uuid.NAMESPACE_URL, location)
     state = new_table_metadata(
@@ -138,14 +138,14 @@ def _write_table(
 
 
 def _files(manifest: Manifest, table: str) -> list[ReleaseFile]:
-    """The files of a table that have rows: of others there are no values to sort them by."""
+    """Return the files of a table that have rows: others have no values to sort them by."""
     is_whole = table != MEASUREMENTS
     files = [manifest.file(table_path(table))] if is_whole else manifest.shards
     return [file for file in files if file is not None and file.rows]
 
 
 def _columns(table: str) -> tuple[Schema, PartitionSpec]:
-    """The columns of a table, and those by which its files lie apart."""
+    """Return the columns of a table, and those that its folders are named by."""
     nullable = {field.name: field.nullable for field in shard_schema()}
     fields = [
         NestedField(
@@ -208,14 +208,7 @@ def _write_manifest(
 def _with_snapshot(
     empty: TableMetadata, data_files: list[DataFile], number: int, manifests: str
 ) -> TableMetadata:
-    """The state of a table after its only snapshot.
-
-    Args:
-        empty: the state before.
-        data_files: of the table.
-        number: of the snapshot.
-        manifests: the address of the list of them.
-    """
+    """Return the state of a table after its only snapshot, with the address of its manifests."""
     counts = SnapshotSummaryCollector()
     for data_file in data_files:
         counts.add_file(data_file, empty.schema(), empty.spec())
@@ -240,7 +233,7 @@ def _with_snapshot(
 
 
 def _milliseconds(date: str | None) -> int:
-    """The start of a day or a year in UTC, in milliseconds since 1970."""
+    """Return the start of a day or a year in UTC, in milliseconds since 1970."""
     if date is None:
         return 0
     day = dt.datetime.fromisoformat(date if "-" in date else f"{date}-01-01")
@@ -260,7 +253,7 @@ class _Files(PyArrowFileIO):
 
 @contextlib.contextmanager
 def _avro(folder: Path, path: str, address: str) -> Iterator[OutputFile]:
-    """An Avro file to write, which gets its name once it is whole."""
+    """Yield an Avro file to write, which gets its name once it is complete."""
     with unfinished((folder / path).parent) as (file, temporary):
         yield PyArrowFile(address_of(address, path), str(temporary), LocalFileSystem())
         content = temporary.read_bytes()

@@ -37,7 +37,7 @@ MEANINGS = {
     "trials": "a row a trial of a study: its metaparameters, how it ended, and what produced it",
     MEASUREMENTS: "a row a measurement, sorted by trial and step, a file or more a study",
 }
-"""What the rows of each table are."""
+"""The rows of each table."""
 _COMMENT = re.compile(r"^COMMENT ON COLUMN (\w+)\.(\w+) IS '(.*)';$", re.MULTILINE)
 # Of columns that the views leave out or have in another form.
 _OTHER_MEANINGS = {
@@ -88,13 +88,13 @@ class PublishedColumn(NamedTuple):
 
 
 def table_path(table: str) -> str:
-    """Where the rows of a table lie below the release folder; a pattern for measurements."""
+    """Return the path of a table's rows in the release folder; a pattern for measurements."""
     return SHARDS if table == MEASUREMENTS else f"{table}.parquet"
 
 
 @functools.cache
 def published_columns() -> dict[str, tuple[PublishedColumn, ...]]:
-    """The columns of workloads, studies, trials and measurements, by the name of the table."""
+    """Return the columns of workloads, studies, trials and measurements, by table."""
     schemas = {
         path.removesuffix(".parquet"): rows.schema for path, rows in Index().tables().items()
     }
@@ -110,7 +110,7 @@ def published_columns() -> dict[str, tuple[PublishedColumn, ...]]:
 
 
 def _comments() -> dict[tuple[str, str], str]:
-    """What schema/comments.sql says of the columns of views, which have the tables' names."""
+    """Return the meanings in schema/comments.sql of columns of views, named like the tables."""
     text = (schema_folder() / "comments.sql").read_text(encoding="utf-8")
     return {
         (view, column): meaning.replace("''", "'")
@@ -119,14 +119,13 @@ def _comments() -> dict[tuple[str, str], str]:
 
 
 def check_base_url(text: str) -> str:
-    """The address of a release folder, without a slash at its end.
+    """Return the address of a release folder, without a slash at its end.
 
     Args:
-        text: as a person gives it: of a web server, an object store, a data set hub or a file
-            system.
+        text: an address of a web server, an object store, a data set hub or a file system.
 
     Raises:
-        UsageError: it is no such address, or has more than a server and a path.
+        UsageError: it is not such an address, or has more than a server and a path.
 
     Example:
         >>> check_base_url("s3://bucket/my-release/")
@@ -150,7 +149,7 @@ def check_base_url(text: str) -> str:
 
 
 def address_of_folder(folder: Path) -> str:
-    """The address of a folder of this machine.
+    """Return the address of a folder of this machine.
 
     Raises:
         UsageError: its path cannot be written as an address.
@@ -165,16 +164,11 @@ def address_of_folder(folder: Path) -> str:
 
 
 def is_web(base: str) -> bool:
-    """Whether an address is one of a web server."""
+    """Whether an address is that of a web server."""
     return base.startswith(tuple(f"{scheme}://" for scheme in _WEB))
 
 
 def address_of(base: str, path: str) -> str:
-    """The address of a file.
-
-    Args:
-        base: of the release folder, from `check_base_url`.
-        path: of the file, below the folder. Servers of the web read %2F in an address as a slash,
-            so that there its percent signs are written as %25; stores take names as they are.
-    """
+    """Return the address of a file in a release folder with an address from `check_base_url`."""
+    # Web servers read %2F in an address as a slash, so that percent signs become %25 there.
     return f"{base}/{quote(path) if is_web(base) else path}"

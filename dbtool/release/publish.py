@@ -10,7 +10,7 @@ import msgspec
 import pyarrow.parquet as pq
 
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.files import building, sha256_of, write_whole
+from dbtool.core.files import sha256_of, whole_output, write_whole
 from dbtool.core.index import STUDIES, TRIALS, WORKLOADS, Index
 from dbtool.core.manifest import (
     CROISSANT,
@@ -26,7 +26,6 @@ from dbtool.core.manifest import (
 )
 from dbtool.core.release import locked, write_index
 from dbtool.core.resources import libraries_of, schema_folder
-from dbtool.core.writer import locked
 from dbtool.release.card import card
 from dbtool.release.citation import check_licence, citation_cff, citation_of
 from dbtool.release.croissant import croissant
@@ -57,26 +56,25 @@ def publish(
     iceberg: str | None = None,
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Manifest:
-    """Makes a release a folder for any static host; the same release gives the same bytes.
+    """Make a release a folder for any static host; the same release gives the same bytes.
 
     Args:
         source: the release folder. Its shards are checked byte by byte.
-        out: the new folder, which must not be there yet; None: the source itself, whose shards stay
-            as they are.
-        release: its name; None: as the source says. The same holds for the next three.
+        out: a new folder; None for the source itself, whose shards stay as they are.
+        release: its name; None for the source's, and so for the next three.
         title: one line on what it is.
         licence: SPDX identifier of the measurements' licence.
         citation: BibTeX.
-        reduction: which batch losses to leave out of the new folder.
-        explorer: writes a page into the folder, once that is a release, and returns what it wrote,
-            the page first; None: there is to be none.
-        iceberg: the address that the folder is to have, from `check_base_url`, for Iceberg tables
-            over its files; None: there are to be none.
-        on_progress: called after each shard with the bytes of those that are done and of all.
+        reduction: which batch losses to drop from the new folder.
+        explorer: function that writes a page into the folder, once that is a release, and returns
+            its files, the page first; None for no page. See `dbtool.database.explore_beside`.
+        iceberg: address that the folder will have, from `check_base_url`, for Iceberg tables over
+            its files; None for no tables.
+        on_progress: called after each shard with the bytes done and their total.
 
     Raises:
-        UsageError: the source is not a release folder, the new folder is there already, there is no
-            licence or one misspelt, or the release cannot be reduced like that.
+        UsageError: the source is not a release folder, the new folder exists, the licence is
+            missing or misspelt, or the release cannot be reduced like that.
         DbtoolError: the source is damaged, pyiceberg is needed and not installed, or writing
             fails.
     """
@@ -97,7 +95,7 @@ def publish(
     if out is not None and source.resolve() in out.resolve().parents:
         raise UsageError(f"{out} lies in {source}: name a folder beside it with --out")
     if out is not None and out.resolve() != source.resolve():
-        with building(out) as folder:
+        with whole_output(out) as folder:
             folder.mkdir()
             shards = _shards(source, manifest, folder, reduction, on_progress)
             return _describe(folder, about, shards, explorer, iceberg)
@@ -120,12 +118,7 @@ def _shards(
     reduction: Reduction,
     on_progress: Callable[[int, int], None],
 ) -> list[Shard]:
-    """Checks shards, and copies them, or what is left of them, into a folder; sorted by path.
-
-    Raises:
-        UsageError: one was reduced before in another way.
-        DbtoolError: one is damaged, or cannot be written.
-    """
+    """Check shards, and copy or reduce them into a folder; return them sorted by path."""
 
     def write(file: ReleaseFile) -> Shard:
         shard = sound_shard(source, file)
@@ -147,11 +140,7 @@ def _describe(
     explorer: Callable[[Path], Sequence[str]] | None,
     iceberg: str | None,
 ) -> Manifest:
-    """Writes the index of shards, what describes them, and last the manifest and the hashes.
-
-    Raises:
-        ClashError: shards contradict each other.
-    """
+    """Write the index of shards, what describes them, and last the manifest and the hashes."""
     tables = Index.of(shards).tables()
     files = [shard.listed for shard in shards] + write_index(folder, tables)
     manifest = new_manifest(about, files)
@@ -185,29 +174,21 @@ def _describe(
 
 
 def _iceberg_writer() -> Callable[[Path, Manifest, str, str | None], list[str]]:
-    """What writes Iceberg tables.
-
-    Raises:
-        DbtoolError: what it needs is not installed.
-    """
+    """Return the function that writes Iceberg tables, unless pyiceberg is not installed."""
     with libraries_of("iceberg", "Iceberg tables need"):
         from dbtool.release.iceberg import write_iceberg
     return write_iceberg
 
 
 def _listed(folder: Path, path: str) -> ReleaseFile:
-    """A file as the manifest lists it."""
+    """Return a file as the manifest lists it."""
     file = folder / path
     rows = pq.read_metadata(file).num_rows if file.suffix == ".parquet" else None
     return ReleaseFile(path=path, sha256=sha256_of(file), bytes=file.stat().st_size, rows=rows)
 
 
 def script(about: About) -> str:
-    """The SQL that makes the views and macros of schema/, with paths below the release folder.
-
-    Args:
-        about: what the release says of itself.
-    """
+    """Return dbtool.sql: the views and macros of schema/ for plain DuckDB, over the folder."""
     return "\n".join(_script_parts(about))
 
 

@@ -13,11 +13,11 @@ import pytest
 
 from dbtool.core.errors import DbtoolError
 from dbtool.core.files import (
-    building,
     finish,
     make_folder,
     remove_unfinished,
     unfinished,
+    whole_output,
     write_whole,
 )
 
@@ -36,8 +36,8 @@ with unfinished(pathlib.Path(sys.argv[1])) as (file, temporary):
 
 BUILDING = """
 import pathlib, time
-from dbtool.core.files import building
-with building(pathlib.Path("{target}")) as path:
+from dbtool.core.files import whole_output
+with whole_output(pathlib.Path("{target}")) as path:
     path.mkdir()
     (path / "half").touch()
     print(path.parent.name, flush=True)
@@ -123,14 +123,14 @@ def test_folders_under_construction_are_removed_once_their_process_is_killed(
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
     try:
         scratch = process.stdout.readline().decode().strip()  # type: ignore[union-attr]
-        with building(tmp_path / "a") as path:
+        with whole_output(tmp_path / "a") as path:
             path.mkdir()
             (path / "file").write_text("contents")
             assert not (tmp_path / "a").exists()
         assert scratch in {path.name for path in tmp_path.iterdir()}
         process.kill()
         process.wait()
-        with building(tmp_path / "b") as path:
+        with whole_output(tmp_path / "b") as path:
             path.write_text("contents")
         assert {path.name for path in tmp_path.iterdir()} == {"a", "b"}
         assert (tmp_path / "a" / "file").read_text() == (tmp_path / "b").read_text() == "contents"
