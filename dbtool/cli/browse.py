@@ -164,15 +164,7 @@ def workloads(
 
 
 def _setting_rows(name: str, *, is_nested: bool) -> list[dict[str, Any]]:
-    """Return a row for each setting of a workload that can be trained, with its certainty.
-
-    Args:
-        name: of the workload.
-        is_nested: whether values are JSON, and not text for people.
-
-    Raises:
-        UsageError: the workload does not exist.
-    """
+    """Return a row for each setting of a workload; values are JSON or, unless nested, text."""
     from producers.workloads.own import load_own
     from producers.workloads.registry import WORKLOADS
     from producers.workloads.settings import settings
@@ -194,14 +186,7 @@ def _setting_rows(name: str, *, is_nested: bool) -> list[dict[str, Any]]:
 def _catalog_rows(db: str | None, release: str | None) -> list[dict[str, Any]]:
     """Return a row for each published workload, with the releases that have it.
 
-    Args:
-        db: the value of --db. Without it and without a release, the catalog is printed whether or
-            not a release can be read.
-        release: only the workloads that this release has; None: all.
-
-    Raises:
-        UsageError: the requested database or release does not exist.
-        DbtoolError: the requested database cannot be read.
+    Unless a database or release is named, all are listed even where no release can be read.
     """
     from dbtool.core.catalog import catalog
     from dbtool.store.questions import index_question

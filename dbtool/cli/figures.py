@@ -156,9 +156,6 @@ def _tell_written(written: "Iterable[Written | NoDataError]", *, every: bool, br
         written: results, figure by figure.
         every: whether figures without data are only reported, as long as one has data.
         brief: whether figures without data are counted instead of named.
-
-    Raises:
-        NoDataError: no figure has data, or a requested one has none.
     """
     empty: list[NoDataError] = []
     drawn = incomplete = 0
@@ -191,9 +188,6 @@ def _check_together(outputs: "Mapping[str, object]", details: "Mapping[str, obje
     Args:
         outputs: options that each request something other than pictures in files, by name.
         details: options about files of pictures.
-
-    Raises:
-        UsageError: two outputs are requested, or an output and a detail without effect on it.
     """
     wanted = [name for name, value in outputs.items() if value]
     if len(wanted) > 1:

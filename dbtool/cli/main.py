@@ -111,12 +111,7 @@ def _drop_standard_output() -> None:
 
 
 def _usage_sentence(error: TyperException, words: Sequence[str]) -> str:
-    """Return a sentence about wrong words, with the closest right ones and where to look.
-
-    Args:
-        error: Typer's error for them.
-        words: the words after the program's name.
-    """
+    """Return a sentence about wrong words, with the closest right ones and where to look."""
     context: typer.Context | None = getattr(error, "ctx", None)
     if context is not None:
         command = context.command_path

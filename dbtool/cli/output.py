@@ -86,11 +86,7 @@ class TypedRows:
 
 
 def require_printable(output_format: Format) -> None:
-    """Refuse a binary format on a terminal; call this before a query runs.
-
-    Raises:
-        UsageError: the format is parquet or arrow, and standard output is a terminal.
-    """
+    """Refuse a binary format on a terminal with a UsageError, before a query runs."""
     if output_format in BINARY and sys.stdout.isatty():
         raise UsageError(
             f"--format {output_format} is not for a terminal; "
@@ -244,12 +240,7 @@ def _quoted(name: str) -> str:
 
 
 def _for_json(expression: str, kind: DuckDBPyType) -> str:
-    """Return an expression that DuckDB writes as valid JSON: NaN and infinite numbers become NULL.
-
-    Args:
-        expression: SQL of the value.
-        kind: the value's DuckDB type.
-    """
+    """Return an expression that becomes valid JSON: NaN and infinite numbers become NULL."""
     match kind.id:
         case "double":
             return f"(CASE WHEN isfinite({expression}) THEN {expression} END)"

@@ -191,11 +191,7 @@ def _documented(docstring: str) -> tuple[str, dict[str, tuple[str | None, str]]]
 
 
 def _refuse_empty(words: Sequence[str]) -> None:
-    """Refuse an empty word or value, such as that of a shell variable that is not set.
-
-    Raises:
-        UsageError: a word is empty.
-    """
+    """Refuse an empty word or value, such as that of a shell variable that is not set."""
     for before, word in itertools.pairwise(words):
         if not word or (word.startswith("--") and word.endswith("=")):
             option = word or before

@@ -149,11 +149,7 @@ def scaling(
 
 
 def _check_words(csv: Path | None, out: Path | None, of_database: "Mapping[str, object]") -> None:
-    """Refuse options that contradict each other, and a picture that could not be written.
-
-    Raises:
-        UsageError: options contradict each other, or the picture could not be written.
-    """
+    """Refuse options that contradict each other, and a picture that could not be written."""
     if out is not None:
         format_of(out)
         if csv is not None:

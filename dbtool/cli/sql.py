@@ -106,11 +106,7 @@ def parse_parameters(given: list[str]) -> dict[str, int | float | str]:
 def _named(
     given: list[str], option: str, noun: str, example: str, *, may_be_empty: bool = True
 ) -> dict[str, str]:
-    """Split each NAME=VALUE of an option; the name may stand as in the query, as $NAME.
-
-    Raises:
-        UsageError: an item has no name, no equals sign or no value, or a name is repeated.
-    """
+    """Split each NAME=VALUE of an option; the name may stand as in the query, as $NAME."""
     values: dict[str, str] = {}
     for each in given:
         name, equals, value = each.removeprefix("$").partition("=")

@@ -219,14 +219,7 @@ def _heading_of(
 ) -> int | None:
     """Return the column of long names that a narrow table shows once above the rows of each name.
 
-    Args:
-        names: of all columns.
-        positions: of the columns that are shown.
-        rows: the first ones.
-
-    Returns:
-        The position of the workload or model; None where neither is shown, or where most rows have
-        a name of their own.
+    It is the workload or model; None where neither is shown, or most rows have a name of their own.
     """
     for position in positions:
         if names[position] in {"workload", "model"}:
@@ -249,8 +242,8 @@ def _fitting(
     Names and numbers, which are there to be copied, are complete or dropped.
 
     Args:
-        positions: of the columns, the most important first.
-        widths: of all columns.
+        positions: positions of the columns, the most important first.
+        widths: widths of all columns.
         room: letters of a line.
         sentences: positions of columns whose cells are text with spaces.
     """

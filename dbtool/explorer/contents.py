@@ -122,12 +122,7 @@ def _row_groups(sink: BinaryIO, schema: pa.Schema) -> Iterator[Callable[[pa.Tabl
 
 
 def choose(db: Releases, workload: Patterns, release: str | None) -> Chosen:
-    """Return the workloads to explore.
-
-    Args:
-        db: the database.
-        workload: names or patterns; None: all.
-        release: only this release.
+    """Return the workloads to explore: of all or some names or patterns, of all or one release.
 
     Raises:
         UsageError: a name does not exist.
@@ -154,7 +149,7 @@ def write_tables(
     Args:
         db: the database.
         chosen: the workloads.
-        tables: where the tables go.
+        tables: files for the tables.
         on_progress: called with the number of workloads done and their total.
 
     Raises:

@@ -174,11 +174,7 @@ def require_built() -> None:
 
 
 def _built(name: str) -> str:
-    """Return a file of the application.
-
-    Raises:
-        DbtoolError: the application was not built.
-    """
+    """Return a file of the application, which must have been built."""
     try:
         return _read("built", name)
     except FileNotFoundError as error:

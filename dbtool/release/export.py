@@ -134,11 +134,7 @@ def _rows(
     file_format: FileFormat,
     on_trials: OnTrials,
 ) -> Iterator[pa.RecordBatchReader]:
-    """Yield the measurements in order, for the block to write.
-
-    Raises:
-        DbtoolError: reading or writing the measurements fails.
-    """
+    """Yield the measurements in order, for the block to write."""
     # In text formats, metrics without their own column are a JSON object, as in shards.
     is_stored = file_format in _TEXTS or file_format is FileFormat.DUCKDB
     source = "stored.measurements" if is_stored else "measurements"

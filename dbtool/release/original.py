@@ -111,13 +111,7 @@ def layout_writer(path: Path) -> Iterator[Put]:
 def write_study(
     cursor: duckdb.DuckDBPyConnection, study: ExportedStudy, put: Put, on_trials: OnTrials
 ) -> None:
-    """Write a study in the archive's layout, below its root.
-
-    Args:
-        cursor: cursor of the database.
-        study: the study.
-        put: function that writes a file.
-        on_trials: called with some of the trials once they are written.
+    """Write a study in the archive's layout with `put`, and report trials once they are written.
 
     Raises:
         DbtoolError: the name of a metric is not valid in a header.
@@ -173,11 +167,7 @@ def _lines(
 
 
 def _header(names: Sequence[str]) -> bytes:
-    """Return the first line of a file.
-
-    Raises:
-        DbtoolError: `dbtool import` would not read the same names from it.
-    """
+    """Return the first line of a file, from which `dbtool import` reads the same names."""
     for name in names:
         if not name.isprintable() or name != name.strip() or not name or names.count(name) > 1:
             raise DbtoolError(
