@@ -35,7 +35,7 @@ class Database(Releases):
         source: the folder or URL that was opened by name; None for the command line's default.
     """
 
-    source: str | None = None
+    source: str | None
 
     def _repr_html_(self) -> str:
         """Return the contents and the next commands to type, as notebooks show them."""

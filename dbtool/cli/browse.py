@@ -9,16 +9,10 @@ from dbtool.cli.database import listing, reading, tell_unlike_definitions
 from dbtool.cli.messages import tell
 from dbtool.cli.options import (
     AnyWorkloads,
-    BatchSizes,
-    Columns,
-    Database,
     Format,
-    Goal,
     Limit,
-    Metric,
     OutputFormat,
     Release,
-    Trials,
     Wide,
     Workloads,
     trainable_workloads,
@@ -65,7 +59,7 @@ def trials(
     database: "store.Database",
     workload: Workloads,
     *,
-    batch_size: BatchSizes = None,
+    batch_size: list[int] | None = None,
     release: Release = None,
 ) -> "pl.DataFrame":
     """List the trials of a workload.
@@ -86,10 +80,10 @@ def steps(
     database: "store.Database",
     workload: Workloads,
     *,
-    goal: Goal = None,
-    metric: Metric = None,
-    trials: Trials = FIRST_TRIALS,
-    batch_size: BatchSizes = None,
+    goal: float | None = None,
+    metric: str | None = None,
+    trials: int = FIRST_TRIALS,
+    batch_size: list[int] | None = None,
     release: Release = None,
 ) -> "pl.DataFrame":
     """Print the steps to result of a workload at each batch size.
@@ -116,9 +110,9 @@ def workloads(
     *,
     catalog: Annotated[bool, typer.Option("--catalog")] = False,
     show: Annotated[str | None, typer.Option(autocompletion=trainable_workloads)] = None,
-    columns: Columns = None,
+    columns: str | None = None,
     wide: Wide = False,
-    db: Database = None,
+    db: str | None = None,
     release: Release = None,
     output_format: OutputFormat = Format.TABLE,
     limit: Limit = None,

@@ -7,7 +7,7 @@ import inspect
 from typing import TYPE_CHECKING
 
 from dbtool.cli.messages import bar, tell
-from dbtool.cli.options import Columns, Database, Format, Limit, OutputFormat, Wide
+from dbtool.cli.options import Format, Limit, OutputFormat, Wide
 from dbtool.cli.table import chosen_view
 from dbtool.core.errors import few_of
 
@@ -90,9 +90,9 @@ def listing(*first: str) -> Callable[[Callable[..., pl.DataFrame]], Callable[...
     def decorated(answer: Callable[..., pl.DataFrame]) -> Callable[..., None]:
         def command(
             *,
-            columns: Columns = None,
+            columns: str | None = None,
             wide: Wide = False,
-            db: Database = None,
+            db: str | None = None,
             output_format: OutputFormat = Format.TABLE,
             limit: Limit = None,
             **values: object,

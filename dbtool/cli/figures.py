@@ -11,9 +11,7 @@ import typer
 from dbtool.cli.database import reading
 from dbtool.cli.messages import bar, tell
 from dbtool.cli.options import (
-    Database,
     Format,
-    Goal,
     Release,
     figures,
     held_releases,
@@ -47,7 +45,7 @@ def plot(
     figure: Annotated[list[str] | None, typer.Argument(autocompletion=figures)] = None,
     *,
     workload: Annotated[list[str] | None, typer.Option(autocompletion=held_workloads)] = None,
-    goal: Goal = None,
+    goal: float | None = None,
     trials: int | None = None,
     output_format: Annotated[str | None, typer.Option("--format")] = None,
     out: Path | None = None,
@@ -58,7 +56,7 @@ def plot(
     sql: Annotated[bool, typer.Option("--sql")] = False,
     list_figures: Annotated[bool, typer.Option("--list")] = False,
     verbose: Annotated[bool, typer.Option("--verbose")] = False,
-    db: Database = None,
+    db: str | None = None,
     release: Annotated[str | None, typer.Option(autocompletion=held_releases)] = None,
 ) -> None:
     """Draw figures, and write their points as CSV beside them.
@@ -225,7 +223,7 @@ def explore(
     workload: Annotated[list[str] | None, typer.Option(autocompletion=held_workloads)] = None,
     out: Path = _DEFAULT_PAGE,
     show: Annotated[bool, typer.Option("--open")] = False,
-    db: Database = None,
+    db: str | None = None,
     release: Release = None,
 ) -> None:
     """Write a page for the browser on which goals are sliders and points lead to their trials.

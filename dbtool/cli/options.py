@@ -75,14 +75,52 @@ def _held(context: typer.Context, query_name: str, **values: str | None) -> list
         return []
 
 
-Database = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FOLDER|URL",
-        help="A release folder, a folder of them, or the URL of one (to read only); without it "
-        "what DBTOOL_DB names, or your own releases and the one that ships with dbtool.",
+SHARED = {
+    "db": (
+        "FOLDER|URL",
+        (
+            "A release folder, a folder of them, or the URL of one (to read only); without it what "
+            "DBTOOL_DB names, or your own releases and the one that ships with dbtool."
+        ),
     ),
-]
+    "release": ("NAME", "Only rows of this release; see `dbtool releases`."),
+    "workload": (
+        "WORKLOAD",
+        "Names of workloads, or patterns in quotes such as 'mnist/fc_*'; without any, all.",
+    ),
+    "batch_size": ("B", "Only this batch size; may be given more than once."),
+    "goal": (
+        "X",
+        (
+            "The value of the metric to get past: below it or, where more is better, above it; in "
+            "place of each workload's own."
+        ),
+    ),
+    "metric": (
+        "NAME",
+        (
+            "The column whose values are to get past the goal, such as val_classification_error; "
+            "without it each workload's own metric."
+        ),
+    ),
+    "trials": ("N", "Count the first N trials of each study."),
+    "columns": (
+        "NAME,NAME,…",
+        "Print these columns in this order; a table leaves out some unless they are named.",
+    ),
+    "wide": (None, "Print a table with all columns, however wide the terminal is."),
+    "output_format": (
+        "|".join(Format),
+        (
+            "How rows are printed. In json and jsonl, NaN and infinite numbers become null; arrow "
+            "is an IPC stream."
+        ),
+    ),
+    "limit": ("N", "Print at most N rows."),
+    "retries": ("N", "Give up after so many tries that bring nothing new."),
+    "timeout": ("SECONDS", "Give up a connection on which nothing comes for so long."),
+}
+"""The metavariables and the help of parameters by name, unless a command describes its own."""
 
 Destination = Annotated[
     str | None,
@@ -92,45 +130,6 @@ Destination = Annotated[
         "without it what DBTOOL_DB names, or your own releases.",
     ),
 ]
-
-Release = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Only rows of this release; see `dbtool releases`.",
-        autocompletion=held_releases,
-    ),
-]
-
-OutputFormat = Annotated[
-    Format,
-    typer.Option(
-        "--format",
-        case_sensitive=False,
-        metavar="|".join(Format),
-        help="How rows are printed. In json and jsonl, NaN and infinite numbers become null; "
-        "arrow is an IPC stream.",
-    ),
-]
-
-Limit = Annotated[
-    int | None,
-    typer.Option(min=0, max=10**15, metavar="N", help="Print at most N rows.", show_default=False),
-]
-
-Columns = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME,NAME,…",
-        help="Print these columns in this order; a table leaves out some unless they are named.",
-    ),
-]
-
-Wide = Annotated[
-    bool,
-    typer.Option("--wide", help="Print a table with all columns, however wide the terminal is."),
-]
-
 Workloads = Annotated[
     list[str],
     typer.Argument(
@@ -140,63 +139,10 @@ Workloads = Annotated[
         autocompletion=held_workloads,
     ),
 ]
-
-AnyWorkloads = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="WORKLOAD",
-        help="Names of workloads, or patterns in quotes such as 'mnist/fc_*'; without any, all.",
-        autocompletion=held_workloads,
-    ),
-]
-
-BatchSizes = Annotated[
-    list[int] | None,
-    typer.Option(
-        metavar="B",
-        help="Only this batch size; may be given more than once.",
-    ),
-]
-
-Goal = Annotated[
-    float | None,
-    typer.Option(
-        metavar="X",
-        help="The value of the metric to get past: below it or, where more is better, above it; "
-        "in place of each workload's own.",
-    ),
-]
-
-Metric = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="The column whose values are to get past the goal, such as "
-        "val_classification_error; without it each workload's own metric.",
-    ),
-]
-
-Trials = Annotated[
-    int,
-    typer.Option(
-        metavar="N",
-        help="Count the first N trials of each study.",
-    ),
-]
-
-Retries = Annotated[
-    int,
-    typer.Option(
-        min=0, max=1000, metavar="N", help="Give up after so many tries that bring nothing new."
-    ),
-]
-
-Timeout = Annotated[
-    float,
-    typer.Option(
-        min=0.1,
-        max=3600.0,
-        metavar="SECONDS",
-        help="Give up a connection on which nothing comes for so long.",
-    ),
-]
+AnyWorkloads = Annotated[list[str] | None, typer.Argument(autocompletion=held_workloads)]
+Release = Annotated[str | None, typer.Option(autocompletion=held_releases)]
+Wide = Annotated[bool, typer.Option("--wide")]
+OutputFormat = Annotated[Format, typer.Option("--format", case_sensitive=False)]
+Limit = Annotated[int | None, typer.Option(min=0, max=10**15, show_default=False)]
+Retries = Annotated[int, typer.Option(min=0, max=1000)]
+Timeout = Annotated[float, typer.Option(min=0.1, max=3600.0)]

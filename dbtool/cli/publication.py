@@ -8,7 +8,7 @@ import typer
 
 from dbtool.cli.database import reading
 from dbtool.cli.messages import bar, tell
-from dbtool.cli.options import AnyWorkloads, BatchSizes, Database, Release, trainable_workloads
+from dbtool.cli.options import AnyWorkloads, Release, trainable_workloads
 from dbtool.core.errors import UsageError, counted
 from dbtool.release.file_format import FileFormat
 
@@ -121,8 +121,8 @@ def export(
         FileFormat | None,
         typer.Option("--format", case_sensitive=False, metavar="|".join(FileFormat)),
     ] = None,
-    batch_size: BatchSizes = None,
-    db: Database = None,
+    batch_size: list[int] | None = None,
+    db: str | None = None,
     release: Release = None,
 ) -> None:
     """Write measurements into a file of another format.
@@ -155,7 +155,7 @@ def export(
     )
 
 
-def cite(db: Database = None, release: Release = None) -> None:
+def cite(db: str | None = None, release: Release = None) -> None:
     """Print BibTeX entries for the releases.
 
     First the paper that measured the archive of 2018, then the one that did so for sparse networks,

@@ -13,6 +13,7 @@ import typer
 import typer.main
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
+from dbtool.cli.options import SHARED
 from dbtool.core.errors import UsageError, unknown
 
 if TYPE_CHECKING:
@@ -130,8 +131,8 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: object, cmd_name: str) -> Any:  # noqa: ARG002 (Typer's signature)
         """Import and return the command of that name; None for other names.
 
-        Its help, and that of the parameters that only it has, is the docstring of its function. Its
-        module may define its own class for it, `Command`.
+        Its help, and that of the parameters that only it has, is the docstring of its function;
+        `SHARED` describes the others. Its module may define its own class for it, `Command`.
         """
         if cmd_name not in COMMANDS:
             return None
@@ -140,16 +141,17 @@ class LazyGroup(TyperGroup):
             add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
         )
         kind = getattr(sys.modules[function.__module__], "Command", TyperCommand)
-        text, described = _documented(inspect.getdoc(function) or "")
+        text, own = _documented(inspect.getdoc(function) or "")
+        described = SHARED | own
         holder.command(cmd_name, cls=kind, help=text)(function)
         command = typer.main.get_command(holder)
         for each in command.params:
             if isinstance(each, TyperArgument):
                 # Typer would also print the Python types.
                 each.display_type_rich = _nothing  # type: ignore[method-assign]
-            if isinstance(each, TyperArgument | TyperOption) and each.name in described:
-                metavar, each.help = described[each.name]
-                each.metavar = metavar or each.metavar
+            if isinstance(each, TyperArgument | TyperOption) and each.help is None:
+                metavar, each.help = described[each.name or ""]
+                each.metavar = each.metavar or metavar
         return command
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:

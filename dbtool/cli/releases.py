@@ -7,7 +7,7 @@ import typer
 
 from dbtool.cli.database import reading
 from dbtool.cli.messages import bar, tell
-from dbtool.cli.options import Columns, Format, Goal, Limit, Metric, OutputFormat, Trials, Wide
+from dbtool.cli.options import Format, Limit, OutputFormat, Wide
 from dbtool.cli.table import chosen_view
 from dbtool.core.errors import DbtoolError, counted
 from dbtool.core.manifest import About, check_name
@@ -78,10 +78,10 @@ def diff(
     *,
     release: str | None = None,
     release_b: str | None = None,
-    goal: Goal = None,
-    metric: Metric = None,
-    trials: Trials = FIRST_TRIALS,
-    columns: Columns = None,
+    goal: float | None = None,
+    metric: str | None = None,
+    trials: int = FIRST_TRIALS,
+    columns: str | None = None,
     wide: Wide = False,
     output_format: OutputFormat = Format.TABLE,
     limit: Limit = None,

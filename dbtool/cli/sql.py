@@ -11,7 +11,6 @@ from typer.core import TyperCommand
 from dbtool.cli.database import reading
 from dbtool.cli.messages import query_bar
 from dbtool.cli.options import (
-    Database,
     Format,
     Limit,
     OutputFormat,
@@ -47,7 +46,7 @@ def sql(
     param: Annotated[list[str] | None, typer.Option("--param", "-p")] = None,
     with_: Annotated[list[str] | None, typer.Option("--with")] = None,
     dialect: Annotated[str | None, typer.Option(autocompletion=dialects)] = None,
-    db: Database = None,
+    db: str | None = None,
     fetch_up_to: Annotated[int, typer.Option(min=0)] = 100,
     wide: Wide = False,
     output_format: OutputFormat = Format.TABLE,
