@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dbtool.cli.messages import bar, tell
 from dbtool.cli.options import Format, Limit, OutputFormat, Wide
@@ -24,36 +24,14 @@ _JSON = ("definition", "search_space", "search", "metaparameters", "settings", "
 
 @contextlib.contextmanager
 def reading(
-    source: str | None,
-    release: str | None = None,
-    *,
-    option: str = "--db",
-    fetch_up_to: int | None = None,
+    source: str | None, release: str | None = None, **options: Any
 ) -> Iterator[store.Database]:
-    """Open the chosen releases for reading.
-
-    Args:
-        source: what the user named; None: what DBTOOL_DB names, or the releases of this machine.
-        release: the release that questions are about; None: all.
-        option: the option that named the source.
-        fetch_up_to: bytes of shards that a query may fetch from a server; None: as in
-            `dbtool.open`.
-
-    Raises:
-        DbtoolError: the releases cannot be opened.
-    """
+    """Open the chosen releases for reading; see `dbtool.database.open_database`."""
     from dbtool.database import open_database
-    from dbtool.store.opening import FETCH_UP_TO
 
     with (
         bar("checking shards", "bytes") as on_progress,
-        open_database(
-            source,
-            release=release,
-            option=option,
-            on_progress=on_progress,
-            fetch_up_to=FETCH_UP_TO if fetch_up_to is None else fetch_up_to,
-        ) as db,
+        open_database(source, release=release, on_progress=on_progress, **options) as db,
     ):
         yield db
 
