@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from producers.models import convolution, simple_cnn
+from producers.models import convolution, feed_forward
 from producers.training.step import TrialState, trainer
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def examples_a_second(batch_size: int) -> dict[str, float]:
     """
     programs = {}
     for name, way in WAYS.items():
-        with mock.patch.object(simple_cnn, "conv_general_dilated", way):
+        with mock.patch.object(feed_forward, "conv_general_dilated", way):
             programs[name] = _compiled(batch_size)
     seconds = dict.fromkeys(programs, float("inf"))
     for _ in range(TURNS):

@@ -33,12 +33,12 @@ from jax.experimental import topologies
 
 from producers.datasets.registry import DATASETS
 from producers.models.registry import model_definition
-from producers.training.abstract import abstract_advance
 from producers.training.block import BlockProgram
 from producers.training.mesh import device_mesh
 from producers.training.step import trainer
 from producers.workloads.definition import BATCH_SIZE_STUDY
 from producers.workloads.registry import find_workloads
+from tests.support.abstract import abstract_advance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def new_model() -> torch.nn.Module:
-    """The network of producers/models/simple_cnn.py."""
+    """The network of producers/models/feed_forward.py."""
     return torch.nn.Sequential(
         torch.nn.Conv2d(1, 32, 5, padding=2),
         torch.nn.MaxPool2d(2),

@@ -79,7 +79,7 @@ def model_definition(name: str) -> ModelDefinition:
 
 def _fully_connected(name: str, widths: tuple[int, ...]) -> ModelDefinition:
     stated = {"widths": list(widths), "activation": "relu"}
-    build = _of_images(name, 1, "fully_connected.FullyConnected", widths=widths)
+    build = _of_images(name, 1, "feed_forward.FullyConnected", widths=widths)
     return _definition(name, 500, build, stated=stated, chosen={"initial_weights": "LeCun normal"})
 
 
@@ -90,7 +90,7 @@ def _simple_cnn(
     # The smallest that leave a pixel after both convolutions and pools.
     smallest = 16 if dense is None else 4
     sizes = {"channels": channels, "dense": dense, "padding": padding}
-    build = _of_images(name, smallest, "simple_cnn.SimpleCNN", **sizes)
+    build = _of_images(name, smallest, "feed_forward.SimpleCNN", **sizes)
     sized = {
         "channels": list(channels),
         "kernel": 5,
@@ -123,7 +123,7 @@ def _resnet_8() -> ModelDefinition:
         "biases": True,
         "initial_weights": "LeCun normal",
     }
-    build = _of_images("resnet_8", 4, "resnet_8.ResNet8", channels=16, blocks=blocks)
+    build = _of_images("resnet_8", 4, "residual.ResNet8", channels=16, blocks=blocks)
     return _definition("resnet_8", 50, build, recalled=recalled, chosen=chosen)
 
 
@@ -145,7 +145,7 @@ def _resnet_50() -> ModelDefinition:
         "epsilon": 1e-5,
         "initial_weights": "He normal; LeCun normal for logits",
     }
-    build = _of_images("resnet_50", 32, "resnet_50.BottleneckResNet", channels=64, blocks=blocks)
+    build = _of_images("resnet_50", 32, "residual.BottleneckResNet", channels=64, blocks=blocks)
     return _definition("resnet_50", 128, build, recalled=recalled, chosen=chosen)
 
 
@@ -166,7 +166,7 @@ def _vgg_11() -> ModelDefinition:
         "dense_inputs": "the last 7x7 positions; fewer for images under 224x224",
         "initial_weights": "He normal; LeCun normal for logits",
     }
-    build = _of_images("vgg_11", 32, "vgg.VGG", stages=stages, dense=dense)
+    build = _of_images("vgg_11", 32, "feed_forward.VGG", stages=stages, dense=dense)
     return _definition("vgg_11", 128, build, recalled=recalled, chosen=chosen)
 
 
@@ -184,7 +184,7 @@ def _transformer(name: str, sizes: tuple[int, int, int, int], certainty: str) ->
         "decoder_only": True,
         "logits": "by a matrix of their own, without biases",
     }
-    build = _of_texts(name, "transformer.Transformer", **sized)
+    build = _of_texts(name, "language.Transformer", **sized)
     if certainty == "recalled":
         return _definition(name, 32, build, recalled=sized | recalled, chosen=chosen)
     return _definition(name, 32, build, recalled=recalled, chosen=sized | chosen)
@@ -200,7 +200,7 @@ def _lstm() -> ModelDefinition:
         "dropout": "none",
         "initial_weights": "LeCun normal; embedding normal with variance 1",
     }
-    build = _of_texts("lstm", "lstm.LSTMLanguageModel", **sizes)
+    build = _of_texts("lstm", "language.LSTMLanguageModel", **sizes)
     return _definition("lstm", 32, build, chosen=chosen)
 
 

@@ -2,6 +2,10 @@
 
 What is done is what the folder lists as a release, so that a sweep that was stopped, however, goes
 on where it stopped when the same command is given again.
+
+A whole sweep holds the folder's lock; a slice holds one of its own, which names the slice and how
+the sweep is cut. Each takes its lock first and then looks for those of others, so that of two that
+start at once at most one goes on.
 """
 
 from __future__ import annotations
@@ -13,20 +17,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import filelock
+
 from dbtool.core.errors import DbtoolError
 from dbtool.core.index import Index
-from dbtool.core.manifest import SWEEP_WORK, About
+from dbtool.core.manifest import SWEEP_LOCK, SWEEP_WORK, About
+from dbtool.core.walk import files_matching
 from dbtool.core.writer import ReleaseWriter
-from producers.sweep.locks import only_writer
 from producers.sweep.tasks import ROUNDS_FOLDER, next_blocks, partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from dbtool.core.shards import Shard
-    from producers.configuration import SweepOptions
+    from producers.configuration import Slice, SweepOptions
     from producers.plan import StudyPlan
     from producers.training.block_record import BlockRecord
+
+# Others hold a lock for a moment to see whether anybody does.
+_PATIENCE = 1.0
 
 
 @dataclass(frozen=True)
@@ -151,3 +160,57 @@ def _remove_empty_folders(top: Path) -> None:
     for folder, _, _ in os.walk(top, topdown=False):
         with contextlib.suppress(OSError):
             Path(folder).rmdir()
+
+
+@contextlib.contextmanager
+def only_writer(folder: Path, part: Slice | None = None, partition: str = "") -> Iterator[None]:
+    """Lock a folder, or a slice of it beside others of the same sweep, for one process.
+
+    Args:
+        folder: made when absent.
+        part: the slice; None for the whole folder.
+        partition: letters that tell sweeps that are cut differently apart.
+
+    Raises:
+        DbtoolError: another process holds what this would write, or the folder cannot be written.
+    """
+    whole = folder / SWEEP_LOCK
+    if part is None:
+        own, holder, cut = whole, "another sweep", None
+        others = "a slice of a sweep"
+    else:
+        cut = f"of-{part.count}-{partition}"
+        own, holder = (
+            folder / f"{SWEEP_LOCK}-{part.number}-{cut}",
+            f"another process of slice {part}",
+        )
+        others = "a slice of another sweep, or of one cut differently,"
+    with _held(own, holder):
+        for path in set(files_matching(folder, f"{SWEEP_LOCK}*")) - {own}:
+            if cut is None or not path.name.endswith(cut):
+                with _held(path, "another sweep" if path == whole else others):
+                    pass
+        yield
+
+
+@contextlib.contextmanager
+def _held(path: Path, holder: str) -> Iterator[None]:
+    """Hold a lock, and remove its file afterwards."""
+    lock = filelock.FileLock(path, timeout=_PATIENCE)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except filelock.Timeout as error:
+        raise DbtoolError(
+            f"{holder} writes into {path.parent}; wait for it or choose another folder with --out"
+        ) from error
+    except OSError as error:
+        raise DbtoolError(
+            f"cannot write into {path.parent}: {error.strerror}; choose another folder with --out"
+        ) from error
+    try:
+        yield
+    finally:
+        # While it is held, so that nobody else's lock is removed.
+        path.unlink(missing_ok=True)
+        lock.release()

@@ -63,8 +63,8 @@ class BlockProgram:
             accumulate their gradient over micro-batches.
 
     Attributes:
-        compiled_start: what `start` calls, compiled by JAX for the arrays that it is given; to
-            lower or compile it without any, see `producers.training.abstract`.
+        compiled_start: what `start` calls, compiled by JAX for the arrays that it is given, or
+            lowered from their shapes and types alone.
         compiled_advance: what `advance` calls, likewise.
         compiled_evaluate: what `evaluate` calls, likewise.
     """

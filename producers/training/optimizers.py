@@ -54,7 +54,6 @@ from typing import TYPE_CHECKING, Any
 
 from dbtool.core.errors import unknown
 from producers.search import Range
-from producers.training.weight_matrices import names, weight_matrices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -69,6 +68,8 @@ if TYPE_CHECKING:
 LEARNING_RATE = "learning_rate"
 
 _LARS_TRUST_COEFFICIENT = 0.001  # stated by You et al. (2017)
+# An attention layer's bias has an axis for the heads beside that of a head's units.
+_VECTORS = frozenset({"bias", "scale"})
 _ATTENDING = frozenset({"query", "key", "value"})
 _MUON_RMS = 0.2  # stated by Liu et al. (2025): the size of adam's steps, so that both share lr
 
@@ -145,7 +146,7 @@ def _muon(m: Metaparameters) -> optax.GradientTransformation:
         ) -> contrib.MuonDimensionNumbers | None:
             axes = tuple(range(array.ndim))
             # Attention's kernels have an axis for the heads, among the columns of these three.
-            rows = 1 if _ATTENDING & set(names(path)) else array.ndim - 1
+            rows = 1 if _ATTENDING & set(_names(path)) else array.ndim - 1
             return contrib.MuonDimensionNumbers(axes[:rows], axes[rows:]) if is_matrix else None
 
         return tree_map_with_path(of_one, parameters, weight_matrices(parameters, embeddings=False))
@@ -301,7 +302,36 @@ OPTIMIZERS = {
 
 
 def optimizer_definition(name: str) -> OptimizerDefinition:
-    """The optimizer of that name."""
+    """Return the optimizer of a name.
+
+    Raises:
+        UsageError: there is none.
+    """
     if name not in OPTIMIZERS:
         raise unknown("optimizer", name, OPTIMIZERS, "dbtool produce --list")
     return OPTIMIZERS[name]
+
+
+def weight_matrices(parameters: Any, *, embeddings: bool = True) -> Any:
+    """Tell which parameters are weight matrices: pruned, decayed and scaled layer by layer.
+
+    Args:
+        parameters: a pytree of arrays, or of their shapes.
+        embeddings: whether embedding tables count.
+
+    Returns:
+        Bools in the form of the parameters: True for kernels of two axes or more; False for biases
+        and the scales of normalisation, however many axes they have.
+    """
+    from jax.tree_util import tree_map_with_path
+
+    def is_matrix(path: Sequence[Any], array: jax.Array) -> bool:
+        name = next(reversed(_names(path)), None)
+        return array.ndim >= 2 and name not in _VECTORS and (embeddings or name != "embedding")
+
+    return tree_map_with_path(is_matrix, parameters)
+
+
+def _names(path: Sequence[Any]) -> list[str]:
+    """Return the names on a path in a pytree: of the layers, then of the parameter."""
+    return [key.key for key in path if isinstance(getattr(key, "key", None), str)]

@@ -19,7 +19,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from producers.training.weight_matrices import weight_matrices
+from producers.training.optimizers import weight_matrices
 
 
 def connection_sensitivity(parameters: Any, gradients: Any) -> Any:

@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from producers.training.weight_matrices import weight_matrices
+from producers.training.optimizers import weight_matrices
 
 if TYPE_CHECKING:
     OfAxes = tuple[jax.Array | None, ...]

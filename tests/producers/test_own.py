@@ -14,8 +14,7 @@ import pytest
 from dbtool.core.errors import DbtoolError, UsageError
 from producers.configuration import SweepOptions
 from producers.datasets.forms import ImageForm, TextForm
-from producers.datasets.own import checked
-from producers.datasets.registry import DATASETS
+from producers.datasets.registry import DATASETS, checked
 from producers.datasets.split import Dataset, Request, Split
 from producers.estimate import held_out_examples
 from producers.models.registry import MODELS

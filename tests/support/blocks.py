@@ -18,8 +18,8 @@ from flax import nnx
 from producers.datasets import Split
 from producers.datasets.forms import ImageForm, TextForm
 from producers.models.ghost_batch_norm import GhostBatchNorm
-from producers.models.resnet_50 import BottleneckResNet
-from producers.models.transformer import Transformer
+from producers.models.language import Transformer
+from producers.models.residual import BottleneckResNet
 from producers.training.block import BlockProgram
 from producers.training.block_record import BlockRecord
 from producers.training.checkpoints import Checkpoints

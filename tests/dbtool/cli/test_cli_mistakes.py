@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from producers.sweep.locks import only_writer
+from producers.sweep.run import only_writer
 from tests.support.faulty import write_all
 from tests.support.file_server import running
 from tests.support.release_server import ReleaseServer

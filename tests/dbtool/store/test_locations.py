@@ -13,7 +13,7 @@ from dbtool.core.http import as_url
 from dbtool.core.resources import bundled_release
 from dbtool.store.locations import folder_name, folder_to_write, named_location, user_folder
 from producers.configuration import Slice
-from producers.sweep.locks import only_writer
+from producers.sweep.run import only_writer
 from tests.support.made_up import curve, write_shard
 
 if TYPE_CHECKING:

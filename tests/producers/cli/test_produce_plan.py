@@ -109,45 +109,6 @@ def test_options_that_say_the_same_train_the_same(
         assert footer(ours, "study") == footer(theirs, "study")
 
 
-@pytest.mark.slow
-def test_plan_that_asks_for_more_trials_keeps_the_others(
-    replacing: str, environment: dict[str, str], tmp_path: Path
-) -> None:
-    plan, out = tmp_path / "plan.toml", tmp_path / "out"
-    table = f'[[sweep]]\nworkloads = ["{WORKLOAD}"]\nbatch_sizes = [8]\nsteps = 2\n'
-    text = f'release = "x"\n{replacing}{table}'
-    plan.write_text(f"{text}trials = 1")
-    words = ("--plan", plan, "--out", out)
-    assert produce(*words, **environment).returncode == 0
-    (first,) = shards(out)
-    # One trial cannot be two, so that eight are added.
-    plan.write_text(f"{text}trials = 1\nfeasible = 2")
-    more = produce(*words, **environment)
-    assert (more.returncode, more.stderr.count("wrote ")) == (0, 1), more.stderr
-    assert first in shards(out)
-    assert sorted(statuses(out)) == list(range(9))
-    # Another definition of a study that is there is refused, as without a plan.
-    plan.write_text(text.replace("steps = 2", "steps = 3"))
-    refused = produce(*words, **environment)
-    assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
-    assert "with another train_steps (3, there 2); " in refused.stderr
-
-
-@pytest.mark.slow
-def test_dry_run_tells_every_study_and_the_sum(plan: Path, tmp_path: Path) -> None:
-    result = produce("--plan", plan, "--dry-run", "--out", tmp_path / "out")
-    assert (result.returncode, result.stderr) == (0, "")
-    lines = result.stdout.splitlines()
-    assert [line.rpartition(", ")[0] for line in lines[:-1]] == [
-        f"{TRAINED} at batch size 8: 3 trials of 4 steps, 15 measurements",
-        f"{TRAINED} at batch size 16: 3 trials of 4 steps, 15 measurements",
-        f"{OTHER_TRAINED} at batch size 16: 1 trial of 1 step, 2 measurements",
-    ]
-    assert lines[-1].startswith("7 trials, about ")
-    assert lines[-1].endswith(f"in {tmp_path / 'out'}, 32 measurements")
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     ("words", "named"),
     [
@@ -155,13 +116,8 @@ def test_dry_run_tells_every_study_and_the_sum(plan: Path, tmp_path: Path) -> No
         (["--all"], "--all"),
         (["--preset", "smoke"], "--preset"),
         (["--trials", "3", "--batch-sizes", "8"], "--batch-sizes"),
-        (["--trials", "112"], "--trials"),
-        (["--feasible", "0"], "--feasible"),
-        (["--steps", "4"], "--steps"),
         (["--budget", "0"], "--budget"),
         (["--replace", "mnist=mine:."], "--replace"),
-        (["--goal", "0"], "--goal"),
-        (["--release", "planned"], "--release"),
         (["--seed", "0"], "--seed"),
         (["--shared-batches"], "--shared-batches"),
     ],

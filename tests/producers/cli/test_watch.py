@@ -134,6 +134,8 @@ def test_watching_changes_no_row_and_fits_a_terminal(made_up_mnist: Path, tmp_pa
     moves, colours = r"\r|\n|\x1b\[\d*[AK]", r"\x1b\[[\d;?]*[a-z]"
     lines = [re.sub(colours, "", line) for line in re.split(moves, shown)]
     assert max(map(len, lines)) < 80, shown
+    assert "100 % · " in shown
+    assert "wrote " not in shown
     rows = [line for line in lines if re.match(r" +(8|16) +2 ", line)]
     # The last ones, once all has ended.
     assert [words(row)[0] for row in rows[-2:]] == ["8", "16"]

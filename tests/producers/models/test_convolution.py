@@ -20,27 +20,17 @@ if TYPE_CHECKING:
 # Shapes of inputs and of the kernel: with unequal sides, and a number of examples that is summed in
 # parts.
 QUICK_SHAPES = [((2, 7, 6, 3), (5, 3, 3, 4)), ((24, 5, 6, 3), (3, 3, 3, 2))]
-# With many channels and with few, a kernel wider than the image, one of a single position, and
-# a number of examples that is summed at once.
+# With many channels, a kernel wider than the image, and one of a single position.
 SHAPES = [
     ((2, 14, 14, 32), (5, 5, 32, 64)),
-    ((3, 28, 28, 1), (5, 5, 1, 16)),
-    ((2, 6, 7, 8), (3, 5, 8, 2)),
     ((1, 3, 4, 6), (7, 5, 6, 5)),
     ((2, 4, 5, 3), (1, 1, 3, 3)),
-    ((20, 5, 6, 3), (3, 3, 3, 2)),
 ]
-# Strides and padding: those of residual networks, and unequal ones.
-WINDOWS = [
-    ((2, 8, 7, 8), (3, 4, 8, 4), (3, 1), ((0, 2), (1, 0))),
-]
+# Strides and padding: unequal ones, and those of residual networks.
+WINDOWS = [((2, 8, 7, 8), (3, 4, 8, 4), (3, 1), ((0, 2), (1, 0)))]
 MORE_WINDOWS = [
     ((2, 8, 7, 3), (4, 3, 3, 4), (1, 2), "SAME"),
-    ((2, 8, 8, 3), (3, 3, 3, 4), (2, 2), ((1, 1), (1, 1))),
-    ((2, 7, 9, 2), (3, 3, 2, 4), (2, 2), ((1, 1), (1, 1))),
     ((2, 9, 8, 3), (7, 7, 3, 4), (2, 2), ((3, 3), (3, 3))),
-    ((2, 7, 6, 3), (1, 1, 3, 4), (2, 2), ((0, 0), (0, 0))),
-    ((2, 7, 8, 8), (3, 5, 8, 4), (1, 1), ((1, 1), (2, 2))),
     ((2, 8, 7, 3), (4, 3, 3, 4), (1, 2), "VALID"),
 ]
 LAYOUT = ("NHWC", "HWIO", "NHWC")
@@ -88,14 +78,9 @@ def test_convolution_and_its_gradients_are_the_library_s(
     _assert_same(result_and_gradients(conv_general_dilated), expected)
 
 
-@pytest.mark.parametrize(
-    ("images", "kernel"),
-    [*QUICK_SHAPES, *(pytest.param(*shapes, marks=pytest.mark.slow) for shapes in SHAPES[:2])],
-)
-def test_convolutions_side_by_side_are_the_library_s(
-    images: tuple[int, ...], kernel: tuple[int, ...]
-) -> None:
+def test_convolutions_side_by_side_are_the_library_s() -> None:
     """Under vmap over trials, each with a kernel of its own, in a compiled loop."""
+    images, kernel = QUICK_SHAPES[1]
     shared, kernels = _normal(*images), _normal(3, *kernel)
 
     def gradients(convolve: Callable[..., jax.Array]) -> jax.Array:
@@ -154,8 +139,8 @@ def test_convolution_refuses_what_it_does_not_compute(option: dict[str, Any]) ->
         )
 
 
-@pytest.mark.parametrize("shape", [(2, 6, 8, 3), (2, 7, 5, 3)])
-def test_pooling_and_its_gradient_are_the_library_s(shape: tuple[int, ...]) -> None:
+def test_pooling_and_its_gradient_are_the_library_s() -> None:
+    shape = (2, 7, 6, 3)
     images = _normal(*shape)
 
     def library_s(images: jax.Array) -> jax.Array:

@@ -13,12 +13,14 @@ from flax import nnx
 
 from producers.datasets import ImageForm
 from producers.models.convolution import mean_pool_2x2
-from producers.models.lstm import LSTMLanguageModel, ProjectedLSTM
-from producers.models.resnet_8 import ResNet8
-from producers.models.resnet_50 import BottleneckResNet
-from producers.models.simple_cnn import SimpleCNN
-from producers.models.transformer import Transformer, sinusoidal_positions
-from producers.models.vgg import VGG
+from producers.models.feed_forward import VGG, SimpleCNN
+from producers.models.language import (
+    LSTMLanguageModel,
+    ProjectedLSTM,
+    Transformer,
+    sinusoidal_positions,
+)
+from producers.models.residual import BottleneckResNet, ResNet8
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -227,15 +229,7 @@ def test_logits_depend_neither_on_later_tokens_nor_on_other_texts(build: Any) ->
     ("build", "inputs"),
     [
         (partial(ResNet8, ImageForm(8, 8, 3, 5), 4, (4, 6)), _normal(4, 8, 8, 3)),
-        (TRANSFORMER, TOKENS),
-        *(
-            pytest.param(*others, marks=pytest.mark.slow)
-            for others in (
-                (partial(VGG, ImageForm(8, 8, 3, 5), ((4,), (6,)), (8,)), _normal(4, 8, 8, 3)),
-                (partial(BottleneckResNet, ImageForm(8, 8, 3, 5), 2, (1,)), _normal(4, 8, 8, 3)),
-                (LSTM, TOKENS),
-            )
-        ),
+        pytest.param(LSTM, TOKENS, marks=pytest.mark.slow),
     ],
 )
 def test_bfloat16_is_close_to_float32(build: Any, inputs: Any) -> None:

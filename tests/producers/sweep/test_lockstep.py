@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -153,26 +152,6 @@ def test_more_trials_may_have_to_reach_the_goal(
     (round_,) = search_of(path)["rounds"]
     assert (round_["reached_at"], round_["stopped_at"]) == (first, second)
     assert firsts[search_of(path)["best_trial"]] == first
-
-
-@pytest.mark.slow
-def test_measuring_the_gradients_noise_changes_no_search(
-    stripes: Path, tmp_path: Path, goal: float
-) -> None:
-    plain, measured = tmp_path / "plain", tmp_path / "measured"
-    train(studies(LOCKSTEP, goal=goal), plain, stripes)
-    options = SweepOptions(measure=("gradient_noise_scale",))
-    sweep_all(studies(LOCKSTEP, goal=goal), measured, stripes, options)
-    tables = [pq.read_table(path) for out in (plain, measured) for path in shards(out)]
-    before, after = (each.drop_columns("other_metrics") for each in tables)
-    assert before.equals(after)
-    for part in ("study", "trials"):
-        assert footer(shards(plain)[0], part) == footer(shards(measured)[0], part)
-    assert tables[0]["other_metrics"].null_count == len(before)
-    taken = tables[1].filter(pc.field("other_metrics").is_valid())
-    # 3,000 examples are more steps than the search takes.
-    assert taken["step"].unique().to_pylist() == [0]
-    assert len(taken) == 4
 
 
 def test_where_no_trial_reaches_the_goal_all_train_to_the_end(

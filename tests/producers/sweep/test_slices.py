@@ -14,7 +14,8 @@ from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import unfinished
 from dbtool.core.index import Index
 from producers.configuration import Slice, SweepOptions
-from producers.sweep.locks import only_writer
+from producers.sweep import run
+from producers.sweep.run import only_writer
 from producers.sweep.tasks import next_blocks, partition
 from tests.support.sweeps import (
     BATCH_SIZE,
@@ -25,7 +26,6 @@ from tests.support.sweeps import (
     produce,
     shards,
     small_study,
-    start_produce,
     statuses,
     sweep,
     unlisted,
@@ -153,24 +153,6 @@ def test_a_slice_leaves_what_another_one_writes(made_up_mnist: Path, tmp_path: P
 
 
 @pytest.mark.slow
-def test_slices_run_at_once_in_processes_of_their_own(made_up_mnist: Path, tmp_path: Path) -> None:
-    words = [WORKLOAD, "--batch-sizes", str(BATCH_SIZE), "--trials", "3", "--steps", "20"]
-    words += ["--block", "1", "--release", "tests", *in_place_of_mnist(made_up_mnist)]
-    together, whole = tmp_path / "together", tmp_path / "whole"
-    started = [
-        start_produce(*words, "--out", together, "--slice", f"{number}/{COUNT}")
-        for number in (1, 2)
-    ]
-    for process in started:
-        _, errors = process.communicate(timeout=120)
-        assert process.returncode == 0, errors
-    assert produce(*words, "--out", whole).returncode == 0
-    assert sorted(statuses(together)) == [0, 1, 2]
-    assert_same_rows(together, whole)
-    assert unlisted(together) == []
-
-
-@pytest.mark.slow
 def test_more_slices_than_blocks_is_told(made_up_mnist: Path, tmp_path: Path) -> None:
     words = (WORKLOAD, "--batch-sizes", str(BATCH_SIZE), "--trials", "3", "--block", "2")
     data = in_place_of_mnist(made_up_mnist)
@@ -212,8 +194,13 @@ def test_slices_of_a_sweep_share_the_folder(tmp_path: Path) -> None:
     ],
 )
 def test_all_others_are_refused(
-    tmp_path: Path, held: tuple[Any, ...], wanted: tuple[Any, ...], sentence: str
+    tmp_path: Path,
+    held: tuple[Any, ...],
+    wanted: tuple[Any, ...],
+    sentence: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(run, "_PATIENCE", 0.1)
     with only_writer(tmp_path, *held):
         before = sorted(tmp_path.iterdir())
         with pytest.raises(DbtoolError, match=sentence) as caught, only_writer(tmp_path, *wanted):

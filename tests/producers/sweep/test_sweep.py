@@ -18,7 +18,7 @@ from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.manifest import About, read_manifest
 from dbtool.core.shards import read_footer, read_tables
 from dbtool.core.writer import ReleaseWriter
-from producers.sweep.locks import only_writer
+from producers.sweep.run import only_writer
 from producers.sweep.tasks import finished_trials, held_index, missing_trials
 from tests.support.sweeps import (
     BATCH_SIZE,
@@ -95,6 +95,7 @@ def test_shard_tells_its_study_trials_and_producer(undisturbed: Path) -> None:
     assert {"dbtool", "jax", "jaxlib", "flax", "optax", "numpy", "device"} <= set(producer)
 
 
+@pytest.mark.slow
 def test_trials_side_by_side_have_the_rows_of_each_alone(
     undisturbed: Path, made_up_mnist: Path, tmp_path: Path
 ) -> None:
@@ -133,6 +134,7 @@ def test_removed_shard_is_trained_again(
     assert_same_rows(tmp_path, undisturbed)
 
 
+@pytest.mark.slow
 def test_shared_batches_are_recorded_and_change_the_rows(
     undisturbed: Path, made_up_mnist: Path, tmp_path: Path
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import re
 import resource
-import signal
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -113,31 +112,6 @@ def test_often_killed_sweeps_end_with_the_same_rows(
     undisturbed: tuple[Path, float], sweep: Sweep, tmp_path: Path, seed: int
 ) -> None:
     kill_until_done(undisturbed, sweep, tmp_path, kills=5, seed=100 + seed)
-
-
-@pytest.mark.slow
-def test_interrupt_ends_at_once_with_whole_shards(
-    undisturbed: tuple[Path, float], sweep: Sweep, tmp_path: Path
-) -> None:
-    process = sweep.start(tmp_path)
-    wait_for_shards(tmp_path, 1, process)
-    process.send_signal(signal.SIGINT)
-    began = time.monotonic()
-    output, errors = process.communicate(timeout=PATIENCE)
-    assert time.monotonic() - began < 5
-    assert process.returncode == 130, errors
-    assert output == ""
-    told = [line for line in errors.splitlines() if not line.startswith("wrote ")]
-    # In the middle of a block it tells at once that it saves, and between two it does not.
-    assert len(told) <= 2
-    assert told[-1].startswith(f"dbtool: interrupted; {tmp_path} holds 0 of 1 study")
-    assert told[-1].endswith("; the same command goes on")
-    assert_whole(tmp_path)
-    assert 1 <= len(shards(tmp_path)) < TRIALS // 2
-    result = sweep.run(tmp_path)
-    assert result.returncode == 0, result.stderr
-    assert_same_rows(tmp_path, undisturbed[0])
-    assert unlisted(tmp_path) == []
 
 
 @pytest.mark.slow

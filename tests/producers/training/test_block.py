@@ -10,12 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from producers.training.abstract import abstract_advance
 from producers.training.block import BlockProgram
 from producers.training.groups import of_each
 from producers.training.mesh import device_mesh
 from producers.training.step import trainer
 from producers.workloads.registry import WORKLOADS
+from tests.support.abstract import abstract_advance
 from tests.support.blocks import (
     EVALUATIONS,
     OTHER_EXAMPLES,
@@ -100,11 +100,10 @@ def test_splits_are_measured_at_their_evaluations_alone() -> None:
     np.testing.assert_allclose(errors, errors.round(), atol=1e-9)
 
 
-@pytest.mark.parametrize("lanes", [1, 100])
-def test_shared_batches_are_those_of_all_trials_whoever_diverges(lanes: int) -> None:
-    own = block(lanes=lanes, trials=2)
+def test_shared_batches_are_those_of_all_trials_whoever_diverges() -> None:
+    own = block(lanes=100, trials=2)
     shared, disturbed = (
-        rows(block(lanes=lanes, trials=2, shared=True, diverging=diverging))
+        rows(block(lanes=100, trials=2, shared=True, diverging=diverging))
         for diverging in (None, {0: 1e30})
     )
     first, second = (each["batch_cross_entropy_error"][1:] for each in (rows(own), shared))
@@ -112,6 +111,7 @@ def test_shared_batches_are_those_of_all_trials_whoever_diverges(lanes: int) -> 
     assert_close(of_trial(disturbed, 1), of_trial(shared, 1))
 
 
+@pytest.mark.slow
 def test_evaluations_take_the_weights_that_the_optimizer_names() -> None:
     functions = trainer("fc_16", "schedule_free_adamw", "constant")
     metaparameters = {
@@ -146,7 +146,7 @@ def test_evaluations_take_the_weights_that_the_optimizer_names() -> None:
     assert (abs(of_averages["loss"] - of_trained["loss"]) > 1e-2).all()
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", quick_few(PROBLEMS, {"fc", "normalised"}))
 def test_a_trial_alone_is_bit_for_bit_a_loop_over_its_steps(name: str) -> None:
     problem, steps = PROBLEMS[name], 3
     functions = problem.trainer

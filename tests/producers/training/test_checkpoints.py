@@ -194,9 +194,10 @@ def test_a_block_goes_on_with_other_devices(copied: Path, undisturbed: Rows) -> 
     assert_close(record, undisturbed)
 
 
-def restored(folder: Path, block: object = BLOCK) -> Progress | None:
-    program = compiled("normalised", 1, 1, 1, False, None)
-    return Checkpoints(folder, block, NEVER).restored(program, TRIALS, pruned=True)
+def restored(folder: Path, block: object = BLOCK, problem: str = "normalised") -> Progress | None:
+    program = compiled(problem, 1, 1, 1, False, None)
+    checkpoints = Checkpoints(folder, block, NEVER)
+    return checkpoints.restored(program, TRIALS, pruned=problem == "normalised")
 
 
 @pytest.mark.slow
@@ -217,14 +218,22 @@ def test_a_checkpoint_of_another_block_is_not_taken(copied: Path) -> None:
     assert restored(copied / "elsewhere") is None
 
 
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """The folder of the checkpoint of a quicker block, which was stopped at step 4."""
+    with pytest.raises(InterruptedError):
+        train("fc", checkpoints=StoppingCheckpoints(tmp_path, "small", 4))
+    (folder,) = tmp_path.glob(f"{CHECKPOINT_PREFIX}*")
+    return folder
+
+
 @pytest.mark.parametrize("how", ["flipped", "cut", "gone"])
-def test_damage_is_told_whatever_file_it_is_in(copied: Path, how: str) -> None:
-    (folder,) = copied.glob(f"{CHECKPOINT_PREFIX}*")
-    files = sorted(path for path in (folder / str(STEPS // 2)).rglob("*") if path.is_file())
+def test_damage_is_told_whatever_file_it_is_in(small: Path, how: str) -> None:
+    files = sorted(path for path in (small / "4").rglob("*") if path.is_file())
     assert len(files) > 10
     if how != "gone":
         # Without it the checkpoint does not count; see below.
-        files.append(folder / f"{STEPS // 2}.sha256")
+        files.append(small / "4.sha256")
     for file in files:
         content = file.read_bytes()
         if how == "flipped":
@@ -239,22 +248,21 @@ def test_damage_is_told_whatever_file_it_is_in(copied: Path, how: str) -> None:
         with pytest.raises(
             DbtoolError, match=r"is damaged .*; remove that folder, and the block is"
         ):
-            restored(copied)
+            restored(small.parent, "small", "fc")
         file.write_bytes(content)
-    assert restored(copied) is not None
+    assert restored(small.parent, "small", "fc") is not None
 
 
-def test_a_checkpoint_that_was_not_completed_is_passed_over(copied: Path) -> None:
-    (folder,) = copied.glob(f"{CHECKPOINT_PREFIX}*")
-    shutil.copytree(folder / str(STEPS // 2), folder / "12")
-    (folder / "14.orbax-checkpoint-tmp").mkdir()
-    progress = restored(copied)
+def test_a_checkpoint_that_was_not_completed_is_passed_over(small: Path) -> None:
+    shutil.copytree(small / "4", small / "12")
+    (small / "14.orbax-checkpoint-tmp").mkdir()
+    progress = restored(small.parent, "small", "fc")
     assert progress is not None
-    assert progress.step == STEPS // 2
+    assert progress.step == 4
     # The next one at the same step takes its place.
     progress.step = 12
-    Checkpoints(copied, BLOCK, NEVER).save(progress)
-    assert sorted(path.name for path in folder.iterdir()) == ["12", "12.sha256"]
+    Checkpoints(small.parent, "small", NEVER).save(progress)
+    assert sorted(path.name for path in small.iterdir()) == ["12", "12.sha256"]
 
 
 @pytest.mark.slow

@@ -20,7 +20,6 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from producers.datasets.registry import DATASETS
 from producers.models.registry import model_definition
-from producers.training.abstract import abstract_advance, abstract_evaluate
 from producers.training.batches import IndexDraw
 from producers.training.block import BlockProgram, SplitArrays
 from producers.training.mesh import device_mesh
@@ -28,6 +27,7 @@ from producers.training.step import trainer
 from producers.training.stream import StreamedDraw
 from producers.workloads.definition import BATCH_SIZE_STUDY, SPARSITY_STUDY
 from producers.workloads.registry import WORKLOADS
+from tests.support.abstract import abstract_advance, abstract_evaluate
 from tests.support.blocks import TRIALS, compiled, splits_of
 from tests.support.parameter_counts import parameter_count
 from tests.support.slow import quick_few
@@ -54,10 +54,12 @@ EXAMPLES = {
 ON_EACH, SHARED_BY = (16, 1), (2, 4)
 PUBLISHED = [name for name, each in WORKLOADS.items() if each.paper == BATCH_SIZE_STUDY]
 SPARSE = [name for name, each in WORKLOADS.items() if each.paper == SPARSITY_STUDY]
-# The first of each model and optimizer; others differ in the number of classes or tokens at most.
-# Without the network that takes longest.
+# The first of each model; others differ in the number of classes or tokens at most. Without the
+# networks that take longest.
 QUICK_PUBLISHED = {
-    WORKLOADS[name].model: name for name in reversed(PUBLISHED) if "resnet_50" not in name
+    WORKLOADS[name].model: name
+    for name in reversed(PUBLISHED)
+    if not re.search("resnet_50|transformer_(base|wide)|fc_(256|512|2048)", name)
 }.values()
 QUICK_SPARSE = [name for name in SPARSE if re.fullmatch("sparsity_90/.*/nesterov_momentum", name)]
 

@@ -138,19 +138,6 @@ def test_largest_eigenvalue_of_the_hessian(sparse: bool) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MEASURES)
-def test_trials_together_are_trials_one_by_one(name: str) -> None:
-    states = [trained(seed) for seed in (1, 2)]
-    stacked = jax.tree.map(lambda *arrays: jnp.stack(arrays), *states)
-    metaparameters = {name: jnp.stack([value] * 2) for name, value in METAPARAMETERS.items()}
-    of_each = jax.vmap(partial(MEASURES[name].function, FUNCTIONS), (0, 0, None))
-    found = jax.jit(of_each)(stacked, metaparameters, examples())
-    for index, state in enumerate(states):
-        for metric, value in measured(name, state).items():
-            assert float(found[metric][index]) == pytest.approx(value, rel=1e-4)
-
-
-@pytest.mark.slow
 def test_convolutions_can_be_differentiated_twice() -> None:
     random = np.random.default_rng(0)
     images = jnp.asarray(random.normal(size=(2, 6, 6, 1)), jnp.float32)
@@ -191,21 +178,6 @@ def quadratic(parameters: Tree) -> jax.Array:
 
 
 PARAMETERS = as_tree(np.array([1.0, -2.0, 0.5, 3.0]))
-
-
-@pytest.mark.parametrize(
-    ("direction", "expected"),
-    [
-        *zip(BASIS.T, abs(EIGENVALUES), strict=True),
-        # |A (v2 + v3)| / |v2 + v3| = sqrt((4^2 + 2^2) / 2)
-        (BASIS[:, 1] + BASIS[:, 2], 10**0.5),
-    ],
-)
-def test_of_a_quadratic_is_the_rate_of_the_direction(
-    direction: np.ndarray, expected: float
-) -> None:
-    found = gradient_lipschitz_constant(jax.grad(quadratic), PARAMETERS, as_tree(0.3 * direction))
-    assert float(found) == pytest.approx(expected, rel=1e-4)
 
 
 def test_is_the_greatest_over_the_way() -> None:

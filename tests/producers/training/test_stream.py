@@ -77,8 +77,11 @@ def test_several_devices_read_what_one_does() -> None:
     assert_close(record, in_memory(False, False))
     assert isinstance(splits.training, CountedSource)
     assert len(splits.training.drawn) == 4 * 16 * 12
+    eight = train("fc", devices=8, devices_a_trial=4, streamed=True, augmentation=True)
+    assert_close(eight, train("fc", streamed=True, augmentation=True))
 
 
+@pytest.mark.slow
 def test_trials_that_share_batches_read_them_once() -> None:
     splits = splits_of(compiled("fc", 1, 1, 1, True, None), streamed=True)
     train("fc", shared=True, splits=splits)
@@ -104,8 +107,6 @@ def test_trials_that_end_are_no_longer_read() -> None:
 def test_augmentation_follows_from_the_seed_alone() -> None:
     augmented = train("fc", streamed=True, augmentation=True)
     assert_same(train("fc", streamed=True, augmentation=True), augmented)
-    eight = train("fc", devices=8, devices_a_trial=4, streamed=True, augmentation=True)
-    assert_close(eight, augmented)
     losses = rows(augmented)["batch_cross_entropy_error"]
     others = rows(in_memory(False, False))["batch_cross_entropy_error"]
     assert (losses[1:13] != others[1:13]).all()
@@ -126,7 +127,7 @@ def test_augmentation_follows_from_the_seed_alone() -> None:
         # Texts of evaluations may be longer than those of training: of 6 tokens 8 texts are
         # evaluated together, of 12 there are 4, of 60 still one.
         pytest.param("pairs", replace(TEXTS, length=12), 7, marks=pytest.mark.slow),
-        ("pairs", replace(TEXTS, length=60), 7),
+        pytest.param("pairs", replace(TEXTS, length=60), 7, marks=pytest.mark.slow),
     ],
 )
 def test_evaluation_counts_every_example_once(

@@ -152,18 +152,17 @@ def test_official_data_sets_are_whole_and_split_as_ever(official_images: Path, n
     assert data.file_hashes == {file.name: file.md5 for file in SOURCES[name].files}
 
 
-@pytest.mark.parametrize("order", ["first", "last", "random"])
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize("order", ["first", "random"])
 def test_held_out_images_of_the_official_files(
-    official_images: Path, name: str, order: Literal["random", "first", "last"]
+    official_images: Path, order: Literal["random", "first"]
 ) -> None:
+    name = "mnist"
     images = official_array(official_images / name / "train-images-idx3-ubyte")
     labels = official_array(official_images / name / "train-labels-idx1-ubyte")
     held_out = HeldOut(order, 6_000)
     data: Any = load_dataset(name, form=GREY_28, held_out=held_out, datasets_dir=official_images)
     permuted = np.argsort(np.random.Philox(181_103_600).random_raw(60_000), kind="stable")
-    first_or_last = {"first": np.arange(6_000), "last": np.arange(54_000, 60_000)}
-    expected = first_or_last.get(order, permuted[:6_000])
+    expected = np.arange(6_000) if order == "first" else permuted[:6_000]
     rest = permuted[~np.isin(permuted, expected)]
     assert len(rest) == 54_000
     for split, chosen in ((data.validation, expected), (data.train, rest)):

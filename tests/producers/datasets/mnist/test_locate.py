@@ -46,15 +46,20 @@ def folders(source: DataSource, given: Path | None = None) -> list[Path]:
     return [file.path.parent for file in locate_files(source, given).values()]
 
 
-@pytest.mark.parametrize("subfolder", [".", "small", "package/data"])
-@pytest.mark.parametrize("dotted", [False, True])
-@pytest.mark.parametrize(("suffix", "compressed"), [("", False), (".gz", True), (".gz", False)])
+@pytest.mark.parametrize(
+    ("subfolder", "suffix", "dotted", "compressed"),
+    [
+        (".", "", False, False),
+        ("small", ".gz", False, True),
+        ("small", ".gz", True, False),
+        ("package/data", "", True, False),
+    ],
+)
 def test_files_go_by_several_names_in_three_folders(
     small: SmallDataset,
     tmp_path: Path,
     subfolder: str,
     suffix: str,
-    *,
     dotted: bool,
     compressed: bool,
 ) -> None:

@@ -132,6 +132,7 @@ def test_other_texts_in_the_cache_are_ignored(
     assert "ignored: the Brown corpus in" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_vocabulary_that_the_text_does_not_support_is_refused(brown_folder: Path) -> None:
     with pytest.raises(UsageError, match=r"brown supports a vocabulary of .* not 500,000"):
         load_dataset("brown", form=TextForm(500_000, 64), datasets_dir=brown_folder)

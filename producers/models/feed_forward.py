@@ -1,0 +1,162 @@
+"""Networks of both papers whose layers follow one another: fully connected, simple CNNs and VGG."""
+
+from __future__ import annotations
+
+import itertools
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+import jax
+from flax import nnx
+
+from producers.models.convolution import conv_general_dilated, convolution, max_pool_2x2
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jax.typing import DTypeLike
+
+    from producers.datasets.forms import ImageForm
+
+    Padding = Literal["SAME", "VALID"]
+
+_KERNEL = 5
+
+
+class FullyConnected(nnx.Module):
+    """ReLU layers followed by a linear layer, one logit a class.
+
+    Weights start LeCun normal, biases at zero (chosen).
+
+    Args:
+        images: what they look like.
+        widths: width of each hidden layer.
+    """
+
+    def __init__(
+        self, images: ImageForm, widths: Sequence[int], *, dtype: DTypeLike, rngs: nnx.Rngs
+    ) -> None:
+        inputs = images.height * images.width * images.channels
+        sizes = [inputs, *widths, images.classes]
+        self.layers = nnx.List(
+            nnx.Linear(fan_in, fan_out, dtype=dtype, rngs=rngs)
+            for fan_in, fan_out in itertools.pairwise(sizes)
+        )
+
+    def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
+        """Return logits [batch, classes] of images, float32 [batch, height, width, channels]."""
+        del train  # it makes no difference to this model
+        activations = images.reshape(images.shape[0], -1)
+        *hidden, last = self.layers
+        for layer in hidden:
+            activations = jax.nn.relu(layer(activations))
+        logits: jax.Array = last(activations)
+        return logits
+
+
+class SimpleCNN(nnx.Module):
+    """5x5 convolution, max-pool, 5x5 convolution, max-pool, dense layer, all ReLU, then logits.
+
+    Weights start LeCun normal, biases at zero.
+
+    Args:
+        images: what they look like.
+        channels: output channels of the two convolutions.
+        dense: width of the dense layer; None for none.
+        padding: SAME for zeros around the image that keep its size, VALID for none.
+    """
+
+    def __init__(
+        self,
+        images: ImageForm,
+        channels: tuple[int, int],
+        dense: int | None,
+        padding: Padding,
+        *,
+        dtype: DTypeLike,
+        rngs: nnx.Rngs,
+    ) -> None:
+        first, second = channels
+        layer = partial(
+            nnx.Conv,
+            kernel_size=(_KERNEL, _KERNEL),
+            padding=padding,
+            dtype=dtype,
+            conv_general_dilated=conv_general_dilated,
+            rngs=rngs,
+        )
+        self.first = layer(images.channels, first)
+        self.second = layer(first, second)
+        sides = _pooled_twice(images.height, padding), _pooled_twice(images.width, padding)
+        last = sides[0] * sides[1] * second
+        self.dense = None if dense is None else nnx.Linear(last, dense, dtype=dtype, rngs=rngs)
+        self.logits = nnx.Linear(dense or last, images.classes, dtype=dtype, rngs=rngs)
+
+    def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
+        """Logits [batch, classes] of images, float32 [batch, height, width, channels]."""
+        del train  # it makes no difference to this model
+        activations = images
+        # The largest of a square is the same before ReLU as after it, and ReLU then has less to do.
+        activations = jax.nn.relu(max_pool_2x2(self.first(activations)))
+        activations = jax.nn.relu(max_pool_2x2(self.second(activations)))
+        activations = activations.reshape(activations.shape[0], -1)
+        if self.dense is not None:
+            activations = jax.nn.relu(self.dense(activations))
+        logits: jax.Array = self.logits(activations)
+        return logits
+
+
+def _pooled_twice(side: int, padding: Padding) -> int:
+    lost = _KERNEL - 1 if padding == "VALID" else 0
+    return ((side - lost) // 2 - lost) // 2
+
+
+class VGG(nnx.Module):
+    """Stages of 3x3 convolutions, each followed by a max-pool; dense layers; all ReLU, then logits.
+
+    Args:
+        images: what they look like.
+        stages: output channels of the convolutions of each stage.
+        dense: width of each dense layer.
+    """
+
+    def __init__(
+        self,
+        images: ImageForm,
+        stages: Sequence[Sequence[int]],
+        dense: Sequence[int],
+        *,
+        dtype: DTypeLike,
+        rngs: nnx.Rngs,
+    ) -> None:
+        self.stages = nnx.List[nnx.List[nnx.Conv]]()
+        before = images.channels
+        for stage in stages:
+            channels = itertools.pairwise([before, *stage])
+            self.stages.append(
+                nnx.List(convolution(*pair, 3, dtype=dtype, rngs=rngs) for pair in channels)
+            )
+            before = stage[-1]
+        shrunk = 2 ** len(stages)
+        sizes = [images.height // shrunk * (images.width // shrunk) * before, *dense]
+        self.dense = nnx.List(
+            nnx.Linear(*pair, kernel_init=nnx.initializers.he_normal(), dtype=dtype, rngs=rngs)
+            for pair in itertools.pairwise(sizes)
+        )
+        self.logits = nnx.Linear(sizes[-1], images.classes, dtype=dtype, rngs=rngs)
+
+    def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
+        """Return logits [batch, classes] of images, float32 [batch, height, width, channels]."""
+        del train  # it makes no difference to this model
+        activations = images
+        for stage in self.stages:
+            *layers, last = stage
+            for layer in layers:
+                activations = jax.nn.relu(layer(activations))
+            # The largest of a square is the same before ReLU as after it.
+            activations = jax.nn.relu(max_pool_2x2(last(activations)))
+        activations = activations.reshape(activations.shape[0], -1)
+        for dense in self.dense:
+            activations = jax.nn.relu(dense(activations))
+        logits: jax.Array = self.logits(activations)
+        return logits
