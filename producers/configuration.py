@@ -142,7 +142,7 @@ class Sweep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = None
 
     def __post_init__(self) -> None:
-        """Refuses what no field can tell alone.
+        """Refuse what no field can tell alone.
 
         Raises:
             ValueError: fields clash.
@@ -226,7 +226,7 @@ class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     shared_batches: Annotated[bool, Option("Give all trials of a study the same batches.")] = False
 
     def __post_init__(self) -> None:
-        """Refuses what no field can tell alone.
+        """Refuse what no field can tell alone.
 
         Raises:
             ValueError: fields clash.
@@ -275,7 +275,7 @@ class Slice:
         return cls(number, count)
 
     def has(self, block: int) -> bool:
-        """Whether the slice trains the sweep's block of that number, counted from 1."""
+        """Return whether the slice trains the sweep's block of that number, counted from 1."""
         return (block - self.number) % self.count == 0
 
     def __str__(self) -> str:

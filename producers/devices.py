@@ -24,7 +24,7 @@ _LIBRARIES = ("jax", "jaxlib", "flax", "optax", "numpy", "scipy")
 
 
 def configure_devices(cores: int | None = None) -> None:
-    """Lets JAX see every CPU core as a device of its own, and multiply float32 as float32.
+    """Let JAX see every CPU core as a device of its own, and multiply float32 as float32.
 
     So cores train different trials. GPUs and TPUs would round the factors of products to fewer
     digits; what JAX_DEFAULT_MATMUL_PRECISION says holds instead. Has to run before JAX first looks
@@ -51,7 +51,7 @@ def configure_devices(cores: int | None = None) -> None:
 
 
 def join_hosts() -> None:
-    """Makes the devices of all hosts that run this program one set of devices.
+    """Make the devices of all hosts that run this program one set of devices.
 
     The processes find one another as JAX does: by themselves on Slurm, Open MPI, Kubernetes and
     TPUs; elsewhere by JAX_COORDINATOR_ADDRESS (host:port of the first process), JAX_NUM_PROCESSES
@@ -89,7 +89,7 @@ def join_hosts() -> None:
 
 
 def lanes() -> int:
-    """How many trials a device trains side by side at most: one on a CPU core, all elsewhere."""
+    """Return the most trials that a device trains side by side: one on a CPU core, else all."""
     import jax
 
     return 1 if jax.default_backend() == "cpu" else sys.maxsize
@@ -102,7 +102,7 @@ def provenance(
     side_by_side: int,
     origin: Origin | None = None,
 ) -> dict[str, Any]:
-    """What a shard records of the program, its libraries and the device.
+    """Return what a shard records of the program, its libraries and the device.
 
     Args:
         batches: "own" where each trial draws its own, "shared" where a study's trials share them.
@@ -133,7 +133,7 @@ def provenance(
 
 
 def _cpu_name() -> str:
-    """The processor as the system names it; on Linux platform.processor() is often empty."""
+    """Return the processor as the system names it; on Linux platform.processor() is often empty."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         for line in cpuinfo.read_text().splitlines():
@@ -143,7 +143,7 @@ def _cpu_name() -> str:
 
 
 def _git_revision() -> str | None:
-    """The revision of the checkout that this code runs from; None outside a checkout."""
+    """Return the revision of the checkout that this code runs from; None outside a checkout."""
     root = Path(__file__).resolve().parent.parent
     git = shutil.which("git")
     if git is None or not (root / ".git").exists():

@@ -32,7 +32,7 @@ _SHARE_HELD_OUT = 20
 
 
 def estimate(studies: Sequence[StudyPlan], out: Path, options: SweepOptions) -> Iterator[str]:
-    """A line a study, then the sum.
+    """Yield a line a study, then the sum.
 
     Diverging trials end early, so that the true time is shorter; trials that are added to reach a
     number of feasible ones come on top. Of a search in lockstep, which ends at its goal, it is the
@@ -89,7 +89,7 @@ def _seconds_a_trial(study: StudyPlan, rate: float) -> float:
 
 
 def held_out_examples(workload: Workload) -> tuple[int, int]:
-    """How many examples validation and test have; of some data sets about."""
+    """Return how many examples validation and test have; of some data sets about."""
     source = dataset_definition(workload.source)
     if workload.replaces is not None or source.held_out is None:
         share = max(1, workload.train_examples // _SHARE_HELD_OUT)

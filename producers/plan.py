@@ -69,27 +69,27 @@ class StudyPlan:
 
     @property
     def name(self) -> str:
-        """The study as a person calls it."""
+        """Return the study as a person calls it."""
         return f"{self.workload.name} at batch size {self.batch_size}"
 
     @property
     def key(self) -> tuple[str, int]:
-        """The study as a release knows it: the workload's name and the batch size."""
+        """Return the study as a release knows it: the workload's name and the batch size."""
         return self.workload.name, self.batch_size
 
     def work_folder(self, out: Path) -> Path:
-        """Where a sweep keeps what it goes on with: checkpoints and rounds of a search."""
+        """Return where a sweep keeps what it goes on with: checkpoints and rounds of a search."""
         return out / SWEEP_WORK / quote(self.workload.name, safe="") / str(self.batch_size)
 
     def search_space(self) -> SearchSpace:
-        """Name and range of each metaparameter; ranges of steps are worked out from its own."""
+        """Return the range of each metaparameter by name; shares of the steps become steps."""
         return {
             name: each.of(self.train_steps) if isinstance(each, StepsRange) else each
             for name, each in self.workload.search_space
         }
 
     def study(self) -> Study:
-        """The study as shards record it, before it is searched."""
+        """Return the study as shards record it, before it is searched."""
         return Study(
             workload=recorded_workload(self.workload),
             batch_size=self.batch_size,
@@ -109,7 +109,7 @@ class StudyPlan:
         }
 
     def trials(self, trial_ids: Sequence[int]) -> BlockTrials:
-        """The trials of those ids: their points of the search space and their seeds."""
+        """Return the trials of those ids: their points of the search space and their seeds."""
         first, last = min(trial_ids), max(trial_ids)
         space = self.search_space()
         seed = derived_seed(SEARCH, self.seed)
@@ -120,7 +120,7 @@ class StudyPlan:
     def trials_at(
         self, trial_ids: Sequence[int], metaparameters: Iterable[dict[str, float]]
     ) -> BlockTrials:
-        """The trials of those ids, with given points of the search space, and their seeds."""
+        """Return the trials of those ids, with given metaparameters, and their seeds."""
         # Imports JAX, which a wrong plan need not wait for.
         from producers.training.run import BlockTrials
 
@@ -202,7 +202,7 @@ def planned_studies(
 
 @contextlib.contextmanager
 def _blaming(origin: str, number: int | None = None) -> Iterator[None]:
-    """Has what is wrong begin with the file, and the table of that number, that says it."""
+    """Have what is wrong begin with the file, and the table of that number, that says it."""
     try:
         yield
     except UsageError as error:

@@ -79,7 +79,7 @@ command.__signature__ = signature()  # type: ignore[attr-defined]  # Typer reads
 
 
 def _check_out(out: Path) -> None:
-    """Refuses a folder that a sweep would not write a release into.
+    """Refuse a folder that a sweep would not write a release into.
 
     Raises:
         UsageError: it is a URL, a file, or a folder of releases.
@@ -113,7 +113,7 @@ def _refuse_dividing(studies: "list[StudyPlan]", options: "SweepOptions", emit: 
 def _train(
     studies: "list[StudyPlan]", values: Values, options: "SweepOptions", preset: "Preset"
 ) -> None:
-    """Trains the studies, or prints what that would take."""
+    """Train the studies, or print what that would take."""
     # These import JAX, which a wrong option need not wait for.
     from producers.devices import configure_devices, join_hosts
 

@@ -51,7 +51,7 @@ class Stop:
         self._heard = threading.Event()
 
     def heeded(self, events: SweepEvents) -> SweepEvents:
-        """The events of a sweep, which then stops at the next step that can be saved."""
+        """Return the events of a sweep, which then stops at the next step that can be saved."""
 
         def on_block(study: StudyPlan, trial_ids: Sequence[int]) -> None:
             if self.wanted:
@@ -77,7 +77,7 @@ class Stop:
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
-        """Takes the signals of the process in the block."""
+        """Take the signals of the process in the block."""
         reader, writer = socket.socketpair()
         writer.setblocking(False)
         before = {number: signal.signal(number, self._hear) for number in _SIGNALS}
@@ -128,7 +128,7 @@ class Stop:
 
 @contextlib.contextmanager
 def interruptible(studies: Sequence[StudyPlan], out: Path, options: SweepOptions) -> Iterator[Stop]:
-    """Ends the process when it is interrupted, with a sentence on what was kept.
+    """End the process when it is interrupted, with a sentence on what was kept.
 
     It ends at once: otherwise Python would wait, at its end, for a compiled call that may take
     minutes yet. Blocks that Ray trains have nothing to save.

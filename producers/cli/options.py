@@ -23,7 +23,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 def signature() -> inspect.Signature:
-    """The parameters of the command, by which Typer knows its options."""
+    """Return the parameters of the command, by which Typer knows its options."""
     workloads = typer.Argument(
         metavar="WORKLOAD",
         help="Workloads, or patterns in quotes such as 'mnist/fc_*'.",
@@ -94,7 +94,7 @@ def sweep_options(values: Values) -> SweepOptions:
 
 
 def plan_of(values: Values, release: str) -> Plan:
-    """What to train, from the command line or the plan file that it names.
+    """Return what to train, from the command line or the plan file that it names.
 
     Args:
         values: the command's parameters.
@@ -129,7 +129,7 @@ def plan_of(values: Values, release: str) -> Plan:
 
 
 def words_of(values: Values) -> list[str]:
-    """The words of the command that say what to train and how.
+    """Return the words of the command that say what to train and how.
 
     Options that have their default are left out; those of environment variables are not.
     """
@@ -145,7 +145,7 @@ def words_of(values: Values) -> list[str]:
 
 
 def chosen_workloads(values: Values) -> "list[Workload]":
-    """The workloads that the words name: without any those of the user's own file, or all.
+    """Return the workloads that the words name: without any those of the user's own file, or all.
 
     Raises:
         UsageError: one is unknown, or the file is wrong.
@@ -168,7 +168,7 @@ def _presets() -> list[tuple[str, str]]:
 
 
 def _described(kind: type[msgspec.Struct]) -> Iterator[inspect.Parameter]:
-    """The parameters of the fields of a configuration that are options."""
+    """Yield the parameters of the fields of a configuration that are options."""
     types = get_type_hints(kind)
     for field in msgspec.structs.fields(kind):
         option = getattr(field.type, "__metadata__", (None,))[-1]
@@ -207,7 +207,7 @@ def _given(values: Values, kind: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def _checked(values: dict[str, Any], kind: type[T]) -> T:
-    """The configuration of these values; what is wrong is named as an option."""
+    """Return the configuration of these values; what is wrong is named as an option."""
     try:
         return convert(values, kind)
     except InvalidError as error:

@@ -103,7 +103,7 @@ def sweep_progress(
 
 
 def _bar(rows: Callable[[], list[str]], *, disable: bool) -> Progress:
-    """A line on what is trained, below it a bar of at most 80 columns, and rows of studies."""
+    """Make a line on what is trained, below it a bar of at most 80 columns, and rows of studies."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
     from rich.text import Text

@@ -64,7 +64,7 @@ class Standing:
         )
 
     def row(self, study: StudyPlan) -> str:
-        """The row of a study, of at most 79 columns."""
+        """Return the row of a study, of at most 79 columns."""
         sign, counts = -1 if study.workload.maximize else 1, self.counts
         best = f"{sign * self.best[-1][1]:.3g}" if self.best else "-"
         steps = f"{self.steps:,.0f}" if counts["past"] else "-"
@@ -75,7 +75,7 @@ class Standing:
         )
 
     def _curve(self, sign: int) -> str:
-        """The best value so far over the steps, on a logarithmic scale where it can be."""
+        """Return the best value so far over the steps, on a logarithmic scale where it can be."""
         steps, costs = np.array(self.best).T
         at = np.searchsorted(steps, np.linspace(0, self.evaluated, _WIDTH), "right") - 1
         values = sign * costs[np.maximum(at, 0)]
@@ -85,7 +85,7 @@ class Standing:
 
 
 def _falling(steps: np.ndarray, costs: np.ndarray) -> tuple[tuple[int, float], ...]:
-    """Of steps and costs, those whose cost is lower than that of every step before."""
+    """Return the steps and costs whose cost is lower than that of every step before."""
     order = np.lexsort((costs, steps))
     least = np.minimum.accumulate(costs[order])
     fell = least < np.concatenate([[np.inf], least[:-1]])
@@ -106,7 +106,7 @@ class Watch:
         self._before = self._now = Standing()
 
     def lines(self) -> list[str]:
-        """A heading, and the last of the rows."""
+        """Return a heading, and the last of the rows."""
         rows = [*self._ended, *self._row()][-_MOST_ROWS:]
         return [_HEADING, *rows] if rows else []
 

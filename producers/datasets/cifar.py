@@ -54,7 +54,7 @@ _RECORD = 1 + _PIXELS
 
 
 def load_cifar_10(request: Request) -> Dataset:
-    """Loads CIFAR-10 from its binary or its Python batches, the known data set or a replacement.
+    """Load CIFAR-10 from its binary or its Python batches, the known data set or a replacement.
 
     Of the 50,000 official training examples those asked for are held out for validation; the first
     `train_examples` of the rest, in an order by a fixed seed, are trained on. Of a replacement,
@@ -87,7 +87,7 @@ def load_cifar_10(request: Request) -> Dataset:
 
 
 def _find(request: Request) -> tuple[Callable[[bytes, Path], Split], list[Path]]:
-    """What reads the batches, and these: those of training in their order, then the test's."""
+    """Return what reads the batches, and their paths: those of training, then the test's."""
     folders = candidate_folders(request, inside=[name for name, _, _ in _FORMATS])
     fewest = 6 if request.folder is None else 2
     for folder in folders:
@@ -114,7 +114,7 @@ def _check_hashes(hashes: dict[str, str], folder: Path) -> None:
 
 
 def _check_sizes(folder: Path, **splits: Split) -> None:
-    """Refuses examples that cannot be those of the known data set: it has as many of each class."""
+    """Refuse examples that cannot be those of the known data set: it has as many of each class."""
     for name, split in splits.items():
         size = _KNOWN_SIZES[name]
         counts = np.bincount(split.targets, minlength=_CLASSES)
@@ -127,7 +127,7 @@ def _check_sizes(folder: Path, **splits: Split) -> None:
 
 
 def parse_binary(content: bytes, path: Path) -> Split:
-    """The examples in the content of a binary batch: uint8 [n, 32, 32, 3] and uint8 [n]."""
+    """Return the examples in the content of a binary batch: uint8 [n, 32, 32, 3] and uint8 [n]."""
     if not content or len(content) % _RECORD:
         raise DbtoolError(
             f"{path} holds {len(content):,} bytes, not a whole number of records of {_RECORD:,};"
@@ -138,7 +138,7 @@ def parse_binary(content: bytes, path: Path) -> Split:
 
 
 def parse_python(content: bytes, path: Path) -> Split:
-    """The examples in the content of a Python batch, of which nothing is run, as `parse_binary`."""
+    """Return the examples in a Python batch, as `parse_binary`; nothing of it is run."""
     batch = _unpickle(content, path)
     if not isinstance(batch, dict):
         raise _no_batch(path, f"it holds a {type(batch).__name__}, not a dictionary")
@@ -161,7 +161,7 @@ def _images(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 
 
 def _unpickle(content: bytes, path: Path) -> object:
-    """What a pickle holds that consists of plain values and arrays of bytes."""
+    """Return what a pickle holds that consists of plain values and arrays of bytes."""
     try:
         _check_memory(content)
         return _BatchUnpickler(io.BytesIO(content), encoding="bytes").load()
@@ -185,7 +185,7 @@ def _unpickle(content: bytes, path: Path) -> object:
 
 
 def _check_memory(content: bytes) -> None:
-    """Refuses a pickle that numbers what it remembers beyond its own size.
+    """Refuse a pickle that numbers what it remembers beyond its own size.
 
     The unpickler makes room up to the highest number, so that a few bytes could fill the memory.
     """
@@ -201,7 +201,7 @@ def _no_batch(path: Path, reason: str) -> DbtoolError:
 
 
 def _text(key: object) -> object:
-    """A key as text, as Python 2 and Python 3 write it."""
+    """Return a key as text, as Python 2 and Python 3 write it."""
     return key.decode("latin-1") if isinstance(key, bytes) else key
 
 
@@ -213,7 +213,7 @@ class _BatchUnpickler(pickle.Unpickler):
     """Unpickles plain values and arrays of bytes, and refuses every other name unresolved."""
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
-        """What stands for a name of the file."""
+        """Return what stands for a name of the file."""
         name = f"{module_name}.{global_name}"
         try:
             return _STAND_INS[name]

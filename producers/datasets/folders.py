@@ -24,12 +24,12 @@ DATASETS_VARIABLE = "DBTOOL_DATASETS"
 
 
 def default_cache() -> Path:
-    """The folder that keeps fetched data sets, each in a folder of its own name."""
+    """Return the folder that keeps fetched data sets, each in a folder of its own name."""
     return platformdirs.user_cache_path("dbtool", appauthor=False) / "datasets"
 
 
 def given_folder(datasets_dir: Path | None) -> Path | None:
-    """The folder of data sets that the user names, by argument or environment; None when neither.
+    """Return the folder of data sets that an argument or the environment names; None if neither.
 
     Raises:
         UsageError: the folder does not exist.
@@ -50,7 +50,7 @@ def given_folder(datasets_dir: Path | None) -> Path | None:
 
 
 def candidate_folders(request: Request, inside: Sequence[str] = ()) -> list[Path]:
-    """The folders that may hold a data set, in the order to look.
+    """Return the folders that may hold a data set, in the order to look.
 
     Of a replacement it is that folder alone. Otherwise it is the folder of data sets that the user
     names (in it `<source>`, then the folder itself), then the cache's `<source>`.
@@ -75,7 +75,7 @@ def candidate_folders(request: Request, inside: Sequence[str] = ()) -> list[Path
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Names a file that the block cannot read."""
+    """Name a file that the block cannot read."""
     try:
         yield
     except OSError as error:
@@ -83,13 +83,13 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a file."""
+    """Return the content of a file."""
     with reading(path), open_file(path) as file:
         return file.read()
 
 
 def keep(path: Path, content: bytes) -> None:
-    """Writes a file of the cache, which appears whole or not at all."""
+    """Write a file of the cache, which appears whole or not at all."""
     try:
         write_whole(path, content)
     except OSError as error:
@@ -99,7 +99,7 @@ def keep(path: Path, content: bytes) -> None:
 
 
 def text_cache(kind: str, *parts: object) -> Path:
-    """The folder of the cache for one thing that is worked out from texts once.
+    """Return the folder of the cache for one thing that is worked out from texts once.
 
     Args:
         kind: `indexes` or `vocabularies`.
@@ -110,13 +110,13 @@ def text_cache(kind: str, *parts: object) -> Path:
 
 
 def digest_of(hashes: Iterable[tuple[str, str]]) -> str:
-    """One sha256, in hexadecimal, of the names and hashes of some files."""
+    """Return one sha256, in hexadecimal, of the names and hashes of some files."""
     lines = "".join(f"{name} {digest}\n" for name, digest in hashes)
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
 def not_found(source: str, looked: Sequence[Path], what: str, how_to_get: str) -> DbtoolError:
-    """The error for a data set that is in none of the folders it was looked for in.
+    """Return the error for a data set that is in none of the folders it was looked for in.
 
     Args:
         source: the data set's name.

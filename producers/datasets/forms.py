@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 PADDING = 0
 """The token that fills up a text; it is not a part of the loss."""
@@ -26,7 +27,10 @@ class ImageForm:
         by_image: whether instead each image is standardised by the mean and deviation of all its
             pixels and channels, as TensorFlow's per_image_standardization does: by a deviation of
             at least one divided by the root of their number, in levels from 0 to 255.
+        input_dtype: the type of an example's inputs.
     """
+
+    input_dtype: ClassVar[str] = "uint8"
 
     height: int
     width: int
@@ -39,28 +43,23 @@ class ImageForm:
 
     @property
     def evaluated(self) -> ImageForm:
-        """The form of the examples of validation and test."""
+        """Return the form of the examples of validation and test."""
         return self
 
     @property
     def input_shape(self) -> tuple[int, ...]:
-        """The shape of an example's inputs; grey images have no axis of channels."""
+        """Return the shape of an example's inputs; grey images have no axis of channels."""
         size = (self.height, self.width)
         return size if self.channels == 1 else (*size, self.channels)
 
     @property
-    def input_dtype(self) -> str:
-        """The type of an example's inputs."""
-        return "uint8"
-
-    @property
     def target_shape(self) -> tuple[int, ...]:
-        """The shape of an example's targets: a class, or whether each is there."""
+        """Return the shape of an example's targets: a class, or whether each is there."""
         return (self.classes,) if self.multi_label else ()
 
     @property
     def target_dtype(self) -> str:
-        """The type of an example's targets in the data sets of this package."""
+        """Return the type of an example's targets in the data sets of this package."""
         return "uint8" if self.multi_label or self.classes <= 256 else "int32"
 
 
@@ -72,7 +71,12 @@ class TextForm:
         vocabulary: number of different tokens, PADDING among them.
         length: tokens of an example; longer texts are cut, shorter ones are padded.
         evaluation_length: tokens of an example of validation and test at most; None for `length`.
+        input_dtype: the type of an example's inputs.
+        target_dtype: that of its targets.
     """
+
+    input_dtype: ClassVar[str] = "int32"
+    target_dtype: ClassVar[str] = "int32"
 
     vocabulary: int
     length: int
@@ -80,28 +84,15 @@ class TextForm:
 
     @property
     def evaluated(self) -> TextForm:
-        """The form of the examples of validation and test."""
+        """Return the form of the examples of validation and test."""
         return replace(self, length=self.evaluation_length or self.length)
 
     @property
     def input_shape(self) -> tuple[int, ...]:
-        """The shape of an example's inputs."""
+        """Return the shape of an example's inputs, which is that of its targets."""
         return (self.length,)
 
-    @property
-    def input_dtype(self) -> str:
-        """The type of an example's inputs."""
-        return "int32"
-
-    @property
-    def target_shape(self) -> tuple[int, ...]:
-        """The shape of an example's targets."""
-        return (self.length,)
-
-    @property
-    def target_dtype(self) -> str:
-        """The type of an example's targets."""
-        return "int32"
+    target_shape = input_shape
 
 
 Form = ImageForm | TextForm

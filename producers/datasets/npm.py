@@ -37,16 +37,16 @@ class NpmPackage:
 
     @property
     def specification(self) -> str:
-        """The package as `npm` takes it: name@version."""
+        """Return the package as `npm` takes it: name@version."""
         return f"{self.name}@{self.version}"
 
     @property
     def archive(self) -> str:
-        """The name of the archive that `npm pack` writes."""
+        """Return the name of the archive that `npm pack` writes."""
         return f"{self.name}-{self.version}.tgz"
 
     def fetch(self) -> bytes:
-        """The package's archive, by `npm pack`.
+        """Return the package's archive, by `npm pack`.
 
         Raises:
             DbtoolError: npm is not installed, fails or takes too long.
@@ -80,7 +80,7 @@ class NpmPackage:
     def read(
         self, archive: bytes, path: Path, is_wanted: Callable[[str], object]
     ) -> dict[str, bytes]:
-        """The contents of files of the package's archive, by name; nothing goes to the disk.
+        """Return the contents of files of the package's archive, by name; nothing goes to the disk.
 
         Args:
             archive: the content of the package's.

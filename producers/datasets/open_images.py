@@ -70,18 +70,18 @@ class LabelledFiles:
 
     @property
     def images(self) -> npt.NDArray[np.uint64]:
-        """The ids of the images."""
+        """Return the ids of the images."""
         return self.labels.images[self.rows]
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def digest(self) -> str:
-        """A sha256 of the images' ids, in hexadecimal."""
+        """Return a sha256 of the images' ids, in hexadecimal."""
         return hashlib.sha256(self.images.astype("<u8").tobytes()).hexdigest()
 
     def read(self, number: int) -> EncodedImage:
-        """Reads an image's file."""
+        """Read an image's file."""
         row = int(self.rows[number])
         path = self.folder / f"{image_id(int(self.labels.images[row]))}.jpg"
         target = self.labels.targets(row, self.classes)
@@ -89,7 +89,7 @@ class LabelledFiles:
 
 
 def load_open_images(request: Request) -> Dataset:
-    """Finds Open Images v4, the known data set or a replacement.
+    """Find Open Images v4, the known data set or a replacement.
 
     The official training, validation and test images are those of the splits, as far as people saw
     a listed class in them (recalled); the first `train_examples` of a fixed permutation are trained
@@ -132,7 +132,7 @@ def _find(request: Request) -> tuple[Path, Path]:
 
 
 def _label_files(folder: Path, split: str) -> list[Path]:
-    """The label files of a split, in the folder or in that of the split, the preferred first."""
+    """Return the label files of a split, in the folder or in the split's, the preferred first."""
     names = [name.format(split=split) for name in _LABEL_FILES]
     paths = [base / name for name in names for base in (folder, folder / split)]
     return [path for path in paths if path.is_file()]
@@ -204,19 +204,19 @@ class VerifiedLabels:
     contradicting: int = 0
 
     def targets(self, number: int, classes: int) -> npt.NDArray[np.uint8]:
-        """The classes of an image, uint8 [classes]: 1 there, 0 not there."""
+        """Return the classes of an image, uint8 [classes]: 1 there, 0 not there."""
         found = np.zeros(classes, np.uint8)
         found[self.classes[self.starts[number] : self.starts[number + 1]]] = 1
         return found
 
 
 def image_id(number: int) -> str:
-    """An image's id as the files write it."""
+    """Return an image's id as the files write it."""
     return f"{number:0{_DIGITS}x}"
 
 
 def read_classes(path: Path) -> list[str]:
-    """The names of the classes in their order, such as /m/011k07, the first column of a list."""
+    """Return the names of the classes, such as /m/011k07: the first column of a list."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             names = [row[0].strip() for row in csv.reader(file) if row and row[0].strip()]
@@ -233,7 +233,7 @@ def read_classes(path: Path) -> list[str]:
 
 
 def read_labels(path: Path, classes: Sequence[str], *, others: bool) -> VerifiedLabels:
-    """The labels in a file that are of some classes.
+    """Return the labels in a file that are of some classes.
 
     A label that stands there twice counts once; a class that is said to be both there and not there
     is left out and counted.

@@ -17,7 +17,7 @@ VALIDATION_SPLIT_SEED = 181_103_600
 
 
 def fixed_permutation(count: int, seed: int = VALIDATION_SPLIT_SEED) -> npt.NDArray[np.int64]:
-    """A fixed random order of so many things, int64 [count]."""
+    """Return a fixed random order of so many things, int64 [count]."""
     # NumPy promises the same raw numbers of a bit generator for ever, but not the same shuffle.
     keys = np.random.Philox(seed).random_raw(count)
     return np.argsort(keys, kind="stable")
@@ -58,12 +58,12 @@ class Order:
     train: npt.NDArray[np.int64]
 
     def first(self, source: str, train_examples: int | None) -> npt.NDArray[np.int64]:
-        """The examples to train on: all, or the first so many."""
+        """Return the examples to train on: all, or the first so many."""
         return self.train[: checked_count(source, train_examples, len(self.train))]
 
 
 def checked_count(source: str, train_examples: int | None, available: int) -> int:
-    """How many examples are trained on: so many, which must be there; None for all."""
+    """Return how many examples are trained on: so many, which must be there; None for all."""
     count = available if train_examples is None else train_examples
     if not 1 <= count <= available:
         raise UsageError(
@@ -74,7 +74,7 @@ def checked_count(source: str, train_examples: int | None, available: int) -> in
 
 
 def split_order(source: str, official: int, held_out: HeldOut, known: int) -> Order:
-    """Splits the official training examples: some are held out, the rest is in random order.
+    """Split the official training examples: some are held out, the rest is in random order.
 
     Args:
         source: the data set's name, for the error.

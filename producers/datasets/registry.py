@@ -49,7 +49,7 @@ class DatasetDefinition:
 
     @property
     def is_own(self) -> bool:
-        """Whether it is a user's own."""
+        """Return whether it is a user's own."""
         return callable(self.load)
 
     def loaded(self, request: Request) -> Dataset:
@@ -101,14 +101,14 @@ DATASETS: dict[str, DatasetDefinition] = {
         ),
         DatasetDefinition(
             "lm1b",
-            "text.lm1b:load_lm1b",
+            "text.streamed:load_lm1b",
             "write_lm1b",
             held_out=(6_075, 6_206),
             is_streamed=True,
         ),
         DatasetDefinition(
             "common_crawl",
-            "text.common_crawl:load_common_crawl",
+            "text.streamed:load_common_crawl",
             "write_common_crawl",
             held_out=(6_075, 6_075),
             is_streamed=True,

@@ -48,7 +48,7 @@ class Request:
     held_out: HeldOut = RANDOM_5_000
 
     def image_form(self, channels: int) -> ImageForm:
-        """The form, of a data set of images with so many channels."""
+        """Return the form, of a data set of images with so many channels."""
         form = self.form
         if not isinstance(form, ImageForm) or form.channels != channels:
             raise UsageError(
@@ -58,7 +58,7 @@ class Request:
         return form
 
     def text_form(self) -> TextForm:
-        """The form, of a data set of texts."""
+        """Return the form, of a data set of texts."""
         form = self.form
         if not isinstance(form, TextForm):
             raise UsageError(f"{self.source} has texts, which is not what was asked for: {form}")
@@ -83,11 +83,11 @@ class Split:
         return len(self.inputs)
 
     def first(self, count: int) -> Split:
-        """The first examples."""
+        """Return the first examples."""
         return Split(self.inputs[:count], self.targets[:count])
 
     def read_only(self) -> Split:
-        """The same examples, in arrays that nobody can change."""
+        """Return the same examples, in arrays that nobody can change."""
         self.inputs.setflags(write=False)
         self.targets.setflags(write=False)
         return self
@@ -101,7 +101,7 @@ class ExampleSource(Protocol):
     def read(
         self, examples: npt.NDArray[np.int64], augmentation: np.random.Generator | None
     ) -> Split:
-        """Reads some examples; may be called from several threads at once.
+        """Read some examples; may be called from several threads at once.
 
         Args:
             examples: their numbers, in the order wanted.
@@ -146,7 +146,7 @@ def in_memory(
     order: Order,
     file_hashes: dict[str, str],
 ) -> Dataset:
-    """A data set of images that memory holds, scaled bilinearly where they have another size.
+    """Return a data set of images in memory, scaled bilinearly where they have another size.
 
     Args:
         request: what is asked for.
@@ -168,7 +168,7 @@ def in_memory(
 
 
 def _taken(split: Split, numbers: npt.NDArray[np.int64], form: ImageForm) -> Split:
-    """Some images and their targets, copied to read-only arrays."""
+    """Return some images and their targets, copied to read-only arrays."""
     images = split.inputs[numbers]
     size = (form.height, form.width)
     if images.shape[1:3] != size:
@@ -183,7 +183,7 @@ def _taken(split: Split, numbers: npt.NDArray[np.int64], form: ImageForm) -> Spl
 
 
 def check_labels(path: Path, labels: npt.NDArray[Any], classes: int) -> None:
-    """Refuses the labels of a file when one is of no class."""
+    """Refuse the labels of a file when one is of no class."""
     if labels.max(initial=0) >= classes:
         raise DbtoolError(
             f"{path} holds the label {labels.max()}, outside 0 to {classes - 1}; replace the file"

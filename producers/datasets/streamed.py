@@ -62,7 +62,7 @@ class ImageFiles(Protocol):
     def __len__(self) -> int: ...
 
     def read(self, number: int) -> EncodedImage:
-        """Reads the file of a number."""
+        """Read the file of a number."""
         ...
 
 
@@ -88,7 +88,7 @@ class StreamedImages:
     def read(
         self, examples: npt.NDArray[np.int64], augmentation: np.random.Generator | None
     ) -> Split:
-        """Reads and decodes some examples; see `ExampleSource`.
+        """Read and decode some examples; see `ExampleSource`.
 
         Most of the work leaves other threads free to run. What an example looks like depends only
         on its number, its position among those read, and the generator.
@@ -112,7 +112,7 @@ def decode(
     form: ImageForm,
     augmentation: npt.NDArray[np.float64] | None = None,
 ) -> npt.NDArray[np.uint8]:
-    """Decodes an image file and scales a part of it to a form's size.
+    """Decode an image file and scale a part of it to a form's size.
 
     Args:
         content: the whole file: JPEG, or PNG, of any colours.
@@ -140,7 +140,7 @@ def decode(
 
 
 def _draft(image: Image.Image, size: tuple[int, int], box: Box) -> Box:
-    """Lets a JPEG be decoded at a fraction of its size that is still large enough to scale down."""
+    """Let a JPEG be decoded at a fraction of its size that is still large enough to scale down."""
     width, height = image.size
     needed = (
         math.ceil(_DRAFT_GAP * size[0] * width / (box[2] - box[0])),
@@ -158,7 +158,7 @@ def _part(
     size: tuple[int, int],
     augmentation: npt.NDArray[np.float64] | None,
 ) -> Box:
-    """The part of an image to keep: left, top, right, bottom in its pixels."""
+    """Return the part of an image to keep: left, top, right, bottom in its pixels."""
     width, height = image_size
     shape = size[0] / size[1]
     side, across, down = _SIDE_AT_EVALUATION, 0.5, 0.5

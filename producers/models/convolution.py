@@ -34,7 +34,7 @@ def convolution(
     dtype: DTypeLike,
     rngs: nnx.Rngs,
 ) -> nnx.Conv:
-    """A layer whose windows are centred on every `stride`-th position, with zeros around the image.
+    """Make a layer whose windows are centred on every `stride`-th position, with zeros around.
 
     Weights start He normal, biases at zero (chosen).
 
@@ -185,7 +185,7 @@ def _of_kernel(inputs: jax.Array, gradient: jax.Array, shape: tuple[int, ...]) -
 
 
 def _of_kernel_at_once(inputs: jax.Array, gradient: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """The convolution that has channels for images, examples for channels, images for kernels."""
+    """Convolve with channels in place of images, and examples in place of channels."""
     found = jax.lax.conv_general_dilated(
         inputs.transpose(3, 1, 2, 0),
         gradient.transpose(1, 2, 0, 3),
@@ -239,7 +239,7 @@ max_pool_2x2.defvjp(_pool_forward, _pool_backward)
 
 
 def mean_pool_2x2(images: jax.Array) -> jax.Array:
-    """The mean of every 2x2 square; an odd last row or column makes squares of what there is."""
+    """Return the mean of every 2x2 square; smaller ones at an odd last row or column."""
     batch, height, width, channels = images.shape
     # What is there twice counts as once.
     edges = ((0, 0), (0, height % 2), (0, width % 2), (0, 0))

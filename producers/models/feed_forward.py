@@ -93,7 +93,7 @@ class SimpleCNN(nnx.Module):
         self.logits = nnx.Linear(dense or last, images.classes, dtype=dtype, rngs=rngs)
 
     def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
-        """Logits [batch, classes] of images, float32 [batch, height, width, channels]."""
+        """Return logits [batch, classes] of images, float32 [batch, height, width, channels]."""
         del train  # it makes no difference to this model
         activations = images
         # The largest of a square is the same before ReLU as after it, and ReLU then has less to do.

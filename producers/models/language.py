@@ -52,7 +52,7 @@ class Transformer(nnx.Module):
         self.logits = nnx.Linear(width, vocabulary, use_bias=False, dtype=dtype, rngs=rngs)
 
     def __call__(self, tokens: jax.Array, *, train: bool) -> jax.Array:
-        """Logits [batch, length, vocabulary] of the tokens before each target."""
+        """Return logits [batch, length, vocabulary] of the tokens before each target."""
         del train  # it makes no difference to this model
         length, width = tokens.shape[1], self.embedding.features
         # Looked up in float32, so that the gradients of frequent tokens add up in float32.
@@ -86,7 +86,7 @@ class _Layer(nnx.Module):
 
 
 def sinusoidal_positions(length: int, width: int) -> np.ndarray:
-    """Sines and cosines in turn, of ever longer waves, float32 [length, width]."""
+    """Return sines and cosines in turn, of ever longer waves, float32 [length, width]."""
     angles = np.arange(length)[:, None] / 10_000 ** (np.arange(0, width, 2) / width)
     pairs = np.stack([np.sin(angles), np.cos(angles)], axis=-1)
     return pairs.reshape(length, width).astype(np.float32)
@@ -119,7 +119,7 @@ class LSTMLanguageModel(nnx.Module):
         self.logits = nnx.Linear(projected, vocabulary, dtype=dtype, rngs=rngs)
 
     def __call__(self, tokens: jax.Array, *, train: bool) -> jax.Array:
-        """Logits [batch, length, vocabulary]; every text starts with an empty memory."""
+        """Return logits [batch, length, vocabulary]; every text starts with an empty memory."""
         del train  # it makes no difference to this model
         # Looked up in float32, so that the gradients of frequent tokens add up in float32.
         embedded = self.embedding(tokens).astype(self.dtype)
@@ -152,7 +152,7 @@ class ProjectedLSTM(nnx.Module):
         self.projection = layer(cells, outputs, use_bias=False)
 
     def __call__(self, inputs: jax.Array) -> jax.Array:
-        """The outputs after each input, [batch, length, outputs], of [batch, length, inputs]."""
+        """Map inputs [batch, length, inputs] to outputs after each, [batch, length, outputs]."""
 
         def advance(carry: Carry, of_inputs: jax.Array) -> tuple[Carry, jax.Array]:
             memory, outputs = carry
@@ -172,7 +172,7 @@ class ProjectedLSTM(nnx.Module):
 
 
 def _keeping(key: jax.Array, shape: tuple[int, ...], dtype: DTypeLike) -> jax.Array:
-    """Biases of the input, forget, cell and output gates: ones for the second, else zeros."""
+    """Return biases of the input, forget, cell and output gates: ones for the forget gate."""
     del key
     cells = shape[0] // 4
     return jnp.zeros(shape, dtype).at[cells : 2 * cells].set(1)

@@ -69,7 +69,7 @@ FULLY_CONNECTED = re.compile(r"fc(_[1-9][0-9]*)+")
 
 
 def model_definition(name: str) -> ModelDefinition:
-    """The model of that name."""
+    """Return the model of that name."""
     if FULLY_CONNECTED.fullmatch(name):
         return _fully_connected(name, tuple(int(width) for width in name.split("_")[1:]))
     if name not in MODELS:
@@ -205,7 +205,7 @@ def _lstm() -> ModelDefinition:
 
 
 def _of_images(name: str, smallest: int, path: str, **sizes: object) -> Build:
-    """Builds a model of images whose sides have so many pixels at least."""
+    """Build a model of images whose sides have so many pixels at least."""
 
     def build(form: Form, dtype: DTypeLike, rngs: nnx.Rngs) -> nnx.Module:
         if not isinstance(form, ImageForm):
@@ -237,7 +237,7 @@ def _of_texts(name: str, path: str, **sizes: object) -> Build:
 
 
 def _class(path: str) -> Callable[..., nnx.Module]:
-    """The class of a model, imported when it is built: its settings can be read without flax."""
+    """Import the class of a model, when it is built: its settings can be read without flax."""
     module, _, name = path.partition(".")
     found: Callable[..., nnx.Module] = getattr(
         importlib.import_module(f"producers.models.{module}"), name

@@ -65,7 +65,7 @@ class BottleneckResNet(nnx.Module):
         self.logits = nnx.Linear(before, images.classes, dtype=dtype, rngs=rngs)
 
     def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
-        """Logits [batch, classes] of images, float32 [batch, height, width, channels]."""
+        """Return logits [batch, classes] of images, float32 [batch, height, width, channels]."""
         activations = self.first(images)
         activations = nnx.max_pool(activations, (3, 3), strides=(2, 2), padding=((1, 1), (1, 1)))
         for block in self.blocks:
@@ -140,7 +140,7 @@ class ResNet8(nnx.Module):
         self.logits = nnx.Linear(widths[-1], images.classes, dtype=dtype, rngs=rngs)
 
     def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
-        """Logits [batch, classes] of images, float32 [batch, height, width, channels]."""
+        """Return logits [batch, classes] of images, float32 [batch, height, width, channels]."""
         del train  # it makes no difference to this model
         activations = self.first(images)
         for block in self.blocks:

@@ -53,7 +53,7 @@ class Job:
 
     @property
     def name(self) -> str:
-        """What a scheduler calls it: lower-case letters, digits and dashes, as Kubernetes asks."""
+        """Return the job's name: lower-case letters, digits and dashes, as Kubernetes asks."""
         letters = re.sub(r"[^a-z0-9]+", "-", self.out.name.lower()).strip("-")
         return f"dbtool-{letters or 'sweep'}"[:50].rstrip("-")
 
@@ -107,7 +107,7 @@ exec {job.command("$SLURM_ARRAY_TASK_ID")}
 
 
 def kubernetes(job: Job) -> str:
-    """The manifest of an indexed Job, for `kubectl apply`; ? stands for what is to be filled in."""
+    """Return the manifest of an indexed Job, for `kubectl apply`; ? marks values to fill in."""
     gpus = f"\n            limits: {{nvidia.com/gpu: {job.gpus}}}" if job.gpus else ""
     command = job.command("$((JOB_COMPLETION_INDEX + 1))")
     return f"""\

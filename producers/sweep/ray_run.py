@@ -39,7 +39,7 @@ _AT_A_TIME = 5.0
 def run_on_ray(
     studies: Sequence[StudyPlan], out: Path, options: SweepOptions, events: SweepEvents
 ) -> None:
-    """Trains what is missing of the studies on a cluster and adds it to a release folder.
+    """Train what is missing of the studies on a cluster and add it to a release folder.
 
     The cluster is that of RAY_ADDRESS, else one of this machine alone, which starts and ends with
     the sweep.
@@ -70,7 +70,7 @@ def run_on_ray(
 def _from_anywhere(
     studies: Sequence[StudyPlan], options: SweepOptions
 ) -> tuple[list[StudyPlan], SweepOptions]:
-    """The sweep with whole paths, since workers have working folders of their own."""
+    """Return the sweep with whole paths, since workers have working folders of their own."""
 
     def whole(path: Path | None) -> Path | None:
         return None if path is None else path.absolute()
@@ -186,14 +186,14 @@ def _cluster() -> Iterator[Any]:
 
 
 def _connect(address: str) -> None:
-    """Raises OSError when nothing listens at an address; Ray itself would try for minutes."""
+    """Raise OSError when nothing listens at an address; Ray itself would try for minutes."""
     host, _, port = address.rpartition("://")[2].rpartition(":")
     if host and port.isdecimal():
         socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
 
 
 def refuse_small_nodes(nodes: Sequence[dict[str, Any]], options: SweepOptions) -> None:
-    """Refuses nodes, as Ray describes them, of which none has what a block takes.
+    """Refuse nodes, as Ray describes them, of which none has what a block takes.
 
     Raises:
         DbtoolError: a block would wait for ever.

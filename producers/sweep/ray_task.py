@@ -29,7 +29,7 @@ _SAME_EVERYWHERE = ("jax", "jaxlib", "flax", "optax", "numpy", "pyarrow")
 
 
 def versions() -> dict[str, str]:
-    """What has to be the same in all processes of a sweep, by name."""
+    """Return what has to be the same in all processes of a sweep, by name."""
     found = {name: importlib.metadata.version(name) for name in _SAME_EVERYWHERE}
     return {"dbtool": dbtool.__version__, **found}
 
@@ -41,7 +41,7 @@ def train_block_of(
     expected_versions: dict[str, str],
     file: OwnFile | None = None,
 ) -> tuple[bytes, int]:
-    """Trains a block of trials.
+    """Train a block of trials.
 
     Args:
         study: of the block.
@@ -87,7 +87,7 @@ def _trained(
 
 
 def _session_of(study: StudyPlan, options: SweepOptions) -> StudySession:
-    """What the blocks of a study share, kept since a worker trains one block after another."""
+    """Return what the blocks of a study share; kept, since a worker trains several of them."""
     from producers.sweep.session import StudySession
 
     if (study, options) not in _LAST_SESSION:
@@ -101,7 +101,7 @@ _LAST_SESSION: dict[tuple[StudyPlan, SweepOptions], StudySession] = {}
 
 
 def _load_origin(origin: Origin | None, file: OwnFile | None) -> None:
-    """Loads the code that defines a workload: what was sent, or what is installed here, too."""
+    """Load the code that defines a workload: what was sent, or what is installed here, too."""
     if file is None:
         load_own()
     else:

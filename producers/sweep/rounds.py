@@ -109,7 +109,7 @@ class LockstepSearch:
         on_round: Callable[[StudyPlan, Sequence[int]], None],
         on_steps: Callable[[int], None],
     ) -> tuple[Footer, Iterator[pa.Table]]:
-        """Trains the rounds that are missing, and tells of each and of its trial-steps.
+        """Train the rounds that are missing, and tell of each and of its trial-steps.
 
         Returns:
             What the study's shard says of itself, and its rows; `done` removes the rounds.
@@ -127,7 +127,7 @@ class LockstepSearch:
         return whole, (table for path in paths for table in read_tables(path))
 
     def done(self) -> None:
-        """Removes the rounds, once the study's shard is written."""
+        """Remove the rounds, once the study's shard is written."""
         shutil.rmtree(self._folder)
 
     def _next(self, rounds: Sequence[Round]) -> SearchSpace | None:
@@ -226,7 +226,7 @@ def _searched(rounds: Sequence[Round]) -> SearchSpace:
 
 
 def _falling(points: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
-    """Of steps and costs, those whose cost is lower than that of every step before."""
+    """Return the steps and costs whose cost is lower than that of every step before."""
     falling: list[tuple[int, float]] = []
     for step, cost in sorted(points):
         if not falling or cost < falling[-1][1]:
@@ -252,7 +252,7 @@ def _best_trial(index: Index, key: tuple[str, int]) -> dict[str, Any] | None:
 
 
 def _outcome(path: Path, goal: Goal, most_steps: int) -> dict[str, Any]:
-    """What became of a round, from its shard: what `Round` holds, as JSON can."""
+    """Return what became of a round, from its shard: what `Round` holds, as JSON can."""
     trials = read_footer(path).trials
     metaparameters = {trial.trial_id: trial.metaparameters for trial in trials}
     complete = [trial.steps for trial in trials if trial.status == "COMPLETE"]

@@ -62,7 +62,7 @@ class SweepEvents:
 def run_sweep(
     studies: Sequence[StudyPlan], out: Path, options: SweepOptions, events: SweepEvents
 ) -> None:
-    """Trains what is missing of the studies and adds it to a release folder.
+    """Train what is missing of the studies and add it to a release folder.
 
     Raises:
         DbtoolError: another sweep writes there, a data set is missing, the disk is full, or the
@@ -89,7 +89,7 @@ def run_sweep(
 def sweep_writer(
     studies: Sequence[StudyPlan], out: Path, options: SweepOptions
 ) -> Iterator[ReleaseWriter]:
-    """Adds to a release folder what the process trains, as the only one that may.
+    """Add to a release folder what the process trains, as the only one that may.
 
     Raises:
         DbtoolError: another sweep writes there, or the folder is of another release.
@@ -150,7 +150,7 @@ class _Run:
             blocks = [] if self.options.slice else self.next_blocks([study])[0]
 
     def on_steps(self, trial_steps: int) -> None:
-        """Lists what was written before, so that readers see it while the next block trains."""
+        """List what was written before, so that readers see it while the next block trains."""
         self.events.on_steps(trial_steps)
         if self.writer is not None:
             self.writer.list_when_due()

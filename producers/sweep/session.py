@@ -190,7 +190,7 @@ class StudySession:
 def footer_of(
     study: StudyPlan, trials: BlockTrials, record: BlockRecord, program: BlockProgram
 ) -> Footer:
-    """What a shard says of itself that holds trials of a study, trained together by a program."""
+    """Return the footer of a shard of trials that a program trained together."""
     return Footer(
         study=study.study(),
         trials=tuple(
@@ -214,7 +214,7 @@ def footer_of(
 
 
 def _try_own(workload: Workload, functions: Trainer, form: Form) -> None:
-    """Refuses a model or an optimizer of the user's own that a step fails with, by shapes alone."""
+    """Refuse a model or an optimizer of the user's own that a step fails with, by shapes alone."""
     with blaming_own_code(str(workload.origin)):
         state = jax.eval_shape(functions.start, jax.ShapeDtypeStruct((), "uint32"))
         inputs = jax.ShapeDtypeStruct((2, *form.input_shape), form.input_dtype)
@@ -250,7 +250,7 @@ def _block_program(
     shared_batches: bool,
     side_by_side: int,
 ) -> BlockProgram:
-    """The programs of all studies that train with the same functions, as `trainer` takes them."""
+    """Return the programs of all studies with the same arguments of `trainer`."""
     return BlockProgram(
         trainer(*functions),
         device_mesh(devices_a_trial=devices_a_trial),

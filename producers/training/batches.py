@@ -39,7 +39,7 @@ class BatchStream:
         self._order = np.empty(0, np.int32)
 
     def take(self, first_step: int, steps: int) -> np.ndarray:
-        """The numbers of the examples of some consecutive steps, int32 [steps, batch_size].
+        """Return the numbers of the examples of some consecutive steps, int32 [steps, batch_size].
 
         Args:
             first_step: updates made before the first of these steps.
@@ -83,14 +83,14 @@ class IndexDraw:
         self._streams = [BatchStream(seed, examples, batch_size) for seed in seeds]
 
     def capacity(self, slots: int) -> int:
-        """Most steps of a call on so many slots."""
+        """Return the most steps of a call on `slots` slots."""
         streams = 1 if self._shared else slots
         return max(1, min(_MOST_STEPS_A_CALL, _DRAWN_AHEAD // (streams * self._batch_size)))
 
     def __call__(
         self, trials: np.ndarray, alive: np.ndarray, first_step: int, steps: int
     ) -> np.ndarray:
-        """The batches of some consecutive steps, as `BlockProgram.advance` takes them.
+        """Return the batches of some consecutive steps, as `BlockProgram.advance` takes them.
 
         Args:
             trials: int [slots], the trial of each slot.

@@ -118,7 +118,7 @@ class BlockProgram:
         return int(self.mesh.shape[TRIAL])
 
     def slots(self, trials: int) -> int:
-        """How many slots a block needs to hold so many trials, evenly on devices and groups."""
+        """Return how many slots a block of `trials` trials needs, evenly on devices and groups."""
         devices = self.devices_of_trials
         share = -(-trials // devices)
         return devices * (share if share <= self._lanes else -(-share // self._lanes) * self._lanes)
@@ -198,7 +198,7 @@ class BlockProgram:
         return totals
 
     def abstract_states(self, slots: int, *, pruned: bool) -> TrialState:
-        """The shapes, types and devices of the states of so many trials, to restore them into."""
+        """Return the shapes, types and devices of the states of `slots` slots."""
         states = jax.eval_shape(self.compiled_start, jax.ShapeDtypeStruct((slots,), jnp.uint32))
         if pruned:
             masks = jax.tree.map(

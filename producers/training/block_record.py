@@ -44,7 +44,7 @@ class BlockRecord:
     def add_losses(
         self, trials: np.ndarray, alive: np.ndarray, first_step: int, losses: np.ndarray
     ) -> np.ndarray:
-        """Adds the batch losses of consecutive steps.
+        """Add the batch losses of consecutive steps.
 
         Args:
             trials: int [slots], the trial each row belongs to.
@@ -69,7 +69,7 @@ class BlockRecord:
     def add_evaluation(
         self, trials: np.ndarray, alive: np.ndarray, step: int, metrics: Mapping[str, np.ndarray]
     ) -> np.ndarray:
-        """Adds metrics that were measured after a step; a later value of the same replaces it.
+        """Add metrics that were measured after a step; a later value of the same replaces it.
 
         A cross entropy that is not finite ends its trial and is kept as it is. Any other metric
         that is NaN was not measured, such as an average precision without a positive label: it
@@ -101,7 +101,7 @@ class BlockRecord:
         return ended
 
     def drop(self, trials: np.ndarray) -> None:
-        """Marks trials that are trained no longer since others are so far ahead of them."""
+        """Mark trials that are trained no longer since others are so far ahead of them."""
         self._dropped[trials] = True
 
     def status(self, trial: int) -> Status:
@@ -111,22 +111,22 @@ class BlockRecord:
         return "INCOMPLETE" if self._dropped[trial] else "COMPLETE"
 
     def values(self, name: str) -> Values:
-        """A metric in the order of its evaluations: int32 trials, int64 steps, float64 values."""
+        """Return a metric's trials, steps and values, int32, int64 and float64 [evaluations]."""
         held = [_NO_VALUES, *self._evaluations.get(name, [])]
         trials, steps, values = map(np.concatenate, zip(*held, strict=True))
         return trials, steps, values
 
     @property
     def trials(self) -> int:
-        """How many trials the block has."""
+        """Return how many trials the block has."""
         return len(self._last)
 
     def steps(self, trial: int) -> int:
-        """The last step that a trial took."""
+        """Return the last step that a trial took."""
         return int(self._last[trial])
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The whole record as arrays of numbers, such as a checkpoint holds.
+        """Return the whole record as arrays of numbers, such as a checkpoint holds.
 
         Save and restore them as NumPy arrays: JAX would cut the 64-bit ones. Arrays without
         elements are left out, since Orbax refuses them. Losses go as far as the last step taken.
@@ -148,7 +148,7 @@ class BlockRecord:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> BlockRecord:
-        """The record whose `arrays` these are; it can be added to as that one could."""
+        """Return the record whose `arrays` these are; it can be added to as that one could."""
         last = np.asarray(arrays["last"])
         record = cls(len(last))
         record._last[:] = last
@@ -170,7 +170,7 @@ class BlockRecord:
         return record
 
     def tables(self, trial_ids: list[int]) -> Iterator[pa.Table]:
-        """The rows of all trials in order, some trials at a time.
+        """Yield the rows of all trials in order, some trials at a time.
 
         Every table has the same columns: trial_id, step, and the metrics of which some row has a
         value.
@@ -189,7 +189,7 @@ class BlockRecord:
             yield pa.concat_tables(pending)
 
     def _make_room(self, steps: int) -> None:
-        """Lets the losses hold so many steps; at least doubled, since copies cost time."""
+        """Let the losses hold so many steps; at least doubled, since copies cost time."""
         held = self._losses.shape[1]
         if steps > held:
             more = np.full((len(self._last), max(steps, 2 * held) - held), np.nan, np.float32)
@@ -227,7 +227,7 @@ class _Evaluations:
         self.metrics = sorted(self._sorted)
 
     def column(self, name: str, trial: int, rows: range) -> pa.Array:
-        """A metric's values after the steps in a range, null where it was not measured."""
+        """Return a metric's values after the steps in a range, null where it was not measured."""
         of_trial, step, value = self._sorted[name]
         first, end = np.searchsorted(of_trial, [trial, trial + 1])
         at = step[first:end] - rows.start

@@ -101,7 +101,7 @@ class Checkpoints:
         return Progress(states, slots, record, step)
 
     def save_when_due(self, progress: Progress) -> None:
-        """Saves if the last checkpoint is long enough ago; the first process decides for all.
+        """Save if the last checkpoint is long enough ago; the first process decides for all.
 
         Where a process trains alone and cannot save, as on a full disk, it warns and trains on: the
         checkpoint before stays, and the next one is due as if this had been saved.
@@ -185,7 +185,7 @@ class Checkpoints:
         self._remove_incomplete()
 
     def _remove_incomplete(self) -> None:
-        """Removes what a kill or a full disk left, and checkpoints that no longer count."""
+        """Remove what a kill or a full disk left, and checkpoints that no longer count."""
         for path in (Path(entry.path) for entry in entries(self._folder)):
             if path.suffix != _DIGEST and not self._digest_file(path.name).exists():
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -202,7 +202,7 @@ _Items = ocp.args.Composite
 
 
 def _numbered(leaves: list[Any]) -> dict[str, Any]:
-    """The arrays of the states by their order in the tree, whose form the workload gives."""
+    """Return the arrays of the states by their order in the tree, whose form the workload gives."""
     return {f"{number:04}": leaf for number, leaf in enumerate(leaves)}
 
 

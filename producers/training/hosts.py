@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def is_first() -> bool:
-    """Whether this process writes for all."""
+    """Return whether this process writes for all."""
     return jax.process_index() == 0
 
 
@@ -44,7 +44,7 @@ def from_first(find: Callable[[], Any]) -> Any:
 
 
 def same_on_all(value: Any) -> bool:
-    """Whether all processes have the same value; each has to call this at the same point."""
+    """Return whether all processes have the same value; each has to call this at the same point."""
     if jax.process_count() == 1:
         return True
     from jax.experimental import multihost_utils

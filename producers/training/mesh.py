@@ -32,7 +32,7 @@ _FETCHER = ThreadPoolExecutor(max_workers=1)
 def device_mesh(
     devices: Sequence[jax.Device] | None = None, *, devices_a_trial: int = 1
 ) -> jax.sharding.Mesh:
-    """The mesh over some devices, those of all processes unless given.
+    """Return the mesh over some devices, those of all processes unless given.
 
     Args:
         devices: the devices.
@@ -52,7 +52,7 @@ def device_mesh(
 
 
 def put(array: np.ndarray, mesh: jax.sharding.Mesh, spec: PartitionSpec) -> jax.Array:
-    """Copies an array that every process holds whole to the devices of a mesh."""
+    """Copy an array that every process holds whole to the devices of a mesh."""
     sharding = NamedSharding(mesh, spec)
     if mesh.is_multi_process:
         return jax.make_array_from_callback(array.shape, sharding, lambda part: array[part])
@@ -61,7 +61,7 @@ def put(array: np.ndarray, mesh: jax.sharding.Mesh, spec: PartitionSpec) -> jax.
 
 
 def on_host(array: jax.Array) -> np.ndarray:
-    """The whole array on this host, once it has been computed."""
+    """Return the whole array on this host, once it has been computed."""
     if array.is_fully_addressable or array.is_fully_replicated:
         return _FETCHER.submit(np.asarray, array).result()
     from jax.experimental import multihost_utils

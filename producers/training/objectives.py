@@ -89,7 +89,7 @@ class MultiLabel:
     def loss(
         self, logits: jax.Array, targets: jax.Array, metaparameters: Metaparameters
     ) -> tuple[jax.Array, jax.Array]:
-        """The sum over classes a mean over images, of logits and uint8 [batch, classes]."""
+        """Return the summed loss and how many images, for logits and uint8 [batch, classes]."""
         smoothing = metaparameters.get("label_smoothing", jnp.float32(0))
         wanted = (1 - smoothing) * targets.astype(jnp.float32) + smoothing / 2
         losses = optax.losses.sigmoid_binary_cross_entropy(logits, wanted)
@@ -134,9 +134,10 @@ class NextToken:
     def loss(
         self, logits: jax.Array, targets: jax.Array, metaparameters: Metaparameters
     ) -> tuple[jax.Array, jax.Array]:
-        """The mean over tokens, of logits [batch, length, vocabulary] and integers [batch, length].
+        """Return the sum and divisor of the loss over tokens.
 
-        A batch whose texts are all empty has no tokens; its loss is zero.
+        Takes logits [batch, length, vocabulary] and integers [batch, length]. A batch whose texts
+        are all empty has no tokens; its loss is zero.
         """
         del metaparameters
         counted = targets != PADDING

@@ -98,7 +98,7 @@ class OptimizerDefinition:
 
     @property
     def metaparameters(self) -> tuple[str, ...]:
-        """The names it needs besides those of the learning-rate schedule."""
+        """Return the names it needs besides those of the learning-rate schedule."""
         return tuple(name for name, _ in self.search_space if name != LEARNING_RATE)
 
 
@@ -138,7 +138,7 @@ def _muon(m: Metaparameters) -> optax.GradientTransformation:
     from optax import contrib
 
     def dimensions(parameters: Any) -> Any:
-        """Which axes of each kernel are a matrix's rows and columns; None for adam's parameters."""
+        """Say which axes of a kernel are a matrix's rows and columns; None for adam's leaves."""
         from jax.tree_util import tree_map_with_path
 
         def of_one(

@@ -36,21 +36,21 @@ class Slots:
         self.alive = np.arange(count) < trials
 
     def stop(self, trials: np.ndarray) -> None:
-        """Marks trials (their numbers in the block) as no longer trained."""
+        """Mark trials (their numbers in the block) as no longer trained."""
         self.alive &= ~np.isin(self.trial, trials)
 
     def wasteful(self) -> bool:
-        """Whether half as many slots would do."""
+        """Return whether half as many slots would do."""
         alive = int(self.alive.sum())
         return alive > 0 and self._slots_for(alive) <= len(self.trial) // 2
 
     def uneven(self, devices: int) -> bool:
-        """Whether a device has more trials alive than an even share of them."""
+        """Return whether a device has more trials alive than an even share of them."""
         alive = self.alive.reshape(devices, -1).sum(1)
         return bool(alive.max() > -(-alive.sum() // devices))
 
     def even(self, devices: int) -> np.ndarray:
-        """Deals the slots alive out evenly to the devices; returns their order, int [slots]."""
+        """Deal the slots alive out evenly to the devices; return their order, int [slots]."""
         by_life = np.argsort(~self.alive, kind="stable")
         order: np.ndarray = by_life.reshape(-1, devices).T.ravel()
         self.trial, self.alive = self.trial[order], self.alive[order]

@@ -40,7 +40,7 @@ def kept_weights(parameters: Any, sparsity: float, *, biases: bool = False) -> i
 
 
 def masks(parameters: Any, sensitivity: Any, sparsity: float, *, biases: bool = False) -> Any:
-    """Keeps exactly the `kept_weights` of the highest sensitivity, over all layers together.
+    """Keep exactly the `kept_weights` of the highest sensitivity, over all layers together.
 
     Of weights with the same sensitivity those are kept that come first in the order of the pytree
     and of the arrays. NaN counts as the highest sensitivity.

@@ -51,7 +51,7 @@ class Splits:
     measured: SplitArrays | None = None
 
     def evaluated(self, every_split: bool) -> dict[str, PlacedExamples]:
-        """The splits of one evaluation, by the first word of their columns."""
+        """Return the splits of one evaluation, by the first word of their columns."""
         if not every_split:
             return {"val": self.validation}
         return {"train": self.training_subset, "val": self.validation, "test": self.test}
@@ -75,11 +75,11 @@ class BlockTrials:
 
     @property
     def batch_seeds(self) -> Sequence[int]:
-        """The seeds of the batch orders: one a trial, or the one that all share."""
+        """Return the seeds of the batch orders: one a trial, or the one that all share."""
         return self.seeds if self.shared_seed is None else [self.shared_seed]
 
     def arrays(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
-        """The metaparameters of some of the trials: name to float32 [trials]."""
+        """Return the metaparameters of some of the trials: name to float32 [trials]."""
         return {
             name: np.array([self.metaparameters[trial][name] for trial in numbers], np.float32)
             for name in self.metaparameters[0]

@@ -62,7 +62,7 @@ class SoapState(NamedTuple):
 def scale_by_soap(
     beta1: jax.Array, beta2: jax.Array, epsilon: jax.Array
 ) -> optax.GradientTransformation:
-    """Turns gradients into SOAP's directions.
+    """Turn gradients into SOAP's directions.
 
     Args:
         beta1: decay of the average gradient, a float32 scalar.
@@ -156,7 +156,7 @@ def _turned(leaf: ParameterState) -> ParameterState:
 
 
 def _in_bases(array: jax.Array, bases: OfAxes, *, back: bool = False) -> jax.Array:
-    """An array in the bases of its axes, or out of them again."""
+    """Return an array in the bases of its axes, or out of them again."""
     for axis, basis in enumerate(bases):
         if basis is not None:
             turned = jnp.tensordot(array, basis, ([axis], [1 if back else 0]))

@@ -85,11 +85,11 @@ class Trainer:
 
     @cached_property
     def _graph(self) -> Any:
-        """The model without its arrays; kept, since large models take a second to build."""
+        """Return the model without its arrays; kept, since large models take a second to build."""
         return nnx.graphdef(nnx.eval_shape(lambda: self.new_model(nnx.Rngs(0))))
 
     def start(self, seed: jax.Array) -> TrialState:
-        """The state before the first step, from the trial's seed, a uint32 scalar."""
+        """Return the state before the first step, from the trial's seed, a uint32 scalar."""
         model = self.new_model(nnx.Rngs(jax.random.key(seed)))
         parameters, statistics = _split(model)
         # The state at the start does not depend on the metaparameters' values.
@@ -104,7 +104,7 @@ class Trainer:
         inputs: jax.Array,
         targets: jax.Array,
     ) -> tuple[TrialState, jax.Array]:
-        """One update from one batch: the next state, and the mean loss before it (float32, nats).
+        """Return the state after one update from a batch, and the mean loss before it, in nats.
 
         Args:
             state: the trial's state.
@@ -122,7 +122,7 @@ class Trainer:
         inputs: jax.Array,
         targets: jax.Array,
     ) -> Gradient:
-        """The gradient of the mean loss of a batch that passes through the model at once."""
+        """Return the gradient of the mean loss of a batch that passes through the model at once."""
 
         def mean_loss(parameters: Any) -> tuple[jax.Array, Any]:
             total, weight, statistics = self._loss(
@@ -141,7 +141,7 @@ class Trainer:
         inputs: jax.Array,
         targets: jax.Array,
     ) -> Gradient:
-        """The gradient of the mean loss of a batch, a micro-batch after the other.
+        """Return the gradient of the mean loss of a batch, a micro-batch after the other.
 
         The running statistics are those of all ghost batches together, as without accumulation: a
         layer's new average is linear in the batch's, and every micro-batch starts from the same.
@@ -179,7 +179,7 @@ class Trainer:
     def update(
         self, state: TrialState, metaparameters: Metaparameters, gradient: Gradient
     ) -> TrialState:
-        """The state after an update."""
+        """Return the state after an update."""
         gradients = masked(gradient.gradients, state.masks)
         direction = self.optimizer.direction(metaparameters)
         updates, optimizer = direction.update(gradients, state.optimizer, state.parameters)
@@ -194,17 +194,17 @@ class Trainer:
         )
 
     def logits(self, parameters: Any, statistics: Any, inputs: jax.Array) -> jax.Array:
-        """The logits at evaluation, float32 [batch, classes] or [batch, length, vocabulary]."""
+        """Return logits at evaluation, float32 [batch, classes] or [batch, length, vocabulary]."""
         return self._apply(parameters, statistics, inputs, train=False)[0]
 
     def evaluated(self, state: TrialState) -> Any:
-        """The weights that evaluations take, in the form of the parameters."""
+        """Return the weights that evaluations take, in the form of the parameters."""
         return self.optimizer.evaluated(state.optimizer, state.parameters)
 
     def evaluation_totals(
         self, parameters: Any, statistics: Any, inputs: jax.Array, targets: jax.Array
     ) -> Totals:
-        """What the metrics of a split follow from, summed over these examples of it."""
+        """Return what the metrics of a split follow from, summed over these examples of it."""
         return self.objective.totals(self.logits(parameters, statistics, inputs), targets)
 
     def _loss(
@@ -215,14 +215,14 @@ class Trainer:
         inputs: jax.Array,
         targets: jax.Array,
     ) -> tuple[jax.Array, jax.Array, Any]:
-        """The summed loss, what to divide it by, and the running statistics after the batch."""
+        """Return the summed loss, its divisor, and the running statistics after the batch."""
         logits, statistics = self._apply(parameters, statistics, inputs, train=True)
         return *self.objective.loss(logits, targets, metaparameters), statistics
 
     def _apply(
         self, parameters: Any, statistics: Any, inputs: jax.Array, *, train: bool
     ) -> tuple[jax.Array, Any]:
-        """The logits, and the running statistics that the model holds afterwards."""
+        """Return the logits, and the running statistics that the model holds afterwards."""
         model: Any = nnx.merge(self._graph, parameters, statistics, copy=True)
         logits: jax.Array = model(_model_inputs(inputs, self.form), train=train)
         return logits.astype(jnp.float32), _split(model)[1]
@@ -235,7 +235,7 @@ def trainer(
     form: Form = GREY_28,
     dtype: DTypeLike = jnp.float32,
 ) -> Trainer:
-    """The pure functions of a workload, whose model computes in dtype with weights in float32.
+    """Return the functions of a workload, whose model computes in `dtype`, weights in float32.
 
     Raises:
         UsageError: there is no model, optimizer or schedule of that name, or the model takes no
@@ -257,7 +257,7 @@ def _split(model: nnx.Module) -> tuple[Any, Any]:
 
 
 def _model_inputs(inputs: jax.Array, form: Form) -> jax.Array:
-    """Images standardised, float32 [batch, height, width, channels]; tokens as they are."""
+    """Return images standardised, float32 [batch, height, width, channels]; tokens as they are."""
     if not isinstance(form, ImageForm):
         return inputs
     levels = inputs.reshape(*inputs.shape[:3], form.channels).astype(jnp.float32)
@@ -275,5 +275,5 @@ def _model_inputs(inputs: jax.Array, form: Form) -> jax.Array:
 
 
 def pruned(state: TrialState, masks: Any) -> TrialState:
-    """The state of a network whose weights are pruned by masks from now on."""
+    """Return the state of a network whose weights are pruned by masks from now on."""
     return state._replace(parameters=masked(state.parameters, masks), masks=masks)

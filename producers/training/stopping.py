@@ -31,13 +31,13 @@ class Goal:
     inclusive: bool = False
 
     def reached(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool]:
-        """Whether each value is past the goal."""
+        """Return whether each value is past the goal."""
         if self.inclusive:
             return values >= self.value if self.maximize else values <= self.value
         return values > self.value if self.maximize else values < self.value
 
     def near(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool]:
-        """Whether each value is close enough to the goal to be watched closely.
+        """Return whether each value is close enough to the goal to be watched closely.
 
         An error under twice the goal, an average precision over half of it. Cross entropies start
         within a few times their goals: there a quarter more than the goal is close.
@@ -92,16 +92,16 @@ class FirstToGoal:
 
     @property
     def ended(self) -> bool:
-        """Whether all trials stop now."""
+        """Return whether all trials stop now."""
         return int(self._past.sum()) >= self._reaching
 
     @property
     def metric(self) -> str:
-        """The metric that is watched."""
+        """Return the metric that is watched."""
         return self._goal.metric
 
     def due(self, step: int) -> npt.NDArray[np.bool]:
-        """Which trials are evaluated after a step, bool [trials]."""
+        """Return which trials are evaluated after a step, bool [trials]."""
         return np.ones_like(self._near) if step in self._everyone else self._near.copy()
 
     def observe(

@@ -100,7 +100,7 @@ class StreamedDraw:
         self._calls = _ahead(self._read, calls(targets, self._capacity, first_step))
 
     def capacity(self, slots: int) -> int:
-        """Most steps of a call, on any number of slots."""
+        """Return the most steps of a call, on any number of slots."""
         del slots
         return self._capacity
 
@@ -154,7 +154,7 @@ class StreamedDraw:
         )
 
         def generator(index: int) -> np.random.Generator:
-            """What an example's crop and flip follow from, whichever process reads it."""
+            """Return what an example's crop and flip follow from, whichever process reads it."""
             parts = [self._seeds[trial], AUGMENTATION, first_step + steps[index], numbers[index]]
             return np.random.default_rng(parts)
 
@@ -174,7 +174,7 @@ class StreamedDraw:
         return None if self._shape[1] % self._program.devices_a_trial else DATA
 
     def _on_devices(self, read: Sequence[Split | None], part: str) -> jax.Array:
-        """One array of a call from the examples of each slot, zeros where there are none."""
+        """Return one array of a call from the examples of each slot, zeros where there are none."""
         some = next((getattr(split, part)[0, 0] for split in read if split is not None), None)
         like = getattr(self._like, part) if some is None else some
         part_here = self._part_of_micro_batches()
@@ -195,7 +195,7 @@ class StreamedDraw:
 
     @functools.cached_property
     def _like(self) -> Split:
-        """An example, for its shapes and types: a process may hold no trial that is alive."""
+        """Read an example for its shapes and types: a process may hold no trial that is alive."""
         return self._source.read(np.zeros(1, np.int64), None)
 
 
@@ -227,7 +227,7 @@ def streamed_slices(
 
 
 def _share_of_process(mesh: jax.sharding.Mesh, count: int) -> slice:
-    """Which of some examples this process reads for all; the last share may end beyond them.
+    """Return which of some examples this process reads for all; the last share may end beyond them.
 
     No share is empty, so that every process knows the examples' shape: where they are too few for
     that, each process reads all.
@@ -239,7 +239,7 @@ def _share_of_process(mesh: jax.sharding.Mesh, count: int) -> slice:
 
 
 def _whole_slice(mesh: jax.sharding.Mesh, local: np.ndarray, here: slice, count: int) -> jax.Array:
-    """So many examples on every device, of which this process has read a part."""
+    """Return so many examples on every device, of which this process has read a part."""
     everywhere = NamedSharding(mesh, PartitionSpec())
     if (here.start, here.stop) == (0, count):
         return _from_this_process(everywhere, local, local.shape)

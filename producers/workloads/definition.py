@@ -55,7 +55,7 @@ class EvaluationRule:
     every: int | None = None
 
     def schedule(self, train_steps: int, batch_size: int) -> dict[int, bool]:
-        """The evaluation steps in order, each with whether every split is evaluated."""
+        """Return the evaluation steps in order, each with whether every split is evaluated."""
         steps: dict[int, bool] = {}
         step = 0
         while step < train_steps:
@@ -64,7 +64,7 @@ class EvaluationRule:
         return {**steps, train_steps: True}
 
     def after(self, step: int, batch_size: int) -> int:
-        """The step of the evaluation after that at a step."""
+        """Return the step of the evaluation after that at a step."""
         if self.every is not None:
             return step + self.every
         spacing = Spacing(self.validation_per_doubling, self.examples_between)
@@ -87,7 +87,7 @@ class StepBudget:
     examples: int
 
     def steps(self, batch_size: int) -> int:
-        """Steps of a trial at a batch size."""
+        """Return steps of a trial at a batch size."""
         return self.fewest + math.ceil(self.examples / batch_size)
 
 
@@ -181,13 +181,13 @@ class Workload:
 
     @property
     def name(self) -> str:
-        """The workload's path in the archive."""
+        """Return the workload's path in the archive."""
         folders = [self.collection] if self.collection else []
         return "/".join([*folders, self.dataset, self.model, self.optimizer])
 
     @property
     def stated_goal(self) -> str:
-        """The goal as an inequality; of a workload without one the metric alone."""
+        """Return the goal as an inequality; of a workload without one the metric alone."""
         if self.goal is None:
             return f"{self.metric} without a goal"
         sign = (">" if self.maximize else "<") + ("=" if self.goal_inclusive else "")
@@ -195,7 +195,7 @@ class Workload:
 
     @property
     def train_limit(self) -> int | None:
-        """How many training examples to ask the loader for; None where it takes what it finds.
+        """Return how many training examples to request; None where the loader takes all it finds.
 
         The sizes of the large data sets are known as published alone.
         """
@@ -203,7 +203,7 @@ class Workload:
         return self.train_examples if exact else None
 
     def definition(self) -> dict[str, Any]:
-        """The definition as a shard records it (schema/shard.toml).
+        """Return the definition as a shard records it (schema/shard.toml).
 
         Settings with a default are left out where they hold it: the definitions in shards of
         workloads that were trained before there was such a setting stay what they are.
@@ -221,7 +221,7 @@ class Workload:
 
 
 def recorded_workload(workload: Workload) -> RecordedWorkload:
-    """A workload as shards record it."""
+    """Return a workload as shards record it."""
     own = {"workload": workload.name, "definition": json.loads(json.dumps(workload.definition()))}
     shared = [name for name in RecordedWorkload.__struct_fields__ if name not in own]
     return RecordedWorkload(**own, **{name: getattr(workload, name) for name in shared})
@@ -241,7 +241,7 @@ _FIRST_FORMS = {"multi_label", "mean", "deviation"}
 def _without_defaults(
     value: Workload | EvaluationRule | Form, keep: Collection[str] = ()
 ) -> dict[str, Any]:
-    """The fields of a value, less those that hold their defaults and are not to be kept."""
+    """Return the fields of a value, less those that hold their defaults and are not to be kept."""
     left_out = {
         field.name
         for field in fields(value)

@@ -61,7 +61,7 @@ def mnist_workload(
     certainty: dict[str, str] = CERTAINTY,
     dataset: str = "mnist",
 ) -> Workload:
-    """A workload on MNIST or Fashion MNIST in the paper's protocol."""
+    """Return a workload on MNIST or Fashion MNIST in the paper's protocol."""
     budget, evaluation = _rules(model)
     return Workload(
         collection=None,

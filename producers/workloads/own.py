@@ -88,7 +88,7 @@ _PATHS: set[str] = set()
 
 
 def load_own(path: Path | None = None) -> list[Workload]:
-    """Registers what installed modules define and what a file does; once, if called again.
+    """Register what installed modules define and what a file does; once, if called again.
 
     Args:
         path: of the file; None for none.
@@ -112,7 +112,7 @@ def load_own(path: Path | None = None) -> list[Workload]:
 
 
 def load_file(file: OwnFile) -> list[Workload]:
-    """Registers what a file that was read defines, as `load_own`."""
+    """Register what a file that was read defines, as `load_own`."""
     origin = file.origin
     if origin not in LOADED:
         module = ModuleType(f"dbtool_own_{origin.sha256[:16]}")
@@ -154,7 +154,7 @@ def _load_entry(module: str, name: str, version: str) -> None:
 
 @contextlib.contextmanager
 def blaming_own_code(code: str | None = None) -> Iterator[None]:
-    """Tells what goes wrong in code of the user's own in one sentence, with its line.
+    """Tell what goes wrong in code of the user's own in one sentence, with its line.
 
     Args:
         code: what to blame for errors that come from no line of it; None not to catch these.
@@ -177,7 +177,7 @@ def blaming_own_code(code: str | None = None) -> Iterator[None]:
 
 
 def _line_of(error: BaseException) -> str | None:
-    """The last line of the user's own code that led to an error."""
+    """Return the last line of the user's own code that led to an error."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [(frame.filename, frame.lineno) for frame in frames]
     if isinstance(error, SyntaxError):
@@ -186,7 +186,7 @@ def _line_of(error: BaseException) -> str | None:
 
 
 def _register(module: ModuleType, origin: Origin) -> None:
-    """Adds what a module defines to the registries: all of it or, where it is wrong, nothing."""
+    """Add what a module defines to the registries: all of it or, where it is wrong, nothing."""
     workloads = {
         name: replace(
             workload,
@@ -223,7 +223,7 @@ def _register(module: ModuleType, origin: Origin) -> None:
 
 
 def _listed(module: ModuleType, name: str, kind: type[T]) -> dict[str, T]:
-    """What a module lists under a name, by the names in it."""
+    """Return what a module lists under a name, by the names in it."""
     found: dict[str, T] = {}
     listed = getattr(module, name, [])
     if not isinstance(listed, list | tuple):
@@ -238,7 +238,7 @@ def _listed(module: ModuleType, name: str, kind: type[T]) -> dict[str, T]:
 
 
 def _check_names(workload: Workload, known: Mapping[str, Mapping[str, Any]]) -> None:
-    """Refuses names that mean nothing.
+    """Refuse names that mean nothing.
 
     Known is what is in this package or defined beside the workload, whose origin then says where
     all of it is.
@@ -268,7 +268,7 @@ def _check_names(workload: Workload, known: Mapping[str, Mapping[str, Any]]) -> 
 
 
 def _check_settings(workload: Workload) -> None:
-    """Refuses what could not be trained or recorded."""
+    """Refuse what could not be trained or recorded."""
     for name, kinds in _TYPES.items():
         if not isinstance(getattr(workload, name), kinds):
             wanted = " or ".join(kind.__name__ for kind in kinds)

@@ -49,7 +49,7 @@ class Preset:
     release: str = "local"
 
     def batch_sizes(self, workload: Workload) -> tuple[int, ...]:
-        """The batch sizes to train a workload with; never none."""
+        """Return the batch sizes to train a workload with; never none."""
         if self.batch_size is not None:
             return (min(self.batch_size, workload.train_examples),)
         for first_letters, largest in self.largest_batches:
@@ -97,7 +97,7 @@ PRESETS = {
 
 
 def find_preset(name: str | None) -> Preset:
-    """The preset of that name; of no name, the options' own defaults."""
+    """Return the preset of that name; of no name, the options' own defaults."""
     if name is None:
         return NO_PRESET
     if name not in PRESETS:
@@ -112,7 +112,7 @@ def preset_data(
     replacements: Sequence[Replacement],
     vocabulary: Path | None = None,
 ) -> Iterator[tuple[Sequence[Workload], Sequence[Replacement]]]:
-    """The workloads and the folders that stand in for their data sets, as a preset wants them.
+    """Yield the workloads and the folders in place of their data sets, as a preset has them.
 
     Data that it makes up is there while the block runs. Data sets of the user's own, whose formats
     it does not know, are trained on as they are.
@@ -144,7 +144,7 @@ def preset_data(
 
 @contextlib.contextmanager
 def quick_compilation() -> Iterator[None]:
-    """Lets this process compile programs with little optimization, and the same ones once.
+    """Let this process compile programs with little optimization, and the same ones once.
 
     For processes that end with the block: compiling stays as it is set here.
     """

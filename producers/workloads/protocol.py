@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def powers(first: int, last: int) -> tuple[int, ...]:
-    """The powers of two from one to another, both included."""
+    """Return the powers of two from one to another, both included."""
     return tuple(2**k for k in range(first.bit_length() - 1, last.bit_length()))
 
 
 def search_space(optimizer: str, *more: tuple[str, Metaparameter | StepsRange]) -> SearchSpace:
-    """The metaparameters of an optimizer, and more."""
+    """Return the metaparameters of an optimizer, and more."""
     return (*optimizer_definition(optimizer).search_space, *more)

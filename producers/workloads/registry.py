@@ -30,7 +30,7 @@ WORKLOADS = {workload.name: workload for workload in _ALL}
 
 
 def find_workloads(patterns: list[str]) -> list[Workload]:
-    """The workloads that the given names or patterns (`mnist/fc_*`) stand for, in their order.
+    """Return the workloads that names or patterns, such as `mnist/fc_*`, stand for.
 
     Raises:
         UsageError: when one stands for none.

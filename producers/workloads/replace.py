@@ -43,7 +43,7 @@ class Replacement:
 
 
 def parse_replacement(text: str, base: Path = Path()) -> Replacement:
-    """The replacement that `SOURCE=NAME:FOLDER` stands for.
+    """Return the replacement that `SOURCE=NAME:FOLDER` stands for.
 
     Args:
         text: as written in a plan or an option.
@@ -83,7 +83,7 @@ def replaced(
     goal: float | None,
     data_sha256: str | None = None,
 ) -> Workload:
-    """A workload on other data; its name says so.
+    """Return a workload on other data; its name says so.
 
     Args:
         workload: a published one, or one that this registry adds.
@@ -128,7 +128,7 @@ def _whole_examples(workload: Workload) -> int:
 
 
 def _fitting(workload: Workload, count: int) -> tuple[int, ...]:
-    """The workload's batch sizes up to so many examples, or the largest power of two below."""
+    """Return the batch sizes of at most `count` examples, or else the power of two below."""
     whole = (count,) if workload.batch_sizes[-1] == workload.train_examples else ()
     fitting = [size for size in workload.batch_sizes if size < count]
     return tuple([*fitting, *whole] or [1 << (count.bit_length() - 1)])
@@ -141,7 +141,7 @@ def replace_data(
     goal: float | None,
     vocabulary: Path | None = None,
 ) -> dict[str, tuple[Workload, Path | None]]:
-    """Has folders stand in for data sets; reads them to know their sizes.
+    """Have folders stand in for data sets; read them to know their sizes.
 
     Args:
         workloads: what is to be trained.

@@ -44,12 +44,12 @@ class Setting:
 
     @property
     def text(self) -> str:
-        """The value as a person reads it."""
+        """Return the value as a person reads it."""
         return _text(self.value)
 
 
 def settings(workload: Workload) -> list[Setting]:
-    """Every setting of a workload, those of its model among them."""
+    """Return every setting of a workload, those of its model among them."""
     model = model_definition(workload.model)
     of_model = {f"model: {name}": grade for name, grade in model.certainty.items()}
     # The number of examples held out is the paper's, which ones are not known.

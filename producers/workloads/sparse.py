@@ -102,7 +102,7 @@ def _mnist(dataset: str, optimizer: str, goal: float) -> Workload:
 def pruned(
     workload: Workload, sparsity: float, pruning: Literal["snip", "snip_with_biases"]
 ) -> Workload:
-    """The same workload, a share of whose weights is removed once by SNIP before training."""
+    """Return the workload with a share of its weights removed by SNIP before training."""
     return replace(
         workload, collection=f"sparsity_{sparsity:.0%}"[:-1], sparsity=sparsity, pruning=pruning
     )

@@ -89,29 +89,29 @@ class ClassFolders:
         return len(self._files)
 
     def labels(self) -> npt.NDArray[np.int32]:
-        """The class of each image, from zero, int32 [images]."""
+        """Return the class of each image, from zero, int32 [images]."""
         return self._labels
 
     def digest(self) -> str:
-        """A sha256 of the list of files, in hexadecimal."""
+        """Return a sha256 of the list of files, in hexadecimal."""
         named = zip(self._files, self._labels.tolist(), strict=True)
         lines = "".join(f"{self.names[label]}/{file}\n" for file, label in named)
         return hashlib.sha256(lines.encode(errors="surrogateescape")).hexdigest()
 
     def read(self, number: int) -> EncodedImage:
-        """Reads an image's file."""
+        """Read an image's file."""
         label = int(self._labels[number])
         path = self._folder / self.names[label] / self._files[number]
         return EncodedImage(content=read_bytes(path), target=label, origin=str(path))
 
 
 def class_names(folder: Path) -> list[str]:
-    """The names of the folders in a folder that are not hidden, sorted; none when it is absent."""
+    """Return the names of the folders in a folder, sorted, without hidden ones."""
     return [name for name in _entries(folder) if (folder / name).is_dir()]
 
 
 def _entries(folder: Path) -> list[str]:
-    """The names in a folder that are not hidden, sorted."""
+    """Return the names in a folder that are not hidden, sorted."""
     names = os.listdir(folder) if folder.is_dir() else []  # noqa: PTH208 (a million paths take seconds)
     return sorted(name for name in names if not name.startswith("."))
 
@@ -120,7 +120,7 @@ _Images = ClassFolders | TFRecordShards
 
 
 def load_imagenet(request: Request) -> Dataset:
-    """Finds ImageNet as class folders or TFRecord shards, the known data set or a replacement.
+    """Find ImageNet as class folders or TFRecord shards, the known data set or a replacement.
 
     The official validation images are those of validation. The official training images are
     permuted once by a fixed seed: the first 50,045 are held out for the test, and the first
@@ -176,7 +176,7 @@ def load_imagenet(request: Request) -> Dataset:
 
 
 def _find(request: Request) -> tuple[_Images, _Images]:
-    """The images for training and validation of the first folder that holds some."""
+    """Return the images for training and validation of the first folder that holds some."""
     folders = candidate_folders(request)
     known = request.folder is None
     for folder in folders:
@@ -189,7 +189,7 @@ def _find(request: Request) -> tuple[_Images, _Images]:
 
 
 def _class_folders(folder: Path) -> tuple[_Images, _Images] | None:
-    """The images of a folder's class folders; None when it has none for training."""
+    """Return the images of a folder's class folders; None when it has none for training."""
     if not class_names(folder / "train"):
         return None
     train = ClassFolders(folder / "train")
@@ -203,7 +203,7 @@ def _class_folders(folder: Path) -> tuple[_Images, _Images] | None:
 
 
 def _shards(folder: Path, known: bool) -> tuple[_Images, _Images] | None:
-    """The images of a folder's TFRecord shards; None when it has none for training."""
+    """Return the images of a folder's TFRecord shards; None when it has none for training."""
     paths = find_shards(folder, "train")
     if not paths:
         return None
@@ -233,7 +233,7 @@ def _check_sizes(folder: Path, train: _Images, validation: _Images) -> None:
 def half_of_images(
     numbers: npt.NDArray[np.int64], labels: npt.NDArray[np.int32]
 ) -> npt.NDArray[np.int64]:
-    """Half of some images, of every class half as many, rounded either way.
+    """Return half of some images, of every class half as many, rounded either way.
 
     Args:
         numbers: the images in their fixed order, int64 [n].
@@ -253,7 +253,7 @@ def half_of_images(
 
 
 def half_of_classes(classes: int) -> npt.NDArray[np.int32]:
-    """A fixed random half of the classes: the new number of each, int32; -1 where left out."""
+    """Return the new numbers of a fixed random half of the classes, int32; -1 of the others."""
     kept = np.sort(fixed_permutation(classes, _CLASSES_SEED)[: classes // 2])
     renumbering = np.full(classes, -1, np.int32)
     renumbering[kept] = np.arange(len(kept), dtype=np.int32)

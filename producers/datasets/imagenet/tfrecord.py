@@ -78,7 +78,7 @@ message_type {
 
 
 def _example_class() -> Any:
-    """The class of the message, in a pool of its own since TensorFlow registers the same names."""
+    """Make the class of the message, in a pool apart from TensorFlow's, which has the names."""
     file = text_format.Parse(_MESSAGES, descriptor_pb2.FileDescriptorProto())
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
@@ -115,7 +115,7 @@ class TFRecordShards:
         return len(self._shards)
 
     def labels(self) -> npt.NDArray[np.int32]:
-        """The class of each image, from zero, int32 [images]: every record is read once for it."""
+        """Return the class of each image, from zero, int32 [images], which reads every record."""
         if self._labels is None:
             if len(self) > _MANY_RECORDS:
                 folder = self._paths[0].parent
@@ -127,12 +127,12 @@ class TFRecordShards:
         return self._labels
 
     def digest(self) -> str:
-        """A sha256 of the list of shards with their sizes, in hexadecimal."""
+        """Return a sha256 of the list of shards with their sizes, in hexadecimal."""
         lines = (f"{path.name} {path.stat().st_size}\n" for path in self._paths)
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     def read(self, number: int) -> EncodedImage:
-        """Reads an image's record."""
+        """Read an image's record."""
         content, target, origin = self._parsed(number)
         return EncodedImage(content=content, target=target, origin=origin)
 
@@ -148,7 +148,7 @@ class TFRecordShards:
 
 
 def find_shards(folder: Path, split: str) -> list[Path]:
-    """The shards of a split, `train` or `validation`, in their order; none when there is not one.
+    """Return the shards of a split, `train` or `validation`, in their order.
 
     They lie in a folder, or in the folder of the split's name there.
     """
@@ -174,13 +174,13 @@ def find_shards(folder: Path, split: str) -> list[Path]:
 
 
 def masked_crc(data: bytes) -> int:
-    """The masked CRC-32C of some data, as a TFRecord file holds it."""
+    """Return the masked CRC-32C of some data, as a TFRecord file holds it."""
     crc = int(google_crc32c.value(data))
     return ((crc >> 15 | crc << 17) + _MASK) & _UINT32
 
 
 def index_records(path: Path) -> npt.NDArray[np.int64]:
-    """Offset and length of the data of each record, int64 [records, 2]; it is not read."""
+    """Return offset and length of the data of each record, int64 [records, 2]; it is not read."""
     records = []
     with reading(path), open_file(path) as file:
         size = os.fstat(file.fileno()).st_size
@@ -204,7 +204,7 @@ def index_records(path: Path) -> npt.NDArray[np.int64]:
 
 
 def read_record(path: Path, offset: int, length: int) -> bytes:
-    """The data of a record at an offset, verified."""
+    """Return the data of a record at an offset, verified."""
     with reading(path), open_file(path) as file:
         content = os.pread(file.fileno(), length + _FOOTER.size, offset)
     position = offset - _HEADER.size

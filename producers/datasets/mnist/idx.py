@@ -29,7 +29,7 @@ _MAGIC_BYTES = _SIZE_BYTES = 4
 
 
 def read_content(path: Path) -> bytes:
-    """The content of a file, decompressed when it is gzip (told by the content, not the name)."""
+    """Return the content of a file, decompressed if its content is gzip, whatever its name."""
     content = read_bytes(path)
     if not content.startswith(_GZIP_MAGIC):
         return content
@@ -40,7 +40,7 @@ def read_content(path: Path) -> bytes:
 
 
 def parse_idx(content: bytes, path: Path) -> npt.NDArray[np.uint8]:
-    """The array in the uncompressed content of an IDX file, whose memory it shares.
+    """Return the array in the uncompressed content of an IDX file, whose memory it shares.
 
     Args:
         content: the whole uncompressed file.

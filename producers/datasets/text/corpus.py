@@ -94,17 +94,17 @@ class Corpus:
 
     @property
     def lines(self) -> int:
-        """How many lines there are, sentences or not."""
+        """Return how many lines there are, sentences or not."""
         skipped = sum(file.facts.empty + file.facts.undecodable for file in self.files)
         return len(self) + skipped
 
     @property
     def sha256(self) -> str:
-        """One hash of the contents of all files, in hexadecimal."""
+        """Return one hash of the contents of all files, in hexadecimal."""
         return digest_of((file.path.name, file.facts.sha256) for file in self.files)
 
     def sentences(self, numbers: npt.NDArray[np.int64], limit: int) -> list[str]:
-        """Reads some sentences; may be called from several threads at once.
+        """Read some sentences; may be called from several threads at once.
 
         Args:
             numbers: which, from zero, in the order wanted.
@@ -123,7 +123,7 @@ class Corpus:
 
 
 def open_corpus(paths: Sequence[Path], find: FindLines, dataset: str) -> Corpus:
-    """The sentences of some text files; those indexed before are taken from the cache.
+    """Return the sentences of some text files; those indexed before are taken from the cache.
 
     What is indexed, and how many lines are no sentences, is printed on standard error.
 
@@ -151,7 +151,7 @@ def open_corpus(paths: Sequence[Path], find: FindLines, dataset: str) -> Corpus:
 
 
 def index_files(paths: Sequence[Path], find: FindLines, dataset: str) -> list[IndexedFile]:
-    """Indexes text files, those that are not in the cache yet; see `open_corpus`."""
+    """Index text files, those that are not in the cache yet; see `open_corpus`."""
     known = {path: _known(path, find) for path in paths}
     missing = [path for path, index in known.items() if index is None]
     if missing:
@@ -164,7 +164,7 @@ def index_files(paths: Sequence[Path], find: FindLines, dataset: str) -> list[In
 
 
 def _known(path: Path, find: FindLines) -> IndexedFile | None:
-    """The index of a file in the cache; None when there is none, or it is damaged."""
+    """Return the index of a file in the cache; None when there is none, or it is damaged."""
     _, folder = _identify(path, find)
     try:
         facts = msgspec.json.decode((folder / _FACTS).read_bytes(), type=Facts)
@@ -202,7 +202,7 @@ def _index(path: Path, find: FindLines) -> IndexedFile:
 
 
 def _identify(path: Path, find: FindLines) -> tuple[os.stat_result, Path]:
-    """What tells a file from another version of it, and the folder of its index."""
+    """Return what tells a file from another version of it, and the folder of its index."""
     with reading(path):
         status = path.stat()
     resolved = str(path.resolve())
@@ -217,7 +217,7 @@ def _mapped(path: Path) -> npt.NDArray[Any]:
 
 
 def _runs(keys: npt.NDArray[np.integer]) -> Iterator[tuple[int, slice]]:
-    """Each key of an ascending array, and the part of it that holds the key."""
+    """Yield each key of an ascending array, and the part of it that holds the key."""
     found, first = np.unique(keys, return_index=True)
     ends = np.append(first, len(keys))[1:]
     for key, start, end in zip(found.tolist(), first, ends, strict=True):
@@ -225,7 +225,7 @@ def _runs(keys: npt.NDArray[np.integer]) -> Iterator[tuple[int, slice]]:
 
 
 def _read(file: IndexedFile, numbers: npt.NDArray[np.int64], limit: int) -> list[str]:
-    """Some sentences of a file, whose numbers in it ascend."""
+    """Return some sentences of a file, whose numbers in it ascend."""
     with reading(file.path), open_file(file.path) as opened:
         descriptor = opened.fileno()
         status = os.fstat(descriptor)
@@ -238,7 +238,7 @@ def _read(file: IndexedFile, numbers: npt.NDArray[np.int64], limit: int) -> list
 
 
 def _line(descriptor: int, start: int, limit: int) -> bytes:
-    """The bytes from an offset in a file to the end of its line at least, or to the limit."""
+    """Return the bytes from an offset to the end of its line at least, or to the limit."""
     content = os.pread(descriptor, min(_SHORT_READ, limit), start)
     if b"\n" in content or len(content) < _SHORT_READ:
         return content
@@ -252,7 +252,7 @@ def _read_compressed(
     starts: list[int],
     limit: int,
 ) -> list[str]:
-    """Some sentences of a file of compressed blocks; each block is read and unpacked once."""
+    """Return some sentences of a file of compressed blocks, each of which is unpacked once."""
     texts: list[str] = []
     blocks = _mapped(file.folder / _BLOCKS)
     for block, part in _runs(np.searchsorted(blocks[:, 0], numbers, side="right") - 1):

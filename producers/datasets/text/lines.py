@@ -41,7 +41,7 @@ class Lines:
 
 
 def find_lines(content: bytes) -> Lines:
-    """Finds the sentences of whole lines; the last one needs no newline."""
+    """Find the sentences of whole lines; the last one needs no newline."""
     if not content:
         return Lines(np.empty(0, np.int64), 0, 0)
     codes = np.frombuffer(content, np.uint8)
@@ -68,7 +68,7 @@ def _is_utf_8(content: bytes) -> bool:
 
 
 def first_line(content: bytes, limit: int) -> str:
-    """The text up to the end of the line, without white space around it.
+    """Return the text up to the end of the line, without white space around it.
 
     Args:
         content: UTF-8 that begins with the line.
@@ -80,7 +80,7 @@ def first_line(content: bytes, limit: int) -> str:
 
 
 def lines_of_text(path: Path) -> Lines:
-    """Finds the sentences of a file that has one on each line."""
+    """Find the sentences of a file that has one on each line."""
     parts: list[tuple[int, Lines]] = []
     position = 0
     with path.open("rb") as file:
@@ -91,7 +91,7 @@ def lines_of_text(path: Path) -> Lines:
 
 
 def lines_of_wet(path: Path) -> Lines:
-    """Finds the sentences of a WET archive: the lines of the texts in it."""
+    """Find the sentences of a WET archive: the lines of the texts in it."""
     parts: list[tuple[int, Lines]] = []
     blocks: list[tuple[int, int, int]] = []
     sentences = 0

@@ -67,17 +67,17 @@ class Vocabulary:
     _processor: Any = field(repr=False)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """The tokens of some texts, without begin and end."""
+        """Return the tokens of some texts, without begin and end."""
         tokens: list[list[int]] = self._processor.encode(list(texts), num_threads=1)
         return tokens
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text that some tokens stand for."""
+        """Return the text that some tokens stand for."""
         text: str = self._processor.decode(list(tokens))
         return text
 
     def examples(self, texts: Sequence[str], length: int) -> Split:
-        """Examples that predict each token of some texts, and their end, from those before it.
+        """Return examples that predict each token, and the end of the text, from those before.
 
         Args:
             texts: one an example.
@@ -93,8 +93,17 @@ class Vocabulary:
         return Split(inputs=inputs, targets=targets)
 
 
+def check_sentences(source: str, count: int) -> None:
+    """Refuse a text of too few sentences to hold some out."""
+    if count < 3:
+        raise DbtoolError(
+            f"{source} has {count} sentences here, and one each is held out for validation and"
+            " testing; give a folder with at least three"
+        )
+
+
 def load_vocabulary(path: Path) -> Vocabulary:
-    """Loads a vocabulary from a SentencePiece model's file.
+    """Load a vocabulary from a SentencePiece model's file.
 
     Raises:
         DbtoolError: the file cannot be read, is no such model or has other special tokens.
@@ -122,7 +131,7 @@ def load_vocabulary(path: Path) -> Vocabulary:
 def vocabulary_for(
     request: Request, inputs: Sequence[str], sample: Callable[[], Sequence[str]]
 ) -> Vocabulary:
-    """The vocabulary of a request: loaded from its file, or trained; see `train_vocabulary`.
+    """Return the vocabulary of a request: loaded from its file, or trained; see `train_vocabulary`.
 
     Raises:
         DbtoolError: the file has another number of tokens than the form.
@@ -150,7 +159,7 @@ def vocabulary_for(
 def train_vocabulary(
     size: int, inputs: Sequence[str], sample: Callable[[], Sequence[str]]
 ) -> Vocabulary:
-    """Trains a vocabulary, or takes it from the cache if it was trained before.
+    """Train a vocabulary, or take it from the cache if it was trained before.
 
     That one is trained is printed on standard error.
 
@@ -179,7 +188,7 @@ def train_vocabulary(
 
 
 def _train(size: int, texts: Sequence[str]) -> bytes:
-    """Trains a model; the same texts give the same bytes."""
+    """Train a model; the same texts give the same bytes."""
     import sentencepiece
 
     model = io.BytesIO()

@@ -46,13 +46,13 @@ class Record:
 
 
 def is_compressed(path: Path) -> bool:
-    """Whether a file is gzip, told by its content."""
+    """Return whether a file is gzip, told by its content."""
     with path.open("rb") as file:
         return file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
 
 
 def read_records(path: Path) -> Iterator[Record]:
-    """The records of an archive that hold the text of web pages, in their order."""
+    """Yield the records of an archive that hold the text of web pages, in their order."""
     records = _compressed_records if is_compressed(path) else _plain_records
     with path.open("rb") as file:
         for kind, record in records(file, path):
@@ -61,7 +61,7 @@ def read_records(path: Path) -> Iterator[Record]:
 
 
 def inflate(record: bytes, path: Path) -> bytes:
-    """The content of one compressed record."""
+    """Return the content of one compressed record."""
     try:
         return zlib.decompress(record, _GZIP_WINDOW)
     except zlib.error as error:
@@ -95,7 +95,7 @@ def _compressed_records(file: BinaryIO, path: Path) -> Iterator[tuple[bytes, Rec
 
 
 def _members(file: BinaryIO, path: Path) -> Iterator[tuple[bytes, int, int]]:
-    """The gzip streams that a file is made of: content, offset and size in the file."""
+    """Yield the gzip streams that a file is made of: content, offset and size in the file."""
     offset, left = 0, b""
     while left or (left := file.read(_CHUNK_BYTES)):
         stream = zlib.decompressobj(_GZIP_WINDOW)
@@ -118,7 +118,7 @@ def _members(file: BinaryIO, path: Path) -> Iterator[tuple[bytes, int, int]]:
 
 
 def _check_one_record(beginning: bytes, path: Path, offset: int) -> None:
-    """Refuses the beginning of a gzip stream that goes on after its first record."""
+    """Refuse the beginning of a gzip stream that goes on after its first record."""
     _, start, length = _parse_header(beginning, 0, path, offset)
     if beginning[start + length :].strip(b"\r\n"):
         raise DbtoolError(
@@ -130,7 +130,7 @@ def _check_one_record(beginning: bytes, path: Path, offset: int) -> None:
 def _parse_header(
     content: bytes | mmap.mmap, at: int, path: Path, offset: int
 ) -> tuple[bytes, int, int]:
-    """Of the record that begins in some bytes: its type, where the payload begins, its length."""
+    """Return the type of the record that begins there, and the start and length of its payload."""
     if content[at : at + len(_VERSION)] != _VERSION:
         what = "no WET archive" if offset == 0 else f"damaged at byte {offset:,}"
         raise DbtoolError(f"{path} is {what}: no WARC record begins there; {_GET_ANEW}")

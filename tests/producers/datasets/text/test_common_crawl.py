@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dbtool.core.errors import DbtoolError
 from producers.datasets import load_dataset
 from producers.datasets.forms import TextForm
-from producers.datasets.text.source import draw_numbers, sentence_numbers
+from producers.datasets.text.streamed import draw_numbers, sentence_numbers
 from tests.support.texts import numbered, texts, wet
 
 if TYPE_CHECKING:
