@@ -24,15 +24,12 @@ _LIBRARIES = ("jax", "jaxlib", "flax", "optax", "numpy", "scipy")
 
 
 def configure_devices(cores: int | None = None) -> None:
-    """Let JAX see every CPU core as a device of its own, and multiply float32 as float32.
+    """Let JAX see CPU cores as devices of their own, and multiply float32 as float32.
 
-    So cores train different trials. GPUs and TPUs would round the factors of products to fewer
-    digits; what JAX_DEFAULT_MATMUL_PRECISION says holds instead. Has to run before JAX first looks
-    for devices; a process that has already done so keeps them.
-
-    Args:
-        cores: how many; None for all that this process may use, and for NPROC of them where that
-            variable, which bounds the threads of XLA, says how many.
+    So cores train different trials: as many as `cores`, else all that this process may use, at most
+    NPROC, which bounds the threads of XLA. GPUs and TPUs would round the factors of products to
+    fewer digits; what JAX_DEFAULT_MATMUL_PRECISION says holds instead. Has to run before JAX first
+    looks for devices; a process that has already done so keeps them.
     """
     import jax
 

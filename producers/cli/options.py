@@ -96,9 +96,7 @@ def sweep_options(values: Values) -> SweepOptions:
 def plan_of(values: Values, release: str) -> Plan:
     """Return what to train, from the command line or the plan file that it names.
 
-    Args:
-        values: the command's parameters.
-        release: the release that measurements belong to unless the options or the plan name one.
+    Measurements belong to `release` unless the options or the plan name one.
 
     Raises:
         UsageError: an option or the file is wrong, or two options clash.

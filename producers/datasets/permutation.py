@@ -76,11 +76,8 @@ def checked_count(source: str, train_examples: int | None, available: int) -> in
 def split_order(source: str, official: int, held_out: HeldOut, known: int) -> Order:
     """Split the official training examples: some are held out, the rest is in random order.
 
-    Args:
-        source: the data set's name, for the error.
-        official: how many training examples there are.
-        held_out: which of them are held out.
-        known: how many the known data set has.
+    Where the known data set has `known` examples, of which `held_out` says how many are held out,
+    of `official` examples the same share is.
 
     Raises:
         UsageError: so many cannot be held out of the known data set.

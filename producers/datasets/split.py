@@ -148,13 +148,8 @@ def in_memory(
 ) -> Dataset:
     """Return a data set of images in memory, scaled bilinearly where they have another size.
 
-    Args:
-        request: what is asked for.
-        form: that of the examples, with the number of classes that were found.
-        official: the official training examples.
-        test: the others.
-        order: which of the training examples are held out, and the order of the rest.
-        file_hashes: as of `Dataset`.
+    The form is that of the examples, with the number of classes that were found; the order says
+    which of the official training examples are held out.
     """
     train = order.first(request.source, request.train_examples)
     return Dataset(

@@ -36,16 +36,8 @@ def convolution(
 ) -> nnx.Conv:
     """Make a layer whose windows are centred on every `stride`-th position, with zeros around.
 
-    Weights start He normal, biases at zero (chosen).
-
-    Args:
-        channels: of the inputs.
-        features: channels of the result.
-        size: height and width of the kernel, odd.
-        stride: positions from one window to the next, along both sides.
-        use_bias: whether to add a bias to each feature.
-        dtype: of the computation; weights are float32.
-        rngs: source of the initial weights.
+    Takes [batch, height, width, channels] to features; the kernel has an odd size. Weights start He
+    normal, biases at zero (chosen).
     """
     return nnx.Conv(
         channels,

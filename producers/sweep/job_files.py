@@ -60,9 +60,8 @@ class Job:
     def command(self, number: str, out: str | None = None) -> str:
         """Return the shell command that trains a slice.
 
-        Args:
-            number: of the slice, as the shell finds it, from 1.
-            out: the release folder as a word of the shell; None for the job's.
+        The shell finds the slice's number, from 1, and the release folder, by default the job's, in
+        words.
         """
         words = shlex.join(["dbtool", "produce", *self.words])
         out = shlex.quote(str(self.out)) if out is None else out
@@ -74,11 +73,8 @@ def job_of(
 ) -> Job:
     """Return the job that trains studies, one slice per block of trials, at most 1,000 slices.
 
-    Args:
-        studies: of the sweep.
-        words: of `dbtool produce` that say what to train and how, without --out and --slice.
-        out: the release folder.
-        options: of the sweep.
+    The words are those of `dbtool produce` that say what to train and how, without --out and
+    --slice.
     """
     blocks = sum(map(len, all_blocks(studies, options)))
     slices = min(blocks, _MOST_SLICES)

@@ -166,10 +166,7 @@ def _remove_empty_folders(top: Path) -> None:
 def only_writer(folder: Path, part: Slice | None = None, partition: str = "") -> Iterator[None]:
     """Lock a folder, or a slice of it beside others of the same sweep, for one process.
 
-    Args:
-        folder: made when absent.
-        part: the slice; None for the whole folder.
-        partition: letters that tell sweeps that are cut differently apart.
+    The folder is made if it is absent; sweeps that are cut differently have other partitions.
 
     Raises:
         DbtoolError: another process holds what this would write, or the folder cannot be written.

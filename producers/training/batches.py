@@ -39,11 +39,9 @@ class BatchStream:
         self._order = np.empty(0, np.int32)
 
     def take(self, first_step: int, steps: int) -> np.ndarray:
-        """Return the numbers of the examples of some consecutive steps, int32 [steps, batch_size].
+        """Return the numbers of the examples of some steps, int32 [steps, batch_size].
 
-        Args:
-            first_step: updates made before the first of these steps.
-            steps: how many.
+        The first of these steps comes after `first_step` updates.
         """
         position = first_step * self._batch_size
         end = position + steps * self._batch_size

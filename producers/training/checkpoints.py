@@ -74,12 +74,7 @@ class Checkpoints:
         self._last = time.monotonic()
 
     def restored(self, program: BlockProgram, trials: int, *, pruned: bool) -> Progress | None:
-        """Restore the progress of the block; return None if there is no checkpoint.
-
-        Args:
-            program: the compiled functions of the workload, on the same mesh or another.
-            trials: how many trials the block has.
-            pruned: whether the trials' networks are pruned.
+        """Restore the progress of the block, on the same mesh or another; None if there is none.
 
         Raises:
             DbtoolError: a file of the checkpoint is damaged or gone.

@@ -237,21 +237,16 @@ class Measure:
     def steps(self, evaluations: Mapping[int, bool], batch_size: int) -> list[int]:
         """Return the steps of a trial at which the measurement is taken.
 
-        Args:
-            evaluations: of the trial, in order, each with whether every split is evaluated.
-            batch_size: examples a step.
+        Takes its evaluations in order, each with whether every split is evaluated.
         """
         if self.spacing is None:
             return [step for step, every_split in evaluations.items() if every_split]
         return self.spacing.steps(max(evaluations), batch_size)
 
     def slices(self, examples: Examples, evaluation_batch: int, step: jax.Array) -> Examples:
-        """Return the examples to measure after a step, in slices as `function` takes them.
+        """Return the examples to measure after a step, in slices of at most `evaluation_batch`.
 
-        Args:
-            examples: those to draw from, or to take as they are: [examples, ...].
-            evaluation_batch: most examples of a slice.
-            step: updates made, int32 scalar.
+        Takes the examples to draw from, or to take as they are, [examples, ...].
         """
         count = examples[0].shape[0]
         size = min(evaluation_batch, count)

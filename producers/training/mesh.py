@@ -32,11 +32,9 @@ _FETCHER = ThreadPoolExecutor(max_workers=1)
 def device_mesh(
     devices: Sequence[jax.Device] | None = None, *, devices_a_trial: int = 1
 ) -> jax.sharding.Mesh:
-    """Return the mesh over some devices, those of all processes unless given.
+    """Return the mesh over some devices, by default those of all processes.
 
-    Args:
-        devices: the devices.
-        devices_a_trial: how many of them share each batch.
+    So many of them as `devices_a_trial` share each batch.
 
     Raises:
         UsageError: the devices cannot be divided so.

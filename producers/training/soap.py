@@ -64,10 +64,8 @@ def scale_by_soap(
 ) -> optax.GradientTransformation:
     """Turn gradients into SOAP's directions.
 
-    Args:
-        beta1: decay of the average gradient, a float32 scalar.
-        beta2: decay of all other averages, likewise.
-        epsilon: added below the line, likewise.
+    Takes the decay of the average gradient, that of all other averages, and what is added below the
+    line, float32 scalars.
     """
 
     def init(parameters: Any) -> SoapState:

@@ -106,11 +106,7 @@ class Trainer:
     ) -> tuple[TrialState, jax.Array]:
         """Return the state after one update from a batch, and the mean loss before it, in nats.
 
-        Args:
-            state: the trial's state.
-            metaparameters: float32 scalars by name.
-            inputs: of a batch, as `producers.datasets.Split` has them.
-            targets: likewise.
+        Takes metaparameters, float32 scalars by name, and inputs and targets as `Split` has them.
         """
         gradient = self.gradient(state, metaparameters, inputs, targets)
         return self.update(state, metaparameters, gradient), gradient.loss
@@ -143,14 +139,9 @@ class Trainer:
     ) -> Gradient:
         """Return the gradient of the mean loss of a batch, a micro-batch after the other.
 
-        The running statistics are those of all ghost batches together, as without accumulation: a
-        layer's new average is linear in the batch's, and every micro-batch starts from the same.
-
-        Args:
-            state: as of `step`.
-            metaparameters: likewise.
-            inputs: [micro-batches, micro-batch, ...].
-            targets: likewise.
+        Inputs and targets are [micro-batches, micro-batch, ...]. The running statistics are those
+        of all ghost batches together, as without accumulation: a layer's new average is linear in
+        the batch's, and every micro-batch starts from the same.
         """
 
         def summed_loss(parameters: Any, inputs: jax.Array, targets: jax.Array) -> Any:

@@ -204,11 +204,8 @@ def streamed_slices(
 ) -> Iterator[tuple[jax.Array, jax.Array]]:
     """Yield the examples of a split in order, some at a time, on every device.
 
-    Args:
-        program: says which devices.
-        source: the examples.
-        size: examples that are evaluated at a time; as many of these as memory allows are read
-            together.
+    Of slices of `size` examples, which are evaluated at a time, as many as memory allows are read
+    together.
     """
     form = program.trainer.form.evaluated
     many = max(1, _BYTES_A_CALL // (size * _bytes_an_example(form))) * size

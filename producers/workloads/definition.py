@@ -13,6 +13,7 @@ from producers.datasets.permutation import RANDOM_5_000
 from producers.datasets.registry import DATASETS
 from producers.search import SCRAMBLED, search_space_json
 from producers.spacing import Spacing
+from producers.training.optimizers import optimizer_definition
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from producers.datasets.forms import Form
     from producers.datasets.permutation import HeldOut
     from producers.search import Metaparameter, Sobol, StepsRange
+
+    SearchSpace = tuple[tuple[str, Metaparameter | StepsRange], ...]
 
 BATCH_SIZE_STUDY = "1811.03600"
 SPARSITY_STUDY = "2003.11316"
@@ -156,7 +159,7 @@ class Workload:
     model: str
     optimizer: str
     schedule: str
-    search_space: tuple[tuple[str, Metaparameter | StepsRange], ...]
+    search_space: SearchSpace
     metric: str
     goal: float | None
     maximize: bool
@@ -218,6 +221,16 @@ class Workload:
         described["certainty"] = dict(self.certainty)
         described["batch_sizes"] = list(self.batch_sizes)
         return described
+
+
+def powers(first: int, last: int) -> tuple[int, ...]:
+    """Return the powers of two from one to another, both included."""
+    return tuple(2**k for k in range(first.bit_length() - 1, last.bit_length()))
+
+
+def search_space(optimizer: str, *more: tuple[str, Metaparameter | StepsRange]) -> SearchSpace:
+    """Return the metaparameters of an optimizer, and more."""
+    return (*optimizer_definition(optimizer).search_space, *more)
 
 
 def recorded_workload(workload: Workload) -> RecordedWorkload:

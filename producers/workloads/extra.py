@@ -5,9 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from producers.datasets.forms import BROWN
-from producers.workloads.definition import EvaluationRule, StepBudget, Workload
+from producers.workloads.definition import (
+    EvaluationRule,
+    StepBudget,
+    Workload,
+    powers,
+    search_space,
+)
 from producers.workloads.mnist import ALL, CERTAINTY, mnist_workload
-from producers.workloads.protocol import powers, search_space
 from producers.workloads.sparse import pruned
 
 _CHOSEN = CERTAINTY | {

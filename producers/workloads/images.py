@@ -6,8 +6,13 @@ from dataclasses import replace
 
 from producers.datasets.forms import CIFAR_10, IMAGENET, OPEN_IMAGES_V4
 from producers.search import Choice, Range, StepsRange
-from producers.workloads.definition import EvaluationRule, StepBudget, Workload
-from producers.workloads.protocol import powers, search_space
+from producers.workloads.definition import (
+    EvaluationRule,
+    StepBudget,
+    Workload,
+    powers,
+    search_space,
+)
 
 # Where the learning rate stops falling, and how far it falls. The release states of ResNet-50 on
 # ImageNet that it stops between 300,000 and 600,000 of 600,000 steps.

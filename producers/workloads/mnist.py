@@ -6,8 +6,13 @@ from dataclasses import replace
 
 from producers.datasets.forms import STANDARDISED_FASHION_MNIST, STANDARDISED_MNIST
 from producers.datasets.permutation import HeldOut
-from producers.workloads.definition import EvaluationRule, StepBudget, Workload
-from producers.workloads.protocol import powers, search_space
+from producers.workloads.definition import (
+    EvaluationRule,
+    StepBudget,
+    Workload,
+    powers,
+    search_space,
+)
 
 # The paper's choices of both are not known. These agree best with what it published, of those that
 # docs/measured.md compares; they are those of every workload here.

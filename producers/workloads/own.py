@@ -90,15 +90,12 @@ _PATHS: set[str] = set()
 def load_own(path: Path | None = None) -> list[Workload]:
     """Register what installed modules define and what a file does; once, if called again.
 
-    Args:
-        path: of the file; None for none.
-
     Returns:
         The file's workloads.
 
     Raises:
-        UsageError: the file cannot be read, defines what there is already, or something that is
-            not whole.
+        UsageError: the file cannot be read, defines what there is already, or something that is not
+            whole.
         DbtoolError: its code fails, or that of an installed module.
     """
     _load_installed()
@@ -156,8 +153,7 @@ def _load_entry(module: str, name: str, version: str) -> None:
 def blaming_own_code(code: str | None = None) -> Iterator[None]:
     """Tell what goes wrong in code of the user's own in one sentence, with its line.
 
-    Args:
-        code: what to blame for errors that come from no line of it; None not to catch these.
+    Errors that come from no line of it are blamed on `code`, and not caught where that is None.
 
     Raises:
         DbtoolError: an error was raised there, or in what it called.

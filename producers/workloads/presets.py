@@ -117,14 +117,8 @@ def preset_data(
     Data that it makes up is there while the block runs. Data sets of the user's own, whose formats
     it does not know, are trained on as they are.
 
-    Args:
-        preset: whether workloads train on made-up data, in small forms.
-        workloads: what is to be trained.
-        replacements: folders given by hand.
-        vocabulary: likewise.
-
     Raises:
-        UsageError: something is given by hand beside made-up data.
+        UsageError: replacements or a vocabulary are given beside made-up data.
     """
     if not preset.made_up:
         yield workloads, replacements

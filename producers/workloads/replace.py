@@ -43,11 +43,7 @@ class Replacement:
 
 
 def parse_replacement(text: str, base: Path = Path()) -> Replacement:
-    """Return the replacement that `SOURCE=NAME:FOLDER` stands for.
-
-    Args:
-        text: as written in a plan or an option.
-        base: where a relative folder is seen from.
+    """Return the replacement that `SOURCE=NAME:FOLDER` stands for; relative to the folder `base`.
 
     Raises:
         UsageError: the text is not of that form, the source is no data set, the name is that of one
@@ -83,16 +79,10 @@ def replaced(
     goal: float | None,
     data_sha256: str | None = None,
 ) -> Workload:
-    """Return a workload on other data; its name says so.
+    """Return a workload on other data, with a name that says so.
 
-    Args:
-        workload: a published one, or one that this registry adds.
-        name: of the data.
-        dataset_form: what the examples are like.
-        train_examples: of the whole training split that was found. A workload on the first part of
-            a data set takes the same share of it.
-        goal: of the workload's metric; None for none, since that of other data means nothing here.
-        data_sha256: of the data.
+    A workload on the first part of a data set takes the same share of the `train_examples` that
+    were found. Without a goal there is none, since that of other data means nothing here.
     """
     whole = _whole_examples(workload)
     count = max(1, train_examples * workload.train_examples // whole)
@@ -143,11 +133,7 @@ def replace_data(
 ) -> dict[str, tuple[Workload, Path | None]]:
     """Have folders stand in for data sets; read them to know their sizes.
 
-    Args:
-        workloads: what is to be trained.
-        replacements: one at most for a data set.
-        goal: of the workloads whose data is replaced.
-        vocabulary: a text data set's subword vocabulary; None to have one trained.
+    The goal is that of the workloads whose data is replaced.
 
     Returns:
         name to workload and folder; None for the folder of a workload with its own data.

@@ -20,13 +20,18 @@ from producers.datasets.forms import (
 from producers.datasets.permutation import HeldOut
 from producers.models.registry import model_definition
 from producers.search import Range, Sobol, StepsRange
-from producers.workloads.definition import SPARSITY_STUDY, EvaluationRule, StepBudget, Workload
+from producers.workloads.definition import (
+    SPARSITY_STUDY,
+    EvaluationRule,
+    StepBudget,
+    Workload,
+    powers,
+)
 from producers.workloads.images import cifar_10_workload
 from producers.workloads.mnist import ALL, mnist_workload
-from producers.workloads.protocol import powers
 
 if TYPE_CHECKING:
-    from producers.workloads.protocol import SearchSpace
+    from producers.workloads.definition import SearchSpace
 
 _OPTIMIZERS = ("sgd", "momentum", "nesterov_momentum")
 _SPARSITIES = (0.0, 0.5, 0.7, 0.9)

@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from producers.datasets.forms import COMMON_CRAWL, LM1B
-from producers.workloads.definition import EvaluationRule, StepBudget, Workload
-from producers.workloads.protocol import powers, search_space
+from producers.workloads.definition import (
+    EvaluationRule,
+    StepBudget,
+    Workload,
+    powers,
+    search_space,
+)
 
 _LM1B_EXAMPLES = 30_301_028
 

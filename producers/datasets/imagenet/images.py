@@ -233,14 +233,10 @@ def _check_sizes(folder: Path, train: _Images, validation: _Images) -> None:
 def half_of_images(
     numbers: npt.NDArray[np.int64], labels: npt.NDArray[np.int32]
 ) -> npt.NDArray[np.int64]:
-    """Return half of some images, of every class half as many, rounded either way.
+    """Return half of some images, int64 [n // 2], of every class half as many, rounded either way.
 
-    Args:
-        numbers: the images in their fixed order, int64 [n].
-        labels: the class of every image, by number.
-
-    Returns:
-        int64 [n // 2], in an order whose beginnings hold every class in proportion, too.
+    They are in an order whose beginnings hold every class in proportion, too. Takes the images in
+    their fixed order, int64 [n], and the class of every image, by number.
     """
     own = labels[numbers]
     counts = np.bincount(own)

@@ -226,12 +226,7 @@ def _truncated(path: Path, position: int) -> DbtoolError:
 
 
 def parse_example(data: bytes, origin: str) -> tuple[bytes, int]:
-    """`image/encoded` of an example, the content of an image file, and `image/class/label`.
-
-    Args:
-        data: the serialised message.
-        origin: where it came from, for the errors.
-    """
+    """Return an example's `image/encoded`, the content of a file, and `image/class/label`."""
     try:
         features = _Example.FromString(data).features.feature
     except message.DecodeError as error:

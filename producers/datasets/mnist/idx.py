@@ -40,12 +40,7 @@ def read_content(path: Path) -> bytes:
 
 
 def parse_idx(content: bytes, path: Path) -> npt.NDArray[np.uint8]:
-    """Return the array in the uncompressed content of an IDX file, whose memory it shares.
-
-    Args:
-        content: the whole uncompressed file.
-        path: where it came from, for the errors.
-    """
+    """Return the array in the uncompressed content of an IDX file, whose memory it shares."""
     shape, start = _parse_header(content, path)
     expected, found = math.prod(shape), len(content) - start
     if found < expected:

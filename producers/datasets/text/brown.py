@@ -107,10 +107,6 @@ def sentences_of(texts: dict[str, bytes], source: str) -> list[str]:
 
     A line of a file is a sentence, its tokens `word/tag`. Nothing else is changed: punctuation is a
     word of its own, and quotation marks stay two grave accents or apostrophes.
-
-    Args:
-        texts: the contents of the files by name.
-        source: the data set's name, for the errors.
     """
     sentences = []
     skipped = 0

@@ -104,11 +104,9 @@ class Corpus:
         return digest_of((file.path.name, file.facts.sha256) for file in self.files)
 
     def sentences(self, numbers: npt.NDArray[np.int64], limit: int) -> list[str]:
-        """Read some sentences; may be called from several threads at once.
+        """Read sentences by their numbers, in the order wanted, each cut after `limit` bytes.
 
-        Args:
-            numbers: which, from zero, in the order wanted.
-            limit: bytes after which a longer sentence is cut.
+        May be called from several threads at once.
         """
         found = [""] * len(numbers)
         order = np.argsort(numbers, kind="stable")
@@ -126,11 +124,6 @@ def open_corpus(paths: Sequence[Path], find: FindLines, dataset: str) -> Corpus:
     """Return the sentences of some text files; those indexed before are taken from the cache.
 
     What is indexed, and how many lines are no sentences, is printed on standard error.
-
-    Args:
-        paths: the files.
-        find: finds the sentences of a file.
-        dataset: the data set's name, and what part of it the files are.
 
     Raises:
         DbtoolError: a file cannot be read, there is no sentence, or the cache cannot be written.

@@ -68,12 +68,7 @@ def _is_utf_8(content: bytes) -> bool:
 
 
 def first_line(content: bytes, limit: int) -> str:
-    """Return the text up to the end of the line, without white space around it.
-
-    Args:
-        content: UTF-8 that begins with the line.
-        limit: bytes after which a longer line is cut.
-    """
+    """Return the first line of UTF-8, without white space around it, cut after `limit` bytes."""
     line = content[:limit].split(b"\n", 1)[0]
     # The limit may cut a character in two.
     return line.decode(errors="ignore").strip()

@@ -79,9 +79,7 @@ class Vocabulary:
     def examples(self, texts: Sequence[str], length: int) -> Split:
         """Return examples that predict each token, and the end of the text, from those before.
 
-        Args:
-            texts: one an example.
-            length: tokens of an example; more are cut off, fewer are padded.
+        They have `length` tokens: more are cut off, fewer are padded.
         """
         targets = np.full((len(texts), length), PADDING, np.int32)
         for row, tokens in zip(targets, self.encode(texts), strict=True):
@@ -161,12 +159,8 @@ def train_vocabulary(
 ) -> Vocabulary:
     """Train a vocabulary, or take it from the cache if it was trained before.
 
-    That one is trained is printed on standard error.
-
-    Args:
-        size: number of tokens wanted; there are fewer where the texts support no more.
-        inputs: what the sample follows from; with the size it names the vocabulary in the cache.
-        sample: reads the texts to train on.
+    Printed on standard error when it is trained. There are fewer tokens than `size` where the texts
+    support no more. `inputs`, what the sample follows from, name it in the cache.
 
     Raises:
         UsageError: the size is too small for the characters of the texts.
