@@ -177,11 +177,10 @@ class StreamedDraw:
         """Return one array of a call from the examples of each slot, zeros where there are none."""
         some = next((getattr(split, part)[0, 0] for split in read if split is not None), None)
         like = getattr(self._like, part) if some is None else some
-        part_here = self._part_of_micro_batches()
+        here = self._part_of_micro_batches()
         micro_batches, micro_batch = self._shape
         steps_of_slots = (len(read), self._capacity, micro_batches)
-        here = part_here.stop - part_here.start
-        local = np.zeros((*steps_of_slots, here, *like.shape[1:]), like.dtype)
+        local = np.zeros((*steps_of_slots, here.stop - here.start, *like.shape[1:]), like.dtype)
         for row, split in zip(local, read, strict=True):
             if split is not None:
                 of_trial = getattr(split, part)
@@ -191,7 +190,7 @@ class StreamedDraw:
         if self._program.shared_batches:
             local, axes, shape = local[0], axes[1:], shape[1:]
         sharding = NamedSharding(self._program.mesh, PartitionSpec(*axes))
-        return _from_this_process(sharding, local, shape, len(axes) - 1, part_here.start)
+        return jax.make_array_from_process_local_data(sharding, local, shape)
 
     @functools.cached_property
     def _like(self) -> Split:
@@ -239,13 +238,13 @@ def _whole_slice(mesh: jax.sharding.Mesh, local: np.ndarray, here: slice, count:
     """Return so many examples on every device, of which this process has read a part."""
     everywhere = NamedSharding(mesh, PartitionSpec())
     if (here.start, here.stop) == (0, count):
-        return _from_this_process(everywhere, local, local.shape)
+        return jax.make_array_from_process_local_data(everywhere, local, local.shape)
     # Devices hold equally many; examples beyond the last are zeros and cut off again.
     missing = here.stop - here.start - len(local)
     filled = np.concatenate([local, np.zeros((missing, *local.shape[1:]), local.dtype)])
-    padded = -(-count // mesh.size) * mesh.size
     by_device = NamedSharding(mesh, PartitionSpec((TRIAL, DATA)))
-    parts = _from_this_process(by_device, filled, (padded, *local.shape[1:]), 0, here.start)
+    shape = (-(-count // mesh.size) * mesh.size, *local.shape[1:])
+    parts = jax.make_array_from_process_local_data(by_device, filled, shape)
     return _first_rows(count, everywhere)(parts)
 
 
@@ -298,19 +297,3 @@ def _extent(sharding: NamedSharding, count: int) -> slice:
     parts = sharding.addressable_devices_indices_map((count,)).values()
     bounds = [part[0].indices(count) for part in parts if part]
     return slice(min(bound[0] for bound in bounds), max(bound[1] for bound in bounds))
-
-
-def _from_this_process(
-    sharding: NamedSharding,
-    local: np.ndarray,
-    shape: tuple[int, ...],
-    axis: int = 0,
-    first: int = 0,
-) -> jax.Array:
-    def of_device(index: tuple[slice, ...] | None) -> np.ndarray:
-        start, stop, _ = (index or ())[axis].indices(shape[axis])
-        taken = [*(index or ())]
-        taken[axis] = slice(start - first, stop - first)
-        return local[tuple(taken)]
-
-    return jax.make_array_from_callback(shape, sharding, of_device)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -214,25 +213,6 @@ def test_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 TEXTS = st.text(
     st.characters(codec="utf-8", exclude_characters="\x7f", exclude_categories=["Cs"]), min_size=1
 ).filter(str.strip)
-COUNTS = st.none() | st.integers(1, 1_000_000)
-SWEEPS = st.builds(
-    Sweep,
-    workloads=st.lists(TEXTS, min_size=1, max_size=3).map(tuple),
-    batch_sizes=st.none()
-    | st.lists(st.integers(1, LONGEST), min_size=1, max_size=5, unique=True).map(tuple),
-    trials=COUNTS,
-    feasible=st.integers(0, 100_000),
-    steps=st.integers(1, 100_000_000),
-) | st.builds(
-    Sweep,
-    workloads=st.just(("mnist/*",)),
-    budget=st.floats(0, 100),
-    search=st.just("window"),
-    dropping=st.none() | st.floats(1, 1_000, exclude_min=True),
-    reaching=COUNTS,
-    wide_trials=COUNTS,
-    wide_at=st.none() | st.integers(1, LONGEST),
-)
 
 
 def toml(table: dict[str, Any]) -> str:
@@ -241,17 +221,6 @@ def toml(table: dict[str, Any]) -> str:
         for key, value in table.items()
         if value is not None
     )
-
-
-@given(TEXTS, st.integers(0, LONGEST), st.lists(SWEEPS, min_size=1, max_size=3))
-def test_written_plans_come_back(
-    write: Write, release: str, seed: int, sweeps: list[Sweep]
-) -> None:
-    text = toml({"release": release, "seed": seed})
-    for sweep in sweeps:
-        text += "[[sweep]]\n" + toml(msgspec.structs.asdict(sweep))
-    expected = Plan(release=release, seed=seed, sweep=tuple(sweeps))
-    assert read_toml(write(text), Plan, "plan") == expected
 
 
 VALUES = st.recursive(

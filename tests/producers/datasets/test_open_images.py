@@ -230,36 +230,6 @@ def test_labels_are_those_of_reading_row_by_row(
         assert labels.targets(number, 3).tolist() == expected
 
 
-def test_known_file_gives_known_targets(file: Path) -> None:
-    file.write_text(
-        "ImageID,Source,LabelName,Confidence\n"
-        "000026e7ee790996,verification,/m/03,1.0\n"
-        "000026e7ee790996,crowdsource-verification,/m/01,0\n"
-        "000595fe6fee6369,verification,/m/03,0\n"
-        "fe600639ac5f36a3,verification,/m/01,1\n"
-        "fe600639ac5f36a3,verification,/m/02,1.0\n"
-    )
-    labels = read_labels(file, LISTED, others=False)
-    assert [image_id(int(number)) for number in labels.images] == [
-        "000026e7ee790996",
-        "fe600639ac5f36a3",
-    ]
-    # The second image shows none of the classes. Of the first nothing is said about one of them.
-    assert labels.targets(0, 3).tolist() == [0, 0, 1]
-    assert labels.targets(1, 3).tolist() == [1, 1, 0]
-    assert labels.targets(1, 3).dtype == np.uint8
-
-
-def test_file_of_several_blocks_is_read_whole(file: Path) -> None:
-    rows = [(f"{number:016x}", LISTED[number % 3], number % 2) for number in range(40_000)]
-    write_labels(file, rows[::-1])
-    assert file.stat().st_size > 2**20
-    labels = read_labels(file, LISTED, others=False)
-    odd = np.arange(1, 40_000, 2)
-    np.testing.assert_array_equal(labels.images, odd)
-    np.testing.assert_array_equal(labels.classes, odd % 3)
-
-
 @pytest.mark.parametrize(
     ("row", "reason"),
     [

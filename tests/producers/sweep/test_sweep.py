@@ -18,7 +18,6 @@ from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.manifest import About, read_manifest
 from dbtool.core.shards import read_footer, read_tables
 from dbtool.core.writer import ReleaseWriter
-from producers.sweep.run import only_writer
 from producers.sweep.tasks import finished_trials, held_index, missing_trials
 from tests.support.sweeps import (
     BATCH_SIZE,
@@ -123,15 +122,6 @@ def test_stopped_sweep_goes_on_with_the_same_rows(
     assert (kept.stat().st_mtime_ns, kept.stat().st_ino) == (before.st_mtime_ns, before.st_ino)
     assert_same_rows(tmp_path, undisturbed)
     assert sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS) == []
-
-
-def test_removed_shard_is_trained_again(
-    undisturbed: Path, made_up_mnist: Path, tmp_path: Path
-) -> None:
-    sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS)
-    shards(tmp_path)[1].unlink()
-    assert sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS) == [(2, 3)]
-    assert_same_rows(tmp_path, undisturbed)
 
 
 @pytest.mark.slow
@@ -267,23 +257,11 @@ def test_shards_that_a_kill_left_unlisted_are_taken_in_unless_damaged(
     assert_same_rows(tmp_path, undisturbed)
 
 
-def test_a_folder_that_another_sweep_writes_into_is_refused(
-    made_up_mnist: Path, tmp_path: Path
-) -> None:
-    with only_writer(tmp_path), pytest.raises(DbtoolError, match="another sweep writes into"):
-        sweep(small_study(steps=2), tmp_path, made_up_mnist, trials=1)
-
-
 def test_folder_that_cannot_be_written_is_named(made_up_mnist: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for out in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(DbtoolError, match=r"cannot write into .*file.* --out"):
             sweep(small_study(steps=2), out, made_up_mnist, trials=1)
-
-
-def test_missing_folder_of_data_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="nowhere to take mnist from does not exist"):
-        sweep(small_study(steps=2), tmp_path / "out", tmp_path / "nowhere", trials=1)
 
 
 @pytest.mark.slow

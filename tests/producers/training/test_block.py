@@ -215,12 +215,3 @@ def test_each_trial_takes_its_own_and_what_is_shared(count: int) -> None:
     own = jnp.stack([inputs + trial for trial in range(count)])
     products, _ = of_each(product)(state, own)
     np.testing.assert_array_equal(products, np.einsum("kij,kjl->kil", own, weights))
-
-
-def test_a_group_of_one_has_no_batch_axis() -> None:
-    def compiled(count: int) -> str:
-        state = {"weights": jnp.ones((count, 2, 3)), "bias": jnp.ones(count)}
-        return str(jax.make_jaxpr(of_each(product, (0, None)))(state, jnp.ones((1, 2))))
-
-    assert "f32[1,3] = dot_general" in compiled(1)
-    assert "f32[1,3] = dot_general" not in compiled(3)

@@ -200,13 +200,6 @@ def test_workloads_of_the_sparsity_study_at_their_smallest_batch_in_float32(name
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_published_workloads_at_every_batch_size_in_float32(name: str) -> None:
-    for batch_size in WORKLOADS[name].batch_sizes:
-        check(WORKLOADS[name], batch_size, "float32")
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [*PUBLISHED, *SPARSE])
 def test_first_weights_evaluation_and_pruning(name: str) -> None:
     workload = WORKLOADS[name]

@@ -11,8 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from jax.flatten_util import ravel_pytree
 
 from dbtool.core.errors import UsageError
@@ -268,20 +266,6 @@ def test_others_are_measured_at_evaluations_of_every_split() -> None:
     evaluations = {0: True, 1: False, 2: False, 5: True, 9: True}
     for name in MEASURES.keys() - {"gradient_noise_scale"}:
         assert MEASURES[name].steps(evaluations, 64) == [0, 5, 9]
-
-
-@given(st.integers(1, 60_000), st.integers(18, 100_000), st.integers(0, 100_000))
-def test_each_third_of_the_way_to_a_goal_has_measurements(
-    batch_size: int, steps: int, beyond: int
-) -> None:
-    """At whatever step the goal turns out to lie, for a share of the training before it."""
-    taken = [
-        step for step in NOISE.steps({0: True, steps + beyond: True}, batch_size) if step <= steps
-    ]
-    assert len(taken) <= steps * batch_size / 3_000 + 2
-    if steps * batch_size >= 60_000:
-        thirds = np.minimum(np.array(taken) * 3 // steps, 2)
-        assert np.bincount(thirds, minlength=3).min() >= 5
 
 
 def test_what_is_drawn_follows_from_the_step_and_is_of_the_whole_split() -> None:

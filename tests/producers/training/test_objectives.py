@@ -10,12 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from producers.datasets.forms import GREY_28, ImageForm, TextForm
 from producers.training.objectives import (
     Classification,
     MultiLabel,
     NextToken,
-    objective_for,
 )
 
 if TYPE_CHECKING:
@@ -47,18 +45,6 @@ def exact_average_precision(scores: np.ndarray, present: np.ndarray) -> float:
         found += (Fraction(right, positives) - recall) * Fraction(right, int(taken.sum()))
         recall = Fraction(right, positives)
     return float(found)
-
-
-@pytest.mark.parametrize(
-    ("form", "kind"),
-    [
-        (GREY_28, Classification),
-        (ImageForm(4, 4, 3, 9, multi_label=True), MultiLabel),
-        (TextForm(9, 3), NextToken),
-    ],
-)
-def test_the_form_tells_the_objective(form: ImageForm | TextForm, kind: type) -> None:
-    assert type(objective_for(form)) is kind
 
 
 def test_classification() -> None:

@@ -29,12 +29,11 @@ from tests.support.blocks import (
     assert_close,
     compiled,
     made_up_split,
-    rows,
     train_to_states,
 )
 
 if TYPE_CHECKING:
-    from producers.training.block_record import BlockRecord
+    pass
 
 # Few different values, so that there are ties; the largest and smallest floats among them.
 SENSITIVITY = st.sampled_from([0.0, 1e-45, 1e-30, 0.5, 1.0, 2.0, 3e38]) | st.floats(0, 4, width=32)
@@ -216,13 +215,3 @@ def test_devices_that_share_a_trial_prune_the_same_weights() -> None:
         ours, theirs = (weights_of(each[1].masks, trial) for each in (found, expected))
         np.testing.assert_array_equal(ours, theirs)
     assert_close(found[0], expected[0])
-
-
-def test_a_sparse_network_learns_otherwise_than_a_dense_one() -> None:
-    def losses(record: BlockRecord) -> np.ndarray:
-        found: np.ndarray = rows(record)["val_cross_entropy_error"].reshape(TRIALS, -1)
-        return found[:, [0, -1]]
-
-    sparse, dense = losses(trained(SPARSITY)[0]), losses(trained(0.0)[0])
-    assert (sparse[:, 1] < sparse[:, 0]).all()
-    assert (np.abs(sparse - dense) > 10 * TOLERANCE).all()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +9,7 @@ import pytest
 from flax import nnx
 
 from dbtool.core.errors import UsageError
-from producers.datasets.forms import CIFAR_10, IMAGENET, ImageForm
+from producers.datasets.forms import CIFAR_10, ImageForm
 from producers.training.objectives import objective_for
 from producers.training.optimizers import optimizer_definition
 from producers.training.schedules import schedule_definition
@@ -46,13 +44,6 @@ def test_pixels_are_standardised_by_the_data_set() -> None:
     colours = np.array([[[[0, 51, 102]]]], np.uint8)
     form = ImageForm(1, 1, 3, 10, mean=(0.2, 0.4, 0.2), deviation=(0.1, 0.2, 0.4))
     np.testing.assert_allclose(shown(form, colours), [[-2.0, -1.0, 0.5]], atol=1e-6)
-
-
-def test_images_of_imagenet_are_levels_less_their_mean() -> None:
-    form = replace(IMAGENET, height=1, width=2)
-    images = np.array([[[[0, 0, 0], [255, 200, 100]]]], np.uint8)
-    expected = [[-123.68, -116.78, -103.94, 131.32, 83.22, -3.94]]
-    np.testing.assert_allclose(shown(form, images), expected, atol=1e-4)
 
 
 def test_pixels_are_standardised_by_the_image() -> None:

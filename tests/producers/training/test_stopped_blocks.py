@@ -82,11 +82,6 @@ def test_devices_and_lanes_stop_alike(whole: Rows, options: dict[str, Any]) -> N
     np.testing.assert_allclose(found[METRIC], expected[METRIC], rtol=1e-5)
 
 
-@pytest.mark.slow
-def test_streamed_examples_stop_alike(whole: Rows) -> None:
-    assert_same(stopped(whole, streamed=True), stopped(whole))
-
-
 def test_trials_far_from_the_goal_are_evaluated_with_everyone_alone() -> None:
     far = FirstToGoal(Goal(METRIC, 1e-9), TRIALS, everyone=[0, 12, 24])
     found = rows(train("normalised", evaluations=EVALUATIONS, rule=far))

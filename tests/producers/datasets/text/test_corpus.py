@@ -175,14 +175,6 @@ PIECES = st.sampled_from(
 CONTENTS = st.lists(PIECES, max_size=40).map(b"".join)
 
 
-def test_known_lines_are_found() -> None:
-    content = "one\n\ntwo é\n \t\r\n".encode() + "caf\xe9\n".encode("latin-1") + b"\0\nlast"
-    lines = find_lines(content)
-    assert lines.starts.tolist() == [0, 5, 23]
-    assert [first_line(content[start:], 100) for start in lines.starts] == ["one", "two é", "last"]
-    assert (lines.empty, lines.undecodable) == (3, 1)
-
-
 def naive(content: bytes) -> tuple[list[str], int, int]:
     """The sentences, empty and other lines, one line after another."""
     found, empty, undecodable = [], 0, 0

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,11 +20,6 @@ TEXTS = [
     for b in ("brown", "red", "grey")
     for c in ("dog", "cat", "cow", "fox")
 ]
-TRAIN = (
-    "from producers.datasets.text.vocabulary import train_vocabulary;"
-    f"texts = {TEXTS!r};"
-    "print(train_vocabulary(300, ('some', 'text'), lambda: texts).sha256)"
-)
 
 
 @pytest.fixture(scope="module")
@@ -61,17 +54,6 @@ def test_examples_predict_each_token_and_the_end(
         assert inputs.tolist() == [1, *padded[:-1]]
         if len(tokens) <= length:
             assert vocabulary.decode(tokens[:-1]) == text
-
-
-def test_processes_train_the_same_at_once() -> None:
-    processes = [
-        subprocess.Popen([sys.executable, "-c", TRAIN], stdout=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
-    printed = [process.communicate(timeout=60)[0].strip() for process in processes]
-    assert [process.returncode for process in processes] == [0, 0]
-    (kept,) = cached_vocabularies()
-    assert printed == [load_vocabulary(kept).sha256] * 2
 
 
 def test_damaged_vocabulary_in_the_cache_is_trained_anew() -> None:
