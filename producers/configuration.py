@@ -64,54 +64,53 @@ class Sweep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             Meta(min_length=1, description="a list of whole numbers from 1, such as [1, 64]"),
         ]
         | None,
-        Option("Global batch sizes; without it those of the published study.", "B,B,…"),
+        Option("Global batch sizes; by default those of the published study.", "B,B,…"),
     ] = None
     trials: Annotated[
         _Trials | None,
         Option(
-            "Train the trials 0 to N - 1 of each study; without it "
-            f"{DEFAULT_TRIALS}, or the preset's.",
+            f"Train the trials 0 to N - 1 of each study; by default {DEFAULT_TRIALS}, or as many "
+            "as the preset has.",
             "N",
         ),
     ] = None
     feasible: Annotated[
         Annotated[int, Meta(ge=0, le=100_000)] | None,
         Option(
-            "Add trials until N of a study did not diverge, at most 5 N in all; without it 0, or "
-            "the preset's.",
+            "Add trials until N of a study did not diverge, up to 5 N in all; by default 0, or as "
+            "many as the preset has.",
             "N",
         ),
     ] = None
     steps: Annotated[
         Annotated[int, Meta(ge=1, le=100_000_000)] | None,
         Option(
-            "Steps of each trial; without it as many as `dbtool workloads --show` tells for the "
-            "workload.",
+            "Steps of each trial; by default those of the workload, which "
+            "`dbtool workloads --show` prints.",
             "N",
         ),
     ] = None
     budget: Annotated[
         Annotated[float, Meta(ge=0, le=100)] | None,
         Option(
-            "Multiplies how many steps a trial takes without --steps; without it 1, or the "
-            "preset's.",
+            "Multiply the workload's number of steps by X; by default 1, or as the preset has it.",
             "X",
         ),
     ] = None
     search: Annotated[
         Literal["fixed", "lockstep", "window"] | None,
         Option(
-            "`fixed`, every trial trains to its end, as in the papers; `lockstep`, a study ends "
-            "when the first of its trials is past the goal; `window`, also search all of the "
-            "metaparameters' ranges at one batch size alone, and near the best trial of the "
-            "neighbouring batch size at the others. Without it `fixed`."
+            "`fixed`, the default: every trial trains to its end, as in the papers. `lockstep`: a "
+            "study ends when the first of its trials is past the goal. `window`: as lockstep, but "
+            "only one batch size searches the whole ranges of the metaparameters, and each other "
+            "one searches near the best trial of its neighbour."
         ),
     ] = None
     dropping: Annotated[
         Annotated[float, Meta(gt=1, le=1_000)] | None,
         Option(
             "With --search lockstep or window: drop a trial whose best value after n steps is "
-            "worse than the best of all trials after n / X; 4 is safe for fully connected "
+            "worse than the best of all trials after n / X steps. 4 is safe for fully connected "
             "networks, 8 for convolutional ones.",
             "X",
         ),
@@ -120,23 +119,23 @@ class Sweep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         _Trials | None,
         Option(
             "With --search lockstep or window: end a study when N of its trials are past the "
-            "goal; without it 1. More tell how lucky the first was.",
+            "goal; by default 1. More trials show how lucky the first was.",
             "N",
         ),
     ] = None
     wide_trials: Annotated[
         _Trials | None,
         Option(
-            "With --search window: trials of the study that searches all of the ranges; without "
-            "it 50.",
+            "With --search window: trials of the study that searches the whole ranges; by default "
+            "50.",
             "N",
         ),
     ] = None
     wide_at: Annotated[
         _Positive | None,
         Option(
-            "With --search window: the study at the batch size closest to B searches all of the "
-            "ranges; without it 64.",
+            "With --search window: the study at the batch size closest to B searches the whole "
+            "ranges; by default 64.",
             "B",
         ),
     ] = None
@@ -188,8 +187,8 @@ class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     from_: Annotated[
         _Text | None,
         Option(
-            "A file of your own that defines workloads, with models, optimizers and data sets that "
-            "are not known here; without names its workloads are trained.",
+            "A Python file of yours that defines workloads, with their models, optimizers and data "
+            "sets; all of its workloads are trained unless some are named.",
             "FILE",
         ),
     ] = msgspec.field(default=None, name="from")
@@ -202,26 +201,26 @@ class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             ),
         ],
         Option(
-            "Train on what is in the folder, called NAME, instead of the data set SOURCE whose "
-            "format it has; workloads are then named replaced/NAME/…. May be given more than once.",
+            "Train on the files in FOLDER instead of the data set SOURCE, whose format they have; "
+            "workloads are then named replaced/NAME/…. May be given more than once.",
             "SOURCE=NAME:FOLDER",
         ),
     ] = ()
     goal: Annotated[
         Annotated[float, Meta(ge=-_LARGEST, le=_LARGEST, description="a number, such as 0.03")]
         | None,
-        Option("The goal of workloads whose data is replaced; without it they have none.", "X"),
+        Option("The goal of workloads whose data is replaced; by default none.", "X"),
     ] = None
     release: Annotated[
         Annotated[str, Meta(pattern=r"\S", description='a name, such as "measured"')],
         Option(
-            "The release that the measurements belong to; without it `local`, or the preset's.",
+            "The release that the measurements belong to; by default `local`, or the preset's.",
             "NAME",
         ),
     ]
     seed: Annotated[
         _Natural,
-        Option("Every random number follows from it; without it 0.", "N"),
+        Option("The seed that every random number follows from; by default 0.", "N"),
     ] = 0
     shared_batches: Annotated[bool, Option("Give all trials of a study the same batches.")] = False
 
@@ -285,17 +284,17 @@ class Slice:
 class SweepOptions(Struct, frozen=True, kw_only=True):
     """How to train; of these rows depend on dtype alone, but for the last digits of floats."""
 
-    block: Annotated[_Positive, Option("Most trials that are trained together.", "N")] = 100
+    block: Annotated[_Positive, Option("The most trials that are trained together.", "N")] = 100
     datasets: Annotated[
         Path | None, Option("Look for data sets here first.", "DIR", envvar="DBTOOL_DATASETS")
     ] = None
     slice: Annotated[
         str | None,
-        Option("Train the I-th of N shares of the trials, as the tasks of a job array do.", "I/N"),
+        Option("Train share I of N of the trials, as each task of a job array does.", "I/N"),
     ] = None
     on: Annotated[
         Literal["ray"] | None,
-        Option("Train on the Ray cluster of RAY_ADDRESS, else on one of this machine alone."),
+        Option("Train on the Ray cluster at RAY_ADDRESS, or else on one of this machine alone."),
     ] = None
     cpus_per_task: Annotated[
         _Positive, Option("CPU cores of a block's worker on a cluster.", "N")
@@ -312,32 +311,31 @@ class SweepOptions(Struct, frozen=True, kw_only=True):
     side_by_side: Annotated[
         _Positive | None,
         Option(
-            "Most trials that a device trains at the same time; the others of a block follow. "
-            "Without it one on a CPU core, and all elsewhere.",
+            "The most trials that a device trains at the same time; the others of a block follow. "
+            "By default one on a CPU core, and all on other devices.",
             "N",
         ),
     ] = None
     micro_batch: Annotated[
         _Positive | None,
         Option(
-            "Most examples of a batch that pass through the model at a time; gradients of larger "
-            "batches are accumulated. Without it whole batches do.",
+            "The most examples of a batch that pass through the model at a time; gradients of "
+            "larger batches are accumulated. By default whole batches do.",
             "N",
         ),
     ] = None
     checkpoint_minutes: Annotated[
         Annotated[float, Meta(ge=0)],
         Option(
-            "Save the trials in training every X minutes, so that the same command goes on from "
-            "there.",
+            "Save the trials in training every X minutes; the same command goes on from there.",
             "X",
         ),
     ] = 10.0
     distributed: Annotated[
         bool,
         Option(
-            "Train on the devices of all hosts that run this command, such as those of a TPU pod; "
-            "they need a file system in common for --out."
+            "Train on the devices of all hosts that run this command, such as those of a TPU pod. "
+            "They must share a file system for --out."
         ),
     ] = False
     measure: Annotated[
@@ -350,14 +348,14 @@ class SweepOptions(Struct, frozen=True, kw_only=True):
             ...,
         ],
         Option(
-            "Measure besides: gradient_noise_scale, gradient_lipschitz_constant or "
+            "Also measure gradient_noise_scale, gradient_lipschitz_constant or "
             "largest_hessian_eigenvalue. May be given more than once.",
             "NAME",
         ),
     ] = ()
     vocabulary: Annotated[
         Path | None,
-        Option("A SentencePiece model for data sets of texts; without it one is trained.", "FILE"),
+        Option("A SentencePiece model for data sets of texts; by default one is trained.", "FILE"),
     ] = None
 
     @property

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 def command(**values: Any) -> None:
     """Train workloads and write their measurements into a release folder.
 
-    At each batch size so many trials are trained, each with other metaparameters. What was stopped
-    goes on where it stopped when the same command is given again. The trials that have ended can be
-    asked meanwhile, as with `dbtool steps WORKLOAD --db DIR`.
+    Each batch size is a study, whose trials have different metaparameters. A command that was
+    stopped goes on where it stopped when it is given again. Trials that have ended can be queried
+    while others train, as with `dbtool steps WORKLOAD --db DIR`.
 
     Example: dbtool produce mnist/fc_64_64_64/sgd --batch-sizes 64 --trials 100 --out runs
     """

@@ -34,17 +34,17 @@ def signature() -> inspect.Signature:
         "[[sweep]] with workloads, batch_sizes, trials, steps, search and their like."
     )
     preset = (
-        "How much to train: `smoke`, a few steps on made-up data; `laptop`, a fifth of the trials "
-        "and steps at small batch sizes; `paper`, all of the published study. Other options "
+        "How much to train. `smoke`: a few steps on made-up data. `laptop`: a fifth of the trials "
+        "and steps, at small batch sizes. `paper`: all of the published study. Other options "
         "override it."
     )
-    out = "The release folder to write; what was stopped goes on in it."
+    out = "The release folder to write. A sweep that was stopped goes on in it."
     watch = (
-        "Show how each study comes along: its trials, its best value so far, and the fewest steps "
+        "Show the progress of each study: its trials, its best value so far, and the fewest steps "
         "to the goal."
     )
     emit = (
-        "Print a job that trains the slices of the sweep, a block each, and train nothing: the "
+        "Print a job that trains the sweep in slices of a block each, and train nothing: the "
         "script of a Slurm job array, the manifest of a Kubernetes Job, or a SkyPilot task."
     )
     listing = "Print the workloads, their goals and published batch sizes."

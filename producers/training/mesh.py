@@ -51,11 +51,13 @@ def device_mesh(
 
 def put(array: np.ndarray, mesh: jax.sharding.Mesh, spec: PartitionSpec) -> jax.Array:
     """Copy an array that every process holds whole to the devices of a mesh."""
-    sharding = NamedSharding(mesh, spec)
-    if mesh.is_multi_process:
-        return jax.make_array_from_callback(array.shape, sharding, lambda part: array[part])
-    placed: jax.Array = jax.device_put(array, sharding)
-    return placed
+    return from_processes(NamedSharding(mesh, spec), array, array.shape)
+
+
+def from_processes(sharding: NamedSharding, local: np.ndarray, shape: tuple[int, ...]) -> jax.Array:
+    """Make an array of a shape from what each process holds: along each axis all, or its part."""
+    array: jax.Array = jax.make_array_from_process_local_data(sharding, local, shape)
+    return array
 
 
 def on_host(array: jax.Array) -> np.ndarray:

@@ -19,7 +19,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from producers.datasets import ImageForm, Split
 from producers.seeds import AUGMENTATION
 from producers.training.batches import BatchStream
-from producers.training.mesh import DATA, TRIAL
+from producers.training.mesh import DATA, TRIAL, from_processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -190,7 +190,7 @@ class StreamedDraw:
         if self._program.shared_batches:
             local, axes, shape = local[0], axes[1:], shape[1:]
         sharding = NamedSharding(self._program.mesh, PartitionSpec(*axes))
-        return jax.make_array_from_process_local_data(sharding, local, shape)
+        return from_processes(sharding, local, shape)
 
     @functools.cached_property
     def _like(self) -> Split:
@@ -238,13 +238,13 @@ def _whole_slice(mesh: jax.sharding.Mesh, local: np.ndarray, here: slice, count:
     """Return so many examples on every device, of which this process has read a part."""
     everywhere = NamedSharding(mesh, PartitionSpec())
     if (here.start, here.stop) == (0, count):
-        return jax.make_array_from_process_local_data(everywhere, local, local.shape)
+        return from_processes(everywhere, local, local.shape)
     # Devices hold equally many; examples beyond the last are zeros and cut off again.
     missing = here.stop - here.start - len(local)
     filled = np.concatenate([local, np.zeros((missing, *local.shape[1:]), local.dtype)])
     by_device = NamedSharding(mesh, PartitionSpec((TRIAL, DATA)))
     shape = (-(-count // mesh.size) * mesh.size, *local.shape[1:])
-    parts = jax.make_array_from_process_local_data(by_device, filled, shape)
+    parts = from_processes(by_device, filled, shape)
     return _first_rows(count, everywhere)(parts)
 
 
