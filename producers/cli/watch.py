@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from producers.training.stopping import Goal
+from producers.training.stopping import Goal, falling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,16 +51,16 @@ class Standing:
         counts = Counter(trials=record.trials, past=len(np.unique(trials[reached])))
         counts.update(map(record.status, range(record.trials)))
         soonest = min(steps[reached].tolist(), default=math.inf)
-        return cls(counts, soonest, int(steps.max(initial=0)), _falling(steps, goal.cost(values)))
+        best = falling(zip(steps.tolist(), goal.cost(values).tolist(), strict=True))
+        return cls(counts, soonest, int(steps.max(initial=0)), best)
 
     def __add__(self, other: Standing) -> Standing:
         """How the trials of both stand."""
-        points = np.array([*self.best, *other.best]).reshape(-1, 2)
         return Standing(
             self.counts + other.counts,
             min(self.steps, other.steps),
             max(self.evaluated, other.evaluated),
-            _falling(points[:, 0], points[:, 1]),
+            falling([*self.best, *other.best]),
         )
 
     def row(self, study: StudyPlan) -> str:
@@ -82,14 +82,6 @@ class Standing:
         values = np.log(values) if (values > 0).all() else values
         scaled = (values - values.min()) / (np.ptp(values) or 1) * (len(_HEIGHTS) - 1)
         return "".join(_HEIGHTS[height] for height in scaled.round().astype(int))
-
-
-def _falling(steps: np.ndarray, costs: np.ndarray) -> tuple[tuple[int, float], ...]:
-    """Return the steps and costs whose cost is lower than that of every step before."""
-    order = np.lexsort((costs, steps))
-    least = np.minimum.accumulate(costs[order])
-    fell = least < np.concatenate([[np.inf], least[:-1]])
-    return tuple(zip(steps[order][fell].tolist(), least[fell].tolist(), strict=True))
 
 
 class Watch:

@@ -26,10 +26,10 @@ from producers.seeds import SEARCH, derived_seed
 from producers.sweep.tasks import ROUNDS_FOLDER, refuse_other
 from producers.training.hosts import from_first, is_first
 from producers.training.optimizers import optimizer_definition
-from producers.training.stopping import FirstToGoal, Goal
+from producers.training.stopping import FirstToGoal, Goal, falling
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from dbtool.core.footer import Study
@@ -164,7 +164,7 @@ class LockstepSearch:
                 everyone=everyone,
                 reaching=search.reaching,
                 dropping=search.dropping,
-                leader=_falling(point for each in rounds for point in each.leader),
+                leader=falling(point for each in rounds for point in each.leader),
             )
             block = session.train(trials, on_steps, folder, evaluations, rule)
             if is_first():
@@ -225,15 +225,6 @@ def _searched(rounds: Sequence[Round]) -> SearchSpace:
     return functools.reduce(together, (each.space for each in rounds))
 
 
-def _falling(points: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
-    """Return the steps and costs whose cost is lower than that of every step before."""
-    falling: list[tuple[int, float]] = []
-    for step, cost in sorted(points):
-        if not falling or cost < falling[-1][1]:
-            falling.append((step, cost))
-    return falling
-
-
 def _optimum(study: StudyPlan, out: Path, index: Index, batch_size: int) -> Optimum:
     found = from_first(lambda: _best_trial(index, (study.workload.name, batch_size)))
     if found is None:
@@ -271,5 +262,5 @@ def _outcome(path: Path, goal: Goal, most_steps: int) -> dict[str, Any]:
         "best_cost": float(cost[best]),
         "reached_at": int(step[best]) if reached.any() else None,
         "stopped_at": max(complete, default=most_steps),
-        "leader": _falling(zip(step.tolist(), cost.tolist(), strict=True)),
+        "leader": falling(zip(step.tolist(), cost.tolist(), strict=True)),
     }

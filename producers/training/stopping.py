@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     import numpy.typing as npt
 
@@ -50,6 +50,15 @@ class Goal:
         """Return costs, lower for better values; a NaN has infinite cost."""
         signed = -values if self.maximize else values
         return np.where(np.isnan(signed), np.inf, signed)
+
+
+def falling(points: Iterable[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
+    """Return the steps and costs whose cost is lower than that of every step before, in order."""
+    found: list[tuple[int, float]] = []
+    for step, cost in sorted(points):
+        if cost < (found[-1][1] if found else np.inf):
+            found.append((step, cost))
+    return tuple(found)
 
 
 class FirstToGoal:
