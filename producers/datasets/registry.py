@@ -101,14 +101,14 @@ DATASETS: dict[str, DatasetDefinition] = {
         ),
         DatasetDefinition(
             "lm1b",
-            "text.streamed:load_lm1b",
+            "text.sentences:load_lm1b",
             "write_lm1b",
             held_out=(6_075, 6_206),
             is_streamed=True,
         ),
         DatasetDefinition(
             "common_crawl",
-            "text.streamed:load_common_crawl",
+            "text.sentences:load_common_crawl",
             "write_common_crawl",
             held_out=(6_075, 6_075),
             is_streamed=True,
