@@ -1,4 +1,4 @@
-"""What a sweep is told: which studies to train, and how; the same on the command line and in plans.
+"""The configuration of a sweep: which studies to train, and how, in commands and in plans.
 
 Every field with an `Option` is an option of `dbtool produce`; those of `Plan` and `Sweep` are keys
 of a plan file, too. None stands for what was not given.

@@ -1,4 +1,4 @@
-"""What a sweep would take, before it runs: steps, time and disk, from operation counts."""
+"""Estimates of a sweep before it runs: steps, time and disk, from operation counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many operations the products of a function take, whatever device it is for.
+"""Count the operations of a function's matrix products, whatever device it is for.
 
 XLA's own count is there on a CPU alone, and takes a loop's body once.
 """

@@ -1,4 +1,4 @@
-"""What a file of your own is written with: `dbtool produce --from my_workload.py` trains it.
+"""Names for a file of your own, which `dbtool produce --from my_workload.py` trains.
 
 The file, or the module that an entry point of the group `dbtool.workloads` names, lists what it
 defines under any of these names:

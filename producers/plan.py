@@ -1,4 +1,4 @@
-"""What a sweep trains: its studies, and the blocks of trials that are still to be done."""
+"""The studies of a sweep, and the blocks of trials that are still to be done."""
 
 from __future__ import annotations
 

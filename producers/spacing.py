@@ -1,4 +1,4 @@
-"""Steps at which a trial is looked at: close together at first, further apart later."""
+"""Steps at which a trial is observed: close together at first, further apart later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stops a sweep on Ctrl-C, or on the signal that schedulers send, and tells what was kept."""
+"""Stop a sweep on Ctrl-C or on a scheduler's signal, and say what was kept."""
 
 from __future__ import annotations
 

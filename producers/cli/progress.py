@@ -1,4 +1,4 @@
-"""What a sweep shows while it runs: a bar on a terminal, a line a shard elsewhere."""
+"""The progress of a sweep: a bar on a terminal, a line for each shard elsewhere."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _bar(rows: Callable[[], list[str]], *, disable: bool) -> Progress:
 def _why_nothing(studies: Sequence[StudyPlan], out: Path, options: SweepOptions) -> str:
     part = options.part
     if part is None:
-        return f"{out} holds every trial that was asked for"
+        return f"{out} holds every trial that was requested"
     blocks = sum(map(len, all_blocks(studies, options)))
     if part.number > blocks:
         return (

@@ -1,4 +1,4 @@
-"""What `dbtool produce --watch` shows: how the studies of a run come along, a row each."""
+"""The table of `dbtool produce --watch`: a row for each study of a run."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Watch:
     """The rows of the studies that a run trains.
 
     Args:
-        on_line: told each line once it changes no more: of a workload, and of a study at its end.
+        on_line: called with each line once it is final: of a workload, and of a study at its end.
     """
 
     def __init__(self, on_line: Callable[[str], None] = lambda _: None) -> None:

@@ -56,7 +56,7 @@ _RECORD = 1 + _PIXELS
 def load_cifar_10(request: Request) -> Dataset:
     """Load CIFAR-10 from its binary or its Python batches, the known data set or a replacement.
 
-    Of the 50,000 official training examples those asked for are held out for validation; the first
+    Of the 50,000 official training examples those requested are held out for validation; the first
     `train_examples` of the rest, in an order by a fixed seed, are trained on. Of a replacement,
     which may have from one to five batches of any size, the same share is held out; its classes are
     those up to the highest label of its training examples.
@@ -196,7 +196,7 @@ def _check_memory(content: bytes) -> None:
 
 def _no_batch(path: Path, reason: str) -> DbtoolError:
     return DbtoolError(
-        f"{path} is no Python batch of CIFAR-10: {reason}; replace it by the official file"
+        f"{path} is not a Python batch of CIFAR-10: {reason}; replace it by the official file"
     )
 
 

@@ -1,4 +1,4 @@
-"""What the examples of a data set look like, as far as models and objectives depend on it."""
+"""Forms of examples, as far as models and objectives depend on them."""
 
 from __future__ import annotations
 

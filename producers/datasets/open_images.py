@@ -239,7 +239,7 @@ def read_labels(path: Path, classes: Sequence[str], *, others: bool) -> Verified
     is left out and counted. Labels of `others` than the classes may be there, which are then left
     out.
     """
-    # What is missing is no verified label, and is shown as such.
+    # What is missing is not a verified label, and is shown as such.
     rows = pl.scan_csv(path, schema_overrides=_COLUMNS).select(
         pl.col("ImageID").fill_null(""), "LabelName", pl.col("Confidence").fill_null(np.nan)
     )
@@ -261,7 +261,7 @@ def read_labels(path: Path, classes: Sequence[str], *, others: bool) -> Verified
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = str(error).partition("\n")[0].rstrip(".")
         raise DbtoolError(
-            f"{path} is no CSV file with the columns ImageID, Source, LabelName and Confidence"
+            f"{path} is not a CSV file with the columns ImageID, Source, LabelName and Confidence"
             f" ({reason}); replace it by the official file"
         ) from error
     seen = stated.filter("all")

@@ -189,7 +189,9 @@ def checked(data: object, request: Request) -> Dataset:
         DbtoolError: it is not a Dataset, or has another form or size.
     """
     if not isinstance(data, Dataset):
-        raise DbtoolError(f"the loader of {request.source} returned {data!r:.60}, no Dataset")
+        raise DbtoolError(
+            f"the loader of {request.source} returned {data!r:.60}, which is not a Dataset"
+        )
     found, wanted = len(data.train), request.train_examples or len(data.train)
     if (data.form, found) != (request.form, wanted):
         raise DbtoolError(

@@ -1,4 +1,4 @@
-"""What is wanted of a data set, and its examples, in memory or read when they are needed."""
+"""Requests for data sets, and their examples, in memory or read when they are needed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Request:
         form = self.form
         if not isinstance(form, ImageForm) or form.channels != channels:
             raise UsageError(
-                f"{self.source} has images of {channels} channels, which is not what was asked for:"
+                f"{self.source} has images of {channels} channels, which is not what was requested:"
                 f" {form}"
             )
         return form
@@ -61,7 +61,7 @@ class Request:
         """Return the form, of a data set of texts."""
         form = self.form
         if not isinstance(form, TextForm):
-            raise UsageError(f"{self.source} has texts, which is not what was asked for: {form}")
+            raise UsageError(f"{self.source} has texts, which is not what was requested: {form}")
         return form
 
 

@@ -1,1 +1,1 @@
-"""The search for steps to result: trials that advance together, in windows around an optimum."""
+"""Searches for steps to result: trials that advance together, in windows around an optimum."""

@@ -1,4 +1,4 @@
-"""How a study is searched in lockstep, and at which steps its trials are evaluated."""
+"""The rule of a search in lockstep, and the steps at which its trials are evaluated."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Sweeps: what they have still to train, and what trains it."""
+"""Sweeps: the trials that are still to be trained, and what trains them."""

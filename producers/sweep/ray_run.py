@@ -1,4 +1,4 @@
-"""Runs a sweep on a Ray cluster: its workers train blocks, this process writes their shards."""
+"""Run a sweep on a Ray cluster: its workers train blocks, this process writes their shards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Ray worker does: it trains one block of trials and returns the finished shard.
+"""The task of a Ray worker: train one block of trials and return the finished shard.
 
 The shard travels as bytes, so that the nodes of a cluster need no file system in common.
 """

@@ -1,4 +1,4 @@
-"""Searches one study in lockstep: round by round, until its best trial lies at no window's edge.
+"""Search one study in lockstep, round by round, until its best trial lies at no window's edge.
 
 A finished round lies as a shard in the study's work folder, where a search that was stopped goes
 on. The study's own shard, with all rounds, appears when the search has ended.

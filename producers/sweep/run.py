@@ -1,4 +1,4 @@
-"""Runs a sweep, or a slice of it, in this process: trains what is missing and writes shards.
+"""Run a sweep, or a slice of it, in this process: train what is missing and write shards.
 
 What is done is what the folder lists as a release, so that a sweep that was stopped, however, goes
 on where it stopped when the same command is given again.

@@ -1,4 +1,4 @@
-"""Trains the blocks of one study."""
+"""Train the blocks of one study."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class StudySession:
         study: the study.
         options: how to train it.
         stopping: whether to save a checkpoint and stop, as `Checkpoints` takes it.
-        on_record: told what was measured so far, as `train_block` tells it.
+        on_record: called with what was measured so far, as by `train_block`.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class StudySession:
 
         Args:
             trials: of the block.
-            on_steps: told of trial-steps as they are done.
+            on_steps: called with the number of trial-steps as they are done.
             folder: for checkpoints, where the block goes on if there is one of it; None for none.
             evaluations: steps in order, each with whether every split is evaluated; None for those
                 of the workload.

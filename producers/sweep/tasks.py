@@ -1,4 +1,4 @@
-"""What a sweep has trained and has still to train."""
+"""The trials that a sweep has trained, and those that it has still to train."""
 
 from __future__ import annotations
 

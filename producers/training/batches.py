@@ -1,4 +1,4 @@
-"""Which training examples each step takes.
+"""The training examples of each step.
 
 A stream of examples runs through one random permutation of the training set after another; step s
 takes the next `batch_size` examples of it, so that a batch may end one epoch and begin the next.

@@ -1,4 +1,4 @@
-"""Measurements that a sweep may ask for beside the metrics of its splits.
+"""Optional measurements of a sweep, beside the metrics of its splits.
 
 They are taken with the training loss, and stored under their metrics' names in `other_metrics`: at
 the evaluations of every split, on the first training examples, unless `Measure` says otherwise. A

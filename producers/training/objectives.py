@@ -1,4 +1,4 @@
-"""What training minimises and evaluations measure, for each form of examples.
+"""Losses and metrics for each form of examples.
 
 A loss is summed over a batch and comes with what to divide it by. Logits are float32, targets as
 `producers.datasets.Split` has them, metaparameters float32 scalars by name.

@@ -1,4 +1,4 @@
-"""How far a block of trials has come, and which trial each slot of the device arrays holds."""
+"""The progress of a block of trials, and the trial in each slot of the device arrays."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def masks(parameters: Any, sensitivity: Any, sparsity: float, *, biases: bool = 
         parameters: a pytree of arrays, or of their shapes.
         sensitivity: in the form of the parameters, float32, not negative.
         sparsity: share of the prunable weights that is removed, from 0 to 1.
-        biases: whether biases, and whatever else is no weight matrix, are prunable.
+        biases: whether biases, and whatever else is not a weight matrix, are prunable.
 
     Returns:
         The masks of a `TrialState`: bool arrays, False where a weight is pruned.

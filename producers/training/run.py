@@ -1,4 +1,4 @@
-"""Trains one block of trials and collects its measurements on the host."""
+"""Train one block of trials and collect its measurements on the host."""
 
 from __future__ import annotations
 
@@ -119,8 +119,8 @@ def train_block(
         measures: names of what is measured besides, in `MEASURES`.
         rule: tells whom to evaluate when, and when to stop; None to train all to the end.
         checkpoints: where to go on from, and to save to now and then.
-        on_steps: told of trial-steps as they are done.
-        on_record: told what was measured so far: before the first step, where it is what a
+        on_steps: called with the number of trial-steps as they are done.
+        on_record: called with what was measured so far: before the first step, where it is what a
             checkpoint held, after each evaluation and at the end.
 
     Returns:

@@ -229,8 +229,8 @@ def trainer(
     """Return the functions of a workload, whose model computes in `dtype`, weights in float32.
 
     Raises:
-        UsageError: there is no model, optimizer or schedule of that name, or the model takes no
-            such examples.
+        UsageError: there is no model, optimizer or schedule of that name, or the model does not
+            take such examples.
     """
     definition = model_definition(model)
     return Trainer(

@@ -1,4 +1,4 @@
-"""When the trials of a study that advance together stop: once some are past the goal."""
+"""Goals, and the rule that stops trials that advance together once some are past theirs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading examples from files while the devices train, for data sets that memory does not hold.
+"""Read examples from files while the devices train, for data sets larger than memory.
 
 The batches are those that a data set in memory would give. Every process reads only the examples
 that its own devices take, a few calls ahead, in threads.

@@ -1,4 +1,4 @@
-"""What a workload is: data set, model, optimizer, search space and rules of measurement."""
+"""Workload definitions: data set, model, optimizer, search space and rules of measurement."""
 
 from __future__ import annotations
 

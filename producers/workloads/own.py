@@ -1,4 +1,4 @@
-"""Loads workloads of the user's own: from a file, and from what is installed.
+"""Load workloads of the user's own: from a file, and from what is installed.
 
 They join the registries under names that nobody has, and carry the digest of the code that defines
 them, so that a sweep never goes on with other code than it began with.
@@ -268,7 +268,7 @@ def _check_settings(workload: Workload) -> None:
     for name, kinds in _TYPES.items():
         if not isinstance(getattr(workload, name), kinds):
             wanted = " or ".join(kind.__name__ for kind in kinds)
-            raise UsageError(f"the {name} of {workload.name} is no {wanted}")
+            raise UsageError(f"the {name} of {workload.name} is not of type {wanted}")
     data = workload.dataset, workload.source
     if any(each.dataset == data[0] and each.source != data[1] for each in WORKLOADS.values()):
         raise UsageError(f"{workload.name} gives other data the name {data[0]}; give it its own")

@@ -1,4 +1,4 @@
-"""How much of the workloads to train: named choices, which options given by hand override."""
+"""Presets: named choices of how much of the workloads to train, which options override."""
 
 from __future__ import annotations
 

@@ -46,8 +46,8 @@ def parse_replacement(text: str, base: Path = Path()) -> Replacement:
     """Return the replacement that `SOURCE=NAME:FOLDER` stands for; relative to the folder `base`.
 
     Raises:
-        UsageError: the text is not of that form, the source is no data set, the name is that of one
-            or has other characters, or the folder does not exist.
+        UsageError: the text is not of that form, the source is not a data set, the name is that of
+            one or has other characters, or the folder does not exist.
     """
     source, equals, rest = text.partition("=")
     name, colon, folder = rest.partition(":")

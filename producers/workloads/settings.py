@@ -1,4 +1,4 @@
-"""Every setting of a workload with how sure it is, for people to read."""
+"""Every setting of a workload, with how sure it is."""
 
 from __future__ import annotations
 

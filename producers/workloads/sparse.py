@@ -42,7 +42,7 @@ _SEARCHED: dict[str, Range | StepsRange] = {
     "learning_rate_decay_steps": StepsRange(0.3, 0.6),
 }
 _EVALUATION = EvaluationRule(other_splits_every=10, every=100)
-# Its generator is told to skip two points and counts them from minus one.
+# Its generator should skip two points and counts them from minus one.
 _SOBOL = Sobol(scramble=False, skip=1)
 _FORMS = {
     "mnist": STANDARDISED_MNIST,

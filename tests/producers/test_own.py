@@ -134,8 +134,8 @@ MISTAKES = [
     ("goal=0.1", "goal=math.inf", [f"{NAME} holds a number that is not finite"]),
     ("(2, 4)", "[2, 4]", ["holds a list or dictionary; write tuples"]),
     ("(2, 4)", "()", ["has no batch_sizes"]),
-    ("form=FORM", "form=None", [f"the form of {NAME} is no ImageForm or TextForm"]),
-    ("EvaluationRule()", "8", [f"the evaluation of {NAME} is no EvaluationRule"]),
+    ("form=FORM", "form=None", [f"the form of {NAME} is not of type ImageForm or TextForm"]),
+    ("EvaluationRule()", "8", [f"the evaluation of {NAME} is not of type EvaluationRule"]),
     ('"stripes": load', '"stripes": 3', ["DATASETS gives stripes no function, but 3"]),
     ("MODELS = [", "MODELS = [1, ", ["MODELS holds 1, and should hold ModelDefinitions"]),
     ("MODELS = [MODEL]", "MODELS = [MODEL, MODEL]", ["MODELS has slope twice"]),
@@ -202,7 +202,7 @@ FAILURES = [
         "train_examples=13",
         "the loader of stripes returned 12 training examples of ImageForm(",
     ),
-    ("return Dataset", "Dataset", "the loader of stripes returned None, no Dataset"),
+    ("return Dataset", "Dataset", "the loader of stripes returned None, which is not a Dataset"),
 ]
 
 
@@ -298,5 +298,7 @@ def test_its_data_set_is_neither_made_up_nor_replaced(path: Path, tmp_path: Path
 
 
 def test_what_is_no_data_set() -> None:
-    with pytest.raises(DbtoolError, match=r"the loader of x returned namespace\(\), no Dataset"):
+    with pytest.raises(
+        DbtoolError, match=r"loader of x returned namespace\(\), which is not a Dat"
+    ):
         checked(SimpleNamespace(), Request("x", FORM))

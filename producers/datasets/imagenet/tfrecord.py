@@ -192,7 +192,7 @@ def index_records(path: Path) -> npt.NDArray[np.int64]:
             length, crc = _HEADER.unpack(header)
             if masked_crc(header[:_LENGTH_BYTES]) != crc:
                 raise DbtoolError(
-                    f"{path} is no TFRecord file or is damaged: the CRC of the length at byte"
+                    f"{path} is not a TFRecord file or is damaged: the CRC of the length at byte"
                     f" {position:,} is wrong; replace the file"
                 )
             start = position + _HEADER.size

@@ -1,4 +1,4 @@
-"""Reading IDX files, the native format of MNIST and of the data sets made like it.
+"""Read IDX files, the native format of MNIST and of the data sets made like it.
 
 An IDX file is a magic number of four bytes (two zeros, the code of the data type, the number of
 dimensions), the size of each dimension as a big-endian 32-bit integer, then the values in row-major

@@ -30,7 +30,7 @@ def load_source(source: DataSource, request: Request) -> Dataset:
     are part of the larger ones and validation is the same for all.
 
     Of a replacement, the same share of the training examples as in the known data set is held out:
-    one in twelve unless others are asked for. Its classes are those up to the highest label of
+    one in twelve unless others are requested. Its classes are those up to the highest label of
     its training examples.
 
     Raises:

@@ -212,7 +212,7 @@ def _known_files(
 ) -> dict[str, VerifiedFile]:
     """Return the wanted files in a folder by name; refuse others where the user named the folder.
 
-    A file that belongs to another registered data set is no fault: the data sets share their
+    A file that belongs to another registered data set is not a fault: the data sets share their
     files' names, so a folder of one stands where the other is looked for too.
     """
     others = (each for each in SOURCES.values() if each.name != source.name)

@@ -1,4 +1,4 @@
-"""Finding the sentences of texts: their lines, in plain files and in WET archives."""
+"""Find the sentences of texts: their lines, in plain files and in WET archives."""
 
 from __future__ import annotations
 

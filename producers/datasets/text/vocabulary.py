@@ -45,7 +45,7 @@ _TRAINING: dict[str, Any] = {
     # The text is kept as it is: otherwise it would not come back.
     "normalization_rule_name": "identity",
     "remove_extra_whitespaces": False,
-    # Fewer tokens than asked for, where the text supports no more.
+    # Fewer tokens than requested, where the text supports no more.
     "hard_vocab_limit": False,
     # The model keeps these settings, so that its hash would otherwise differ between machines.
     "num_threads": 1,
@@ -104,7 +104,7 @@ def load_vocabulary(path: Path) -> Vocabulary:
     """Load a vocabulary from a SentencePiece model's file.
 
     Raises:
-        DbtoolError: the file cannot be read, is no such model or has other special tokens.
+        DbtoolError: the file cannot be read, is not such a model or has other special tokens.
     """
     import sentencepiece
 
@@ -116,7 +116,7 @@ def load_vocabulary(path: Path) -> Vocabulary:
         processor = None
     size = processor.get_piece_size() if processor is not None else 0
     if processor is None or not size:
-        raise DbtoolError(f"the vocabulary {path} is no SentencePiece model; {remedy}")
+        raise DbtoolError(f"the vocabulary {path} is not a SentencePiece model; {remedy}")
     special = tuple(getattr(processor, f"{name}_id")() for name in ("pad", "bos", "eos", "unk"))
     if special != (PADDING, BEGIN, END, UNKNOWN):
         raise DbtoolError(

@@ -1,4 +1,4 @@
-"""Reading WET archives: WARC files whose records of type `conversion` hold the text of web pages.
+"""Read WET archives: WARC files whose records of type `conversion` hold the text of web pages.
 
 A record is a line `WARC/1.0`, header lines, an empty line, the payload and two empty lines. An
 archive may be plain, or have each record compressed by gzip on its own, as Common Crawl's have.
@@ -46,7 +46,7 @@ class Record:
 
 
 def is_compressed(path: Path) -> bool:
-    """Return whether a file is gzip, told by its content."""
+    """Return whether the content of a file is gzip."""
     with path.open("rb") as file:
         return file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
 
@@ -132,7 +132,7 @@ def _parse_header(
 ) -> tuple[bytes, int, int]:
     """Return the type of the record that begins there, and the start and length of its payload."""
     if content[at : at + len(_VERSION)] != _VERSION:
-        what = "no WET archive" if offset == 0 else f"damaged at byte {offset:,}"
+        what = "not a WET archive" if offset == 0 else f"damaged at byte {offset:,}"
         raise DbtoolError(f"{path} is {what}: no WARC record begins there; {_GET_ANEW}")
     end = content.find(_HEADER_END, at, at + _LONGEST_HEADER)
     if end < 0:

@@ -89,7 +89,7 @@ def test_shards_are_told_and_a_second_run_trains_nothing(
     assert first.stderr == f"wrote {path} (8 measurements)\n"
     second = produce(*words)
     assert (second.returncode, second.stdout) == (0, "")
-    assert second.stderr == f"nothing to train: {out} holds every trial that was asked for\n"
+    assert second.stderr == f"nothing to train: {out} holds every trial that was requested\n"
     assert shards(out) == [path]
     assert "0 trials of 3 steps" in produce(*words, "--dry-run").stdout
     manifest = out / "manifest.json"

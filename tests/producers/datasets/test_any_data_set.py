@@ -121,7 +121,7 @@ def test_impossible_requests_are_refused(source: str, folder: Path) -> None:
     form, count, _ = SOURCES[source]
     others = GREY_28 if isinstance(form, TextForm) else TEXTS
     requests: list[tuple[dict[str, Any], str]] = [
-        ({"form": others}, f"{source} has .*, which is not what was asked for: "),
+        ({"form": others}, f"{source} has .*, which is not what was requested: "),
         ({"folder": folder / "absent"}, f"absent to take {source} from does not exist"),
         ({"train_examples": 0}, f"{source} has from 1 to {count} examples to train on, not 0"),
         ({"train_examples": count + 1}, f"from 1 to {count} examples .* not {count + 1}; give"),

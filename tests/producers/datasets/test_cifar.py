@@ -168,7 +168,7 @@ def test_needed_names_do_nothing_but_what_batches_need(
     module, _, attribute = name.rpartition(".")
     called = pickle.dumps(arguments, protocol=0)[:-1].replace(b"c__builtin__\nlist\n", b"]")
     content = f"c{module}\n{attribute}\n".encode() + called + b"R."
-    with pytest.raises(DbtoolError, match=r"is no Python batch of CIFAR-10"):
+    with pytest.raises(DbtoolError, match=r"is not a Python batch of CIFAR-10"):
         parse_python(content, PATH)
 
 
@@ -197,7 +197,7 @@ def replaced(**entries: object) -> bytes:
     ],
 )
 def test_other_content_is_refused(content: bytes, reason: str) -> None:
-    with pytest.raises(DbtoolError, match=f"^data_batch_1 is no Python batch .*{reason}"):
+    with pytest.raises(DbtoolError, match=f"^data_batch_1 is not a Python batch .*{reason}"):
         parse_python(content, PATH)
 
 
@@ -211,7 +211,7 @@ def test_binary_batch_of_parts_of_records_is_refused(size: int) -> None:
 def test_every_truncation_of_a_python_batch_is_refused(data: st.DataObject) -> None:
     content = python_2_batch(*cifar_images(1))
     length = data.draw(st.integers(0, len(content) - 1))
-    with pytest.raises(DbtoolError, match=r"^data_batch_1 is no Python batch"):
+    with pytest.raises(DbtoolError, match=r"^data_batch_1 is not a Python batch"):
         parse_python(content[:length], PATH)
 
 

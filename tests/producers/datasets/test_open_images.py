@@ -240,7 +240,10 @@ def test_labels_are_those_of_reading_row_by_row(
         ("0123456789abcdeg,v,/m/01,1", "holds the ImageID '0123456789abcdeg', which is not"),
         ("0123456789ABCDEF,v,/m/01,1", "holds the ImageID '0123456789ABCDEF', which is not"),
         (",v,/m/01,1", "holds the ImageID '', which is not sixteen hexadecimal digits"),
-        ("0123456789abcdef,v,/m/01,yes", r"is no CSV file with the columns .* \(could not parse"),
+        (
+            "0123456789abcdef,v,/m/01,yes",
+            r"is not a CSV file with the .* \(could not parse",
+        ),
         ("0123456789abcdef,v,/m/01", "gives image 0123456789abcdef the confidence nan, which"),
     ],
 )
@@ -254,7 +257,7 @@ def test_wrong_rows_are_refused(file: Path, row: str, reason: str) -> None:
 @pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "ImageID,Source,LabelName\nx,y,z\n"])
 def test_other_columns_are_refused(file: Path, text: str) -> None:
     file.write_text(text)
-    with pytest.raises(DbtoolError, match="is no CSV file with the columns ImageID, Source, Label"):
+    with pytest.raises(DbtoolError, match="is not a CSV file with the columns ImageID, Source"):
         read_labels(file, LISTED, others=False)
 
 
@@ -262,7 +265,7 @@ def test_other_bytes_are_refused(file: Path, tmp_path: Path) -> None:
     file.write_bytes(b"ImageID,Source,LabelName,Confidence\n\xff\xfe,v,/m/01,1\n")
     with pytest.raises(DbtoolError, match=f"^{file} "):
         read_labels(file, LISTED, others=False)
-    with pytest.raises(DbtoolError, match="absent is no CSV file"):
+    with pytest.raises(DbtoolError, match="absent is not a CSV file"):
         read_labels(tmp_path / "absent", LISTED, others=False)
 
 

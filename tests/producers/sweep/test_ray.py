@@ -178,7 +178,7 @@ def test_cluster_writes_the_same_rows(
     assert_same_sweep(out, in_process(words, tmp_path / "here", environment))
     # What is there is not trained again, and what was added is.
     again = produce(*words, "--out", out, "--on", "ray", **environment)
-    assert again.stderr == f"nothing to train: {out} holds every trial that was asked for\n"
+    assert again.stderr == f"nothing to train: {out} holds every trial that was requested\n"
     more = produce(*words, "--trials", "6", "--out", out, "--on", "ray", **environment)
     assert (more.returncode, more.stderr.count("\n")) == (0, 1), more.stderr
     assert sorted(statuses(out)) == list(range(6))

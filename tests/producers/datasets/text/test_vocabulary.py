@@ -89,7 +89,7 @@ def test_file_that_is_no_vocabulary_is_refused(
 ) -> None:
     path = tmp_path / "own.model"
     path.write_bytes(content)
-    with pytest.raises(DbtoolError, match=r"own\.model is no SentencePiece model; name a"):
+    with pytest.raises(DbtoolError, match=r"own\.model is not a SentencePiece model; name a"):
         load_vocabulary(path)
     assert capfd.readouterr().err == ""
     with pytest.raises(DbtoolError, match="absent cannot be read: No such file"):

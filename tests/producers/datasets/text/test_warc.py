@@ -72,7 +72,7 @@ def test_changed_bytes_of_a_compressed_archive_are_refused(file: Path, data: st.
 @given(content=st.binary(max_size=200))
 def test_any_bytes_are_refused_in_a_sentence(file: Path, content: bytes) -> None:
     file.write_bytes(b"x" + content)
-    with pytest.raises(DbtoolError, match=f"^{file} is no WET archive"):
+    with pytest.raises(DbtoolError, match=f"^{file} is not a WET archive"):
         payloads(file)
 
 
