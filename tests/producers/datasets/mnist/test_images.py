@@ -170,6 +170,7 @@ def test_held_out_images_of_the_official_files(
         np.testing.assert_array_equal(split.targets, labels[chosen])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "form"),
     [("mnist", STANDARDISED_MNIST), ("fashion_mnist", STANDARDISED_FASHION_MNIST)],

