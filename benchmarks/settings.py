@@ -56,7 +56,8 @@ class Setting:
         if isinstance(form, ImageForm):
             images = random.integers(0, 256, (count, *form.input_shape), dtype=np.uint8)
             return Split(images, random.integers(0, form.classes, count, dtype=np.int32))
-        tokens = random.integers(4, form.vocabulary, (count, form.length), dtype=np.int32)
+        length, vocabulary = form.logits_shape
+        tokens = random.integers(4, vocabulary, (count, length), dtype=np.int32)
         return Split(np.roll(tokens, 1, axis=1), tokens)
 
     def batches(self, *before: int) -> np.ndarray:

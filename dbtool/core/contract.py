@@ -20,6 +20,8 @@ CONSTANTS = ("workload", "batch_size", "dataset", "model", "optimizer")
 KEYS = (*CONSTANTS, "trial_id", "status", "step")
 ARCHIVE_ROOT = "batch_science"
 """The top folder of the published archive."""
+SPLITS = ("train", "val", "test", "batch")
+"""What a metric is measured on, as its name begins; batch is the batch of the step itself."""
 _DIGEST_DIGITS = 32
 
 
@@ -67,8 +69,7 @@ def archive_columns() -> dict[str, str]:
         >>> archive_columns()["val_classification_error"]
         'val/classification_error'
     """
-    splits = ("train", "val", "test", "batch")
-    ordered = sorted(metric_columns(), key=lambda name: splits.index(name.partition("_")[0]))
+    ordered = sorted(metric_columns(), key=lambda name: SPLITS.index(name.partition("_")[0]))
     return {name: name.replace("_", "/", 1) for name in ordered}
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from dbtool.core.errors import UsageError
+
 PADDING = 0
 """The token that fills up a text; it is not a part of the loss."""
 
@@ -62,6 +64,16 @@ class ImageForm:
         """Return the type of an example's targets in the data sets of this package."""
         return "uint8" if self.multi_label or self.classes <= 256 else "int32"
 
+    @property
+    def logits_shape(self) -> tuple[int, ...]:
+        """The shape of what a model returns for an example."""
+        return (self.classes,)
+
+    @property
+    def objective(self) -> str:
+        """What training minimises unless a workload names another objective."""
+        return "multi_label" if self.multi_label else "classification"
+
 
 @dataclass(frozen=True, slots=True)
 class TextForm:
@@ -94,8 +106,84 @@ class TextForm:
 
     target_shape = input_shape
 
+    @property
+    def logits_shape(self) -> tuple[int, ...]:
+        """The shape of what a model returns for an example."""
+        return (self.length, self.vocabulary)
 
-Form = ImageForm | TextForm
+    @property
+    def objective(self) -> str:
+        """What training minimises unless a workload names another objective."""
+        return "next_token"
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayForm:
+    """Arrays of numbers, such as the rows of a table, with class labels or numbers to predict.
+
+    Models see the numbers as they are: standardise them when they are loaded.
+
+    Attributes:
+        shape: shape of an example's inputs, such as (30,) for a table of 30 columns.
+        classes: number of classes that the labels name, from zero; 0 where numbers are predicted.
+        outputs: how many numbers are predicted of an example; 0 where it has a class.
+
+    Raises:
+        UsageError: it has both classes and outputs, or neither.
+
+    Example:
+        >>> ArrayForm((8,), outputs=1).objective
+        'squared_error'
+    """
+
+    shape: tuple[int, ...]
+    classes: int = 0
+    outputs: int = 0
+
+    def __post_init__(self) -> None:
+        """Check that the targets are of one kind."""
+        if (self.classes > 0) == (self.outputs > 0):
+            raise UsageError(
+                f"an ArrayForm has either classes or outputs, not {self.classes} and {self.outputs}"
+            )
+
+    @property
+    def evaluated(self) -> ArrayForm:
+        """The form of the examples of validation and test."""
+        return self
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """The shape of an example's inputs."""
+        return self.shape
+
+    @property
+    def input_dtype(self) -> str:
+        """The type of an example's inputs."""
+        return "float32"
+
+    @property
+    def target_shape(self) -> tuple[int, ...]:
+        """The shape of an example's targets."""
+        return (self.outputs,) if self.outputs else ()
+
+    @property
+    def target_dtype(self) -> str:
+        """The type of an example's targets."""
+        return "float32" if self.outputs else "int32"
+
+    @property
+    def logits_shape(self) -> tuple[int, ...]:
+        """The shape of what a model returns for an example."""
+        return (self.outputs or self.classes,)
+
+    @property
+    def objective(self) -> str:
+        """What training minimises unless a workload names another objective."""
+        return "squared_error" if self.outputs else "classification"
+
+
+Form = ImageForm | TextForm | ArrayForm
 
 GREY_28 = ImageForm(height=28, width=28, channels=1, classes=10)
 """The images of MNIST and Fashion MNIST, from 0 to 1."""

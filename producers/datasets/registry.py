@@ -6,8 +6,9 @@ import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dbtool.core.errors import DbtoolError, UsageError, unknown
-from producers.datasets.forms import ImageForm
 from producers.datasets.permutation import RANDOM_5_000
 from producers.datasets.split import Dataset, Request, Split
 
@@ -211,12 +212,15 @@ def _fault(split: Split, form: Form) -> str | None:
     """Say in what way arrays do not have a form; None where they do."""
     count, inputs, targets = len(split), split.inputs, split.targets
     shape = (count, *form.target_shape)
-    classes = form.classes if isinstance(form, ImageForm) else form.vocabulary
-    if isinstance(form, ImageForm) and form.multi_label:
-        classes = 2
     wanted = f"{form.input_dtype} {(count, *form.input_shape)}"
     if _kind(inputs) != wanted or not count:
         return f"inputs that are {_kind(inputs)}, and should be {wanted}"
+    if form.target_dtype == "float32":
+        wanted = f"float32 {shape}"
+        if _kind(targets) != wanted:
+            return f"targets that are {_kind(targets)}, and should be {wanted}"
+        return None if np.isfinite(targets).all() else "targets that are not finite"
+    classes = 2 if form.objective == "multi_label" else form.logits_shape[-1]
     if targets.shape != shape or targets.dtype.kind not in "iu":
         return f"targets that are {_kind(targets)}, and should be integers {shape}"
     if targets.min() < 0 or targets.max() >= classes:

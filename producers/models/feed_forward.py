@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from jax.typing import DTypeLike
 
-    from producers.datasets.forms import ImageForm
+    from producers.datasets.forms import ArrayForm, ImageForm
 
     Padding = Literal["SAME", "VALID"]
 
@@ -24,29 +25,33 @@ _KERNEL = 5
 
 
 class FullyConnected(nnx.Module):
-    """ReLU layers followed by a linear layer, one logit a class.
+    """ReLU layers followed by a linear layer, one logit a class or one number an output.
 
     Weights start LeCun normal, biases at zero (chosen).
 
     Args:
-        images: what they look like.
+        form: what the examples look like.
         widths: width of each hidden layer.
     """
 
     def __init__(
-        self, images: ImageForm, widths: Sequence[int], *, dtype: DTypeLike, rngs: nnx.Rngs
+        self,
+        form: ImageForm | ArrayForm,
+        widths: Sequence[int],
+        *,
+        dtype: DTypeLike,
+        rngs: nnx.Rngs,
     ) -> None:
-        inputs = images.height * images.width * images.channels
-        sizes = [inputs, *widths, images.classes]
+        sizes = [math.prod(form.input_shape), *widths, *form.logits_shape]
         self.layers = nnx.List(
             nnx.Linear(fan_in, fan_out, dtype=dtype, rngs=rngs)
             for fan_in, fan_out in itertools.pairwise(sizes)
         )
 
-    def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
-        """Return logits [batch, classes] of images, float32 [batch, height, width, channels]."""
+    def __call__(self, inputs: jax.Array, *, train: bool) -> jax.Array:
+        """Return logits [batch, classes or outputs] of inputs, float32 [batch, ...]."""
         del train  # it makes no difference to this model
-        activations = images.reshape(images.shape[0], -1)
+        activations = inputs.reshape(inputs.shape[0], -1)
         *hidden, last = self.layers
         for layer in hidden:
             activations = jax.nn.relu(layer(activations))

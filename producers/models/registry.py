@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dbtool.core.errors import UsageError, unknown
-from producers.datasets.forms import Form, ImageForm
+from producers.datasets.forms import ArrayForm, Form, ImageForm, TextForm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -79,7 +79,13 @@ def model_definition(name: str) -> ModelDefinition:
 
 def _fully_connected(name: str, widths: tuple[int, ...]) -> ModelDefinition:
     stated = {"widths": list(widths), "activation": "relu"}
-    build = _of_images(name, 1, "feed_forward.FullyConnected", widths=widths)
+    of_images = _of_images(name, 1, "feed_forward.FullyConnected", widths=widths)
+
+    def build(form: Form, dtype: DTypeLike, rngs: nnx.Rngs) -> nnx.Module:
+        if not isinstance(form, ArrayForm):
+            return of_images(form, dtype, rngs)
+        return _class("feed_forward.FullyConnected")(form, widths=widths, dtype=dtype, rngs=rngs)
+
     return _definition(name, 500, build, stated=stated, chosen={"initial_weights": "LeCun normal"})
 
 
@@ -204,14 +210,17 @@ def _lstm() -> ModelDefinition:
     return _definition("lstm", 32, build, chosen=chosen)
 
 
+_CONTENTS = {ImageForm: "images", TextForm: "texts", ArrayForm: "arrays of numbers"}
+
+
 def _of_images(name: str, smallest: int, path: str, **sizes: object) -> Build:
     """Build a model of images whose sides have so many pixels at least."""
 
     def build(form: Form, dtype: DTypeLike, rngs: nnx.Rngs) -> nnx.Module:
         if not isinstance(form, ImageForm):
             raise UsageError(
-                f"the model {name} takes images, and the data set holds texts; choose a workload "
-                f"whose model is a Transformer or lstm (list them with `{_LISTING}`)"
+                f"the model {name} takes images, and the data set holds {_CONTENTS[type(form)]}; "
+                f"choose a workload whose model takes these (list them with `{_LISTING}`)"
             )
         if min(form.height, form.width) < smallest:
             raise UsageError(
@@ -226,10 +235,10 @@ def _of_images(name: str, smallest: int, path: str, **sizes: object) -> Build:
 
 def _of_texts(name: str, path: str, **sizes: object) -> Build:
     def build(form: Form, dtype: DTypeLike, rngs: nnx.Rngs) -> nnx.Module:
-        if isinstance(form, ImageForm):
+        if not isinstance(form, TextForm):
             raise UsageError(
-                f"the model {name} takes texts, and the data set holds images; choose a workload "
-                f"whose model takes images (list them with `{_LISTING}`)"
+                f"the model {name} takes texts, and the data set holds {_CONTENTS[type(form)]}; "
+                f"choose a workload whose model takes these (list them with `{_LISTING}`)"
             )
         return _class(path)(form.vocabulary, **sizes, dtype=dtype, rngs=rngs)
 

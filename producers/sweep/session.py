@@ -14,7 +14,6 @@ import numpy as np
 from dbtool.core.errors import DbtoolError, counted
 from dbtool.core.footer import Footer, Trial
 from producers.datasets import Split
-from producers.datasets.forms import ImageForm
 from producers.datasets.registry import load_dataset
 from producers.devices import lanes, provenance
 from producers.models.registry import model_definition
@@ -102,6 +101,7 @@ class StudySession:
             workload.schedule,
             data.form,
             workload.dtype,
+            workload.objective,
         )
         if workload.origin is not None:
             _try_own(workload, trainer(*functions), data.form)
@@ -218,13 +218,13 @@ def _try_own(workload: Workload, functions: Trainer, form: Form) -> None:
     with blaming_own_code(str(workload.origin)):
         state = jax.eval_shape(functions.start, jax.ShapeDtypeStruct((), "uint32"))
         inputs = jax.ShapeDtypeStruct((2, *form.input_shape), form.input_dtype)
-        targets = jax.ShapeDtypeStruct((2, *form.target_shape), "int32")
+        targets = jax.ShapeDtypeStruct((2, *form.target_shape), form.target_dtype)
         logits = jax.eval_shape(functions.logits, state.parameters, state.statistics, inputs)
-        last = (form.classes,) if isinstance(form, ImageForm) else (form.length, form.vocabulary)
-        if logits.shape != (2, *last):
+        wanted = (2, *form.logits_shape)
+        if logits.shape != wanted:
             raise DbtoolError(
                 f"the model {workload.model} returns logits {logits.shape} of 2 examples, and "
-                f"they should be {(2, *last)}"
+                f"they should be {wanted}"
             )
         values = {name: jax.ShapeDtypeStruct((), "float32") for name, _ in workload.search_space}
         after, _ = jax.eval_shape(functions.step, state, values, inputs, targets)
@@ -244,7 +244,7 @@ def _shapes(state: TrialState) -> list[tuple[object, ...]]:
 # serves the next.
 @functools.lru_cache(maxsize=16)
 def _block_program(
-    functions: tuple[str, str, str, Form, str],
+    functions: tuple[str, str, str, Form, str, str],
     devices_a_trial: int,
     micro_batch: int | None,
     shared_batches: bool,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _ROWS_A_GROUP = 200_000
 _FIRST_STEPS = 1_024
-_ENDING = "_cross_entropy_error"
+_LOSS = BATCH_LOSS.removeprefix("batch_")
 _NO_VALUES = (np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0))
 
 
@@ -27,13 +27,15 @@ class BlockRecord:
     """Measurements of a block of trials, in memory.
 
     A trial ends, INFEASIBLE, at the first step whose batch loss is not finite, or after which the
-    cross entropy of an evaluated split is not; INCOMPLETE where it is dropped.
+    loss of an evaluated split is not; INCOMPLETE where it is dropped.
 
     Args:
         trials: how many trials the block has.
+        loss: name of the metric that is the loss.
     """
 
-    def __init__(self, trials: int) -> None:
+    def __init__(self, trials: int, loss: str = _LOSS) -> None:
+        self._loss = loss
         self._losses = np.full((trials, _FIRST_STEPS), np.nan, np.float32)
         self._last = np.zeros(trials, np.int64)
         self._diverged = np.zeros(trials, bool)
@@ -71,7 +73,7 @@ class BlockRecord:
     ) -> np.ndarray:
         """Add metrics that were measured after a step; a later value of the same replaces it.
 
-        A cross entropy that is not finite ends its trial and is kept as it is. Any other metric
+        A loss that is not finite ends its trial and is kept as it is. Any other metric
         that is NaN was not measured, such as an average precision without a positive label: it
         ends nothing and is left out.
 
@@ -90,7 +92,7 @@ class BlockRecord:
         for name, of_slots in metrics.items():
             values = np.asarray(of_slots[alive], np.float64)
             kept = ~np.isnan(values)
-            if name.endswith(_ENDING):
+            if name.endswith(f"_{self._loss}"):
                 diverged |= ~np.isfinite(values)
                 kept[:] = True
             steps = np.full(kept.sum(), step, np.int64)
@@ -138,6 +140,7 @@ class BlockRecord:
             "last": self._last,
             "diverged": self._diverged.astype(np.uint8),
             "dropped": self._dropped.astype(np.uint8),
+            "loss": np.frombuffer(self._loss.encode(), np.uint8),
             # Names hold no line feed, and no array holds text.
             "names": np.frombuffer("\n".join(names).encode(), np.uint8),
             "values": np.array([len(values) for *_, values in held], np.int64),
@@ -150,7 +153,8 @@ class BlockRecord:
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> BlockRecord:
         """Return the record whose `arrays` these are; it can be added to as that one could."""
         last = np.asarray(arrays["last"])
-        record = cls(len(last))
+        loss = bytes(np.asarray(arrays["loss"])).decode() if "loss" in arrays else _LOSS
+        record = cls(len(last), loss)
         record._last[:] = last
         record._diverged[:] = np.asarray(arrays["diverged"]).astype(bool)
         record._dropped[:] = np.asarray(arrays["dropped"]).astype(bool)
@@ -202,7 +206,7 @@ class BlockRecord:
             "trial_id": pa.array(np.full(len(steps), trial_id, np.int32)),
             "step": pa.array(steps),
             # No update leads to step 0.
-            BATCH_LOSS: pa.array(
+            f"batch_{self._loss}": pa.array(
                 np.concatenate([np.zeros(len(steps) - len(losses), np.float32), losses]),
                 mask=steps == 0,
             ),

@@ -1,6 +1,6 @@
-"""Losses and metrics for each form of examples.
+"""Objectives: the loss that training minimises, and the metrics that evaluations measure.
 
-A loss is summed over a batch and comes with what to divide it by. Logits are float32, targets as
+A loss is summed over a batch and comes with its divisor. Logits are float32, targets as
 `producers.datasets.Split` has them, metaparameters float32 scalars by name.
 
 An evaluation adds up totals over slices of a split; the metrics follow from the sums, so that they
@@ -10,14 +10,15 @@ depend neither on the slices nor on the devices that shared them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 
-from producers.datasets.forms import PADDING, ImageForm
+from dbtool.core.errors import unknown
+from producers.datasets.forms import PADDING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,11 +31,32 @@ if TYPE_CHECKING:
 _SCORE_BINS = 4096
 
 
-def objective_for(form: Form) -> Objective:
-    """Return the objective for examples of a form."""
-    if not isinstance(form, ImageForm):
-        return NextToken()
-    return MultiLabel() if form.multi_label else Classification()
+@runtime_checkable
+class Objective(Protocol):
+    """A loss and its metrics; those of a user's own file are in its dictionary OBJECTIVES.
+
+    A metric NAME is recorded as train_NAME, val_NAME and test_NAME, the loss of each step's own
+    batch as batch_LOSS. A trial ends where its loss is not finite.
+    """
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """Return the names of the metrics, the loss first."""
+        ...
+
+    def loss(
+        self, logits: jax.Array, targets: jax.Array, metaparameters: Metaparameters
+    ) -> tuple[jax.Array, jax.Array]:
+        """Return the sum and the divisor of the loss of a batch, float32 scalars."""
+        ...
+
+    def totals(self, logits: jax.Array, targets: jax.Array) -> Totals:
+        """Return sums over examples, by name, from which the metrics follow."""
+        ...
+
+    def metrics(self, totals: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return the metrics, float64 [trials] each, of totals [trials, ...]."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -45,6 +67,8 @@ class Classification:
     class and spreads it over all others (Shallue et al., 2018, section 4.6; stated by init2winit, a
     later library by one of the authors, which tells this style from spreading it over all).
     """
+
+    metric_names = ("cross_entropy_error", "classification_error")
 
     def loss(
         self, logits: jax.Array, targets: jax.Array, metaparameters: Metaparameters
@@ -85,6 +109,8 @@ class MultiLabel:
     chosen). Scores are counted in bins of equal width of the probability, the pairs of a bin as
     ties, so that devices can share a split.
     """
+
+    metric_names = ("cross_entropy_error", "average_precision")
 
     def loss(
         self, logits: jax.Array, targets: jax.Array, metaparameters: Metaparameters
@@ -131,6 +157,8 @@ class MultiLabel:
 class NextToken:
     """Cross entropy of each token given those before it, in nats; padding does not count."""
 
+    metric_names = ("cross_entropy_error",)
+
     def loss(
         self, logits: jax.Array, targets: jax.Array, metaparameters: Metaparameters
     ) -> tuple[jax.Array, jax.Array]:
@@ -155,13 +183,54 @@ class NextToken:
         return {"cross_entropy_error": _ratio(totals["loss"], totals["tokens"])}
 
 
+@dataclass(frozen=True)
+class SquaredError:
+    """The squared difference of predicted and wanted numbers, a mean over outputs and examples."""
+
+    metric_names = ("squared_error",)
+
+    def loss(
+        self, logits: jax.Array, targets: jax.Array, metaparameters: Metaparameters
+    ) -> tuple[jax.Array, jax.Array]:
+        """Return the sum and divisor of the loss, for float32 [batch, outputs] of either."""
+        del metaparameters
+        return jnp.square(logits - targets).mean(-1).sum(), jnp.float32(targets.shape[0])
+
+    def totals(self, logits: jax.Array, targets: jax.Array) -> Totals:
+        """Return the summed squared error and the number of examples."""
+        errors = jnp.square(logits - targets).mean(-1)
+        return {"loss": errors.sum(), "examples": jnp.int32(targets.shape[0])}
+
+    def metrics(self, totals: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return squared_error, in the square of the targets' unit."""
+        return {"squared_error": _ratio(totals["loss"], totals["examples"])}
+
+
+OBJECTIVES: dict[str, Objective] = {
+    "classification": Classification(),
+    "multi_label": MultiLabel(),
+    "next_token": NextToken(),
+    "squared_error": SquaredError(),
+}
+"""Those of this package, and those that `producers.workloads.own` adds, by their names."""
+
+
+def objective_for(form: Form, name: str = "") -> Objective:
+    """Return the objective of a name, by default that of the form.
+
+    Raises:
+        UsageError: there is no objective of that name.
+    """
+    name = name or form.objective
+    if name not in OBJECTIVES:
+        raise unknown("objective", name, OBJECTIVES, "dbtool produce --list")
+    return OBJECTIVES[name]
+
+
 def cross_entropy(logits: jax.Array, targets: jax.Array) -> jax.Array:
     """Compute cross entropy in nats, float32 [...], of logits [..., classes], integers [...]."""
     integers = targets.astype(jnp.int32)
     return jnp.asarray(optax.losses.softmax_cross_entropy_with_integer_labels(logits, integers))
-
-
-Objective = Classification | MultiLabel | NextToken
 
 
 def _ratio(total: np.ndarray, count: np.ndarray) -> np.ndarray:

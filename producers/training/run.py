@@ -188,7 +188,7 @@ def _begun(
         if not isinstance(splits.training, SplitArrays):
             raise NotImplementedError("pruning needs the training split in memory")
         states = program.prune(states, sparsity, splits.training, biases=prune_biases)
-    return Progress(states, slots, BlockRecord(count))
+    return Progress(states, slots, BlockRecord(count, program.trainer.objective.metric_names[0]))
 
 
 @dataclass(frozen=True)

@@ -225,18 +225,19 @@ def trainer(
     schedule: str,
     form: Form = GREY_28,
     dtype: DTypeLike = jnp.float32,
+    objective: str = "",
 ) -> Trainer:
     """Return the functions of a workload, whose model computes in `dtype`, weights in float32.
 
     Raises:
-        UsageError: there is no model, optimizer or schedule of that name, or the model does not
-            take such examples.
+        UsageError: there is no model, optimizer, schedule or objective of that name, or the model
+            takes no such examples.
     """
     definition = model_definition(model)
     return Trainer(
         lambda rngs: definition.build(form, dtype, rngs),
         form,
-        objective_for(form),
+        objective_for(form, objective),
         optimizer_definition(optimizer),
         schedule_definition(schedule),
     )

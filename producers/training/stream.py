@@ -7,6 +7,7 @@ that its own devices take, a few calls ahead, in threads.
 from __future__ import annotations
 
 import functools
+import math
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -288,7 +289,7 @@ def _read_all(
 
 
 def _bytes_an_example(form: Form) -> int:
-    inputs = int(np.prod(form.input_shape)) * np.dtype(form.input_dtype).itemsize
+    inputs = math.prod(form.input_shape) * np.dtype(form.input_dtype).itemsize
     return inputs + (form.classes if isinstance(form, ImageForm) else inputs)
 
 

@@ -150,6 +150,8 @@ class Workload:
         held_out: the official training examples that are for validation, of MNIST, Fashion MNIST
             and CIFAR-10; the loaders of the others say themselves.
         sobol: the quasi-random sequence that the trials' metaparameters are points of.
+        objective: the loss, a name that `producers.training.objectives` knows; "" for that of the
+            form.
         origin: the code that defines it; None where this package does.
     """
 
@@ -180,6 +182,7 @@ class Workload:
     paper: str | None = BATCH_SIZE_STUDY
     held_out: HeldOut = RANDOM_5_000
     sobol: Sobol = SCRAMBLED
+    objective: str = ""
     origin: Origin | None = None
 
     @property

@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from dbtool.core.checks import parse_json
-from dbtool.core.contract import metric_columns
+from dbtool.core.contract import SPLITS, metric_columns
 from dbtool.core.errors import DbtoolError, UsageError, unknown
 from dbtool.core.footer import check_names
-from producers.datasets.forms import ImageForm, TextForm
+from producers.datasets.forms import ArrayForm, ImageForm, TextForm
 from producers.datasets.registry import DATASETS, DatasetDefinition
 from producers.models.registry import FULLY_CONNECTED, MODELS, ModelDefinition
+from producers.training.objectives import OBJECTIVES, Objective
 from producers.training.optimizers import (
     LEARNING_RATE,
     OPTIMIZERS,
@@ -74,11 +75,16 @@ _REGISTRIES: dict[str, dict[str, Any]] = {
     "model": MODELS,
     "optimizer": OPTIMIZERS,
     "learning-rate schedule": SCHEDULES,
+    "objective": OBJECTIVES,
     "data set": DATASETS,
     "workload": WORKLOADS,
 }
 _KNOWN = {kind: dict(registry) for kind, registry in _REGISTRIES.items()}
-_TYPES = {"form": (ImageForm, TextForm), "budget": (StepBudget,), "evaluation": (EvaluationRule,)}
+_TYPES = {
+    "form": (ImageForm, TextForm, ArrayForm),
+    "budget": (StepBudget,),
+    "evaluation": (EvaluationRule,),
+}
 
 LOADED: dict[Origin, OwnFile | None] = {}
 """The code that was loaded, with its file; None of what is installed."""
@@ -196,15 +202,14 @@ def _register(module: ModuleType, origin: Origin) -> None:
         "model": _listed(module, "MODELS", ModelDefinition),
         "optimizer": _listed(module, "OPTIMIZERS", OptimizerDefinition),
         "learning-rate schedule": _listed(module, "SCHEDULES", ScheduleDefinition),
+        "objective": dict(getattr(module, "OBJECTIVES", {})),
         "data set": {
             name: DatasetDefinition(name, load)
             for name, load in dict(getattr(module, "DATASETS", {})).items()
         },
         "workload": workloads,
     }
-    for name, dataset in defined["data set"].items():
-        if not dataset.is_own:
-            raise UsageError(f"DATASETS gives {name} no function, but {dataset.load!r:.60}")
+    _check_functions(defined)
     if not workloads:
         raise UsageError("it lists no WORKLOADS, such as WORKLOADS = [Workload(...)]")
     for kind, registry in _REGISTRIES.items():
@@ -212,10 +217,24 @@ def _register(module: ModuleType, origin: Origin) -> None:
             if name in registry or (kind == "model" and FULLY_CONNECTED.fullmatch(name)):
                 raise UsageError(f"the {kind} {name} is known already; give yours another name")
     for workload in workloads.values():
+        _check_types(workload)
         _check_names(workload, {kind: _KNOWN[kind] | defined.get(kind, {}) for kind in _KNOWN})
         _check_settings(workload)
     for kind, registry in _REGISTRIES.items():
         registry.update(defined[kind])
+
+
+def _check_functions(defined: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse data sets and objectives that could not be called."""
+    for name, dataset in defined["data set"].items():
+        if not dataset.is_own:
+            raise UsageError(f"DATASETS gives {name} no function, but {dataset.load!r:.60}")
+    for name, objective in defined["objective"].items():
+        if not isinstance(objective, Objective):
+            raise UsageError(
+                f"OBJECTIVES gives {name} {objective!r:.60}, and should give it an object with "
+                "metric_names, loss, totals and metrics"
+            )
 
 
 def _listed(module: ModuleType, name: str, kind: type[T]) -> dict[str, T]:
@@ -233,6 +252,13 @@ def _listed(module: ModuleType, name: str, kind: type[T]) -> dict[str, T]:
     return found
 
 
+def _check_types(workload: Workload) -> None:
+    for name, kinds in _TYPES.items():
+        if not isinstance(getattr(workload, name), kinds):
+            wanted = " or ".join(kind.__name__ for kind in kinds)
+            raise UsageError(f"the {name} of {workload.name} is not of type {wanted}")
+
+
 def _check_names(workload: Workload, known: Mapping[str, Mapping[str, Any]]) -> None:
     """Refuse names that mean nothing.
 
@@ -243,12 +269,17 @@ def _check_names(workload: Workload, known: Mapping[str, Mapping[str, Any]]) -> 
         "optimizer": workload.optimizer,
         "data set": workload.source,
         "learning-rate schedule": workload.schedule,
+        "objective": workload.objective or workload.form.objective,
     }
     if not FULLY_CONNECTED.fullmatch(workload.model):
         parts["model"] = workload.model
     for kind, name in parts.items():
         if name not in known[kind]:
             raise unknown(kind, name, known[kind], "dbtool produce --list")
+    own = known["objective"][parts["objective"]].metric_names
+    metrics = [*metric_columns(), *(f"{split}_{name}" for name in own for split in SPLITS)]
+    if workload.metric not in metrics:
+        raise unknown("metric", workload.metric, metrics, "dbtool workloads --catalog")
     needed = {
         LEARNING_RATE,
         *known["optimizer"][workload.optimizer].metaparameters,
@@ -265,16 +296,10 @@ def _check_names(workload: Workload, known: Mapping[str, Mapping[str, Any]]) -> 
 
 def _check_settings(workload: Workload) -> None:
     """Refuse what could not be trained or recorded."""
-    for name, kinds in _TYPES.items():
-        if not isinstance(getattr(workload, name), kinds):
-            wanted = " or ".join(kind.__name__ for kind in kinds)
-            raise UsageError(f"the {name} of {workload.name} is not of type {wanted}")
     data = workload.dataset, workload.source
     if any(each.dataset == data[0] and each.source != data[1] for each in WORKLOADS.values()):
         raise UsageError(f"{workload.name} gives other data the name {data[0]}; give it its own")
     recorded = recorded_workload(workload)
-    if workload.metric not in metric_columns():
-        raise unknown("metric", workload.metric, metric_columns(), "dbtool workloads --catalog")
     if workload.maximize != recorded.maximize:
         raise UsageError(f"{workload.name} needs maximize={recorded.maximize} by its metric")
     read = parse_json(msgspec.json.encode(recorded), type(recorded))

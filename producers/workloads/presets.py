@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dbtool.core.errors import UsageError, unknown
 from producers.configuration import DEFAULT_TRIALS
-from producers.datasets.forms import ImageForm
+from producers.datasets.forms import ImageForm, TextForm
 from producers.datasets.registry import DATASETS, write_made_up
 from producers.workloads.replace import Replacement
 
@@ -160,4 +160,6 @@ def _small(workload: Workload) -> Workload:
 def _small_form(form: Form) -> Form:
     if isinstance(form, ImageForm):
         return replace(form, height=min(form.height, 32), width=min(form.width, 32))
-    return replace(form, vocabulary=300, length=16, evaluation_length=None)
+    if isinstance(form, TextForm):
+        return replace(form, vocabulary=300, length=16, evaluation_length=None)
+    return form

@@ -1,4 +1,7 @@
 SELECT column_name
 FROM duckdb_columns()
 WHERE schema_name = 'main' AND table_name = 'measurements' AND data_type IN ('DOUBLE', 'FLOAT')
-ORDER BY column_index;
+UNION
+SELECT metric
+FROM workloads
+ORDER BY column_name;

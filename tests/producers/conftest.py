@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -12,3 +17,16 @@ def _programs_compiled_once(tmp_path_factory: pytest.TempPathFactory) -> None:
 
     jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("compiled")))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+
+
+@pytest.fixture
+def registries_as_before() -> Iterator[None]:
+    """Takes what a test registers out again."""
+    from producers.workloads import own
+
+    held: list[dict[Any, Any]] = [*own._REGISTRIES.values(), own.LOADED]
+    before = [dict(each) for each in held]
+    yield
+    for each, items in zip(held, before, strict=True):
+        each.clear()
+        each.update(items)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
@@ -21,9 +21,7 @@ from producers.models.registry import MODELS
 from producers.sweep.session import StudySession
 from producers.sweep.tasks import partition
 from producers.training.optimizers import OPTIMIZERS
-from producers.training.schedules import SCHEDULES
 from producers.training.step import trainer
-from producers.workloads import own
 from producers.workloads.definition import Origin
 from producers.workloads.own import blaming_own_code, load_own
 from producers.workloads.presets import find_preset, preset_data
@@ -34,27 +32,12 @@ from tests.support.own_workload import FILE, NAME, TRAIN_EXAMPLES
 from tests.support.sweeps import footer, planned, shards, small_study, sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from producers.plan import StudyPlan
 
 
-@pytest.fixture(autouse=True)
-def _registries_as_before() -> Iterator[None]:
-    held: list[dict[Any, Any]] = [
-        MODELS,
-        OPTIMIZERS,
-        SCHEDULES,
-        DATASETS,
-        WORKLOADS,
-        own.LOADED,
-    ]
-    before = [dict(each) for each in held]
-    yield
-    for each, items in zip(held, before, strict=True):
-        each.clear()
-        each.update(items)
+pytestmark = pytest.mark.usefixtures("registries_as_before")
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbtool.core.checks import read_toml
 from dbtool.core.errors import UsageError
 from producers.configuration import Plan, Sweep
 from producers.lockstep.rule import LockstepRule

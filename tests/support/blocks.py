@@ -129,6 +129,7 @@ def made_up_split(form: Form, count: int, seed: int) -> Split:
         images = random.integers(0, 60, (count, *form.input_shape), dtype=np.uint8)
         images[np.arange(count), :, labels * 2] += 150
         return Split(images, labels)
+    assert isinstance(form, TextForm)
     # Each token follows from the one before, but for some noise.
     targets = (np.arange(form.length) + random.integers(0, 9, (count, 1))) % 10 + 3
     targets = np.where(random.random(targets.shape) < 0.1, 3, targets)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from producers.datasets.forms import ImageForm
+from producers.datasets.forms import ImageForm, TextForm
 
 if TYPE_CHECKING:
     from producers.datasets.forms import Form
@@ -37,6 +37,7 @@ def parameter_count(model: str, form: Form) -> int:
     """Weights and biases, layer by layer."""
     if isinstance(form, ImageForm):
         return _of_images(model, form)
+    assert isinstance(form, TextForm)
     return _of_texts(model, form.vocabulary)
 
 

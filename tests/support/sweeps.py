@@ -116,7 +116,7 @@ def sweep(
 def sweep_all(
     studies: Sequence[StudyPlan],
     out: Path,
-    data: Path,
+    data: Path | None,
     options: SweepOptions,
     stop_after: int | None = None,
 ) -> list[tuple[int, ...]]:

@@ -48,8 +48,7 @@ def test_number_and_types_of_parameters_and_logits(model: str, form: Form) -> No
     leaves = jax.tree.leaves(parameters)
     assert sum(leaf.size for leaf in leaves) == parameter_count(model, form)
     assert {leaf.dtype for leaf in leaves} == {jnp.dtype(jnp.float32)}
-    shape = (3, form.classes) if isinstance(form, ImageForm) else (3, form.length, form.vocabulary)
-    assert logits == jax.ShapeDtypeStruct(shape, jnp.float32)
+    assert logits == jax.ShapeDtypeStruct((3, *form.logits_shape), jnp.float32)
 
 
 def test_settings_are_as_sure_as_the_reference_says() -> None:
