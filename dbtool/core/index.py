@@ -312,7 +312,9 @@ def _grouped(trials: pa.Table, keys: Sequence[str]) -> Iterator[tuple[Any, ...]]
     columns = [trials[key].combine_chunks().dictionary_encode() for key in keys]
     values = [column.dictionary.to_pylist() for column in columns]
     shape = [max(len(each), 1) for each in values]
-    codes = np.ravel_multi_index([np.from_dlpack(column.indices) for column in columns], shape)
+    codes = np.zeros(len(trials), np.int64)
+    for column, size in zip(columns, shape, strict=True):
+        codes = codes * size + np.from_dlpack(column.indices).astype(np.int64)
     found, group_of = np.unique(codes, return_inverse=True)
     counts = np.bincount(group_of, minlength=len(found))
     sums = np.zeros(len(found), np.int64)
