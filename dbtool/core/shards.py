@@ -37,8 +37,8 @@ _FEW_DISTINCT = 0.3
 _FEW_DIGITS = 6
 # Enough rows to choose an encoding, in a quarter of the time that a full row group takes.
 _SAMPLE = 32_768
-# Level of zstd; a higher one takes longer and gains little.
-COMPRESSION_LEVEL = 5
+# Levels of zstd; a higher one takes longer and gains little, with a dictionary from 3 on.
+_LEVEL, _DICTIONARY_LEVEL = 5, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def write_shard(
     footer: Footer,
     tables: Iterable[pa.Table],
     *,
-    compression_level: int = COMPRESSION_LEVEL,
+    compression_level: int | None = None,
 ) -> Shard:
     """Write trials of one study as a shard.
 
@@ -82,7 +82,7 @@ def write_shard(
         footer: footer of the shard; the rows are counted here.
         tables: rows sorted by trial_id and step: trial_id, step and any of the metrics. At least
             one table; memory holds one at a time.
-        compression_level: level of zstd, up to 22.
+        compression_level: level of zstd, up to 22; None for a quick one.
 
     Raises:
         FooterError: the footer or the rows are out of contract.
@@ -160,7 +160,7 @@ def check_shard(path: Path) -> Footer:
 
 
 def _write_rows(
-    path: Path, footer: Footer, tables: Iterable[pa.Table], compression_level: int
+    path: Path, footer: Footer, tables: Iterable[pa.Table], compression_level: int | None
 ) -> Footer:
     """Write tables as row groups, and the footer with their counts of rows; return that footer."""
     following = (part for table in tables for part in _slices(table))
@@ -170,14 +170,13 @@ def _write_rows(
         path,
         written_schema(),
         compression="zstd",
-        compression_level=compression_level,
         write_page_checksum=True,
         # One page per column of a row group, since zstd finds repeats only within a page.
         max_rows_per_page=ROW_GROUP,
         data_page_size=8 << 20,
         # Without Arrow's schema the columns are plain, and every engine reads them alike.
         store_schema=False,
-        **_encodings(first),
+        **_encodings(first, compression_level),
     ) as writer:
         part: pa.Table | None = first
         while part is not None:
@@ -201,8 +200,8 @@ def _slices(table: pa.Table) -> Iterator[pa.Table]:
         yield table.slice(start, ROW_GROUP)
 
 
-def _encodings(table: pa.Table) -> dict[str, object]:
-    """Choose the encodings of the columns from the first rows."""
+def _encodings(table: pa.Table, compression_level: int | None) -> dict[str, object]:
+    """Choose the encodings of the columns, and their levels of zstd, from the first rows."""
     encodings = {"step": "DELTA_BINARY_PACKED"}
     table = table.slice(0, _SAMPLE)
     for name in metric_columns():
@@ -210,8 +209,15 @@ def _encodings(table: pa.Table) -> dict[str, object]:
             # The bytes of decimals with few digits repeat more when they are not split.
             few_digits = _have_few_digits(table[name])
             encodings[name] = "PLAIN" if few_digits else "BYTE_STREAM_SPLIT"
-    dictionaries = [name for name in shard_schema().names if name not in encodings]
-    return {"use_dictionary": dictionaries, "column_encoding": encodings}
+    names = shard_schema().names
+    return {
+        "use_dictionary": [name for name in names if name not in encodings],
+        "column_encoding": encodings,
+        "compression_level": {
+            name: compression_level or (_LEVEL if name in encodings else _DICTIONARY_LEVEL)
+            for name in names
+        },
+    }
 
 
 def _differ(column: pa.ChunkedArray) -> bool:
