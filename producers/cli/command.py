@@ -139,7 +139,7 @@ def _train(
         sweep_progress(studies, out, options, watch=values["watch"]) as events,
     ):
         if options.on == "ray":
-            from producers.sweep.ray_run import run_on_ray
+            from producers.sweep.ray_sweep import run_on_ray
 
             run_on_ray(studies, out, options, events)
         else:

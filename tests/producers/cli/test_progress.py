@@ -1,4 +1,4 @@
-"""The bar of a sweep on a terminal, from what the sweep tells."""
+"""The bar of a sweep on a terminal, and the rows of --watch, from what the sweep tells."""
 
 from __future__ import annotations
 
@@ -7,17 +7,30 @@ import io
 import re
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pytest
 
-from producers.cli.progress import sweep_progress
+import dbtool
+from producers.cli.progress import Watch, sweep_progress
 from producers.configuration import SweepOptions
 from producers.training.block_record import BlockRecord
-from tests.support.sweeps import small_study
+from tests.support.sweeps import (
+    CONSOLE_SCRIPT,
+    TRAINED,
+    WORKLOAD,
+    assert_same_rows,
+    in_place_of_mnist,
+    produce,
+    small_study,
+)
+from tests.support.terminal import run_on_terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from producers.plan import StudyPlan
 
 STUDY = replace(small_study(steps=100), least_trials=4)
 """Of 400 trial-steps."""
@@ -74,3 +87,135 @@ def test_a_block_that_begins_anew_has_nothing_restored(tmp_path: Path) -> None:
             events.on_steps(50)
     # Of the first round what was left out counts, as of trials that diverged.
     assert terminal.bars()[-1].startswith("62 % · ")
+
+
+ERROR = "val_classification_error"
+HEADING = "batch size  trials  dropped  diverged      best  past goal    steps  over steps"
+
+
+def study(batch_size: int = 8, **workload: object) -> StudyPlan:
+    plan = small_study()
+    changed: Any = {"metric": ERROR, "goal": 0.25} | workload
+    return replace(plan, workload=replace(plan.workload, **changed), batch_size=batch_size)
+
+
+def record(curves: list[list[float]], *, every: int = 10) -> BlockRecord:
+    """Trials that took as many steps as their curves say, which end with NaN where they diverge."""
+    measured = BlockRecord(len(curves))
+    for trial, curve in enumerate(curves):
+        for number, value in enumerate(curve):
+            metrics = {ERROR: np.array([value]), "val_cross_entropy_error": np.array([value])}
+            alive = np.array([True])
+            measured.add_evaluation(np.array([trial]), alive, every * number, metrics)
+    return measured
+
+
+def words(line: str) -> list[str]:
+    return line.split()
+
+
+def test_a_row_tells_how_a_study_stands() -> None:
+    watch = Watch()
+    assert watch.lines() == []
+    watch.on_block(study(), range(4))
+    assert words(watch.lines()[-1]) == ["8", "4", "0", "0", "-", "0", "-"]
+    # The goal is passed after 20 steps and, by another trial, after 30; 0.25 does not pass it.
+    curves = [[0.8, 0.4, 0.2], [0.9, 0.5, 0.25, 0.1], [0.8, np.nan], [0.8, 0.7]]
+    measured = record(curves)
+    measured.drop(np.array([3]))
+    watch.on_record(measured)
+    heading, workload, row = watch.lines()
+    assert (heading, workload) == (HEADING, f"{TRAINED}: {ERROR} < 0.25")
+    # Its last number ends where the heading of the steps does.
+    assert row[: heading.index("steps") + 5].endswith(" 20")
+    assert words(row)[:-1] == ["8", "4", "1", "1", "0.1", "2", "20"]
+    # After 0, 3 1/3, … 30 steps: three times 0.8, 0.4 and 0.2, each a third of the way that
+    # is left to 0.1, and that once.
+    assert words(row)[-1] == "███▆▆▆▃▃▃▁"
+
+
+def test_blocks_of_a_study_are_one_row_and_its_last_one_stays() -> None:
+    told: list[str] = []
+    watch = Watch(told.append)
+    watch.on_block(study(), range(2))
+    watch.on_record(record([[0.8, 0.3], [0.8, 0.2]]))
+    watch.on_block(study(), range(2, 3))
+    watch.on_record(record([[0.7, 0.6, 0.1]]))
+    assert words(watch.lines()[-1])[:-1] == ["8", "3", "0", "0", "0.1", "2", "10"]
+    assert told == [HEADING, f"{TRAINED}: {ERROR} < 0.25"]
+    watch.on_block(study(16), range(5))
+    assert words(told[-1])[:2] == ["8", "3"]
+    assert [words(line)[0] for line in watch.lines()[2:]] == ["8", "16"]
+    watch.on_block(study(8, optimizer="momentum", goal=None), range(1))
+    watch.on_record(record([[0.5]]))
+    watch.end()
+    assert [words(line)[:2] for line in told[2:]] == [
+        ["8", "3"],
+        ["16", "5"],
+        [f"{TRAINED.replace('sgd', 'momentum')}:", ERROR],
+        ["8", "1"],
+    ]
+    # Without a goal nothing is past it.
+    assert words(told[-1])[4:7] == ["0.5", "0", "-"]
+
+
+@pytest.mark.parametrize(
+    ("inclusive", "past", "steps"), [(False, "1", "10"), (True, "2", "0")], ids=["past", "to"]
+)
+def test_higher_values_may_be_better(inclusive: bool, past: str, steps: str) -> None:
+    watch = Watch()
+    plan = study(maximize=True, goal=0.25, goal_inclusive=inclusive)
+    watch.on_block(plan, range(2))
+    watch.on_record(record([[0.25, 0.2], [0.1, 0.4]]))
+    assert words(watch.lines()[-1])[4:7] == ["0.4", past, steps]
+    assert words(watch.lines()[-1])[-1] == "▁▁▁▁▁▁▁▁▁█"
+
+
+def test_negative_values_and_many_rows_fit() -> None:
+    watch = Watch()
+    for batch_size in range(1, 100):
+        watch.on_block(study(batch_size * 10_000), range(100_000))
+        watch.on_record(record([[-1.2345e-5, -1.2345e-3]], every=1_000_000))
+    assert len(watch.lines()) == 17
+    assert max(map(len, watch.lines())) < 80
+    assert words(watch.lines()[-1])[:2] == ["990,000", "1"]
+    # On a line, since it has no logarithm.
+    assert words(watch.lines()[-1])[-1] == "█████████▁"
+
+
+@pytest.mark.slow
+def test_watching_changes_no_row_and_fits_a_terminal(made_up_mnist: Path, tmp_path: Path) -> None:
+    out, plain = tmp_path / "watched", tmp_path / "plain"
+    sweep = [WORKLOAD, "--batch-sizes", "8,16", "--trials", "2", "--steps", "40", "--goal", "0.9"]
+    sweep += in_place_of_mnist(made_up_mnist)
+    code, shown = run_on_terminal(
+        [CONSOLE_SCRIPT, "produce", *sweep, "--watch", "--out", out], columns=80
+    )
+    assert code == 0, shown
+    moves, colours = r"\r|\n|\x1b\[\d*[AK]", r"\x1b\[[\d;?]*[a-z]"
+    lines = [re.sub(colours, "", line) for line in re.split(moves, shown)]
+    assert max(map(len, lines)) < 80, shown
+    assert "100 % · " in shown
+    assert "wrote " not in shown
+    rows = [line for line in lines if re.match(r" +(8|16) +2 ", line)]
+    # The last ones, once all has ended.
+    assert [words(row)[0] for row in rows[-2:]] == ["8", "16"]
+    done = produce(*sweep, "--watch", "--out", plain)
+    assert done.returncode == 0, done.stderr
+    told = [line for line in done.stderr.splitlines() if not line.startswith("wrote")]
+    assert told[0] == HEADING
+    assert told[2:] == [row.rstrip() for row in rows[-2:]]
+    assert_same_rows(out, plain)
+    with dbtool.open(out) as db:
+        steps = db.steps_to_result("*").sort("batch_size")
+    assert steps["steps"].null_count() == 0
+    assert [words(row)[6] for row in rows[-2:]] == list(map(str, steps["steps"]))
+    again = produce(*sweep, "--watch", "--out", plain)
+    assert again.stderr.startswith("nothing to train"), again.stderr
+
+
+def test_a_clusters_workers_are_not_watched(tmp_path: Path) -> None:
+    refused = produce(WORKLOAD, "--watch", "--on", "ray", "--out", tmp_path)
+    assert refused.returncode == 2
+    assert "--watch shows what this process trains, not what a cluster's" in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1

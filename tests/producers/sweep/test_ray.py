@@ -23,8 +23,7 @@ import pytest
 from dbtool.core.errors import DbtoolError
 from dbtool.core.resources import DISTRIBUTION
 from producers.configuration import SweepOptions
-from producers.sweep.ray_run import refuse_small_nodes
-from producers.sweep.ray_task import train_block_of, versions
+from producers.sweep.ray_sweep import refuse_small_nodes, train_block_of, versions
 from producers.workloads.definition import Origin
 from tests.support.own_workload import FILE
 from tests.support.sweeps import (
