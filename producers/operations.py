@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @functools.cache
 def forward_operations(model: str, form: Form, dtype: str) -> int:
-    """Return operations of a model's forward pass of one example.
+    """Count the operations of a model's forward pass of one example.
 
     Training takes about three times as many: the gradients by activations and by weights take as
     many as the forward pass each.
@@ -34,7 +34,7 @@ def forward_operations(model: str, form: Form, dtype: str) -> int:
 
 
 def operations(function: Callable[..., Any], *arguments: Any) -> int:
-    """Return multiplications and additions of the matrix products and convolutions of a function.
+    """Count the multiplications and additions of a function's matrix products and convolutions.
 
     Zeros around images count as what they are multiplied with. Of branches the longest counts; a
     loop counts as often as it runs where that follows from its shapes, else once.

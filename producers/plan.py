@@ -78,7 +78,7 @@ class StudyPlan:
         return self.workload.name, self.batch_size
 
     def work_folder(self, out: Path) -> Path:
-        """Return where a sweep keeps what it goes on with: checkpoints and rounds of a search."""
+        """Return the folder of what a sweep goes on with: checkpoints and rounds of a search."""
         return out / SWEEP_WORK / quote(self.workload.name, safe="") / str(self.batch_size)
 
     def search_space(self) -> SearchSpace:

@@ -87,7 +87,7 @@ def load_cifar_10(request: Request) -> Dataset:
 
 
 def _find(request: Request) -> tuple[Callable[[bytes, Path], Split], list[Path]]:
-    """Return what reads the batches, and their paths: those of training, then the test's."""
+    """Return the parser of the batches, and their paths: those of training, then the test's."""
     folders = candidate_folders(request, inside=[name for name, _, _ in _FORMATS])
     fewest = 6 if request.folder is None else 2
     for folder in folders:
@@ -161,7 +161,7 @@ def _images(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 
 
 def _unpickle(content: bytes, path: Path) -> object:
-    """Return what a pickle holds that consists of plain values and arrays of bytes."""
+    """Unpickle a file that consists of plain values and arrays of bytes."""
     try:
         _check_memory(content)
         return _BatchUnpickler(io.BytesIO(content), encoding="bytes").load()
@@ -213,7 +213,7 @@ class _BatchUnpickler(pickle.Unpickler):
     """Unpickles plain values and arrays of bytes, and refuses every other name unresolved."""
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
-        """Return what stands for a name of the file."""
+        """Return the stand-in for a name of the file."""
         name = f"{module_name}.{global_name}"
         try:
             return _STAND_INS[name]

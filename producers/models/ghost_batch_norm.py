@@ -87,7 +87,7 @@ class GhostBatchNorm(nnx.Module):
         return batch // self.ghost_batch
 
     def _normalised(self, images: jax.Array, mean: jax.Array, variance: jax.Array) -> jax.Array:
-        """Return images by a mean and variance that broadcast with them, scaled and biased."""
+        """Normalise images by a mean and variance that broadcast with them; scale and bias them."""
         factor = jax.lax.rsqrt(variance + self.epsilon) * self.scale[...]
         centred = images.astype(jnp.float32) - mean
         return (centred * factor + self.bias[...]).astype(self.dtype)

@@ -222,7 +222,7 @@ def refuse_small_nodes(nodes: Sequence[dict[str, Any]], options: SweepOptions) -
 
 
 def versions() -> dict[str, str]:
-    """Return what has to be the same in all processes of a sweep, by name."""
+    """Return the versions that have to be the same in all processes of a sweep, by name."""
     found = {name: importlib.metadata.version(name) for name in _SAME_EVERYWHERE}
     return {"dbtool": dbtool.__version__, **found}
 

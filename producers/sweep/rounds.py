@@ -243,7 +243,7 @@ def _best_trial(index: Index, key: tuple[str, int]) -> dict[str, Any] | None:
 
 
 def _outcome(path: Path, goal: Goal, most_steps: int) -> dict[str, Any]:
-    """Return what became of a round, from its shard: what `Round` holds, as JSON can."""
+    """Return the outcome of a round, from its shard: what `Round` holds, as JSON can."""
     trials = read_footer(path).trials
     metaparameters = {trial.trial_id: trial.metaparameters for trial in trials}
     complete = [trial.steps for trial in trials if trial.status == "COMPLETE"]

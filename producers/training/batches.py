@@ -63,7 +63,7 @@ class BatchStream:
 
 
 class IndexDraw:
-    """Draws the numbers of training examples that the devices hold.
+    """Drawing of the numbers of training examples that the devices hold.
 
     Args:
         program: says how batches are laid out.

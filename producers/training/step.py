@@ -195,7 +195,7 @@ class Trainer:
     def evaluation_totals(
         self, parameters: Any, statistics: Any, inputs: jax.Array, targets: jax.Array
     ) -> Totals:
-        """Return what the metrics of a split follow from, summed over these examples of it."""
+        """Return the sums over these examples that the metrics of a split follow from."""
         return self.objective.totals(self.logits(parameters, statistics, inputs), targets)
 
     def _loss(
@@ -249,7 +249,7 @@ def _split(model: nnx.Module) -> tuple[Any, Any]:
 
 
 def _model_inputs(inputs: jax.Array, form: Form) -> jax.Array:
-    """Return images standardised, float32 [batch, height, width, channels]; tokens as they are."""
+    """Standardise images, float32 [batch, height, width, channels]; return tokens as they are."""
     if not isinstance(form, ImageForm):
         return inputs
     levels = inputs.reshape(*inputs.shape[:3], form.channels).astype(jnp.float32)

@@ -60,7 +60,7 @@ def steps_a_call(form: Form, streams: int, batch_size: int) -> int:
 
 
 class StreamedDraw:
-    """Reads the examples of each call, some calls ahead.
+    """Reader of the examples of each call, some calls ahead.
 
     Args:
         program: says how batches are laid out, and which devices take what.
@@ -155,7 +155,7 @@ class StreamedDraw:
         )
 
         def generator(index: int) -> np.random.Generator:
-            """Return what an example's crop and flip follow from, whichever process reads it."""
+            """Make the generator of an example's crop and flip, whichever process reads it."""
             parts = [self._seeds[trial], AUGMENTATION, first_step + steps[index], numbers[index]]
             return np.random.default_rng(parts)
 
@@ -236,7 +236,7 @@ def _share_of_process(mesh: jax.sharding.Mesh, count: int) -> slice:
 
 
 def _whole_slice(mesh: jax.sharding.Mesh, local: np.ndarray, here: slice, count: int) -> jax.Array:
-    """Return so many examples on every device, of which this process has read a part."""
+    """Put `count` examples on every device, of which this process has read a part."""
     everywhere = NamedSharding(mesh, PartitionSpec())
     if (here.start, here.stop) == (0, count):
         return from_processes(everywhere, local, local.shape)

@@ -90,7 +90,7 @@ class StepBudget:
     examples: int
 
     def steps(self, batch_size: int) -> int:
-        """Return steps of a trial at a batch size."""
+        """Return the steps of a trial at a batch size."""
         return self.fewest + math.ceil(self.examples / batch_size)
 
 

@@ -195,7 +195,7 @@ def _index(path: Path, find: FindLines) -> IndexedFile:
 
 
 def _identify(path: Path, find: FindLines) -> tuple[os.stat_result, Path]:
-    """Return what tells a file from another version of it, and the folder of its index."""
+    """Return the state of a file, which tells its versions apart, and the folder of its index."""
     with reading(path):
         status = path.stat()
     resolved = str(path.resolve())
