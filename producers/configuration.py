@@ -254,7 +254,7 @@ class Slice:
 
     @classmethod
     def parse(cls, text: str) -> Slice:
-        """Parse a slice, such as 3/16.
+        """Parse a slice, such as 3/16: the third of sixteen.
 
         Raises:
             UsageError: when it is written otherwise, or there is no such slice.

@@ -26,6 +26,13 @@ class Range:
         scale: LINEAR_SCALE is uniform in the value, LOG_SCALE in its logarithm, REVERSE_LOG_SCALE
             in the logarithm of one minus the value.
         integer: whether only whole numbers are drawn.
+
+    Raises:
+        ValueError: the range is empty, or its scale has no such values.
+
+    Example:
+        >>> Range(2.0, 4.0).at(0.5)
+        3.0
     """
 
     minimum: float

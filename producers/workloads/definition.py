@@ -49,6 +49,10 @@ class EvaluationRule:
         examples_between: fewest training examples from one evaluation to the next.
         training_subset: how many training examples stand for the training split: the first ones.
         every: steps from one evaluation of the validation split to the next.
+
+    Example:
+        >>> EvaluationRule(other_splits_every=2, every=100).schedule(250, batch_size=64)
+        {0: True, 100: False, 200: True, 250: True}
     """
 
     validation_per_doubling: int = 8
@@ -84,6 +88,10 @@ class StepBudget:
     Attributes:
         fewest: steps that every batch size gets.
         examples: training examples that are shared out as steps of the study's batch size.
+
+    Example:
+        >>> StepBudget(fewest=500, examples=1_000).steps(batch_size=3)
+        834
     """
 
     fewest: int
