@@ -1,8 +1,5 @@
 """A folder of sound and faulty files, on which people make their mistakes."""
 
-import shutil
-import tarfile
-import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -17,31 +14,14 @@ workload = { dataset = "a", model = "b", optimizer = "c", metric = "val_classifi
 study = { batch_size = 8 }
 metrics = { val_classification_error = "error" }
 """
-_TEXTS: Mapping[str, str | bytes] = {
+_TEXTS: Mapping[str, str] = {
     "notes.txt": "made up\n",
     "notes/a.txt": "made up\n",
-    "blank.csv": "",
     "header.csv": "run,step,error\n",
-    "words.csv": "run,step,error\n1,ten,0.5\n",
-    "twice.csv": "run,step,error\n1,10,0.5\n1,10,0.4\n",
-    "short.csv": "run,step,error\n1,10\n",
-    "latin.csv": b"run,step,error\nna\xefve,10,0.5\n",
     "curve.csv": "run,step,error\n1,0,0.9\n1,10,0.5\n",
-    "broken.jsonl": '{"run": 1, "step": \n',
     "map.toml": _MAPPING,
-    "map_syntax.toml": "release = mine\n",
-    "map_column.toml": _MAPPING.replace('"error"', '"eror"'),
     "map_goal.toml": _MAPPING.replace('metric = "val', 'goal = "low", metric = "val'),
-    "map_batch.toml": _MAPPING.replace("batch_size = 8", 'batch_size = "eight"'),
-    "map_transform.toml": _MAPPING.replace('"error" }', '{ column = "error", transform = "up" } }'),
-    "map_step.toml": _MAPPING.replace(', step = "step"', ""),
-    "map_name.toml": _MAPPING.replace('"mine"', '" "'),
-    "map_section.toml": _MAPPING + "trails = { seed = 1 }\n",
-    "latin.sql": b"SELECT 'na\xefve'",
     "question.sql": "SELECT 1 AS one",
-    "none.bib": "made up\n",
-    "page/manifest.json": "<!doctype html><title>Sign in</title>",
-    "page/index.html": "<!doctype html><title>Sign in</title>",
 }
 
 
@@ -50,9 +30,8 @@ def write_all(folder: Path) -> None:
     for name, text in _TEXTS.items():
         path = folder / name
         path.parent.mkdir(exist_ok=True)
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        path.write_text(text)
     (folder / "empty").mkdir()
-    (folder / "loop").symlink_to("loop")
     _write_releases(folder)
     _write_archives(folder)
 
@@ -73,8 +52,6 @@ def _write_releases(folder: Path) -> None:
     for name, damage in _DAMAGE.items():
         write_release(folder / name, "damaged", licence="MIT")
         damage(folder / name)
-    shutil.copytree(folder / "two" / "first", folder / "same" / "a")
-    shutil.copytree(folder / "two" / "first", folder / "same" / "b")
 
 
 def _shard(release: Path) -> Path:
@@ -91,19 +68,9 @@ def _flip(path: Path) -> None:
     path.write_bytes(content)
 
 
-def _replace(path: Path, old: str, new: str) -> None:
-    path.write_text(path.read_text().replace(old, new))
-
-
 _DAMAGE: Mapping[str, Callable[[Path], object]] = {
     "no_manifest": lambda release: (release / "manifest.json").unlink(),
     "no_json": lambda release: (release / "manifest.json").write_text("made up"),
-    "list": lambda release: (release / "manifest.json").write_text("[]"),
-    "edited": lambda release: _replace(release / "manifest.json", "damaged", "mended"),
-    "newer": lambda release: _replace(
-        release / "manifest.json", '"manifest_format": 3', '"manifest_format": 9'
-    ),
-    "cut_shard": lambda release: _cut(_shard(release)),
     "flipped_shard": lambda release: _flip(_shard(release)),
     "lost_shard": lambda release: _shard(release).unlink(),
     "text_shard": lambda release: _shard(release).write_text("made up"),
@@ -112,10 +79,5 @@ _DAMAGE: Mapping[str, Callable[[Path], object]] = {
 
 def _write_archives(folder: Path) -> None:
     files = small_study(LINES)
-    sound = write_tar(folder / "sound.tar", files)
+    write_tar(folder / "sound.tar", files)
     _cut(write_tar(folder / "cut.tar.bz2", files, "w:bz2"))
-    write_tar(folder / "other.tar", {"notes.txt": b"made up"})
-    with zipfile.ZipFile(folder / "sound.zip", "w") as archive:
-        archive.write(sound, "sound.tar")
-    with tarfile.open(folder / "plain.tar.gz", "w:gz") as archive:
-        archive.add(folder / "notes.txt", "notes.txt")

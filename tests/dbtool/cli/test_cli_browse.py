@@ -44,8 +44,6 @@ def test_workloads(call: Call) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ([], [(DIGITS, 8), (DIGITS, 64), (LETTERS, 32)]),
-        ([DIGITS], [(DIGITS, 8), (DIGITS, 64)]),
         (["*/fc_*"], [(LETTERS, 32)]),
         (["l*", "digits/*", DIGITS], [(DIGITS, 8), (DIGITS, 64), (LETTERS, 32)]),
         (["*", "--limit", "1"], [(DIGITS, 8)]),
@@ -55,12 +53,6 @@ def test_workloads(call: Call) -> None:
 def test_studies(words: list[str], expected: list[tuple[str, int]], call: Call) -> None:
     rows = _rows(call, "studies", *words)
     assert [(row["workload"], row["batch_size"]) for row in rows] == expected
-
-
-def test_study_counts_trials_by_status(call: Call) -> None:
-    row = _rows(call, "studies", DIGITS)[0]
-    assert (row["complete"], row["incomplete"], row["infeasible"]) == (2, 0, 1)
-    assert row["search_space"]["momentum"]["max_value"] == 0.999
 
 
 def test_trials_of_one_batch_size(call: Call) -> None:

@@ -17,7 +17,6 @@ from pathlib import Path
 
 import pytest
 
-from producers.sweep.run import only_writer
 from tests.support.faulty import write_all
 from tests.support.file_server import running
 from tests.support.release_server import ReleaseServer
@@ -94,19 +93,9 @@ def test_letters_that_no_line_of_a_file_holds(
     assert all(part in sentence for part in parts), sentence
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        ("stps", 2, "unknown command 'stps'; closest: steps"),
-        (
-            "sql \"SELECT 'x'::INTEGER FROM measurements\" --format jsonl",
-            1,
-            "Conversion Error: Could not convert string 'x'",
-        ),
-    ],
-)
-def test_mistake_in_a_process_of_its_own(words: str, code: int, said: str, start: Call) -> None:
-    assert start(*shlex.split(words)).sentence(code).startswith(f"dbtool: {said}")
+def test_mistake_in_a_process_of_its_own(start: Call) -> None:
+    said = start("sql", "SELECT 'x'::INTEGER FROM measurements", "--format", "jsonl").sentence(1)
+    assert said.startswith("dbtool: Conversion Error: Could not convert string 'x'")
 
 
 @pytest.mark.parametrize(
@@ -122,27 +111,3 @@ def test_standard_input_that_cannot_be_read(
     )
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.decode() == f"dbtool: standard input cannot be read: {reason}\n"
-
-
-@pytest.mark.parametrize("command", ["releases --db", "ingest", "verify", "publish"])
-def test_what_is_no_release(command: str, call: Call, tmp_path: Path) -> None:
-    notes, empty = tmp_path / "notes", tmp_path / "empty"
-    notes.write_text("made up")
-    empty.mkdir()
-    for path in (notes, empty):
-        sentence = call(*command.split(), str(path)).sentence(2)
-        assert str(path) in sentence
-        assert "release" in sentence
-
-
-@pytest.mark.parametrize(
-    "command",
-    ["workloads", "steps *", "scaling", "plot steps", "sql summary", "export * --out new.csv"],
-)
-def test_a_sweep_that_has_written_nothing_yet_is_waited_for(
-    command: str, call: Call, tmp_path: Path
-) -> None:
-    with only_writer(tmp_path / "runs"):
-        sentence = call(*command.split(), "--db", str(tmp_path / "runs")).sentence(1)
-    assert "a sweep is at work in" in sentence
-    assert "has written no trials yet: ask again when its first ones have ended" in sentence

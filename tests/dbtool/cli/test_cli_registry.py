@@ -27,14 +27,15 @@ def _docstring(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_listing_says_what_the_command_says(name: str) -> None:
+def test_help_fits_80_columns_and_holds_an_example_that_parses(
+    name: str, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert _docstring(name).splitlines()[0] == COMMANDS[name]
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_holds_an_example_that_parses(name: str, call: Call) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     outcome = call(name, "--help")
     assert outcome.code == 0
+    assert all(len(line) <= 80 for line in outcome.output.splitlines())
+    assert not re.search(r"<(str|int|float|path|Path|list\[.*)>", outcome.output)
     assert f"Example: dbtool {name} " in f"{outcome.output} "
     [example] = [
         line.removeprefix("Example: ")
@@ -100,16 +101,6 @@ def test_typer_offers_others_for_an_unknown_option_alone(words: str, is_unknown:
     assert hasattr(caught.value, "possibilities") == is_unknown
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_fits_80_columns_and_has_no_types_of_python(
-    name: str, call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    text = call(name, "--help").output
-    assert all(len(line) <= 80 for line in text.splitlines())
-    assert not re.search(r"<(str|int|float|path|Path|list\[.*)>", text)
-
-
 def test_listing_imports_nothing_heavy() -> None:
     code = (
         "import sys\n"
@@ -126,8 +117,8 @@ def test_no_words_print_the_help(call: Call) -> None:
     assert call().output == call("--help").output
 
 
-def test_version(start: Call) -> None:
-    assert start("--version").output.split() == ["dbtool", __version__]
+def test_version(call: Call) -> None:
+    assert call("--version").output.split() == ["dbtool", __version__]
 
 
 def test_help_groups_all_commands_and_explains_their_words(call: Call) -> None:

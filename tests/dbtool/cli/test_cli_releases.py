@@ -1,14 +1,12 @@
 """The commands that write releases and files: what they print, and how they exit."""
 
 import json
-import re
 import shutil
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from tests.replica import published_plans, write_archive
 from tests.support.archives import HEADER, LINES, STUDY, small_study, write_folder, write_tar
 from tests.support.made_up import curve, write_release, write_shard
 from tests.support.published import LICENCE
@@ -55,26 +53,6 @@ def test_what_is_left_out_is_listed(call: Call, tmp_path: Path) -> None:
     assert sentence.startswith(
         "dbtool: 1 malformed file and 1 trial were left out, as listed above"
     )
-
-
-def test_the_report_holds_the_published_table_against_it(call: Call, tmp_path: Path) -> None:
-    plans = [plan for plan in published_plans(1.0, evaluations=24) if plan.batch_size == 65536][:1]
-    write_archive(tmp_path / "a.tar", studies=plans, layout="tar")
-    outcome = call("import", str(tmp_path / "a.tar"), "--db", str(tmp_path / "db"))
-    assert outcome.code == 0
-    assert re.search(r"^studies +1 of 454 of the published table$", outcome.errors, re.MULTILINE)
-    assert re.search(r"^COMPLETE +\d+ of 108,194 trials$", outcome.errors, re.MULTILINE)
-    lacking = r"^the database lacks 453 studies: (\S.*, ){2}\S.* and 450 more$"
-    assert re.search(lacking, outcome.errors, re.MULTILINE)
-    assert "COMPLETE trials, and" not in outcome.errors
-
-
-def test_an_archive_that_cannot_be_read_on(call: Call, tmp_path: Path) -> None:
-    path = write_tar(tmp_path / "a.tar.bz2", small_study(*[LINES] * 50), "w:bz2")
-    path.write_bytes(path.read_bytes()[:-100])
-    outcome = call("import", str(path), "--db", str(tmp_path / "db"))
-    assert outcome.code == 1
-    assert outcome.errors.splitlines()[-1].startswith(f"dbtool: {path}: it is damaged or cut short")
 
 
 def test_ingest_twice(call: Call, database: Path, tmp_path: Path) -> None:

@@ -193,13 +193,6 @@ def test_the_command_writes_a_picture_and_its_points(
     assert float(points[0]["fitted"]) == pytest.approx(13_000, rel=0.05)
 
 
-@pytest.mark.parametrize("name", ["steps", "steps.gif", ".png", "figure.csv"])
-def test_a_file_that_is_no_picture_is_refused(call: Call, tmp_path: Path, name: str) -> None:
-    said = call("scaling", DIGITS, "--out", str(tmp_path / name)).sentence(2)
-    assert "names no picture; let it end with one of .png, .pdf, .svg" in said
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_table_of_steps_has_no_points_to_draw(call: Call, tmp_path: Path) -> None:
     table = tmp_path / "steps.csv"
     table.write_text("batch_size,steps\n1,2\n")
