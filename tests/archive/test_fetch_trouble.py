@@ -22,7 +22,7 @@ FUZZ = settings(
 
 
 @pytest.mark.parametrize("how", ["closed", "reset"])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_broken_connections_are_resumed(how: str, seed: int, fetching: Fetching) -> None:
     chance = random.Random(seed)
     cuts = [chance.randrange(1, 80_000) for _ in range(chance.randrange(1, 12))]
@@ -36,7 +36,7 @@ def test_broken_connections_are_resumed(how: str, seed: int, fetching: Fetching)
         assert starts == [each for each in sums if each < len(fetching.content)]
 
 
-@pytest.mark.parametrize("status", [401, 404, 451, 501])
+@pytest.mark.parametrize("status", [404, 501])
 def test_refusals_are_not_repeated(status: int, fetching: Fetching) -> None:
     fetching.server.default = Answer(status=status)
     sentence = fetching.failure()
@@ -120,12 +120,10 @@ def test_encoded_content_is_refused(fetching: Fetching) -> None:
     assert "encoded" in fetching.failure()
 
 
-@pytest.mark.parametrize("proxy", ["nonsense://host:1", "socks5://host:1"])
-def test_proxy_that_cannot_be_used(
-    proxy: str, fetching: Fetching, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ALL_PROXY", proxy)
-    assert "proxy" in fetching.failure()
+def test_proxy_that_cannot_be_used(fetching: Fetching, monkeypatch: pytest.MonkeyPatch) -> None:
+    for proxy in ("nonsense://host:1", "socks5://host:1"):
+        monkeypatch.setenv("ALL_PROXY", proxy)
+        assert "proxy" in fetching.failure()
 
 
 CUT, HALF = 100_000, 50_000
@@ -169,7 +167,7 @@ def test_changed_file_is_fetched_anew(new: Answer, fetching: Fetching) -> None:
     fetching.fetch()
 
 
-@pytest.mark.parametrize("size", [1, 99_999, 100_000, 100_001])
+@pytest.mark.parametrize("size", [99_999, 100_000, 100_001])
 def test_file_that_became_shorter(size: int, fetching: Fetching) -> None:
     fetching.server.answers.append(Answer(cut=100_000, etag='"old"'))
     fetching.content = b"x" * size
@@ -192,7 +190,7 @@ def test_length_that_is_too_short(fetching: Fetching) -> None:
 
 
 @pytest.mark.parametrize("length", [None, "chunked"])
-@pytest.mark.parametrize("cuts", [(), (100_000,), (1, 299_998), (10, 20, 30, 40, 50)])
+@pytest.mark.parametrize("cuts", [(), (1, 299_998)])
 def test_length_that_is_not_told(
     length: str | None, cuts: tuple[int, ...], fetching: Fetching
 ) -> None:
@@ -201,8 +199,7 @@ def test_length_that_is_not_told(
     fetching.fetch()
 
 
-@pytest.mark.parametrize("length", ["right", "chunked", None])
-@pytest.mark.parametrize("ranges", [True, False])
+@pytest.mark.parametrize(("length", "ranges"), [("right", True), ("chunked", False), (None, True)])
 def test_wrong_contents_leave_nothing(length: str | None, ranges: bool, fetching: Fetching) -> None:
     fetching.server.default = Answer(content=fetching.other, length=length, ranges=ranges)
     sentence = fetching.failure()

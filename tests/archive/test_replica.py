@@ -4,13 +4,12 @@ import json
 import subprocess
 import sys
 import tarfile
-from pathlib import Path, PurePosixPath
-from typing import Any
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from tests.replica import plan_study, write_archive
+from tests.replica import plan_study
 from tests.replica.odd import KINDS
 from tests.support.archives import Replica
 
@@ -21,6 +20,8 @@ PLANS = (
     plan_study(MNIST, 64, complete=110, incomplete=10, evaluations=40),
     plan_study("open_images_v4/resnet_50/nesterov_momentum", 1_024),
     plan_study("mnist/fc_1024/sgd", 8, complete=0),
+    plan_study(f"solution_quality/{MNIST}", 64),
+    plan_study("lm1b/lstm/nesterov_momentum", 16, complete=20),
 )
 
 
@@ -49,6 +50,15 @@ def test_traps_are_set(replica: Replica) -> None:
     assert sorted(ids, key=str) != ids
 
 
+def test_planted_steps_to_result_are_found(replica: Replica) -> None:
+    found = replica.db.steps_to_result("*").select("workload", "batch_size", "steps").rows()
+    expected = [
+        (each.plan.workload, each.plan.batch_size, each.steps_to_result)
+        for each in replica.truth.studies
+    ]
+    assert sorted(found) == sorted(expected)
+
+
 def test_odd_files_are_there(replica: Replica) -> None:
     files = (replica.root / PLANS[0].path).glob("*/measurements.csv")
     texts = [path.read_text() for path in files]
@@ -72,22 +82,6 @@ def contents(path: Path) -> dict[str, bytes]:
         return {
             member.name: file.read() for member in archive if (file := archive.extractfile(member))
         }
-
-
-@pytest.mark.parametrize("order", ["sorted", "shuffled", "interleaved"])
-def test_orders_hold_the_same_files(order: Any, replica: Replica, tmp_path: Path) -> None:
-    file = tmp_path / "replica"
-    truth = write_archive(file, studies=PLANS, seed=3, layout="tar", order=order)
-    assert truth == replica.truth
-    held = contents(file)
-    assert held == {
-        path.relative_to(replica.root.parent).as_posix(): path.read_bytes()
-        for path in replica.root.rglob("*.*")
-    }
-    assert len(held) == len(PLANS) + 2 * truth.trials
-    studies = [str(PurePosixPath(name).parents[0]) for name in held if name.endswith("study.json")]
-    sorted_studies = [f"batch_science/{plan.path}" for plan in PLANS]
-    assert (studies == sorted_studies) == (order == "sorted")
 
 
 @pytest.mark.slow

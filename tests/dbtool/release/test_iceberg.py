@@ -117,6 +117,8 @@ def test_pyiceberg_reads_the_rows_of_the_files(folder: Path, table: str) -> None
     assert rows.columns == [column.name for column in published_columns()[table]]
     assert rows.schema == in_files(folder, table).schema
     assert texts(rows) == texts(in_files(folder, table)) != []
+    # No engine is to remove files.
+    assert found.properties["gc.enabled"] == "false"
     snapshot = found.current_snapshot()
     assert snapshot is not None
     assert snapshot.summary is not None
@@ -128,11 +130,10 @@ def test_pyiceberg_reads_the_rows_of_the_files(folder: Path, table: str) -> None
 
 
 @pytest.mark.filterwarnings("ignore:Iceberg scan planning with the polars_iceberg plugin")
-@pytest.mark.parametrize("reader", ["native", "pyiceberg"])
-def test_polars_reads_the_rows_of_the_files(folder: Path, reader: Any) -> None:
+def test_polars_reads_the_rows_of_the_files(folder: Path) -> None:
     for table in MEANINGS:
         path = f"{address_of_folder(folder)}/{iceberg_state(table)}"
-        found = pl.scan_iceberg(path, reader_override=reader)
+        found = pl.scan_iceberg(path, reader_override="native")
         assert texts(found.collect()) == texts(in_files(folder, table))
         of_one = found.filter(workload=ODD).collect()
         assert texts(of_one) == texts(in_files(folder, table).filter(workload=ODD)) != []
@@ -247,11 +248,6 @@ def test_no_tables_stay_of_what_the_release_was(own: Path, tmp_path: Path) -> No
     assert verify(out).problems == ()
 
 
-def test_no_engine_is_to_remove_files(folder: Path) -> None:
-    table = opened(address_of_folder(folder), "trials")
-    assert table.properties["gc.enabled"] == "false"
-
-
 def test_a_table_may_be_empty(tmp_path: Path) -> None:
     own, out = tmp_path / "own", tmp_path / "out"
     write_shard(own, trials=[(0, "INFEASIBLE", {"learning_rate": 9.0}, [])])
@@ -261,27 +257,23 @@ def test_a_table_may_be_empty(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("citation", "milliseconds"),
+    ("created", "citation", "milliseconds"),
     [
-        (None, 1_735_689_600_000),  # 2025-01-01, when the shards were written
-        ("@misc{a, date = {2019-07-03}}", 1_562_112_000_000),
-        ("@misc{a, year = 2019}", 1_546_300_800_000),
+        ("2025-01-01T00:00:00+00:00", None, 1_735_689_600_000),
+        ("2025-01-01T00:00:00+00:00", "@misc{a, date = {2019-07-03}}", 1_562_112_000_000),
+        # Without a date it is the oldest.
+        (None, None, 0),
     ],
 )
 def test_the_snapshot_bears_the_date_of_the_release(
-    own: Path, tmp_path: Path, citation: str | None, milliseconds: int
+    tmp_path: Path, created: str | None, citation: str | None, milliseconds: int
 ) -> None:
-    out = published(own, tmp_path / "out", citation=citation, iceberg=STORE)
+    trials = [(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9]))]
+    write_shard(tmp_path / "own", trials=trials, producer={"created": created})
+    out = published(tmp_path / "own", tmp_path / "out", citation=citation, iceberg=STORE)
     state = json.loads((out / iceberg_state("studies")).read_text())
     [snapshot] = state["snapshots"]
     assert state["last-updated-ms"] == snapshot["timestamp-ms"] == milliseconds
-
-
-def test_of_a_release_without_a_date_the_snapshot_is_the_oldest(tmp_path: Path) -> None:
-    own = tmp_path / "own"
-    write_shard(own, trials=[(0, "COMPLETE", {}, curve([0.9]))], producer={"archive": "a.tar"})
-    out = published(own, tmp_path / "out", iceberg=STORE)
-    assert json.loads((out / iceberg_state("trials")).read_text())["last-updated-ms"] == 0
 
 
 @pytest.mark.parametrize(
