@@ -12,6 +12,7 @@ the columns left out are null.
 """
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -29,6 +30,8 @@ Row: TypeAlias = "Mapping[str, Any]"
 MadeTrial: TypeAlias = "tuple[int, str, Mapping[str, float], Sequence[Row]]"
 
 RELEASE = "made-up"
+DIGITS = "digits/simple_cnn_base/sgd"
+LETTERS = "letters/fc_64_64/nesterov_momentum"
 WORKLOAD = "made_up/simple_cnn_base/nesterov_momentum"
 PRODUCER: dict[str, Any] = {
     "dbtool": "0.1.0",
@@ -198,6 +201,31 @@ def write_release(folder: Path, release: str = RELEASE, **about: str) -> Path:
     trials = [(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5, 0.05]))]
     with ReleaseWriter(folder, About(release=release, **about)) as writer:
         writer.write(shard_footer(trials), [shard_table(trials)])
+    return folder
+
+
+def write_digits(folder: Path, release: str = RELEASE, better: float = 0.0) -> Path:
+    """Writes two studies of three trials, evaluated at steps 0, 10, 20, 30; the goal is 0.1.
+
+    The errors of the trial that reaches it are better by so much; the last trial diverged.
+    """
+    slow = {"learning_rate": 0.01, "momentum": 0.5}
+    fast = {"learning_rate": 0.1, "momentum": 0.9}
+    for batch_size, errors in ((8, [0.9, 0.5, 0.2, 0.05]), (64, [0.9, 0.3, 0.04, 0.03])):
+        trials = [
+            (0, "COMPLETE", slow, curve([0.9, 0.8, 0.7, 0.6])),
+            (1, "COMPLETE", fast, curve([error - better for error in errors])),
+            (2, "INFEASIBLE", {"learning_rate": 9.0, "momentum": 0.9}, curve([0.9, math.nan])),
+        ]
+        write_shard(folder, release=release, workload=DIGITS, batch_size=batch_size, trials=trials)
+    return folder
+
+
+def write_letters(folder: Path, release: str = RELEASE) -> Path:
+    """Writes a study of one trial, whose workload has no goal."""
+    trials = [(7, "COMPLETE", {"learning_rate": 0.01}, curve([0.9, 0.8]))]
+    study: dict[str, Any] = {"workload": LETTERS, "batch_size": 32, "goal": None}
+    write_shard(folder, release=release, trials=trials, **study)
     return folder
 
 

@@ -19,12 +19,11 @@ from dbtool.release.layout import sums
 from dbtool.release.publish import publish
 from dbtool.sources.base import Report, add_source
 from dbtool.sources.ingest import ReleaseSource
-from tests.support.made_up import curve, write_shard
+from tests.support.made_up import DIGITS, curve, write_shard
 
 LICENCE = "CC0-1.0"
-SGD = "digits/simple_cnn_base/sgd"
+SGD = DIGITS
 OTHERS = "letters/fc_64/adam"
-LETTERS = "letters/fc_64_64/nesterov_momentum"
 VIEWS = ("releases", "workloads", "studies", "trials", "measurements")
 
 

@@ -1,23 +1,17 @@
 """Studies that were searched in lockstep: which trials count, and what cannot be told of them."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dbtool.database import open_database
+from dbtool.database import Database, open_database
 from dbtool.figures.points import NoDataError, Request, read_points
 from dbtool.figures.specs import find_figure
 from tests.support.made_up import write_shard
 from tests.support.published import published
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from dbtool.database import Database
 
 WORKLOAD = "digits/fc_8/sgd"
 VAL, TEST = "val_classification_error", "test_classification_error"

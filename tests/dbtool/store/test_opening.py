@@ -1,7 +1,5 @@
 """Opening releases: damage and hostile contents are told in a sentence, and queries only read."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -10,10 +8,10 @@ import re
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import duckdb
-import msgspec
 import platformdirs
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,16 +19,10 @@ import pytest
 
 from dbtool.core.errors import DbtoolError
 from dbtool.core.index import TABLES
-from dbtool.core.manifest import MANIFEST, encode_manifest, read_manifest
+from dbtool.core.manifest import read_manifest
 from dbtool.database import open_database
 from tests.support.made_up import curve, write_shard
 from tests.support.published import bytes_of, everything, list_as_it_is, rewrite, write_shards
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from dbtool.core.manifest import Manifest
 
 COUNT = "SELECT count(step), sum(step), sum(val_classification_error) FROM measurements"
 
@@ -68,35 +60,26 @@ def test_every_flipped_byte_of_a_shard_is_noticed(folder: Path, every: int) -> N
             assert db.sql(COUNT).rows() == sound
 
 
-def test_flipped_bytes_are_noticed_when_a_release_is_opened(folder: Path) -> None:
-    """DuckDB opens a shard for its columns, and would say that it is not a Parquet file."""
-    chance = random.Random(2)
-    sound = everything(folder)
-    for file in read_manifest(folder).shards:
+@pytest.mark.parametrize("kind", ["gone", "short", "long", "flipped", "pipe"])
+def test_a_shard_that_is_not_what_was_listed(folder: Path, kind: str) -> None:
+    """Also the one that is opened for its columns, of which DuckDB would say it is no Parquet."""
+    shards = read_manifest(folder).shards
+    for file in shards[-1:] if kind == "pipe" else shards:
         path = folder / file.path
         content = path.read_bytes()
-        for position in [0, len(content) - 1, *chance.sample(range(len(content)), 4)]:
-            damaged = bytearray(content)
-            damaged[position] ^= 1 << chance.randrange(8)
-            path.write_bytes(damaged)
-            assert failure(folder).startswith(f"{path} is damaged: its contents are not those")
+        path.unlink()
+        match kind:
+            case "pipe":
+                os.mkfifo(path)
+            case "short":
+                path.write_bytes(content[:-1])
+            case "long":
+                path.write_bytes(content + b"x")
+            case "flipped":
+                path.write_bytes(bytes([content[0] ^ 1]) + content[1:])
+        assert f"{path} is damaged: it" in failure(folder)
+        path.unlink(missing_ok=True)
         path.write_bytes(content)
-    assert everything(folder) == sound
-
-
-@pytest.mark.parametrize("kind", ["gone", "short", "long", "empty", "pipe", "folder"])
-def test_a_shard_that_is_not_what_was_listed(folder: Path, kind: str) -> None:
-    path = folder / read_manifest(folder).shards[-1].path
-    content = path.read_bytes()
-    path.unlink()
-    match kind:
-        case "pipe":
-            os.mkfifo(path)
-        case "folder":
-            path.mkdir()
-        case "short" | "long" | "empty":
-            path.write_bytes({"short": content[:-1], "long": content + b"x", "empty": b""}[kind])
-    assert f"{path} is damaged: it " in failure(folder)
 
 
 def test_what_was_sound_is_not_read_again(folder: Path) -> None:
@@ -142,18 +125,12 @@ def test_a_cache_that_cannot_be_written_is_done_without(
     assert everything(folder)["measurements"]
 
 
-@pytest.mark.parametrize("table", TABLES)
-def test_an_index_that_contradicts_the_manifest_is_refused(folder: Path, table: str) -> None:
-    """Though every hash is right. Rows would be lost silently."""
-    path = folder / table
-    rows = pq.read_table(path)
-    for wrong in (rows.slice(1), pa.concat_tables([rows, rows]), rows.drop_columns(["workload"])):
-        pq.write_table(wrong, path)
-        list_as_it_is(folder, table)
-        assert failure(folder).startswith(f"the index of {folder} is not sound: ")
-    path.write_text("no table")
-    list_as_it_is(folder, table)
-    assert "is not sound: a file is not readable Parquet; get the release anew" in failure(folder)
+def test_an_index_that_contradicts_the_manifest_is_refused(folder: Path) -> None:
+    """Though every hash is right; see the tests of the index for what is found."""
+    path = folder / TABLES[-1]
+    pq.write_table(pq.read_table(path).slice(1), path)
+    list_as_it_is(folder, TABLES[-1])
+    assert failure(folder).startswith(f"the index of {folder} is not sound: ")
 
 
 def test_a_manifest_that_leaves_out_a_shard_is_refused(folder: Path) -> None:
@@ -169,21 +146,10 @@ def test_a_manifest_without_a_table_is_made_up_for(folder: Path) -> None:
     assert everything(folder) == expected
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda rows: rows.drop_columns(["step"]),
-        lambda rows: rows.rename_columns([f"{name}x" for name in rows.column_names]),
-        lambda rows: rows.set_column(7, "step", rows["step"].cast(pa.string())),
-    ],
-    ids=["without a column", "with others", "of another type"],
-)
-def test_a_shard_out_of_contract_is_a_sentence(
-    folder: Path, spoil: Callable[[pa.Table], pa.Table]
-) -> None:
+def test_a_shard_out_of_contract_is_a_sentence(folder: Path) -> None:
     for file in read_manifest(folder).shards:
-        rows = spoil(pq.read_table(folder / file.path, partitioning=None))
-        pq.write_table(rows, folder / file.path)
+        rows = pq.read_table(folder / file.path, partitioning=None)
+        pq.write_table(rows.drop_columns(["step"]), folder / file.path)
         list_as_it_is(folder, file.path)
     failure(folder, "SELECT max(step) + 1 FROM measurements")
 
@@ -266,39 +232,42 @@ QUERIES = (
 UNREACHED = re.compile(r"EXPLAIN|{shard}|able_(logging|profiling)|query\b", re.IGNORECASE)
 
 
-@pytest.mark.parametrize("query", QUERIES)
-def test_queries_cannot_change_or_touch_or_print_anything(
-    folder: Path, query: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def names(folder: Path) -> dict[str, Path]:
+    """The files and folders that queries name."""
     other = folder.with_name("other.csv")
     other.write_text("a\n1\n")
+    shard = folder / read_manifest(folder).shards[0].path
+    return {"other": other, "folder": folder, "outside": folder.parent, "shard": shard}
+
+
+def test_queries_cannot_change_or_touch_or_print_anything(
+    folder: Path, names: dict[str, Path], capfd: pytest.CaptureFixture[str]
+) -> None:
     before = bytes_of(folder.parent)
-    names = {
-        "other": other,
-        "folder": folder,
-        "outside": folder.parent,
-        "shard": folder / read_manifest(folder).shards[0].path,
-    }
     with open_database(folder) as db:
         trials = db.trials().height
-        with pytest.raises(DbtoolError) as caught:
-            db.sql(query.format(**names))
-        assert "\n" not in str(caught.value)
-        assert db.trials().height == trials
+        for query in QUERIES:
+            with pytest.raises(DbtoolError) as caught:
+                db.sql(query.format(**names))
+            assert "\n" not in str(caught.value), query
+            assert db.trials().height == trials, query
     assert bytes_of(folder.parent) == before
     assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("query", [each for each in QUERIES if each and not UNREACHED.search(each)])
-def test_what_kind_of_statement_it_is_does_not_matter(folder: Path, query: str) -> None:
+def test_what_kind_of_statement_it_is_does_not_matter(folder: Path, names: dict[str, Path]) -> None:
     """Past the check of it, a connection cannot touch anything either, but the shards it reads."""
-    other = folder.with_name("other.csv")
-    other.write_text("a\n1\n")
     before = bytes_of(folder.parent)
-    names = {"other": other, "folder": folder, "outside": folder.parent}
-    with open_database(folder) as db, db.cursor() as cursor, contextlib.suppress(duckdb.Error):
-        assert cursor.execute(query.format(**names)).fetchall() == []
+    for query in QUERIES:
+        if query and not UNREACHED.search(query):
+            with (
+                open_database(folder) as db,
+                db.cursor() as cursor,
+                contextlib.suppress(duckdb.Error),
+            ):
+                assert cursor.execute(query.format(**names)).fetchall() == [], query
     assert bytes_of(folder.parent) == before
 
 
@@ -308,12 +277,10 @@ def test_variables_of_python_are_no_tables(folder: Path) -> None:
     assert "Table with name secret does not exist" in failure(folder, "SELECT * FROM secret")
 
 
-@pytest.mark.parametrize(
-    "query", ["DESCRIBE trials", "EXPLAIN FROM trials", "SHOW TABLES", "VALUES (1)"]
-)
-def test_what_only_reads_is_answered(folder: Path, query: str) -> None:
+def test_what_only_reads_is_answered(folder: Path) -> None:
     with open_database(folder) as db:
-        assert len(db.sql(query)) >= 1
+        for query in ("DESCRIBE trials", "EXPLAIN FROM trials", "SHOW TABLES", "VALUES (1)"):
+            assert len(db.sql(query)) >= 1
 
 
 READER = """
@@ -343,14 +310,3 @@ def test_readers_while_writers_add(tmp_path: Path) -> None:
             assert (reader.returncode, errors) == (0, "")
         assert early.sql("SELECT count(*) FROM measurements").rows() == [(21,)]
         assert early.studies().height == 1
-
-
-def test_a_manifest_of_a_newer_version_is_named(folder: Path) -> None:
-    def newer(manifest: Manifest) -> None:
-        (folder / MANIFEST).write_bytes(encode_manifest(manifest))
-
-    manifest = read_manifest(folder)
-    newer(msgspec.structs.replace(manifest, schema_version=99))
-    assert "has schema version 99 and this dbtool reads" in failure(folder)
-    newer(msgspec.structs.replace(manifest, manifest_format=99))
-    assert "has manifest format 99 and this dbtool reads" in failure(folder)

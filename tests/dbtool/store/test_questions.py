@@ -1,25 +1,25 @@
-"""Best measurements and named workloads against answers by hand."""
+"""Steps to result and best measurements by hand, where the oracle of the archive has no such rows.
 
-from __future__ import annotations
+That one is tests/archive/test_exactness.py.
+"""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import dbtool
+from dbtool.core.contract import metric_columns
 from dbtool.core.errors import UsageError
-from dbtool.database import open_database
+from dbtool.database import Database, open_database
 from tests.support.made_up import write_shard
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from dbtool.database import Database
 
 PUBLISHED = "imagenet/resnet_50/nesterov_momentum"
 WORKLOAD = "digits/fc_8/sgd"
 VAL, PRECISION = "val_classification_error", "val_average_precision"
+LOSS = "batch_cross_entropy_error"
 NAN, INFINITY = float("nan"), float("inf")
 
 
@@ -77,28 +77,13 @@ def best(db: Database, metric: str | None = None, **budget: Any) -> list[tuple[A
     return found.select("batch_size", "value", "step", "trial_id", "trials").rows()
 
 
-def test_best_measurements(db: Database) -> None:
-    # Infinity and nan are no measurements; INCOMPLETE and INFEASIBLE trials do not count.
-    assert best(db) == [(10, 0.01, 60, 0, 4), (20, 0.02, 44, 10, 2)]
-
-
-def test_best_measurements_of_the_first_trials(db: Database) -> None:
-    # The first of each study by its number, not its text: 9 comes before 10.
-    assert best(db, trials=1) == [(10, 0.01, 60, 0, 1), (20, 0.1, 40, 9, 1)]
-
-
-def test_best_measurements_within_a_step_budget(db: Database) -> None:
+def test_best_measurements_within_a_budget(db: Database) -> None:
     # 0.05 at step 40 in trials 1 and 3: the smaller trial id. Batch size 20 trains too short.
     assert best(db, most_steps=50) == [(10, 0.05, 40, 1, 4)]
     assert best(db, most_steps=40) == [(10, 0.05, 40, 1, 4), (20, 0.1, 40, 9, 2)]
-    assert best(db, most_steps=39) == [(10, 0.2, 30, 1, 4), (20, 0.3, 20, 9, 2)]
-
-
-def test_best_measurements_within_an_example_budget(db: Database) -> None:
     # 800 examples are 80 steps of 10 and 40 steps of 20; 801 are more than 40 steps of 20.
     assert best(db, most_examples=800) == [(10, 0.01, 60, 0, 4), (20, 0.1, 40, 9, 2)]
     assert best(db, most_examples=801) == [(10, 0.01, 60, 0, 4)]
-    assert best(db, most_examples=500)[0] == (10, 0.05, 40, 1, 4)
 
 
 def test_a_budget_without_measurements_has_no_value(db: Database) -> None:
@@ -106,12 +91,6 @@ def test_a_budget_without_measurements_has_no_value(db: Database) -> None:
         (10, None, None, None, 4),
         (20, None, None, None, 2),
     ]
-
-
-def test_an_average_precision_is_better_when_higher(db: Database) -> None:
-    # Infinity is no measurement.
-    assert best(db, PRECISION) == [(10, 0.9, 0, 0, 4), (20, 0.3, 20, 9, 2)]
-    assert best(db, PRECISION, most_steps=40)[0] == (10, 0.9, 0, 0, 4)
 
 
 @pytest.mark.parametrize("word", [PUBLISHED, "imagenet/*"])
@@ -126,3 +105,72 @@ def test_a_published_workload_that_is_held_is_found(tmp_path: Path) -> None:
     write_shard(tmp_path, workload=PUBLISHED, trials=[(0, "COMPLETE", {}, rows((0, 0.9)))])
     with open_database(tmp_path) as db:
         assert db.studies("imagenet/*")["workload"].to_list() == [PUBLISHED]
+
+
+def steps(folder: Path, metric: str, goal: float) -> list[int]:
+    """The steps of each study."""
+    with open_database(folder) as db:
+        return db.steps_to_result(WORKLOAD, metric=metric, goal=goal)["steps"].to_list()
+
+
+@pytest.mark.parametrize("goal", [0.1, 0.7, 0.02])
+@pytest.mark.parametrize("metric", [VAL, PRECISION, LOSS])
+def test_an_inclusive_goal_is_reached_by_its_equal(
+    tmp_path: Path, metric: str, goal: float
+) -> None:
+    # The batch loss is a 32-bit number, and stands for the decimal that it was written as.
+    kind = np.float32 if metric == LOSS else np.float64
+    worse = np.nextafter(kind(goal), kind(0 if metric.endswith("precision") else 1))
+    rows = [{"step": 1, metric: float(worse)}, {"step": 2, metric: float(kind(goal))}]
+    rows.append({"step": 3, metric: 1.0 - float(worse < goal) * goal})
+    names = {True: "digits/fc_8/sgd", False: "digits/fc_8/momentum"}
+    for inclusive, name in names.items():
+        write_shard(
+            tmp_path, workload=name, trials=[(0, "COMPLETE", {}, rows)], metric=metric, goal=goal,
+            goal_inclusive=inclusive,
+        )  # fmt: skip
+    with open_database(tmp_path) as db:
+        for inclusive, name in names.items():
+            [(reached, told)] = db.steps_to_result(name).select("steps", "goal").rows()
+            assert (reached == 2, told) == (inclusive, goal)
+            # The rule is the workload's, whatever the goal.
+            [reached] = db.steps_to_result(name, goal=float(str(worse)))["steps"]
+            assert (reached == 1) == inclusive
+
+
+@pytest.mark.parametrize("goal", [0.7, 0.3])
+def test_a_batch_loss_equal_to_the_goal_has_not_passed_it(tmp_path: Path, goal: float) -> None:
+    # 0.7 lies above its nearest 32-bit number, 0.3 below.
+    rows = [{"step": 1, LOSS: goal}, {"step": 2, VAL: 1.0}, {"step": 3, LOSS: goal - 1e-6}]
+    write_shard(tmp_path, workload=WORKLOAD, trials=[(0, "COMPLETE", {}, rows)])
+    assert steps(tmp_path, LOSS, goal) == [3]
+
+
+def test_each_metric_is_its_own_column(tmp_path: Path) -> None:
+    names = metric_columns()
+    # Metric number n passes 0.5 at step n + 1 and no other does.
+    better = {name: 0.9 if name.endswith("precision") else 0.1 for name in names}
+    rows = [
+        {
+            "step": step,
+            **{name: abs(float(step <= at) - better[name]) for at, name in enumerate(names)},
+        }
+        for step in range(len(names) + 1)
+    ]
+    write_shard(tmp_path, workload=WORKLOAD, trials=[(0, "COMPLETE", {}, rows)])
+    for at, name in enumerate(names):
+        assert steps(tmp_path, name, 0.5) == [at + 1]
+
+
+def test_nan_beside_values_that_are_all_past_the_goal(tmp_path: Path) -> None:
+    """A file's statistics leave NaN out, so that a comparison may seem to hold throughout."""
+    for metric, goal, value in (
+        ("val_classification_error", 0.15, 0.1),
+        ("val_average_precision", 0.1, 0.15),
+    ):
+        rows = [{"step": 0, metric: NAN}, {"step": 1, metric: value}]
+        trials = [(0, "COMPLETE", {"learning_rate": 0.1}, rows)]
+        write_shard(tmp_path / metric, metric=metric, goal=goal, trials=trials)
+        with open_database(tmp_path / metric) as db:
+            found = db.steps_to_result("*").select("steps", "value").rows()
+        assert found == [(1, value)]

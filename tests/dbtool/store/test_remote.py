@@ -1,15 +1,16 @@
 """A release on a server answers as its folder does, and fetches no more than is needed."""
 
-from __future__ import annotations
-
+import contextlib
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import duckdb
 import pytest
 
 from dbtool.core.download import RetryPolicy
@@ -20,12 +21,7 @@ from dbtool.store import remote
 from tests.support.made_up import curve, write_shard
 from tests.support.proxies import without_proxies
 from tests.support.published import OTHERS, SGD, VIEWS, rows, write_shards
-from tests.support.release_server import serving_release
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.support.release_server import ReleaseServer
+from tests.support.release_server import ReleaseServer, serving_release
 
 LARGE, METRIC = "letters/large/sgd", "val_cross_entropy_error"
 LONGEST = 60
@@ -90,12 +86,10 @@ def failure(url: str, query: str = "FROM measurements") -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("view", [*VIEWS, "evaluations"])
-def test_answers_are_those_of_the_folder(server: ReleaseServer, folder: Path, view: str) -> None:
-    expected = rows(folder, f"FROM {view}")
-    assert expected
+def test_answers_are_those_of_the_folder(server: ReleaseServer, folder: Path) -> None:
+    queries = [f"FROM {view}" for view in (*VIEWS, "evaluations")]
     # DBTOOL_DB and pathlib leave one slash of two.
-    assert rows(Path(server.url), f"FROM {view}") == expected
+    assert rows(Path(server.url), *queries) == rows(folder, *queries)
 
 
 def test_python_asks_a_server_as_a_folder(server: ReleaseServer, folder: Path) -> None:
@@ -137,13 +131,6 @@ def test_a_join_fetches_the_shards_of_its_keys_alone(server: ReleaseServer, fold
         shards(server)
         assert db.sql(query).rows() == [(41,)]
         assert set(shards(server)) <= {file.path for file in of_study(folder, OTHERS, 32)}
-
-
-def test_steps_to_result_fetch_the_shards_of_their_workload_alone(server: ReleaseServer) -> None:
-    with open_database(server.url) as db:
-        shards(server)
-        assert db.steps_to_result(LARGE, metric=METRIC, goal=0.5).height == 3
-        assert all("large" in path for path in shards(server))
 
 
 def test_a_flipped_bit_on_the_server_is_noticed(server: ReleaseServer, folder: Path) -> None:
@@ -195,37 +182,32 @@ def test_more_than_is_allowed_is_not_fetched(server: ReleaseServer, folder: Path
         assert db.sql(query).rows() == [(24000,)]
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "FROM read_csv('/etc/hosts')",
-        "FROM '/etc/hosts'",
-        "FROM read_text('release:///etc/hosts')",
-        "FROM read_text('release://../../../../etc/hosts')",
-        "FROM read_text('file:///etc/hosts')",
-        "FROM read_parquet('http://127.0.0.1:9/other.parquet')",
-        "FROM glob('release://*')",
-        "FROM glob('/etc/*')",
-        "COPY (SELECT 1) TO 'release://trials.parquet'",
-        "COPY (SELECT 1) TO 'never'",
-        "ATTACH 'never.duckdb'",
-        "ATTACH 'release://never.duckdb'",
-        "INSTALL httpfs",
-        "LOAD httpfs",
-        "SET enable_external_access = true",
-        "SET allowed_directories = ['/']",
-    ],
+BEYOND = (
+    "FROM read_csv('/etc/hosts')",
+    "FROM '/etc/hosts'",
+    "FROM read_text('release:///etc/hosts')",
+    "FROM read_text('release://../../../../etc/hosts')",
+    "FROM read_text('file:///etc/hosts')",
+    "FROM read_parquet('http://127.0.0.1:9/other.parquet')",
+    "FROM glob('release://*')",
+    "FROM glob('/etc/*')",
+    "COPY (SELECT 1) TO 'release://trials.parquet'",
+    "COPY (SELECT 1) TO 'never'",
+    "ATTACH 'never.duckdb'",
+    "ATTACH 'release://never.duckdb'",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "SET enable_external_access = true",
+    "SET allowed_directories = ['/']",
 )
-def test_nothing_else_can_be_read_or_written(server: ReleaseServer, query: str) -> None:
-    import duckdb
 
+
+def test_nothing_else_can_be_read_or_written(server: ReleaseServer) -> None:
+    """Past the check of what kind of statement it is."""
     with open_database(server.url) as db:
-        try:
-            # Past the check of what kind of statement it is.
-            found = db.opened.connection.execute(query).fetchall()
-        except (duckdb.Error, PermissionError):
-            return
-        assert found == []
+        for query in BEYOND:
+            with contextlib.suppress(duckdb.Error, PermissionError):
+                assert db.opened.connection.execute(query).fetchall() == [], query
 
 
 def test_a_server_that_stumbles_is_tried_again(server: ReleaseServer, folder: Path) -> None:
@@ -249,11 +231,8 @@ def test_what_goes_wrong_is_said_in_a_sentence(server: ReleaseServer, folder: Pa
     manifest = (folder / "manifest.json").read_bytes()
     faults.contents["manifest.json"] = manifest.replace(b'"made-up"', b'"other"')
     assert "was altered: its own digest does not match" in failure(server.url)
-    faults.contents["manifest.json"] = manifest.replace(b'_format": 3', b'_format": 4')
-    assert "has manifest format 4 and this dbtool reads 3" in failure(server.url)
-    for hostile in (b"[" * 100_000, b'{"manifest_format": 3}', b"\xff\x00"):
-        faults.contents["manifest.json"] = hostile
-        assert "is not a sound manifest" in failure(server.url)
+    faults.contents["manifest.json"] = b"[" * 100_000
+    assert "is not a sound manifest" in failure(server.url)
     faults.contents["manifest.json"] = b"<html>"
     assert "is a page for a browser and no manifest" in failure(server.url)
     faults.contents = {"trials.parquet": (folder / "trials.parquet").read_bytes()[::-1]}
@@ -263,14 +242,6 @@ def test_what_goes_wrong_is_said_in_a_sentence(server: ReleaseServer, folder: Pa
     faults.contents.clear()
     faults.statuses[shard.path] = [404]
     assert "the server answers 404 Not Found" in failure(server.url)
-
-
-def test_a_server_that_is_gone_is_said_in_a_sentence(folder: Path) -> None:
-    with serving_release(folder) as server:
-        db = open_database(server.url)
-    with db, pytest.raises(DbtoolError, match=r"Connection refused \(3 tries in a row\)") as caught:
-        db.sql("FROM measurements")
-    assert "\n" not in str(caught.value)
 
 
 def test_a_server_without_ranges_will_do(server: ReleaseServer, folder: Path) -> None:

@@ -1,9 +1,8 @@
 """What the views show of shards, average precision and metrics without a column among it."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any, TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -16,9 +15,6 @@ from producers.training.block_record import BlockRecord
 from tests.support.figure_points import figure_points
 from tests.support.made_up import curve, shard_footer, write_shard
 from tests.support.published import published
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PRECISION, ERROR = "val_average_precision", "val_classification_error"
 CONSTANT = "gradient_lipschitz_constant"
