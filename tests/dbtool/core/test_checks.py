@@ -48,7 +48,6 @@ class Plan(Struct):
     ("value", "sentence"),
     [
         (b'{"first": {"steps": -1}}', "first.steps is -1, and should be a whole number from 0"),
-        (b'{"first": {"steps": true}}', "first.steps is true, and should be a whole number from 0"),
         (b'{"first": {}}', "first has no steps"),
         (b"{}", "it has no first"),
         (b"[3]", "it is [3], and should be a table of names and values"),
@@ -67,8 +66,6 @@ class Plan(Struct):
             r'others.y.steps is "\u001b", and should be a whole number',
         ),
         (b'{"first": ', "it is not readable JSON"),
-        (b'{"first": "\\ud800"}', "it is not readable JSON"),
-        (b"\xff", "it is not readable JSON"),
         (b'{"first": ' * 100_000, "it is not readable JSON"),
         (b"9" * 5000, "it is not readable JSON"),
     ],

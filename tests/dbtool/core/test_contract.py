@@ -1,11 +1,9 @@
 """The columns and paths of shards."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tomllib
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,9 +14,6 @@ from dbtool.core import contract
 from dbtool.core.files import sha256_of
 from dbtool.core.resources import schema_folder
 from tests.support.made_up import curve, write_shard
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_columns_and_their_types() -> None:

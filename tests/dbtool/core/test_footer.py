@@ -74,11 +74,7 @@ def test_no_bytes_break_it(value: bytes) -> None:
         (("trials",), [], "it lists no trials"),
         (("trials",), SOUND["trials"] * 2, "it lists trial 0 after trial 0"),
         (("trials", 0, "trial_id"), True, "trial_id is true, and should be a whole number"),
-        (("trials", 0, "trial_id"), 2**31, "should be a whole number from 0 to 2147483647"),
         (("trials", 0, "steps"), -1, "trials.0.steps is -1, and should be a whole number from 0"),
-        (("trials", 0, "seed"), 2**63, "trials.0.seed is 9223372036854775808, and should be"),
-        (("trials", 0, "status"), "DONE", "should be one of COMPLETE, INCOMPLETE, INFEASIBLE"),
-        (("study", "batch_size"), 0, "study.batch_size is 0, and should be a whole number from 1"),
         (("study", "workload", "metric"), "loss", "metric 'loss' is none of the columns"),
         (
             ("study", "workload", "sparsity"),
@@ -88,7 +84,6 @@ def test_no_bytes_break_it(value: bytes) -> None:
         (("study", "workload", "workload"), "x" * 241, "is too long"),
         (("study", "workload", "workload"), " ", "is not a name that can be printed"),
         (("study", "workload", "model"), "\x1b[31mred", "'\\x1b[31mred' is not a name that can"),
-        (("study", "workload", "dataset"), "a\0b", "is not a name that can be printed"),
         (("producer", "device"), "a\0b", "its footer holds a null character"),
     ],
 )
@@ -117,7 +112,6 @@ def replaced(footer: Footer, **workload: Any) -> Footer:
     [
         ({"goal": math.nan}, "its workload's goal nan is not a finite number"),
         ({"workload": "a\ud800b"}, "its footer holds text that is not Unicode"),
-        ({"train_examples": -1}, "train_examples is -1, and should be a whole number"),
         ({"collection": ""}, 'collection is "", and should be text that is not empty'),
     ],
 )
@@ -126,11 +120,11 @@ def test_what_could_not_be_read_again_is_not_written(changes: dict[str, Any], re
         encode_footer(replaced(shard_footer(TRIALS), **changes))
 
 
-@pytest.mark.parametrize("name", WORKLOADS)
-def test_every_definition_of_producers_is_kept(name: str) -> None:
-    definition = json.loads(json.dumps(WORKLOADS[name].definition()))
-    footer = replaced(shard_footer(TRIALS), definition=definition)
-    assert decode_footer(encode_footer(footer)).study.workload.definition == definition
+def test_every_definition_of_producers_is_kept() -> None:
+    for workload in WORKLOADS.values():
+        definition = json.loads(json.dumps(workload.definition()))
+        footer = replaced(shard_footer(TRIALS), definition=definition)
+        assert decode_footer(encode_footer(footer)).study.workload.definition == definition
 
 
 def test_no_thread_is_the_first_to_look_into_the_types() -> None:

@@ -1,10 +1,9 @@
 """Shards hold what was written, and whatever does not go with their footers is found."""
 
-from __future__ import annotations
-
 import random
 import subprocess
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -15,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbtool.core.contract import metric_columns, shard_schema
-from dbtool.core.footer import FooterError, encode_footer
+from dbtool.core.footer import Footer, FooterError, encode_footer
 from dbtool.core.shards import ROW_GROUP, check_shard, read_footer, read_tables, write_shard
 from tests.support.kills import python_with_disk
 from tests.support.made_up import (
@@ -26,11 +25,6 @@ from tests.support.made_up import (
     whole_table,
     write_table,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from dbtool.core.footer import Footer
 
 SAMPLE: Any = (0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5, 0.1]))
 DIVERGED: Any = (1, "INFEASIBLE", {}, curve([0.9, float("nan"), float("inf")]))
@@ -111,9 +105,7 @@ def test_long_shards_are_written_in_row_groups(tmp_path: Path) -> None:
     assert check_shard(tmp_path / shard.path) == shard.footer
 
 
-@pytest.mark.parametrize(
-    "at", [1, ROW_GROUP - 1, ROW_GROUP + 1, 2 * ROW_GROUP, 3 * ROW_GROUP, sum(LENGTHS) - 1]
-)
+@pytest.mark.parametrize("at", [1, ROW_GROUP + 1, 2 * ROW_GROUP, sum(LENGTHS) - 1])
 def test_a_step_repeated_at_any_row_is_refused(tmp_path: Path, at: int) -> None:
     footer, trial, step = long_rows()
     step[at] = step[at - 1]
@@ -200,13 +192,7 @@ def test_rows_that_do_not_go_with_the_footer_are_found(tmp_path: Path, reason: s
     assert str(caught.value).startswith(reason)
 
 
-def test_what_is_in_contract_is_not_refused(tmp_path: Path) -> None:
-    made = [SAMPLE, DIVERGED]
-    path = write_table(tmp_path, whole_table(made), encode_footer(whole_footer(made)))
-    assert check_shard(path) == read_footer(path) == whole_footer(made)
-
-
-@pytest.mark.parametrize("contents", [b"", b"PAR1", b"PAR1" * 9, b"x" * 5000])
+@pytest.mark.parametrize("contents", [b"", b"PAR1" * 9])
 def test_what_is_no_parquet_is_found(tmp_path: Path, contents: bytes) -> None:
     path = tmp_path / "a.parquet"
     path.write_bytes(contents)

@@ -1,12 +1,10 @@
 """Folders are listed whole, however deep, or the one that cannot be read is named."""
 
-from __future__ import annotations
-
 import glob
 import os
 import pickle
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -18,9 +16,6 @@ from dbtool.core.walk import AccessError, access_error, entries, files_matching,
 from dbtool.release.verify import verify
 from dbtool.sources.tables.files import files_below
 from tests.support.made_up import write_release
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 DEEP = 1_200
 

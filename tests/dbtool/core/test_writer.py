@@ -1,32 +1,25 @@
 """Release folders are added to by any number of writers, and harmed by none."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
-import msgspec
+import pyarrow as pa
 import pytest
 
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.footer import FooterError
 from dbtool.core.index import TABLES, ClashError
-from dbtool.core.manifest import MANIFEST, About, encode_manifest, read_manifest
+from dbtool.core.manifest import MANIFEST, About, read_manifest
 from dbtool.core.release import locked, read_release, rebuild, shard_paths
+from dbtool.core.shards import Shard
 from dbtool.core.writer import ReleaseWriter
 from dbtool.release.verify import verify
 from tests.support.made_up import curve, shard_footer, shard_table, write_shard
 from tests.support.published import bytes_of, everything, published, write_shards
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    import pyarrow as pa
-
-    from dbtool.core.shards import Shard
 
 ABOUT = About(release="made-up")
 
@@ -100,7 +93,7 @@ def test_what_clashes_is_not_written(tmp_path: Path) -> None:
         assert bytes_of(folder) == before
 
 
-@pytest.mark.parametrize("name", ["a\ud800/b/c", "a\x1b[31m/b/c", "x" * 300 + "/b/c", " /\n/ "])
+@pytest.mark.parametrize("name", ["a\x1b[31m/b/c", "x" * 300 + "/b/c"])
 def test_what_no_folder_can_be_named_is_refused(tmp_path: Path, name: str) -> None:
     with (
         ReleaseWriter(tmp_path / "release", ABOUT) as writer,
@@ -196,22 +189,6 @@ def test_the_index_is_complete_while_it_is_read_again(tmp_path: Path) -> None:
     assert len(first.index.trials) == 20
 
 
-def test_threads_at_once(tmp_path: Path) -> None:
-    def fill(number: int) -> None:
-        with ReleaseWriter(tmp_path / "release", ABOUT) as writer:
-            for turn in range(5):
-                write(writer, trial(turn), batch_size=2**number)
-                writer.list_new()
-
-    threads = [threading.Thread(target=fill, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(read_manifest(tmp_path / "release").shards) == 20
-    assert is_sound(tmp_path / "release")
-
-
 def test_what_a_killed_writer_left_is_listed_by_the_next(tmp_path: Path) -> None:
     folder = tmp_path / "release"
     killed = ReleaseWriter(folder, ABOUT)
@@ -241,22 +218,18 @@ def test_what_a_killed_writer_left_that_clashes_is_named(tmp_path: Path) -> None
     ReleaseWriter(folder, ABOUT)
 
 
-@pytest.mark.parametrize("table", TABLES)
-def test_an_index_of_another_state_than_the_manifest_is_made_anew(
-    tmp_path: Path, table: str
-) -> None:
+def test_an_index_of_another_state_than_the_manifest_is_made_anew(tmp_path: Path) -> None:
     """As a writer leaves it that was killed between the two."""
     folder = write_shards(tmp_path / "release")
-    expected = everything(folder)
     for contents in (b"PAR1", None):
-        (folder / table).unlink()
+        expected = everything(folder)
+        (folder / TABLES[-1]).unlink()
         if contents:
-            (folder / table).write_bytes(contents)
+            (folder / TABLES[-1]).write_bytes(contents)
         assert everything(folder) == expected
         with ReleaseWriter(folder, ABOUT) as writer:
             write(writer, trial(len(shard_paths(folder))))
         assert is_sound(folder)
-        expected = everything(folder)
 
 
 def test_removed_shards_are_forgotten_and_come_again(tmp_path: Path) -> None:
@@ -346,13 +319,3 @@ def test_who_waits_too_long_is_told(tmp_path: Path) -> None:
         locked(tmp_path, 0.0, "wait"),
     ):
         pass
-
-
-def test_a_newer_schema_version_is_left_alone(tmp_path: Path) -> None:
-    folder = write_shards(tmp_path / "release")
-    newer = msgspec.structs.replace(read_manifest(folder), schema_version=99)
-    (folder / MANIFEST).write_bytes(encode_manifest(newer))
-    before = bytes_of(folder)
-    with pytest.raises(DbtoolError, match="has schema version 99 and this dbtool reads"):
-        ReleaseWriter(folder, ABOUT)
-    assert bytes_of(folder) == before

@@ -1,13 +1,11 @@
 """Writers that are killed at any moment lose at most the shard in work, and readers see no harm."""
 
-from __future__ import annotations
-
 import random
 import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -17,9 +15,6 @@ from dbtool.core.writer import ReleaseWriter
 from dbtool.database import open_database
 from dbtool.release.verify import verify
 from tests.support.published import bytes_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 STUDIES, ROWS, KILLS = 12, 41, 4
 # Writes studies that are not there yet, each listed at once, in an order of its own.
