@@ -1,4 +1,4 @@
-"""What goes with the tables of a published release: Croissant, the card, the citation."""
+"""What goes with the tables of a published release: Croissant, card, citation, DuckDB's script."""
 
 import itertools
 import json
@@ -13,12 +13,13 @@ import yaml
 
 from dbtool.core.errors import UsageError
 from dbtool.core.manifest import read_manifest
+from dbtool.database import open_database
 from dbtool.release.citation import bibtex_fields, read_bibtex
 from dbtool.release.layout import published_columns, table_path
 from dbtool.release.publish import publish
 from dbtool.release.reduction import Reduction
 from tests.support.made_up import curve, write_shard
-from tests.support.published import OTHERS, SGD, published, write_shards
+from tests.support.published import OTHERS, SGD, VIEWS, published, write_shards
 
 BIBTEX = """@comment{nothing, title = {Not this}}
 @article{made-up,
@@ -201,19 +202,22 @@ def test_without_bibtex_the_shards_tell_date_and_version(tmp_path: Path) -> None
     other = described(tmp_path / "b", None, last, first)
     assert re.fullmatch(r"1\.0\.0\+[0-9a-f]{12}", said["version"])
     assert said["version"] != other["version"]
-    # What is no moment is passed over.
+    # What is no moment is passed over, and what no date is known of has none.
     assert described(tmp_path / "c", None, 17, "soon", None)["datePublished"] == "2024-12-31"
+    trials: list[Any] = [(0, "COMPLETE", {}, curve([0.9]))]
+    write_shard(tmp_path / "own", trials=trials, producer={"archive": "a/b/c/64"})
+    folder = published(tmp_path / "own", tmp_path / "out")
+    assert "datePublished" not in json.loads((folder / "croissant.json").read_text())
+    assert "date-released" not in (folder / "CITATION.cff").read_text()
 
 
 @pytest.mark.parametrize(
     ("fields", "date", "version", "url"),
     [
         ("date = {2020-05-17}, year = 1999", "2020-05-17", None, None),
-        ("date = {2020-05/2021-01}", "2020", None, None),
         ("year = {in press}, version = {two}", "2024-12-31", None, None),
         ("version = {2.1}, doi = {10.5/ab}", "2024-12-31", "2.1", "https://doi.org/10.5/ab"),
         ("url = {https://a.example}, doi = {10.5/ab}", "2024-12-31", None, "https://a.example"),
-        ("doi = {https://doi.org/10.5/ab}", "2024-12-31", None, "https://doi.org/10.5/ab"),
     ],
 )
 def test_bibtex_tells_date_version_and_url(
@@ -224,18 +228,9 @@ def test_bibtex_tells_date_version_and_url(
     assert said["version"] == version or (version is None and said["version"].startswith("1.0.0+"))
 
 
-def test_what_no_date_is_known_of_has_none(tmp_path: Path) -> None:
-    trials: list[Any] = [(0, "COMPLETE", {}, curve([0.9]))]
-    write_shard(tmp_path / "own", trials=trials, producer={"archive": "a/b/c/64"})
-    folder = published(tmp_path / "own", tmp_path / "out")
-    assert "datePublished" not in json.loads((folder / "croissant.json").read_text())
-    assert "date-released" not in (folder / "CITATION.cff").read_text()
-
-
 @pytest.mark.parametrize(
     ("text", "fields"),
     [
-        ("", {}),
         ("no entry", {}),
         ("@misc{key}", {}),
         ("@misc{key, title = {A}}", {"title": "A"}),
@@ -257,3 +252,44 @@ def test_a_citation_is_read_from_a_file(tmp_path: Path) -> None:
     assert read_bibtex(path) == BIBTEX
     with pytest.raises(UsageError, match="cannot be read: No such file"):
         read_bibtex(tmp_path / "none.bib")
+
+
+QUERIES = (
+    *(f"FROM {view}" for view in (*VIEWS, "evaluations")),
+    *(f"DESCRIBE {view}" for view in VIEWS),
+    "FROM steps_to_result(NULL, NULL, NULL, NULL, 100)",
+    "FROM steps_to_result(NULL, 'digits/*', 'val_classification_error', 0.25, 2)",
+)
+
+
+def connected(folder: Path, monkeypatch: pytest.MonkeyPatch) -> duckdb.DuckDBPyConnection:
+    """A connection as `duckdb -init dbtool.sql` in the folder leaves it."""
+    monkeypatch.chdir(folder)
+    connection = duckdb.connect()
+    connection.execute((folder / "dbtool.sql").read_text(encoding="utf-8"))
+    return connection
+
+
+def test_plain_duckdb_answers_as_dbtool_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever the folder lies, in which nothing is written."""
+    out = published(write_shards(tmp_path / "own"), tmp_path / "out", title="It's made up")
+    times = {path.name: path.stat().st_mtime_ns for path in out.rglob("*")}
+    folder = out.rename(tmp_path / "moved")
+    with connected(folder, monkeypatch) as connection, open_database(folder) as db:
+        for query in QUERIES:
+            found = connection.execute(query).fetchall()
+            assert found
+            assert sorted(map(str, found)) == sorted(map(str, db.sql(query).rows())), query
+    assert {path.name: path.stat().st_mtime_ns for path in folder.rglob("*")} == times
+
+
+def test_names_of_any_letters_are_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "it's; DROP VIEW trials; --"
+    trials: list[Any] = [(0, "COMPLETE", {}, curve([0.9]))]
+    write_shard(tmp_path / "own", release=name, workload='it\'s/a "b"/ü$1', trials=trials)
+    folder = published(tmp_path / "own", tmp_path / "it's out", citation="@misc{a, title = {'}}")
+    with connected(folder, monkeypatch) as connection:
+        query = "SELECT release, workload, batch_size FROM measurements"
+        assert connection.execute(query).fetchall() == [(name, 'it\'s/a "b"/ü$1', 64)]

@@ -52,7 +52,7 @@ def ingest(own: Path, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
 
 
 @pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))]
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
 )
 def test_killed_adding_goes_on(tmp_path: Path, ingest: Undisturbed, seed: int) -> None:
     kill_and_repeat(ingest, tmp_path / "all", KILLS, seed, is_sound)
@@ -62,21 +62,14 @@ def test_ctrl_c_ends_adding_in_one_line(tmp_path: Path, ingest: Undisturbed) -> 
     interrupt_and_repeat(ingest, tmp_path / "all")
 
 
-OUTS = {
-    "publish": "out",
-    "reduce": "out",
-    "parquet": "out.parquet",
-    "duckdb": "out.duckdb",
-    "original": "out.tar.gz",
-}
+OUTS = {"publish": "out", "parquet": "out.parquet", "original": "out.tar.gz"}
 
 
 def writing(name: str, own: Path, folder: Path) -> tuple[list[str], Path]:
     """A command that writes a file or folder, and what it writes."""
     out = folder / OUTS[name]
-    if name in {"publish", "reduce"}:
+    if name == "publish":
         words = ["publish", str(own), "--licence", LICENCE]
-        words += ["--then-one-in", "7"] if name == "reduce" else []
     else:
         words = ["export", "--db", str(own)]
     return [sys.executable, "-m", "dbtool", *words, "--out", str(out)], out
@@ -101,17 +94,15 @@ def test_what_a_killed_command_left_goes_with_the_next(
     subprocess.run(words, check=True)
     expected = contents_of(out)
     chance = random.Random(name)
-    struck = 0
-    while struck < KILLS:
+    struck = False
+    while not struck:
         subprocess.run(["rm", "-rf", str(out)], check=True)
         with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
             wait_for_files(process, tmp_path, 1 if out.suffix else chance.randint(1, MOST_FILES))
             process.kill()
-        if out.exists():
-            # It was done before the kill, and is whole.
-            assert contents_of(out) == expected
-        else:
-            struck += 1
+        struck = not out.exists()
+        # Where it was done before the kill, it is whole.
+        assert struck or contents_of(out) == expected
     subprocess.run(words, check=True)
     assert list(tmp_path.iterdir()) == [out]
     assert contents_of(out) == expected

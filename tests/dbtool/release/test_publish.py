@@ -28,6 +28,7 @@ from dbtool.database import open_database
 from dbtool.release.publish import publish
 from dbtool.release.reduction import Reduction, rounded
 from dbtool.release.verify import verify
+from dbtool.sources.base import Report
 from tests.support.made_up import curve, whole_footer, whole_table, write_shard, write_table
 from tests.support.published import (
     LICENCE,
@@ -75,18 +76,10 @@ def test_the_folder_holds_what_it_says(folder: Path, own: Path) -> None:
     assert verify(folder).problems == ()
 
 
-def test_the_sums_are_those_of_sha256sum(folder: Path) -> None:
-    done = subprocess.run(
-        ["sha256sum", "--strict", "-c", SUMS],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+def test_the_sums_and_the_manifest_are_as_other_programs_want_them(folder: Path) -> None:
+    words = ["sha256sum", "--strict", "-c", SUMS]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
     assert len(done.stdout.splitlines()) == len(bytes_of(folder)) - 1
-
-
-def test_the_manifest_follows_its_schema(folder: Path) -> None:
     schema = json.loads((schema_folder() / "manifest.schema.json").read_text())
     jsonschema.validate(json.loads((folder / MANIFEST).read_text()), schema)
 
@@ -113,7 +106,7 @@ def test_everything_comes_back(own: Path, folder: Path, tmp_path: Path) -> None:
         assert found == {view: expected[view] for view in found}
 
 
-@pytest.mark.parametrize("reduction", [SMALL, Reduction(then_one_in=None), Reduction(5, None, 3)])
+@pytest.mark.parametrize("reduction", [SMALL, Reduction(5, None, 3)])
 def test_reductions_keep_what_they_say(own: Path, tmp_path: Path, reduction: Reduction) -> None:
     out = published(own, tmp_path / "out", reduction=reduction)
     assert verify(out).problems == ()
@@ -311,22 +304,10 @@ def test_nothing_is_left_of_what_failed(own: Path, tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
 
 
-def test_what_a_release_cannot_say_of_itself(own: Path, tmp_path: Path) -> None:
-    for changes in ({"release": ""}, {"title": "\x1b[31m"}, {"licence": "two\nlines"}):
-        with pytest.raises(UsageError):
-            published(own, tmp_path / "out", **changes)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("written", "meant"),
-    [("CC BY 4.0", "CC-BY-4.0"), ("cc0-1.0", "CC0-1.0"), ("apache 2.0", "Apache-2.0")],
-)
-def test_an_identifier_of_a_licence_written_otherwise(
-    own: Path, tmp_path: Path, written: str, meant: str
-) -> None:
-    with pytest.raises(UsageError, match=f"'{written}' is {meant}: --licence {meant}"):
-        published(own, tmp_path / "out", licence=written)
+def test_an_identifier_of_a_licence_written_otherwise(own: Path, tmp_path: Path) -> None:
+    for written, meant in (("CC BY 4.0", "CC-BY-4.0"), ("cc0-1.0", "CC0-1.0")):
+        with pytest.raises(UsageError, match=f"'{written}' is {meant}: --licence {meant}"):
+            published(own, tmp_path / "out", licence=written)
     assert list(tmp_path.iterdir()) == []
     # A version that is not listed is no other way to write the one that is.
     published(own, tmp_path / "out", licence="CC-BY-2.0")
@@ -354,3 +335,25 @@ def test_what_is_damaged_is_not_published_or_added(own: Path, tmp_path: Path, sp
             act(source, tmp_path / "out")
     assert not (tmp_path / "out" / MANIFEST).exists()
     assert not list((tmp_path / "out").rglob("*.parquet"))
+
+
+def test_adding_what_is_there_already_changes_nothing(own: Path, tmp_path: Path) -> None:
+    into = tmp_path / "into"
+    told: list[tuple[int, int]] = []
+    added = add_release(own, into, on_progress=lambda *each: told.append(each))
+    assert added == Report("made-up", into, 4, 3, 6, 169, 0)
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert bytes_of(into) == bytes_of(own)
+    assert add_release(own, into) == add_release(published(own, tmp_path / "out"), into)
+    assert add_release(own, own) == Report("made-up", own, 0, 0, 0, 0, 4)
+    assert bytes_of(into) == bytes_of(own)
+    assert verify(into).problems == ()
+
+
+def test_a_release_that_lacks_a_shard_is_not_added(own: Path, tmp_path: Path) -> None:
+    add_release(own, tmp_path / "into")
+    (shard, *_) = sorted((tmp_path / "into").rglob("measurements/**/*.parquet"))
+    shard.unlink()
+    with pytest.raises(DbtoolError, match="is damaged: it is missing"):
+        add_release(tmp_path / "into", tmp_path / "third")
+    assert verify(own).problems == ()

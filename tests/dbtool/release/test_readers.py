@@ -1,7 +1,7 @@
 """What other programs read in a published release, by the calls that its card and docs show."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,20 +54,25 @@ def spark() -> Iterator[Any]:
         yield session
 
 
-@pytest.fixture(params=["card", "docs"])
-def shown(request: pytest.FixtureRequest, folder: Path) -> str:
-    """A text that shows calls, with the path of the folder."""
-    if request.param == "card":
-        return (folder / "README.md").read_text().replace("FOLDER", str(folder))
-    return (DOCS / "publishing.md").read_text().replace("my-release", str(folder))
+def programs(folder: Path) -> dict[str, dict[str, str]]:
+    """By text and package, the programs that the card and the docs show, of this folder."""
+    texts = {
+        "card": (folder / "README.md").read_text().replace("FOLDER", str(folder)),
+        "docs": (DOCS / "publishing.md").read_text().replace("my-release", str(folder)),
+    }
+    return {
+        name: {
+            program.split()[1].split(".")[0]: program
+            for program in re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        }
+        for name, text in texts.items()
+    }
 
 
-def run(text: str, package: str) -> dict[str, Any]:
-    """What the program of a text that uses a package leaves."""
-    programs = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    [program] = [each for each in programs if re.search(rf"^(import|from) {package}", each)]
+def run(folder: Path, package: str, shown: str = "docs") -> dict[str, Any]:
+    """What a program leaves."""
     names: dict[str, Any] = {}
-    exec(program, names)  # noqa: S102 (what the text says)
+    exec(programs(folder)[shown][package], names)  # noqa: S102 (what the text says)
     return names
 
 
@@ -98,30 +103,42 @@ def rows(table: pa.Table, columns: list[str], nan_is_null: bool) -> list[str]:
     return sorted(map(str, (frame.fill_nan(None) if nan_is_null else frame).rows()))
 
 
-def test_polars_reads_what_dbtool_does(folder: Path, shown: str) -> None:
-    names = run(shown, "polars")
+def test_the_card_shows_the_calls_of_the_docs(folder: Path) -> None:
+    """But those of Iceberg tables, whose address the card knows."""
+    shown = programs(folder)
+    assert shown["card"].keys() == shown["docs"].keys()
+    for package, program in shown["docs"].items():
+        assert package == "pyiceberg" or program.startswith(shown["card"][package])
+
+
+READ: dict[str, Callable[[Any], pa.Table]] = {
+    "polars": lambda found: found.collect().to_arrow(),
+    "pandas": lambda found: pa.Table.from_pandas(found, preserve_index=False),
+    "pyiceberg": lambda found: found.scan().to_arrow(),
+    "datasets": lambda found: found.data.table,
+    "pyspark": lambda found: found.toArrow(),
+}
+
+
+@pytest.mark.parametrize(
+    ("package", "shown", "needed"),
+    [
+        ("polars", "docs", None),
+        ("pandas", "docs", None),
+        ("pyiceberg", "docs", None),
+        ("pyiceberg", "card", None),
+        ("datasets", "docs", "datasets"),
+        pytest.param("pyspark", "docs", "spark", marks=[pytest.mark.slow, needs_spark]),
+    ],
+)
+def test_a_program_reads_what_dbtool_does(
+    package: str, shown: str, needed: str | None, folder: Path, request: pytest.FixtureRequest
+) -> None:
+    if needed is not None:
+        request.getfixturevalue(needed)
+    names = run(folder, package, shown)
     for table in ("trials", "measurements"):
-        check(folder, table, names[table].collect().to_arrow())
-
-
-def test_pandas_reads_what_dbtool_does(folder: Path, shown: str) -> None:
-    names = run(shown, "pandas")
-    for table in ("trials", "measurements"):
-        found = pa.Table.from_pandas(names[table], preserve_index=False)
-        check(folder, table, found, nan_is_null=True)
-
-
-def test_pyiceberg_reads_what_dbtool_does(folder: Path, shown: str) -> None:
-    names = run(shown, "pyiceberg")
-    for table in ("trials", "measurements"):
-        check(folder, table, names[table].scan().to_arrow())
-
-
-@pytest.mark.usefixtures("datasets")
-def test_hugging_face_reads_what_dbtool_does(folder: Path, shown: str) -> None:
-    names = run(shown, "datasets")
-    for table in ("trials", "measurements"):
-        check(folder, table, names[table].data.table)
+        check(folder, table, READ[package](names[table]), nan_is_null=package == "pandas")
 
 
 def test_hugging_face_finds_every_table(folder: Path, datasets: Any) -> None:
@@ -146,15 +163,6 @@ def test_hugging_face_takes_the_cards_header(folder: Path, tmp_path: Path) -> No
     other = published(folder, tmp_path / "other", licence="My (own) licence, version 2")
     said = hub.DatasetCard.load(other / "README.md", ignore_metadata_errors=False).data
     assert (said.license, said.license_name) == ("other", "my-own-licence-version-2")
-
-
-@pytest.mark.slow
-@needs_spark
-@pytest.mark.usefixtures("spark")
-def test_spark_reads_what_dbtool_does(folder: Path, shown: str) -> None:
-    names = run(shown, "pyspark")
-    for table in ("trials", "measurements"):
-        check(folder, table, names[table].toArrow())
 
 
 @pytest.mark.slow
