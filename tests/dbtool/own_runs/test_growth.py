@@ -6,10 +6,8 @@ import pytest
 
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.tables.problems import RunsError
-from tests.support.archives import contents
-from tests.support.kills import kill_and_repeat, run_undisturbed
 from tests.support.made_up import curve, write_shard
-from tests.support.own_runs import load, mapping_text, query
+from tests.support.own_runs import load, query
 
 HEADER = "run,step,error,size\n"
 SIZE = {"batch_size": '{ column = "size" }'}
@@ -87,31 +85,3 @@ def test_a_release_of_other_measurements_is_left_alone(tmp_path: Path) -> None:
         )
     load(tmp_path, {"1.csv": f"{HEADER}a,20,0.5,8\n"}, study=SIZE, files=FINAL)
     assert query(tmp_path, "SELECT release FROM releases") == [("measured",), ("own",)]
-
-
-@pytest.fixture
-def sweep(tmp_path: Path) -> tuple[str, ...]:
-    """The command that loads eight studies of four runs of a thousand steps each."""
-    lines = [
-        f"{size}-{number},{step},{1 / (1 + step + number)},{size}\n"
-        for size in (1, 2, 4, 8, 16, 32, 64, 128)
-        for number in range(4)
-        for step in range(1000)
-    ]
-    (tmp_path / "runs.csv").write_text(HEADER + "".join(lines))
-    (tmp_path / "mapping.toml").write_text(mapping_text(study=SIZE))
-    words = (str(tmp_path / "runs.csv"), "--from", "csv", "--map", str(tmp_path / "mapping.toml"))
-    return ("ingest", *words)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
-def test_kills_lose_nothing(sweep: tuple[str, ...], tmp_path: Path, seed: int) -> None:
-    undisturbed = run_undisturbed(sweep, contents, tmp_path / "undisturbed")
-    kill_and_repeat(undisturbed, tmp_path / "db", 4, seed, can_be_read)
-
-
-def can_be_read(database: Path) -> None:
-    """Asserts that each study is there whole or not at all."""
-    sizes = "SELECT DISTINCT measurements FROM studies"
-    assert set(query(database.parent, sizes, database.name)) <= {(4000,)}

@@ -252,7 +252,7 @@ def test_file_names_give_back_their_parts(run: str, tag: str, between: str) -> N
 
 
 @pytest.mark.parametrize(
-    "pattern", ["run.csv", "{run}{tag}.csv", "{run}-{run}.csv", "{}.csv", "{1}.csv", "{run", "{a}}"]
+    "pattern", ["run.csv", "{run}{tag}.csv", "{run}-{run}.csv", "{1}.csv", "{run"]
 )
 def test_file_names_that_say_nothing(tmp_path: Path, pattern: str) -> None:
     path = tmp_path / "mapping.toml"
@@ -265,11 +265,6 @@ def test_file_names_that_say_nothing(tmp_path: Path, pattern: str) -> None:
     ("changes", "sentence"),
     [
         ({"files": {"stepp": '"x"'}}, 'files knows no "stepp"; closest: step'),
-        ({"files": {"step": None}}, "files has no step"),
-        (
-            {"metrics": {"val_clasification_error": '"e"'}},
-            'metrics knows no "val_clasification_error"; closest: val_classification_error',
-        ),
         (
             {"metrics": {"val_classification_error": '{ column = "a", transform = "1-x" }'}},
             'metrics.val_classification_error.transform is "1-x", and should be one of 1 - x, ',
@@ -283,12 +278,7 @@ def test_file_names_that_say_nothing(tmp_path: Path, pattern: str) -> None:
             {"workload": {"train_examples": "1.5"}},
             "workload.train_examples is 1.5, and should be a whole number from 0, or a column",
         ),
-        ({"workload": {"goal": "nan"}}, "workload.goal is NaN, and should be a finite number"),
         ({"workload": {"model": '"a/b"'}}, 'workload.model is "a/b", and should be part of a work'),
-        (
-            {"trial": {"status": '"DONE"'}},
-            'trial.status is "DONE", and should be COMPLETE, INCOMPLETE or INFEASIBLE, or stand',
-        ),
         ({"files": {"metric": '"tag"'}}, "files: metric and value go together"),
         (
             {"metaparameters": {"momentum": '"lr"'}},

@@ -15,6 +15,7 @@ from dbtool.cli.main import run
 from tests.support.own_runs import query
 
 DOCS = Path(__file__).parents[3] / "docs"
+MAPPING = DOCS / "public_logs" / "algoperf.toml"
 PAGE = (DOCS / "public_logs.md").read_text(encoding="utf-8")
 # The columns of a log are those of its workload.
 METRICS = {
@@ -66,24 +67,16 @@ def logs(tmp_path: Path) -> Path:
     return folder
 
 
-def call(*words: str, code: int = 0) -> None:
+def call(*words: str) -> None:
     with pytest.raises(SystemExit) as ended:
         run(words)
-    assert ended.value.code == code
-
-
-def ingest(logs: Path, mapping: str, database: Path) -> None:
-    """Runs the page's command."""
-    [command] = re.findall(r"^dbtool (ingest .*/algoperf\.toml)$", PAGE, re.MULTILINE)
-    words = [
-        str(logs) if word == "baseline" else mapping if word.endswith(".toml") else word
-        for word in shlex.split(command)
-    ]
-    call(*words, "--db", str(database))
+    assert ended.value.code == 0
 
 
 def test_logs_of_algoperf_become_a_release(logs: Path, tmp_path: Path) -> None:
-    ingest(logs, str(DOCS / "public_logs" / "algoperf.toml"), tmp_path / "db")
+    [command] = re.findall(r"^dbtool (ingest .*/algoperf\.toml)$", PAGE, re.MULTILINE)
+    files = {"baseline": str(logs), "docs/public_logs/algoperf.toml": str(MAPPING)}
+    call(*(files.get(word, word) for word in shlex.split(command)), "--db", str(tmp_path / "db"))
     with dbtool.open(tmp_path / "db") as db:
         found = db.steps_to_result("*").sort("workload")
     assert found.select("workload", "batch_size", "steps", "trials").rows() == [
@@ -106,23 +99,6 @@ def test_logs_of_algoperf_become_a_release(logs: Path, tmp_path: Path) -> None:
     assert query(tmp_path, "SELECT licence FROM releases") == [("Apache-2.0",)]
     # The licence that the mapping says goes with what is published.
     call("publish", str(tmp_path / "db" / "algoperf-baseline"), "--out", str(tmp_path / "public"))
-
-
-def test_what_has_no_licence_is_taken_in_and_not_published(
-    logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = (DOCS / "public_logs" / "algoperf.toml").read_text(encoding="utf-8")
-    assert text.count('licence = "Apache-2.0"\n') == 1
-    (tmp_path / "mapping.toml").write_text(text.replace('licence = "Apache-2.0"\n', ""))
-    ingest(logs, str(tmp_path / "mapping.toml"), tmp_path / "db")
-    capsys.readouterr()
-    out = tmp_path / "public"
-    call("publish", str(tmp_path / "db" / "algoperf-baseline"), "--out", str(out), code=2)
-    assert capsys.readouterr().err == (
-        "dbtool: the release algoperf-baseline has no licence: give the one of its measurements, "
-        "such as --licence CC-BY-4.0\n"
-    )
-    assert not out.exists()
 
 
 def test_the_page_names_each_mapping() -> None:

@@ -197,13 +197,6 @@ def test_about_the_release(tmp_path: Path) -> None:
     [
         ("", "1.csv is empty: its first line names the columns"),
         ("run,step,step\n", "1.csv line 1, column 'step': it is there twice: rename one of them"),
-        (
-            "run,step,eror\na,0,0.5\n",
-            (
-                "the files have no column 'error', which metrics.val_classification_error of the "
-                "mapping names; closest: 'eror'"
-            ),
-        ),
         ("run,step,error\na,0\n", "1.csv line 2: it has 2 fields and the header 3"),
         (
             'run,step,error\n"a\nb",0,0.5\na,0,x\n',
@@ -212,10 +205,6 @@ def test_about_the_release(tmp_path: Path) -> None:
         (
             "run,step,error\na,0,0.5\na,1.5,0.5\n",
             f"1.csv line 3, column 'step': '1.5' is not a step, a whole number {FROM_0}",
-        ),
-        (
-            f"run,step,error\na,{2**63},0.5\n",
-            f"1.csv line 2, column 'step': '{2**63}' is not a step, a whole number {FROM_0}",
         ),
         ("run,step,error\na,,0.5\n", "1.csv line 2, column 'step': it is empty"),
         ("rum,step,error\na,0,0.5\n", "1.csv line 2: there is no column 'run'; closest: 'rum'"),
@@ -236,10 +225,6 @@ def test_about_the_release(tmp_path: Path) -> None:
                 "'text'"
             ),
         ),
-        (
-            "run,step,error,{x}\na,0,0.5,{y}\n",
-            f"1.csv line 2, column '{{x}}': '{{y}}' {NO_NUMBER}",
-        ),
     ],
 )
 def test_sentences_about_csv(tmp_path: Path, text: str, sentence: str) -> None:
@@ -251,14 +236,13 @@ def test_sentences_about_csv(tmp_path: Path, text: str, sentence: str) -> None:
     [
         ('{"run"', "1.jsonl line 1: it is no JSON; each line is one object"),
         ("\n[1]", "1.jsonl line 2: it is no JSON object; each line is one"),
-        ('{"run": "\\ud800"}', "1.jsonl line 1: it is no JSON; each line is one object"),
         ("[" * 100_000, "1.jsonl line 1: it is no JSON; each line is one object"),
         (
             '{"run": "a", "step": 0, "error": 0.5, "x": [1]}',
             f"1.jsonl line 1, column 'x': '[\"1\"]' {NO_NUMBER}",
         ),
     ],
-    ids=["cut", "list", "surrogate", "deep", "nested"],
+    ids=["cut", "list", "deep", "nested"],
 )
 def test_sentences_about_json_lines(tmp_path: Path, text: str, sentence: str) -> None:
     assert _refused(tmp_path, {"1.jsonl": text}, kind="jsonl") == sentence
@@ -297,10 +281,6 @@ def test_pipes_are_not_waited_for(tmp_path: Path) -> None:
             ),
         ),
         (
-            {"trial": {"status": '{ column = "state" }'}},
-            f"1.csv line 2, column 'state': {NO_STATUS}",
-        ),
-        (
             {"trial": {"status": '{ column = "state", values = { Done = "COMPLETE" } }'}},
             f"1.csv line 2, column 'state': {NO_STATUS}; its values in the mapping are 'Done'",
         ),
@@ -318,13 +298,6 @@ def test_pipes_are_not_waited_for(tmp_path: Path) -> None:
         (
             {"runs": {"file": '"runs.csv"'}},
             "1.csv line 2: run 'a' is not in runs.csv; closest: 'aa'",
-        ),
-        (
-            {"metrics": {"val_classification_error": '"size"'}},
-            (
-                f"1.csv line 2, column 'size': '32' {NO_SHARE}; "
-                f"1.csv line 3, column 'size': '64' {NO_SHARE}"
-            ),
         ),
     ],
 )
