@@ -26,15 +26,10 @@ const IMPOSSIBLE = -1e300;
  * come to, a fit may go on from the one before.
  */
 export class IntervalFits {
-  /** Of the next fit: the offset of each observation, and how it changes with what the fits are a profile of. */
+  /** Of the next fit: the offset of each observation. */
   readonly offsets: Float64Array;
-  readonly changes: Float64Array;
   /** Of the latest fit. */
-  logLikelihood = NaN;
-  /** How the log likelihood changes as the offsets change. */
-  slope = NaN;
   coefficient = NaN;
-  scale = NaN;
 
   private readonly count: number;
   private readonly points: number;
@@ -47,10 +42,6 @@ export class IntervalFits {
   private readonly high: Float64Array;
   // At the parameters looked at last: the value, and its first and second derivatives.
   private readonly at = new Float64Array(6);
-  // What each observation adds to the derivative in coefficient/scale, and the derivatives of that.
-  private readonly pull: Float64Array;
-  private readonly pullInverse: Float64Array;
-  private readonly pullShift: Float64Array;
 
   /**
    * @param lower the least that each value may be; -Infinity where that is not known.
@@ -66,10 +57,6 @@ export class IntervalFits {
     this.points = lower.filter((each, index) => each === upper[index]).length;
     this.isBounded = lower.some((each, index) => Number.isFinite(each) && Number.isFinite(upper[index]));
     this.offsets = new Float64Array(this.count);
-    this.changes = new Float64Array(this.count);
-    this.pull = new Float64Array(this.count);
-    this.pullInverse = new Float64Array(this.count);
-    this.pullShift = new Float64Array(this.count);
     this.low = new Float64Array(this.count);
     this.high = new Float64Array(this.count);
   }
@@ -78,8 +65,9 @@ export class IntervalFits {
    * Fits with the present offsets.
    *
    * @param goesOn whether it may start where the latest fit ended, if it must end at the same.
+   * @returns the log likelihood.
    */
-  fit(goesOn = false): void {
+  fit(goesOn: boolean): number {
     const { count, low, high, lower, upper, at, offsets } = this;
     let sum = 0;
     for (let index = 0; index < count; index++) {
@@ -94,13 +82,11 @@ export class IntervalFits {
       : this.start(sum / (count + RIDGE));
     if (!Number.isFinite(inverse) || !Number.isFinite(shift)) {
       // An observation that nothing is known of, or one of 0: the Python's numbers are none either.
-      this.logLikelihood = IMPOSSIBLE * count;
-      this.coefficient = this.scale = this.slope = NaN;
-      return;
+      this.coefficient = NaN;
+      return IMPOSSIBLE * count;
     }
     this.look(inverse, shift);
     let value = at[0]!;
-    let [pastInverse, pastShift] = [0, 0];
     for (let iteration = 0; iteration < ITERATIONS; iteration++) {
       const second = -at[5]! + RIDGE * (1 - at[5]!);
       const first = -at[3]! + RIDGE * (1 - at[3]!);
@@ -118,7 +104,6 @@ export class IntervalFits {
         inverse += alongInverse;
         shift += alongShift;
         value += promised;
-        [pastInverse, pastShift] = [alongInverse, alongShift];
         break;
       }
       const before = value;
@@ -139,22 +124,10 @@ export class IntervalFits {
       // A step that came to the most was cut, so that little gained says nothing.
       if (!(value - before > CONVERGED) && !(wasBelow && inverse === most)) break;
     }
-    this.slope = this.slopeAt(inverse, pastInverse, pastShift);
-    this.logLikelihood = value;
-    this.scale = 1 / inverse;
     this.coefficient = shift / inverse;
     this.inverse = inverse;
     this.beyond = this.coefficient - sum / count;
-  }
-
-  /** The slope, from what was looked at last and how far beyond that the fit ended. */
-  private slopeAt(inverse: number, pastInverse: number, pastShift: number): number {
-    const { count, changes, pull, pullInverse, pullShift } = this;
-    let slope = 0;
-    for (let index = 0; index < count; index++) {
-      slope += (pull[index]! + pullInverse[index]! * pastInverse + pullShift[index]! * pastShift) * changes[index]!;
-    }
-    return slope * inverse;
+    return value;
   }
 
   /** Least squares through the middles of the intervals, from a coefficient. */
@@ -168,7 +141,7 @@ export class IntervalFits {
 
   /** Sets the value and its derivatives at some parameters. */
   private look(inverse: number, shift: number): void {
-    const { count, points, low, high, at, pull, pullInverse, pullShift } = this;
+    const { count, points, low, high, at } = this;
     let value = points * (Math.log(inverse) - LOG_ROOT_2_PI);
     let [d0, d1, h00, h01, h11] = [0, 0, 0, 0, 0];
     for (let index = 0; index < count; index++) {
@@ -178,10 +151,10 @@ export class IntervalFits {
       if (lower === upper) {
         value -= (a * a) / 2;
         d0 -= a * lower;
-        d1 += pull[index] = a;
+        d1 += a;
         h00 -= lower * lower;
-        h01 += pullInverse[index] = lower;
-        h11 += pullShift[index] = -1;
+        h01 += lower;
+        h11 -= 1;
         continue;
       }
       const b = upper * inverse - shift;
@@ -204,10 +177,10 @@ export class IntervalFits {
         const g = sign * ratio;
         const h = -ratio * (score + ratio);
         d0 += g * bound;
-        d1 += pull[index] = -g;
+        d1 -= g;
         h00 += h * bound * bound;
-        h01 += pullInverse[index] = -h * bound;
-        h11 += pullShift[index] = h;
+        h01 -= h * bound;
+        h11 += h;
         continue;
       }
       let inLow: number;
@@ -235,10 +208,10 @@ export class IntervalFits {
       const hLow = inLow * (a - inLow);
       const hBoth = inHigh * inLow;
       d0 += inHigh * upper - inLow * lower;
-      d1 += pull[index] = inLow - inHigh;
+      d1 += inLow - inHigh;
       h00 += hHigh * upper * upper + hLow * lower * lower + 2 * hBoth * upper * lower;
-      h01 += pullInverse[index] = -(hHigh * upper + hLow * lower + hBoth * (upper + lower));
-      h11 += pullShift[index] = hHigh + hLow + 2 * hBoth;
+      h01 -= hHigh * upper + hLow * lower + hBoth * (upper + lower);
+      h11 += hHigh + hLow + 2 * hBoth;
     }
     // Halved steps do not end where nothing is possible.
     at[0] = Number.isFinite(value) ? value : -Infinity;

@@ -13,9 +13,6 @@ const FEWEST_REACHED = 3;
 const POINTS_A_FACTOR = 16; // of the grid, for each factor of e
 const BENDS = Array.from({ length: 10 }, (_, index) => 2 ** ((index - 3) / 4));
 const BEYOND = 1000; // how far the grid goes beyond the batch sizes that were measured
-// Points of the grid from one to the next that is fitted in any case, among the batch sizes and far beyond them.
-const COARSE = 8;
-const FAR = 16;
 
 /** What is known of the steps to result at a batch size. */
 export interface StepsAt {
@@ -117,25 +114,21 @@ export function fitCurve(given: readonly StepsAt[], level: number): Curve | null
   const logSizes = Float64Array.from(steps, (each) => Math.log(each.batchSize));
   const lower = Float64Array.from(steps, (each) => Math.log(each.lower));
   const fits = new IntervalFits(lower, upper, LEAST_SCALE);
-  const fit = (logCritical: number, bend: number, goesOn: boolean): IntervalFits => {
+  const fit = (logCritical: number, bend: number, goesOn: boolean): number => {
     for (let index = 0; index < steps.length; index++) {
       const power = bend * (logCritical - logSizes[index]!);
-      const share = Math.exp(-Math.abs(power));
-      fits.offsets[index] = (Math.max(power, 0) + Math.log1p(share)) / bend;
-      fits.changes[index] = (power > 0 ? 1 : share) / (1 + share);
+      fits.offsets[index] = (Math.max(power, 0) + Math.log1p(Math.exp(-Math.abs(power)))) / bend;
     }
-    fits.fit(goesOn);
-    return fits;
+    return fits.fit(goesOn);
   };
 
   const grid = gridOf(logSizes);
-  const coarse = coarseOf(grid);
   const bound = profileBound(reached.length, 3, level);
   // Without a bound all bends and critical batch sizes are allowed, and only the hyperbola is looked at.
   const bends = Number.isFinite(bound) ? BENDS : [1];
   const profiles = bends.map((bend) => ({
     bend,
-    profile: new Profile(grid, coarse, (index, goesOn) => fit(grid[index]!, bend, goesOn)),
+    profile: new Profile(grid, (index, goesOn) => fit(grid[index]!, bend, goesOn)),
   }));
   const most = Math.max(...profiles.map(({ profile }) => profile.most));
   const floor = most - bound;
@@ -190,15 +183,4 @@ function gridOf(logSizes: Float64Array): Float64Array {
   const most = Math.max(...logSizes) + Math.log(BEYOND);
   const points = Math.round(POINTS_A_FACTOR * (most - least));
   return Float64Array.from({ length: points }, (_, index) => least + (index * (most - least)) / (points - 1));
-}
-
-/** Of the grid those points that are fitted in any case. */
-function coarseOf(grid: Float64Array): number[] {
-  const last = grid.length - 1;
-  const beyond = Math.log(BEYOND / 8) * POINTS_A_FACTOR;
-  const points = [];
-  for (let index = 0; index < last; index += index < beyond - FAR || index > last - beyond ? FAR : COARSE) {
-    points.push(index);
-  }
-  return [...points, last];
 }

@@ -14,7 +14,6 @@ const FEWEST_BATCH_SIZES = 4;
 const OUTER = 0.1; // of the searched range, on each side: what is best there may lie beyond it
 const LEAST_SCALE = 0.05;
 const GRID = 181;
-const COARSE = Array.from({ length: 31 }, (_, index) => 6 * index); // points that are fitted in any case
 const LAWS: readonly Law[] = ["power", "saturating", "surge"];
 
 /** What a search tells of the best learning rate. */
@@ -92,16 +91,12 @@ export function fitLaws(rates: readonly BestRate[], level: number): RateLaw | nu
   const bound = profileBound(closed, 2, level);
   const found = LAWS.map((law) => {
     const scale = gridOf(law, sizes);
-    const fit = (index: number, goesOn: boolean): IntervalFits => {
+    const fit = (index: number, goesOn: boolean): number => {
       const parameter = law === "power" ? scale[index]! : Math.exp(scale[index]!);
-      for (let at = 0; at < sizes.length; at++) {
-        fits.offsets[at] = logShape(law, parameter, sizes[at]!);
-        fits.changes[at] = change(law, parameter, sizes[at]!);
-      }
-      fits.fit(goesOn);
-      return fits;
+      sizes.forEach((size, at) => (fits.offsets[at] = logShape(law, parameter, size)));
+      return fits.fit(goesOn);
     };
-    const profile = new Profile(scale, COARSE, fit);
+    const profile = new Profile(scale, fit);
     const likelihood = profile.most;
     const interval = profile.interval(likelihood - bound);
     const parameter = profile.peak;
@@ -142,11 +137,4 @@ function logShape(law: Law, parameter: number, size: number): number {
   if (law === "saturating") return -Math.log1p(ratio);
   const half = Math.abs(0.5 * Math.log(ratio));
   return -(half + Math.log1p(Math.exp(-2 * half)));
-}
-
-/** How `logShape` changes with p or the logarithm of Bn. */
-function change(law: Law, parameter: number, size: number): number {
-  if (law === "power") return Math.log(size);
-  const ratio = parameter / size;
-  return law === "saturating" ? -ratio / (1 + ratio) : (1 - ratio) / (1 + ratio) / 2;
 }
