@@ -1,5 +1,5 @@
-// Answers by the page's analysis what tests/support/explorer_analysis.py asks: a file of JSON in, another out.
-import { readFileSync, writeFileSync } from "node:fs";
+// Answers by the page's analysis what tests/support/explorer_analysis.py asks: a module in, a file of JSON out.
+import { writeFileSync } from "node:fs";
 import { Crossings, isMaximized, studiesOf } from "../../dbtool/explorer/page/src/analysis/goal";
 import { fittedLine, lineThroughFirst } from "../../dbtool/explorer/page/src/analysis/perfect";
 import { criticalRows, learningRateRows, stepsRows } from "../../dbtool/explorer/page/src/analysis/rows";
@@ -8,14 +8,13 @@ import { searchOf } from "../../dbtool/explorer/page/src/analysis/searches";
 import { NO_NUMBER, improvementsOf } from "../../dbtool/explorer/page/src/data/improvements";
 
 const [input, output] = process.argv.slice(2);
-const { workloads, states } = JSON.parse(readFileSync(input, "utf8"), (_, value) =>
-  value?.number ? Number(value.number) : value,
-);
+const { workloads, states } = require(input);
 
-// As data/parquet.ts reads a column: a value that is missing is NaN, and NO_NUMBER a NaN that was measured.
+// As data/parquet.ts reads columns: a number that is missing is NaN, and NO_NUMBER a NaN that was measured.
 const read = (value) => (value === null ? Number.NaN : Number.isNaN(value) ? NO_NUMBER : value);
 
 for (const each of workloads) {
+  for (const name of ["ordinal", "learning_rate", "momentum"]) each.trials[name] = each.trials[name].map(read);
   each.studies = studiesOf(each.facts, each.trials);
   each.crossings = Object.fromEntries(
     Object.entries(each.evaluations).map(([metric, columns]) => {

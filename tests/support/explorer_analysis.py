@@ -39,15 +39,16 @@ def answers_of_page(workloads: Sequence[Any], states: Sequence[Any], folder: Pat
         folder: for the files of this.
     """
     assert NODE
-    script, asked, told = folder / "script.cjs", folder / "asked.json", folder / "told.json"
+    script, asked, told = folder / "script.cjs", folder / "asked.cjs", folder / "told.json"
     source = Path(__file__).with_name("analysis_states.ts")
     bundling = [str(ESBUILD), str(source), "--bundle", "--platform=node", f"--outfile={script}"]
     subprocess.run([*bundling, "--log-level=error"], check=True)
-    asked.write_text(json.dumps(_said({"workloads": workloads, "states": states})))
+    # JavaScript, unlike JSON, has numbers that are not finite, by the names that Python writes.
+    asked.write_text(f"module.exports = {json.dumps({'workloads': workloads, 'states': states})}")
     subprocess.run([NODE, script, asked, told], check=True)
     found: list[Any] = json.loads(
         told.read_text(),
-        object_hook=lambda each: _number(each) if set(each) == {"number"} else each,
+        object_hook=lambda each: float(each["number"]) if set(each) == {"number"} else each,
     )
     return found
 
@@ -109,18 +110,3 @@ def _curve(curve: Curve | None) -> Any:
         "allowed": [{"bend": a.bend, "low": a.low, "high": a.high} for a in curve.allowed],
         "reached": list(curve.reached),
     }
-
-
-def _said(value: Any) -> Any:
-    """JSON has no numbers that are not finite."""
-    if isinstance(value, dict):
-        return {key: _said(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_said(each) for each in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"number": {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")}
-    return value
-
-
-def _number(each: dict[str, str]) -> float:
-    return float(each["number"])

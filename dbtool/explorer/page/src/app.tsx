@@ -14,6 +14,7 @@ import { Own } from "./parts/Own";
 import { Picker } from "./parts/Picker";
 import { Scaling } from "./parts/Scaling";
 import { Study } from "./parts/Study";
+import { useRead } from "./parts/reading";
 import { say } from "./parts/status";
 import { Top } from "./parts/Top";
 import { addressOf, type State, stateOf } from "./state";
@@ -105,52 +106,39 @@ function useAddress(state: State, facts: Facts, setState: (state: State) => void
 /** Takes CSV files that are dropped anywhere on the page. */
 function useDrop(take: (files: Iterable<File>) => void): void {
   useEffect(() => {
-    const over = (event: DragEvent) => {
+    const gone = new AbortController();
+    const on = (type: "dragover" | "dragleave" | "drop", act: (event: DragEvent) => void) =>
+      document.addEventListener(type, act, { signal: gone.signal });
+    const show = (isDropping: boolean) => document.body.classList.toggle("dropping", isDropping);
+    on("dragover", (event) => {
       event.preventDefault();
-      document.body.classList.add("dropping");
-    };
-    const leave = () => document.body.classList.remove("dropping");
-    const drop = (event: DragEvent) => {
+      show(true);
+    });
+    on("dragleave", () => show(false));
+    on("drop", (event) => {
       event.preventDefault();
-      leave();
+      show(false);
       take([...(event.dataTransfer?.files ?? [])]);
-    };
-    document.addEventListener("dragover", over);
-    document.addEventListener("dragleave", leave);
-    document.addEventListener("drop", drop);
-    return () => {
-      document.removeEventListener("dragover", over);
-      document.removeEventListener("dragleave", leave);
-      document.removeEventListener("drop", drop);
-    };
+    });
+    return () => gone.abort();
   }, []);
 }
 
 /** What was read of the workloads that are picked, in the order in which they were; what was drawn before stays until it is. */
 function useDrawn(facts: Facts, held: Held, state: State): { drawn: Drawn[]; isReading: boolean } {
-  const [read, setRead] = useState<{ of: string; drawn: Drawn[] }>({ of: "", drawn: [] });
   const picked = state.workloads.flatMap((key) => facts.workloads.filter((each) => keyOf(each) === key));
-  const of = [state.metric, ...picked.map(keyOf)].join("\n");
-  useEffect(() => {
-    let wanted = true;
-    const one = async (workload: Workload): Promise<Drawn> => ({
-      workload,
-      trials: await held.trials(workload),
-      passing: await held.passing(workload, metricOf(workload, state.metric)),
-    });
-    Promise.all(picked.map(one)).then(
-      (drawn) => wanted && setRead({ of, drawn }),
-      (error: Error) => {
-        if (wanted) setRead({ of, drawn: [] });
-        say(`The measurements cannot be read: ${error.message}`);
-      },
-    );
-    return () => {
-      wanted = false;
-    };
-  }, [of]);
-  return { drawn: read.drawn, isReading: read.of !== of };
+  const one = async (workload: Workload): Promise<Drawn> => ({
+    workload,
+    trials: await held.trials(workload),
+    passing: await held.passing(workload, metricOf(workload, state.metric)),
+  });
+  const key = [state.metric, ...picked.map(keyOf)].join("\n");
+  const { value, isReading } = useRead(key, "The measurements", () => Promise.all(picked.map(one)));
+  return { drawn: value ?? NONE, isReading };
 }
+
+// The same each time, so that nothing is worked out anew.
+const NONE: Drawn[] = [];
 
 function curvesOf(state: State, drawn: readonly Drawn[], own: readonly OwnCurve[]): Curve[] {
   const workloads = drawn.map((each) => each.workload);

@@ -1,9 +1,9 @@
 /** What the controls offer for the workloads that are drawn. */
 
 import { isMaximized } from "./analysis/goal";
-import type { Passing } from "./data/held";
-import type { OwnCurve } from "./data/own";
-import { metricOf, type Workload } from "./facts";
+import type { Drawn } from "./data/held";
+import { type OwnCurve, passingOfOwn } from "./data/own";
+import { metricOf } from "./facts";
 import type { State } from "./state";
 
 export interface Choices {
@@ -19,20 +19,20 @@ export interface Choices {
   mostTrials: number;
 }
 
-export function choicesOf(
-  state: State,
-  drawn: readonly { workload: Workload; passing: Passing | null }[],
-  own: readonly OwnCurve[],
-): Choices {
+export function choicesOf(state: State, drawn: readonly Drawn[], own: readonly OwnCurve[]): Choices {
   const workloads = drawn.map((each) => each.workload);
   const metrics = [...new Set(workloads.flatMap((each) => each.metrics.map((one) => one.metric)))].sort(byName);
   const asked = only([...workloads.map((each) => metricOf(each, state.metric)), ...own.flatMap((each) => each.metric ?? [])]);
   const isOwn = state.metric === null || workloads.every((each) => each.metric === state.metric);
+  const passing = [
+    ...drawn.map((each) => each.passing),
+    ...own.map((each) => passingOfOwn(each, isMaximized(each.metric ?? asked ?? ""))),
+  ];
   return {
     metrics,
     metric: asked,
     ownGoal: isOwn ? only(workloads.map((each) => each.goal)) : null,
-    goals: goalsOf([...drawn.flatMap((each) => each.passing?.goals ?? []), ...own.flatMap((each) => goalsOfOwn(each, asked) ?? [])]),
+    goals: goalsOf(passing.flatMap((each) => each?.goals ?? [])),
     mostTrials: Math.max(0, ...workloads.flatMap((each) => each.studies.map((study) => study.trials))),
   };
 }
@@ -52,23 +52,4 @@ function goalsOf(found: readonly { low: number; high: number }[]): { low: number
   const low = Math.min(...found.map((each) => each.low));
   const high = Math.max(...found.map((each) => each.high));
   return low < high ? { low, high } : { low: low / 2, high: high * 2 };
-}
-
-/** From the best value of a curve to the middle one of those that its trials begin with, or the other way round. */
-function goalsOfOwn({ evaluations, metric }: OwnCurve, asked: string | null): { low: number; high: number } | null {
-  const firsts = new Map<string, { step: number; value: number }>();
-  const values: number[] = [];
-  for (const { batchSize, trial, step, value } of evaluations ?? []) {
-    // A logarithmic slider has no room for 0.
-    if (value <= 0) continue;
-    values.push(value);
-    const key = `${batchSize} ${trial}`;
-    const first = firsts.get(key);
-    if (!first || step < first.step) firsts.set(key, { step, value });
-  }
-  const begins = [...firsts.values()].map((each) => each.value).sort((a, b) => a - b);
-  const start = begins[Math.floor(begins.length / 2)];
-  if (start === undefined) return null;
-  const best = values.reduce(isMaximized(metric ?? asked ?? "") ? (a, b) => Math.max(a, b) : (a, b) => Math.min(a, b));
-  return { low: Math.min(start, best), high: Math.max(start, best) };
 }

@@ -1,10 +1,10 @@
 /** The curves that are drawn, with all that is told of them; from what was read and from the state. */
 
-import { isMaximized, reached } from "./analysis/goal";
+import { isMaximized } from "./analysis/goal";
 import { fittedLine, lineThroughFirst } from "./analysis/perfect";
-import { type CriticalRow, type LearningRateRow, type StepsRow, criticalRows, learningRateRows, stepsRows } from "./analysis/rows";
-import { type Scaling, scalingOfSearches, scalingOfSteps } from "./analysis/scaling";
-import { type Crossing, type StudyTrials, searchOf } from "./analysis/searches";
+import { type Answer, type CriticalRow, type LearningRateRow, type StepsRow, criticalRows, learningRateRows, stepsRows } from "./analysis/rows";
+import { scalingOfSearches, scalingOfSteps } from "./analysis/scaling";
+import { type Crossing, type StudyTrials, indexOfLeast, searchOf } from "./analysis/searches";
 import type { Drawn } from "./data/held";
 import { type OwnCurve, stepsOfOwn } from "./data/own";
 import { keyOf, metricOf, type Workload } from "./facts";
@@ -22,9 +22,8 @@ export interface Fewest {
 export interface Passed {
   trial: ArrayLike<number>;
   steps: Float64Array;
+  winner: Fewest | null;
 }
-
-export type RateRow = LearningRateRow;
 
 export interface Curve {
   key: string;
@@ -40,9 +39,9 @@ export interface Curve {
   leftOut: readonly number[];
   steps: StepsRow[];
   criticals: CriticalRow[];
-  rates: RateRow[];
-  winners: ReadonlyMap<number, Fewest>;
-  searches: ReadonlyMap<number, Passed>;
+  rates: LearningRateRow[];
+  /** By batch size. */
+  studies: ReadonlyMap<number, Passed>;
   /** Steps on the line of perfect scaling are this, divided by the batch size. */
   perfect: number | null;
   /** Steps that a batch size needs by the curve that was fitted. */
@@ -53,53 +52,32 @@ export interface Curve {
 }
 
 export function curveOfWorkload(drawn: Drawn, state: State, index: number, label: string): Curve {
-  const { workload } = drawn;
+  const { workload, passing } = drawn;
   const metric = metricOf(workload, state.metric) ?? "";
-  const isOwn = metric === workload.metric;
-  const goal = state.goal ?? (isOwn ? workload.goal : null);
-  const named = { release: workload.release, workload: workload.workload, metric, goal };
-  const found = drawn.passing;
-  if (!found || goal === null || found.studies.length === 0) {
-    return { ...EMPTY, key: keyOf(workload), index, label, workload, metric, goal };
-  }
-  const crossings = found.crossings.at(goal, workload.goal_inclusive);
-  const searches = found.studies.map((study, place) => searchOf(study, crossings[place] as Crossing));
+  const goal = state.goal ?? (metric === workload.metric ? workload.goal : null);
+  const base = { ...EMPTY, key: keyOf(workload), index, label, workload, metric, goal };
+  if (!passing || goal === null || passing.studies.length === 0) return base;
+  const { studies } = passing;
+  const crossings = passing.crossings.at(goal, workload.goal_inclusive);
+  const searches = studies.map((study, place) => searchOf(study, crossings[place] as Crossing));
   const scaling = scalingOfSearches(searches, state.trials);
-  const answer = { ...named, scaling, searches };
+  const answer = { release: workload.release, workload: workload.workload, metric, goal, scaling, searches };
   return {
-    ...curveOfScaling(scaling, state, stepsRows(answer)),
-    key: keyOf(workload),
-    index,
-    label,
-    workload,
-    metric,
-    goal,
-    criticals: criticalRows(answer),
+    ...base,
+    ...answered(answer, state),
     rates: learningRateRows(answer),
-    winners: winnersOf(found.studies, crossings),
-    searches: new Map(found.studies.map((study, place) => [study.batchSize, { trial: study.trialId, steps: (crossings[place] as Crossing).steps }])),
+    studies: new Map(studies.map((study, place) => [study.batchSize, passedOf(study, crossings[place] as Crossing)])),
   };
 }
 
 export function curveOfOwn(own: OwnCurve, metric: string, goal: number | null, state: State, index: number): Curve {
-  const past = (value: number) => goal !== null && reached(value, goal, isMaximized(metric), false);
-  const found = stepsOfOwn(own, past);
-  const known = found.map(({ batchSize, after, steps }) => ({ batchSize, lower: after, upper: steps ?? Number.POSITIVE_INFINITY }));
-  // Of a table of steps those of goals that were missed are unknown, as in `dbtool scaling --csv`.
-  const told = own.steps ? known.filter((each) => Number.isFinite(each.upper)) : known;
-  const named = { release: null, workload: own.label, metric: own.steps ? null : metric, goal: own.steps ? null : goal };
-  if (told.length === 0) return { ...EMPTY, key: `own:${own.label}`, index, label: own.label, metric, goal };
-  const scaling = scalingOfSteps(told);
-  const answer = { ...named, scaling, searches: [] };
-  return {
-    ...curveOfScaling(scaling, state, stepsRows(answer)),
-    key: `own:${own.label}`,
-    index,
-    label: own.label,
-    metric,
-    goal,
-    criticals: criticalRows(answer),
-  };
+  const base = { ...EMPTY, key: `own:${own.label}`, index, label: own.label, metric, goal };
+  const steps = stepsOfOwn(own, goal, isMaximized(metric));
+  if (steps.length === 0) return base;
+  // Steps alone are those to a goal that nobody tells.
+  const asked = own.steps ? { metric: null, goal: null } : { metric, goal };
+  const answer = { release: null, workload: own.label, ...asked, scaling: scalingOfSteps(steps), searches: [] };
+  return { ...base, ...answered(answer, state) };
 }
 
 const EMPTY: Curve = {
@@ -114,46 +92,33 @@ const EMPTY: Curve = {
   steps: [],
   criticals: [],
   rates: [],
-  winners: new Map(),
-  searches: new Map(),
+  studies: new Map(),
   perfect: null,
   fitted: null,
   divisor: 1,
   dividedAt: null,
 };
 
-function curveOfScaling(scaling: Scaling, state: State, steps: StepsRow[]): Curve {
+/** What of an answer is drawn and told. */
+function answered(answer: Answer, state: State): Pick<Curve, "trials" | "leftOut" | "steps" | "criticals" | "perfect" | "fitted"> {
+  const { trials, leftOut, curve } = answer.scaling;
+  const steps = stepsRows(answer);
   const points = steps.map((row) => ({ batchSize: row.batch_size, steps: row.steps }));
-  const line = state.line === "none" ? null : state.line === "first" ? lineThroughFirst(points) : fittedLine(points);
-  const { curve } = scaling;
-  return {
-    ...EMPTY,
-    trials: scaling.trials,
-    leftOut: scaling.leftOut,
-    steps,
-    perfect: line,
-    fitted: curve ? (batchSize) => curve.at(batchSize) : null,
-  };
+  const perfect = state.line === "none" ? null : state.line === "first" ? lineThroughFirst(points) : fittedLine(points);
+  const fitted = curve ? (batchSize: number) => curve.at(batchSize) : null;
+  return { trials, leftOut, steps, criticals: criticalRows(answer), perfect, fitted };
 }
 
-/** Of each study the trial that counts with the fewest steps, of equal ones the first; see the macro study_steps. */
-function winnersOf(studies: readonly StudyTrials[], crossings: readonly Crossing[]): Map<number, Fewest> {
-  const winners = new Map<number, Fewest>();
-  studies.forEach((study, place) => {
-    const { steps } = crossings[place] as Crossing;
-    let best = -1;
-    for (let trial = 0; trial < steps.length; trial++) {
-      if (Number.isFinite(steps[trial]) && (best < 0 || (steps[trial] as number) < (steps[best] as number))) best = trial;
-    }
-    if (best < 0) return;
-    winners.set(study.batchSize, {
-      trial_id: study.trialId[best] as number,
-      steps: steps[best] as number,
-      learning_rate: known(study.learningRate[best]),
-      momentum: known(study.momentum[best]),
-    });
-  });
-  return winners;
+/** Its winner is the trial that counts with the fewest steps, of equal ones the first; see the macro study_steps. */
+function passedOf(study: StudyTrials, { steps }: Crossing): Passed {
+  const best = indexOfLeast(steps);
+  const winner = {
+    trial_id: study.trialId[best] as number,
+    steps: steps[best] as number,
+    learning_rate: known(study.learningRate[best]),
+    momentum: known(study.momentum[best]),
+  };
+  return { trial: study.trialId, steps, winner: Number.isFinite(winner.steps) ? winner : null };
 }
 
 const known = (value: number | undefined) => (value === undefined || Number.isNaN(value) ? null : value);

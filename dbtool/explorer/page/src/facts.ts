@@ -65,15 +65,11 @@ export interface Facts {
   queries: Record<string, string>;
 }
 
-export function textOf(id: string): string {
-  return document.getElementById(id)?.textContent ?? "";
-}
-
 // So long a text is most of the memory that a page needs.
 const LONG = 1 << 24;
 
 /** The text of an element, which is emptied where that is long. */
-export function takenOut(id: string): string {
+export function textOf(id: string): string {
   const element = document.getElementById(id);
   const text = element?.textContent ?? "";
   if (element && text.length > LONG) element.textContent = "";
@@ -92,6 +88,3 @@ export function keyOf(workload: Workload): string {
 export function metricOf(workload: Workload, metric: string | null): string | null {
   return metric ?? workload.metric;
 }
-
-/** Whether higher values of a metric are better. */
-export { isMaximized } from "./analysis/goal";

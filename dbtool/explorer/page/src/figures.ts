@@ -41,7 +41,12 @@ export interface Figures {
   missing: { full_name: string; reason: string }[];
 }
 
-export async function readFigures(): Promise<Figures> {
+let read: Promise<Figures> | null = null;
+
+/** Unpacked when they are first seen. */
+export const readFigures = () => (read ??= unpacked());
+
+async function unpacked(): Promise<Figures> {
   const packed = textOf("figures");
   if (!packed) return { figures: [], missing: [] };
   const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));

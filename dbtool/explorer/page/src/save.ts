@@ -1,6 +1,9 @@
 /** What is seen as files: CSV, SVG and PNG; and text on the clipboard. */
 
 const PNG_SCALE = 2;
+const SVG = "http://www.w3.org/2000/svg";
+/** The height of the title above a chart. */
+const TITLE = 26;
 
 export function save(name: string, content: string | Blob, type = "text/csv"): void {
   const blob = typeof content === "string" ? new Blob([content], { type: `${type};charset=utf-8` }) : content;
@@ -16,27 +19,23 @@ export function svgText(chart: SVGSVGElement, title: string): string {
   const copy = chart.cloneNode(true) as SVGSVGElement;
   const [width, height] = [chart.width.baseVal.value, chart.height.baseVal.value];
   const style = getComputedStyle(document.documentElement);
-  const namespace = "http://www.w3.org/2000/svg";
-  copy.setAttribute("xmlns", namespace);
-  copy.setAttribute("viewBox", `0 -26 ${width} ${height + 26}`);
-  copy.setAttribute("height", String(height + 26));
+  copy.setAttribute("xmlns", SVG);
+  copy.setAttribute("viewBox", `0 ${-TITLE} ${width} ${height + TITLE}`);
+  copy.setAttribute("height", String(height + TITLE));
   copy.style.fontFamily = getComputedStyle(document.body).fontFamily;
   copy.style.color = style.getPropertyValue("--ink");
-  const ground = document.createElementNS(namespace, "rect");
-  ground.setAttribute("y", "-26");
-  ground.setAttribute("width", String(width));
-  ground.setAttribute("height", String(height + 26));
-  ground.setAttribute("fill", "var(--raised)");
-  const heading = document.createElementNS(namespace, "text");
-  heading.setAttribute("x", "8");
-  heading.setAttribute("y", "-8");
-  heading.setAttribute("font-size", "13");
-  heading.setAttribute("fill", "currentColor");
+  const heading = svgElement("text", { x: 8, y: -8, "font-size": 13, fill: "currentColor" });
   heading.textContent = title;
-  copy.prepend(ground, heading);
+  copy.prepend(svgElement("rect", { y: -TITLE, width, height: height + TITLE, fill: "var(--raised)" }), heading);
   for (const tip of copy.querySelectorAll('[aria-label="tip"]')) tip.remove();
   const text = new XMLSerializer().serializeToString(copy);
   return text.replace(/var\((--[\w-]+)\)/g, (_, name: string) => style.getPropertyValue(name).trim());
+}
+
+function svgElement(name: string, attributes: Record<string, string | number>): SVGElement {
+  const element = document.createElementNS(SVG, name);
+  for (const [each, value] of Object.entries(attributes)) element.setAttribute(each, String(value));
+  return element;
 }
 
 export async function pngBlob(chart: SVGSVGElement, title: string): Promise<Blob> {

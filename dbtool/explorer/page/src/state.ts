@@ -50,22 +50,23 @@ export function firstState(facts: Facts): State {
 export function addressOf(state: State, facts: Facts): string {
   const first = firstState(facts);
   const words = new URLSearchParams();
-  if (state.view !== first.view) words.set("view", state.view);
+  const set = (name: string, value: string | number | null | undefined) => {
+    if (value !== null && value !== undefined) words.set(name, String(value));
+  };
+  set("view", state.view === first.view ? null : state.view);
   if (state.workloads.join("\n") !== first.workloads.join("\n")) {
     for (const key of state.workloads) words.append("workload", key);
     if (state.workloads.length === 0) words.append("workload", "");
   }
-  if (state.metric !== null) words.set("metric", state.metric);
-  if (state.goal !== null) words.set("goal", String(state.goal));
-  if (state.trials !== null) words.set("trials", String(state.trials));
-  if (state.relative) words.set("relative", "1");
-  if (state.line !== first.line) words.set("line", state.line);
-  if (state.study) {
-    words.set("study", state.study.key);
-    words.set("batch-size", String(state.study.batchSize));
-  }
-  if (state.trial !== null) words.set("trial", String(state.trial));
-  if (state.figure !== null) words.set("figure", state.figure);
+  set("metric", state.metric);
+  set("goal", state.goal);
+  set("trials", state.trials);
+  set("relative", state.relative ? 1 : null);
+  set("line", state.line === first.line ? null : state.line);
+  set("study", state.study?.key);
+  set("batch-size", state.study?.batchSize);
+  set("trial", state.trial);
+  set("figure", state.figure);
   return words.toString();
 }
 
@@ -81,8 +82,7 @@ export function stateOf(address: string, facts: Facts): State {
   const metrics = facts.workloads.flatMap((each) => each.metrics.map((one) => one.metric));
   const metric = words.get("metric");
   if (metric !== null && metrics.includes(metric)) state.metric = metric;
-  const goal = numberIn(words, "goal");
-  if (goal !== null) state.goal = goal;
+  state.goal = numberIn(words, "goal");
   const trials = numberIn(words, "trials");
   if (trials !== null && Number.isSafeInteger(trials) && trials > 0) state.trials = trials;
   state.relative = words.get("relative") === "1";

@@ -36,7 +36,7 @@ export interface Axis {
 }
 
 export function openStudy(curve: Curve, workload: Workload, study: Study, trials: Trials): OpenStudy {
-  const search = curve.searches.get(study.batch_size);
+  const search = curve.studies.get(study.batch_size);
   const reached = new Map<number, number>();
   search?.steps.forEach((steps, index) => {
     if (Number.isFinite(steps)) reached.set(search.trial[index] as number, steps);
@@ -52,7 +52,7 @@ export function openStudy(curve: Curve, workload: Workload, study: Study, trials
     metricName: metricName(curve.metric),
     goal: curve.goal,
     trials: found,
-    winner: curve.winners.get(study.batch_size) ?? null,
+    winner: search?.winner ?? null,
   };
 }
 

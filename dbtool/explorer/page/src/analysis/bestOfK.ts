@@ -6,19 +6,15 @@ import { binomialChances } from "./distributions";
 export type Ranks = readonly [low: number | null, high: number | null];
 
 const ROUNDING = 1e-12; // 1 - 9/10 is a little less than 1/10 in floating point
-const ranks = new Map<string, number>();
-const pairs = new Map<string, Ranks>();
 
 /** `rank_of_quantile`: which of n sorted trials is a quantile of the best of k of them. */
 export function rankOfQuantile(quantile: number, trials: number, k: number): number {
-  return remembered(ranks, `${quantile} ${trials} ${k}`, () => {
-    let chance = 1;
-    for (let rank = 1; rank <= trials - k; rank++) {
-      chance *= (trials - k - rank + 1) / (trials - rank + 1);
-      if (1 - chance > quantile - ROUNDING) return rank;
-    }
-    return trials - k + 1;
-  });
+  let chance = 1;
+  for (let rank = 1; rank <= trials - k; rank++) {
+    chance *= (trials - k - rank + 1) / (trials - rank + 1);
+    if (1 - chance > quantile - ROUNDING) return rank;
+  }
+  return trials - k + 1;
 }
 
 /**
@@ -27,19 +23,8 @@ export function rankOfQuantile(quantile: number, trials: number, k: number): num
  * It is the p-quantile of one trial, p = 1 - 2^(-1/k) (as Lourie et al. 2023, arXiv 2311.09480, section 4).
  */
 export function ranksAroundMedian(trials: number, k: number, level: number): Ranks {
-  return remembered(pairs, `${trials} ${k} ${level}`, () => {
-    const chances = binomialChances(trials, -Math.LN2 / k);
-    const low = chances.filter((chance) => chance < (1 - level) / 2).length;
-    const high = chances.filter((chance) => chance < (1 + level) / 2).length;
-    return [low || null, high < trials ? high + 1 : null];
-  });
-}
-
-/** A slider asks the same over and over. */
-function remembered<T>(known: Map<string, T>, key: string, make: () => T): T {
-  const found = known.get(key);
-  if (found !== undefined) return found;
-  const made = make();
-  known.set(key, made);
-  return made;
+  const chances = binomialChances(trials, -Math.LN2 / k);
+  const low = chances.filter((chance) => chance < (1 - level) / 2).length;
+  const high = chances.filter((chance) => chance < (1 + level) / 2).length;
+  return [low || null, high < trials ? high + 1 : null];
 }

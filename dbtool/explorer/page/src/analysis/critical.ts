@@ -153,8 +153,6 @@ export function fitCurve(given: readonly StepsAt[], level: number): Curve | null
   );
 }
 
-const bounds = new Map<string, number>();
-
 /**
  * `profile_bound`: how far the log likelihood may lie below its maximum within an interval.
  *
@@ -168,13 +166,7 @@ const bounds = new Map<string, number>();
 export function profileBound(reached: number, curve: number, level: number): number {
   const freedom = reached - curve;
   if (freedom < 1) return Infinity;
-  const key = `${reached} ${curve} ${level}`;
-  let bound = bounds.get(key);
-  if (bound === undefined) {
-    bound = (reached / 2) * Math.log1p(quantileOfF(freedom, level) / freedom);
-    bounds.set(key, bound);
-  }
-  return bound;
+  return (reached / 2) * Math.log1p(quantileOfF(freedom, level) / freedom);
 }
 
 /** `_grid`: the logarithms of batch sizes at which the likelihood is looked at, evenly spaced. */

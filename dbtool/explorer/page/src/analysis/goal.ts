@@ -1,7 +1,9 @@
 /** When trials pass a goal: the macros of schema/macros.sql and queries/browse/crossings.sql. */
 
+import type { Trials } from "../data/held";
 import type { Improvements } from "../data/improvements";
-import type { Crossing, SearchSpace, StudyTrials } from "./searches";
+import type { Study } from "../facts";
+import type { Crossing, StudyTrials } from "./searches";
 
 /** The macro `is_maximized`: whether higher values of a metric are better. */
 export function isMaximized(metric: string): boolean {
@@ -14,31 +16,14 @@ export function reached(value: number, goal: number, maximize: boolean, inclusiv
   return (maximize ? value > goal && value < Infinity : value < goal) || (inclusive && value === goal);
 }
 
-type Numbers = ArrayLike<number>;
-type Nullable = ArrayLike<number | null | undefined>;
-
-/** Columns of a row group of trials.parquet, sorted by batch size and trial. */
-export interface TrialColumns {
-  readonly batch_size: Numbers;
-  readonly trial_id: Numbers;
-  readonly status: ArrayLike<string>;
-  readonly ordinal: Nullable;
-  readonly learning_rate: Nullable;
-  readonly momentum: Nullable;
-}
-
-/** What is said of a study outside the tables. */
-export interface StudyFacts {
-  readonly batch_size: number;
-  readonly windowed: boolean;
-  readonly search_space: SearchSpace;
-}
-
 /** The trials that count of each study of a workload; studies without any are left out. */
-export function studiesOf(facts: readonly StudyFacts[], columns: TrialColumns): StudyTrials[] {
+export function studiesOf(
+  facts: readonly Pick<Study, "batch_size" | "windowed" | "search_space">[],
+  columns: Pick<Trials, "batch_size" | "trial_id" | "status" | "ordinal" | "learning_rate" | "momentum">,
+): StudyTrials[] {
   const rows = new Map<number, number[]>(facts.map((each) => [each.batch_size, []]));
   for (let row = 0; row < columns.batch_size.length; row++) {
-    const counts = isNumber(columns.ordinal[row]) || columns.status[row] === "INFEASIBLE";
+    const counts = !Number.isNaN(columns.ordinal[row]) || columns.status[row] === "INFEASIBLE";
     if (counts) rows.get(columns.batch_size[row]!)?.push(row);
   }
   return [...facts]
@@ -51,8 +36,8 @@ export function studiesOf(facts: readonly StudyFacts[], columns: TrialColumns): 
         windowed: each.windowed,
         trialId: Int32Array.from(own, (row) => columns.trial_id[row]!),
         status: own.map((row) => columns.status[row]!),
-        learningRate: Float64Array.from(own, (row) => columns.learning_rate[row] ?? NaN),
-        momentum: Float64Array.from(own, (row) => columns.momentum[row] ?? NaN),
+        learningRate: Float64Array.from(own, (row) => columns.learning_rate[row]!),
+        momentum: Float64Array.from(own, (row) => columns.momentum[row]!),
       };
     })
     .filter((study) => study.trialId.length > 0);
@@ -67,18 +52,12 @@ interface Ranges {
 /** The question `crossings` of one metric, made ready for any goal. */
 export class Crossings {
   private readonly ranges: Ranges[];
-  // Of a large release these are most of the page's memory.
-  private readonly after: Int32Array;
-  private readonly step: Float64Array;
-  private readonly value: Float64Array;
-
   constructor(
     private readonly studies: readonly StudyTrials[],
-    { batch_size: sizes, trial_id: trials, after, step, value }: Improvements,
+    private readonly improvements: Improvements,
     private readonly maximize: boolean,
   ) {
-    this.after = Int32Array.from(after);
-    [this.step, this.value] = [step, value];
+    const { batch_size: sizes, trial_id: trials } = improvements;
     const rows = sizes.length;
     let row = 0;
     this.ranges = studies.map(({ batchSize, trialId }) => {
@@ -97,6 +76,7 @@ export class Crossings {
 
   /** When each trial of each study passed a goal, in the order of the studies. */
   at(goal: number, inclusive: boolean): Crossing[] {
+    const { improvements: columns } = this;
     return this.studies.map(({ status }, study) => {
       const { from, to } = this.ranges[study]!;
       const after = new Float64Array(from.length);
@@ -110,17 +90,13 @@ export class Crossings {
         let end = closing;
         while (first < end) {
           const middle = (first + end) >> 1;
-          if (reached(this.value[middle]!, goal, this.maximize, inclusive)) end = middle;
+          if (reached(columns.value[middle]!, goal, this.maximize, inclusive)) end = middle;
           else first = middle + 1;
         }
-        after[trial] = this.after[first]!;
-        steps[trial] = this.step[first]!;
+        after[trial] = columns.after[first]!;
+        steps[trial] = columns.step[first]!;
       }
       return { after, steps };
     });
   }
-}
-
-function isNumber(value: number | null | undefined): value is number {
-  return value !== null && value !== undefined;
 }

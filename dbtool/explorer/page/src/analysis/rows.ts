@@ -1,7 +1,6 @@
 /** What was found, as the rows of `Found.rows` in `dbtool.analysis.tables`: the same columns, the same nulls. */
 
-import type { Estimate, Verdict } from "./critical";
-import type { Law } from "./learningRates";
+import type { Estimate } from "./critical";
 import { LEVEL, reachedSizes } from "./scaling";
 import type { Scaling } from "./scaling";
 import type { Search } from "./searches";
@@ -17,58 +16,20 @@ export interface Answer {
   readonly searches: readonly Search[];
 }
 
-export interface WorkloadColumns {
-  release: string | null;
-  workload: string | null;
-  metric: string | null;
-  goal: number | null;
-}
-
-export interface CriticalRow extends WorkloadColumns {
-  definition: "tradeoff" | "overhead";
-  critical_batch_size: number | null;
-  low: number | null;
-  high: number | null;
-  verdict: Verdict;
-  learning_rate: number | null;
-  fewest_steps: number | null;
-  trials: number | null;
-  batch_sizes: number;
-  reached: number;
-  level: number;
-}
-
-export interface StepsRow extends WorkloadColumns {
-  batch_size: number;
-  trials: number | null;
-  after: number;
-  steps: number | null;
-  low: number | null;
-  high: number | null;
-  fitted: number | null;
-  level: number;
-}
-
-export interface LearningRateRow extends WorkloadColumns {
-  batch_size: number;
-  best: number;
-  low: number | null;
-  high: number | null;
-  trials: number;
-  law: Law | null;
-  fitted: number | null;
-}
+export type CriticalRow = ReturnType<typeof criticalRows>[number];
+export type StepsRow = ReturnType<typeof stepsRows>[number];
+export type LearningRateRow = ReturnType<typeof learningRateRows>[number];
 
 /** `Found.rows("critical")` of one workload. */
-export function criticalRows(answer: Answer): CriticalRow[] {
+export function criticalRows(answer: Answer) {
   const { scaling } = answer;
-  const row = (definition: CriticalRow["definition"], estimate: Estimate | null): CriticalRow => ({
+  const row = (definition: "tradeoff" | "overhead", estimate: Estimate | null) => ({
     ...named(answer),
     definition,
     critical_batch_size: estimate?.value ?? null,
     low: estimate?.low || null,
     high: finite(estimate?.high ?? Infinity),
-    verdict: estimate?.verdict ?? "not_identified",
+    verdict: estimate?.verdict ?? ("not_identified" as const),
     learning_rate: scaling.rateLaw && estimate?.value ? scaling.rateLaw.at(estimate.value) : null,
     fewest_steps: scaling.curve?.steps ?? null,
     trials: scaling.trials,
@@ -80,7 +41,7 @@ export function criticalRows(answer: Answer): CriticalRow[] {
 }
 
 /** `Found.rows("steps")` of one workload. */
-export function stepsRows(answer: Answer): StepsRow[] {
+export function stepsRows(answer: Answer) {
   const { scaling } = answer;
   const ofSize = new Map(answer.searches.map((search) => [search.batchSize, search]));
   return scaling.steps.map((at) => {
@@ -102,7 +63,7 @@ export function stepsRows(answer: Answer): StepsRow[] {
 }
 
 /** `Found.rows("learning_rates")` of one workload. */
-export function learningRateRows(answer: Answer): LearningRateRow[] {
+export function learningRateRows(answer: Answer) {
   const { rates, rateLaw: law } = answer.scaling;
   return rates.map((rate) => ({
     ...named(answer),
@@ -116,7 +77,7 @@ export function learningRateRows(answer: Answer): LearningRateRow[] {
   }));
 }
 
-function named({ release, workload, metric, goal }: Answer): WorkloadColumns {
+function named({ release, workload, metric, goal }: Answer) {
   return { release, workload, metric, goal };
 }
 

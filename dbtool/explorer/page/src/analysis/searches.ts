@@ -1,18 +1,16 @@
 /** The searches of a workload, and their steps to result at equal trials: `dbtool.analysis.searches`. */
 
+import type { Study } from "../facts";
 import { rankOfQuantile, ranksAroundMedian } from "./bestOfK";
 import type { StepsAt } from "./critical";
 
 /** Searches of fewer trials are left out, so that the rest can be compared at more. */
 const FEWEST_TRIALS = 5;
 
-/** Ranges by metaparameter, as a study has them. */
-export type SearchSpace = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-
 /** The trials of a study, whatever the goal: those that have an ordinal or diverged, by rising number. */
 export interface StudyTrials {
   readonly batchSize: number;
-  readonly searchSpace: SearchSpace;
+  readonly searchSpace: Study["search_space"];
   readonly windowed: boolean;
   readonly trialId: ArrayLike<number>;
   readonly status: ArrayLike<string>;
@@ -42,7 +40,7 @@ export class Search {
     /** Steps of the first evaluation past the goal; Infinity where there is none. */
     readonly steps: Float64Array,
     readonly learningRate: Float64Array,
-    readonly searchSpace: SearchSpace,
+    readonly searchSpace: Study["search_space"],
     /** Whether it searched near the best of another batch size, and not the whole space. */
     readonly windowed = false,
   ) {}
@@ -76,13 +74,19 @@ export function searchOf(study: StudyTrials, crossing: Crossing): Search {
   const after = crossing.after.slice();
   const { steps } = crossing;
   // A search in lockstep drops trials early, and only such as come after its first.
-  const fewest = indexOfLeast(steps);
-  const first = Number.isFinite(steps[fewest]) ? after[fewest]! : after.reduce((a, b) => Math.max(a, b), -Infinity);
+  const first = firstPast(crossing).lower;
   for (let trial = 0; trial < after.length; trial++) {
     if (status[trial] === "INCOMPLETE") after[trial] = Math.max(after[trial]!, first);
     else if (status[trial] === "INFEASIBLE") after[trial] = Infinity;
   }
   return new Search(study.batchSize, after, steps, learningRate, study.searchSpace, study.windowed);
+}
+
+/** Between which steps the first trial passed the goal; where none did, after how many the last was still trained. */
+export function firstPast({ after, steps }: Crossing): { lower: number; upper: number } {
+  const fewest = indexOfLeast(steps);
+  if (Number.isFinite(steps[fewest])) return { lower: after[fewest]!, upper: steps[fewest]! };
+  return { lower: after.reduce((a, b) => Math.max(a, b), -Infinity), upper: Infinity };
 }
 
 /** `equal_trials`: the searches that have enough trials, and the number at which they are compared. */

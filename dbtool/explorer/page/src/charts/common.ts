@@ -1,13 +1,22 @@
 /** What all charts share: how axes look, and the letters on them. */
 
 import * as Plot from "@observablehq/plot";
+import { type SymbolType, symbolCircle, symbolCross, symbolDiamond, symbolSquare, symbolStar, symbolTriangle, symbolWye } from "d3-shape";
 
-/** How many series have a colour and a symbol of their own; see page.css. */
-export const SERIES = 8;
-export const SYMBOLS = ["circle", "triangle", "square", "diamond", "star", "wye", "cross", "hexagon"] as const;
+/** How many series have a colour of their own; see page.css. */
+const COLOURS = 8;
+const SYMBOLS = [symbolCircle, symbolTriangle, symbolSquare, symbolDiamond, symbolStar, symbolWye, symbolCross];
 
-export const colourOf = (index: number): string => `var(--series-${index % SERIES})`;
-export const symbolOf = (index: number) => SYMBOLS[index % SYMBOLS.length] as Plot.SymbolType;
+export const colourOf = (index: number): string => `var(--series-${index % COLOURS})`;
+export const symbolOf = (index: number) => SYMBOLS[index % SYMBOLS.length] as SymbolType;
+
+interface OfCurve {
+  curve: { index: number };
+}
+
+/** How the points of a curve look. */
+export const colour = (each: OfCurve) => colourOf(each.curve.index);
+export const dots = { symbol: (each: OfCurve) => symbolOf(each.curve.index), fill: colour, stroke: "var(--raised)", r: 5 };
 
 export type Drawing = (SVGSVGElement | HTMLElement) & Plot.Plot;
 
@@ -110,10 +119,31 @@ export const TIP = { ariaHidden: "true", fill: "var(--raised)", stroke: "var(--l
 /** How far above the axes those stand that did not reach the goal; the axis's name is above them. */
 export const STRIP = -11;
 
-export const BASE: Partial<Plot.PlotOptions> = {
+const BASE: Plot.PlotOptions = {
+  color: { type: "identity" },
+  symbol: { type: "identity" },
+  r: { type: "identity" },
   marginLeft: 58,
   marginRight: 16,
   marginTop: 40,
   marginBottom: 40,
   style: { background: "none", fontSize: "12px", fontFamily: "inherit", overflow: "visible" },
 };
+
+/** A chart on two axes. */
+export function chartOf(width: number, height: number, x: Axis, y: Axis, marks: Plot.Markish[], options?: Plot.PlotOptions): Drawing {
+  return Plot.plot({
+    ...BASE,
+    width,
+    height,
+    x: x.scale,
+    y: y.scale,
+    marks: [...x.marks, ...y.marks, ...marks],
+    ...options,
+  }) as Drawing;
+}
+
+/** The height of a chart that is so wide: a share of it, between two bounds. */
+export function heightOf(width: number, share: number, least: number, most: number): number {
+  return Math.max(least, Math.min(most, width * share));
+}

@@ -1,11 +1,12 @@
 /** The best learning rates against batch size, with the laws that were fitted to them. */
 
 import * as Plot from "@observablehq/plot";
-import type { Curve, RateRow } from "../curves";
+import type { LearningRateRow } from "../analysis/rows";
+import type { Curve } from "../curves";
 import { shortNumber } from "../numbers";
-import { BASE, type Drawing, TIP, colourOf, logAxis, logDomain, sizeAxis, symbolOf } from "./common";
+import { type Drawing, TIP, chartOf, colour, dots, heightOf, logAxis, logDomain, sizeAxis } from "./common";
 
-interface Rate extends RateRow {
+interface Rate extends LearningRateRow {
   curve: Curve;
   text: string;
 }
@@ -14,46 +15,26 @@ export function ratesChart(curves: readonly Curve[], width: number): Drawing {
   const rates: Rate[] = curves.flatMap((curve) => curve.rates.map((row) => ({ ...row, curve, text: told(curve, row) })));
   const x = logDomain(curves.flatMap((curve) => curve.steps.map((row) => row.batch_size)), 0.04);
   const y = logDomain(rates.flatMap((each) => [each.best, each.low ?? each.best, each.high ?? each.best]), 0.06);
-  const height = Math.max(220, Math.min(380, width * 0.5));
-  const axes = { x: sizeAxis(x, width), y: logAxis(y, height, "Learning rate", "y") };
-  const colour = (each: Rate) => colourOf(each.curve.index);
-  return Plot.plot({
-    ...BASE,
-    width,
-    height,
-    x: axes.x.scale,
-    y: axes.y.scale,
-    color: { type: "identity" },
-    symbol: { type: "identity" },
-    marks: [
-      ...axes.x.marks,
-      ...axes.y.marks,
-      Plot.ruleX(rates, {
-        x: "batch_size",
-        y1: (each: Rate) => each.low ?? y[0],
-        y2: (each: Rate) => each.high ?? y[1],
-        stroke: colour,
-        strokeWidth: 5,
-        strokeOpacity: 0.3,
-      }),
-      Plot.line(
-        rates.filter((each) => each.fitted !== null),
-        { x: "batch_size", y: "fitted", z: (each: Rate) => each.curve.key, stroke: colour, strokeWidth: 1.5, clip: true },
-      ),
-      Plot.dot(rates, {
-        x: "batch_size",
-        y: "best",
-        symbol: (each: Rate) => symbolOf(each.curve.index),
-        fill: colour,
-        stroke: "var(--raised)",
-        r: 4.5,
-      }),
-      Plot.tip(rates, Plot.pointer({ x: "batch_size", y: "best", title: "text", ...TIP })),
-    ],
-  }) as Drawing;
+  const height = heightOf(width, 0.5, 220, 380);
+  return chartOf(width, height, sizeAxis(x, width), logAxis(y, height, "Learning rate", "y"), [
+    Plot.ruleX(rates, {
+      x: "batch_size",
+      y1: (each: Rate) => each.low ?? y[0],
+      y2: (each: Rate) => each.high ?? y[1],
+      stroke: colour,
+      strokeWidth: 5,
+      strokeOpacity: 0.3,
+    }),
+    Plot.line(
+      rates.filter((each) => each.fitted !== null),
+      { x: "batch_size", y: "fitted", z: (each: Rate) => each.curve.key, stroke: colour, strokeWidth: 1.5, clip: true },
+    ),
+    Plot.dot(rates, { x: "batch_size", y: "best", ...dots }),
+    Plot.tip(rates, Plot.pointer({ x: "batch_size", y: "best", title: "text", ...TIP })),
+  ]);
 }
 
-function told(curve: Curve, row: RateRow): string {
+function told(curve: Curve, row: LearningRateRow): string {
   const low = row.low === null ? "the border of what was searched" : shortNumber(row.low);
   const high = row.high === null ? "the border of what was searched" : shortNumber(row.high);
   const lines = [

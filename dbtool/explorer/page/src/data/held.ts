@@ -2,24 +2,16 @@
 
 import { Crossings, isMaximized, studiesOf } from "../analysis/goal";
 import type { StudyTrials } from "../analysis/searches";
-import { type Facts, type Metric, type Study, type Workload, takenOut } from "../facts";
+import { type Facts, type Metric, type Study, type Workload, textOf } from "../facts";
 import { type Evaluations, type Improvements, goalsOf, improvementsOf, NO_NUMBER } from "./improvements";
-import { type ParquetFile, type Table, embeddedFile, remoteFile } from "./parquet";
+import { type ParquetFile, type Table, type Wanted, embeddedFile, remoteFile } from "./parquet";
 
-/** The trials of a workload, a row a trial. */
-export interface Trials {
-  batch_size: Float64Array;
-  trial_id: Float64Array;
-  status: string[];
-  /** Its number among those that count; null for one that does not. */
-  ordinal: (number | null)[];
-  steps: Float64Array;
-  /** NaN where there is none, as of the next. */
-  learning_rate: Float64Array;
-  momentum: Float64Array;
-  /** JSON of its metaparameters. */
-  settings: string[];
-}
+const TRIALS = ["batch_size", "trial_id", "ordinal", "steps", "learning_rate", "momentum"] as const;
+const TEXTS = ["status", "settings"] as const;
+const IMPROVEMENTS = ["batch_size", "trial_id", "after", "step", "value"] as const;
+
+/** The trials of a workload, a row a trial: one that does not count has no ordinal, and settings are JSON. */
+export type Trials = Table<(typeof TRIALS)[number], (typeof TEXTS)[number]>;
 
 /** When the trials of a workload pass a goal of a metric, for any goal. */
 export interface Passing {
@@ -36,33 +28,30 @@ export interface Drawn {
   passing: Passing | null;
 }
 
-/** Curves of a study: rows of trial, step and value, in that order. */
+export interface Evaluation {
+  trial_id: number;
+  step: number;
+  value: number;
+}
+
+/** The curves of a study, sorted by trial and step. */
 export interface Curves {
-  trial: Float64Array;
-  step: Float64Array;
-  value: Float64Array;
+  rows: Evaluation[];
   /** Whether every evaluation is there, or those alone that better all before. */
   whole: boolean;
 }
 
-interface Files {
-  trials: ParquetFile | null;
-  improvements: ParquetFile | null;
-  curves: ParquetFile | null;
-}
-
-const TRIALS = ["batch_size", "trial_id", "status", "ordinal", "steps", "learning_rate", "momentum", "settings"];
-const IMPROVEMENTS = ["batch_size", "trial_id", "after", "step", "value"];
+type Name = "trials" | "improvements" | "curves";
 
 export class Held {
-  private readonly files: Files;
+  private readonly files: Record<Name, ParquetFile | null>;
   private readonly kept = new Map<string, Promise<unknown>>();
 
   constructor(facts: Facts) {
-    const file = (name: "trials" | "improvements" | "curves") => {
+    const file = (name: Name) => {
       const beside = facts.files?.[name];
       if (facts.files) return beside ? remoteFile(beside.path, beside.bytes) : null;
-      const text = takenOut(name);
+      const text = textOf(name);
       return text ? embeddedFile(text) : null;
     };
     this.files = { trials: file("trials"), improvements: file("improvements"), curves: file("curves") };
@@ -70,19 +59,7 @@ export class Held {
 
   trials(workload: Workload): Promise<Trials> {
     const group = workload.trials_group;
-    return this.once(`trials ${group}`, async () => {
-      const table = (await this.files.trials?.read(TRIALS, group)) ?? {};
-      return {
-        batch_size: numbers(table, "batch_size"),
-        trial_id: numbers(table, "trial_id"),
-        status: texts(table, "status"),
-        ordinal: Array.from(numbers(table, "ordinal"), (each) => (Number.isNaN(each) ? null : each)),
-        steps: numbers(table, "steps"),
-        learning_rate: numbers(table, "learning_rate"),
-        momentum: numbers(table, "momentum"),
-        settings: texts(table, "settings"),
-      };
-    });
+    return this.once(`trials ${group}`, () => this.read("trials", { numbers: TRIALS, texts: TEXTS, group }));
   }
 
   /** null: the workload has no such values, or the page was made without them. */
@@ -91,22 +68,14 @@ export class Held {
     if (!found) return null;
     return this.once(`passing ${workload.trials_group} ${found.metric}`, async () => {
       const studies = studiesOf(workload.studies, await this.trials(workload));
-      const improvements = await this.improvements(workload, found);
-      const maximize = isMaximized(found.metric);
-      return { studies, crossings: new Crossings(studies, improvements, maximize), goals: goalsOf(improvements, maximize) };
+      return passingOf(studies, await this.improvements(workload, found), isMaximized(found.metric));
     });
   }
 
   private async improvements(workload: Workload, { metric, group }: Metric): Promise<Improvements> {
     if (group === null) return improvementsOf(await this.evaluations(workload, metric), isMaximized(metric));
-    const table = (await this.files.improvements?.read(IMPROVEMENTS, group)) ?? {};
-    return {
-      batch_size: numbers(table, "batch_size"),
-      trial_id: numbers(table, "trial_id"),
-      after: numbers(table, "after"),
-      step: numbers(table, "step").map((each) => (Number.isNaN(each) ? Number.POSITIVE_INFINITY : each)),
-      value: numbers(table, "value"),
-    };
+    const table = await this.read("improvements", { numbers: IMPROVEMENTS, group });
+    return { ...table, step: table.step.map((each) => (Number.isNaN(each) ? Number.POSITIVE_INFINITY : each)) };
   }
 
   /** The curves of a study's trials in a metric. */
@@ -117,33 +86,31 @@ export class Held {
   }
 
   private async readCurves(workload: Workload, study: Study, metric: string): Promise<Curves> {
-    const ofStudy = (sizes: Float64Array) => (row: number) => sizes[row] === study.batch_size;
     if (this.files.curves && workload.curves_group !== null) {
-      const table = await this.evaluations(workload, metric);
-      return curvesOf([table], ofStudy(table.batch_size));
+      return { rows: rowsOf(await this.evaluations(workload, metric), study), whole: true };
     }
     if (study.shards) {
       const tables = study.shards.map(async (each) => {
-        const table = await remoteFile(each.path, each.bytes).read(["trial_id", "step", metric], null, NO_NUMBER);
-        return { trial_id: numbers(table, "trial_id"), step: numbers(table, "step"), value: numbers(table, metric) };
+        const numbers = ["trial_id", "step", metric];
+        const table = await remoteFile(each.path, each.bytes).read({ numbers, group: null, nan: NO_NUMBER });
+        return rowsOf(evaluationsOf(table, metric), null);
       });
-      return curvesOf(await Promise.all(tables), () => true);
+      return { rows: (await Promise.all(tables)).flat().sort(byTrial), whole: true };
     }
     const held = workload.metrics.find((each) => each.metric === metric);
-    const found = held ? [await this.improvements(workload, held)] : [];
-    return { ...curvesOf(found, ofStudy(found[0]?.batch_size ?? new Float64Array())), whole: false };
+    return { rows: held ? rowsOf(await this.improvements(workload, held), study) : [], whole: false };
   }
 
   /** The values of a metric at the evaluations of a workload's trials. */
   private async evaluations(workload: Workload, metric: string): Promise<Evaluations> {
-    const columns = ["batch_size", "trial_id", "step", metric];
-    const table = (await this.files.curves?.read(columns, workload.curves_group, NO_NUMBER)) ?? {};
-    return {
-      batch_size: numbers(table, "batch_size"),
-      trial_id: numbers(table, "trial_id"),
-      step: numbers(table, "step"),
-      value: numbers(table, metric),
-    };
+    const numbers = ["batch_size", "trial_id", "step", metric];
+    return evaluationsOf(await this.read("curves", { numbers, group: workload.curves_group, nan: NO_NUMBER }), metric);
+  }
+
+  private read<Numbers extends string, Texts extends string = never>(name: Name, wanted: Wanted<Numbers, Texts>) {
+    const file = this.files[name];
+    if (!file) throw new Error(`this page holds no ${name}`);
+    return file.read(wanted);
   }
 
   private once<T>(name: string, read: () => Promise<T>): Promise<T> {
@@ -158,29 +125,23 @@ export class Held {
   }
 }
 
-/** The rows of some tables that are wanted and have a value, those of a trial together. */
-function curvesOf(tables: readonly Omit<Evaluations, "batch_size">[], wanted: (row: number) => boolean): Curves {
-  const rows: [number, number, number][] = [];
-  for (const { trial_id, step, value } of tables) {
-    for (let row = 0; row < value.length; row++) {
-      if (wanted(row) && !Number.isNaN(value[row])) rows.push([trial_id[row]!, step[row]!, value[row] === NO_NUMBER ? Number.NaN : value[row]!]);
-    }
-  }
-  rows.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
-  return {
-    trial: Float64Array.from(rows, (row) => row[0]),
-    step: Float64Array.from(rows, (row) => row[1]),
-    value: Float64Array.from(rows, (row) => row[2]),
-    whole: true,
-  };
+export function passingOf(studies: StudyTrials[], improvements: Improvements, maximize: boolean): Passing {
+  return { studies, crossings: new Crossings(studies, improvements, maximize), goals: goalsOf(improvements, maximize) };
 }
 
-function numbers(table: Table, name: string): Float64Array {
-  const column = table[name];
-  return column instanceof Float64Array ? column : new Float64Array();
+function evaluationsOf(table: Table<string>, metric: string): Evaluations {
+  const column = (name: string) => table[name] as Float64Array;
+  return { batch_size: column("batch_size"), trial_id: column("trial_id"), step: column("step"), value: column(metric) };
 }
 
-function texts(table: Table, name: string): string[] {
-  const column = table[name];
-  return Array.isArray(column) ? column : [];
+const byTrial = (a: Evaluation, b: Evaluation) => a.trial_id - b.trial_id || a.step - b.step;
+
+/** The rows of a study that have a value; null: of all that the table has. */
+function rowsOf({ batch_size, trial_id, step, value }: Evaluations, study: Study | null): Evaluation[] {
+  const rows: Evaluation[] = [];
+  value.forEach((at, row) => {
+    if (Number.isNaN(at) || (study && batch_size[row] !== study.batch_size)) return;
+    rows.push({ trial_id: trial_id[row]!, step: step[row]!, value: at === NO_NUMBER ? Number.NaN : at });
+  });
+  return rows.sort(byTrial);
 }

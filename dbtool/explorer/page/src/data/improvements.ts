@@ -1,22 +1,12 @@
 /** Of evaluations those that better all before them in their trial; as queries/explorer/improvements.sql has them. */
 
-/** Values of a metric, a row an evaluation; NaN where another metric alone was measured, NO_NUMBER where it was none. */
-export interface Evaluations {
-  batch_size: Float64Array;
-  trial_id: Float64Array;
-  step: Float64Array;
-  value: Float64Array;
-}
+import type { Table } from "./parquet";
 
-/** The improvements of a workload's trials in a metric; see queries/explorer/improvements.sql. */
-export interface Improvements {
-  batch_size: Float64Array;
-  trial_id: Float64Array;
-  after: Float64Array;
-  /** Infinity in the closing row of a trial, whose value is NaN. */
-  step: Float64Array;
-  value: Float64Array;
-}
+/** Values of a metric, a row an evaluation; NaN where another metric alone was measured, NO_NUMBER where it was none. */
+export type Evaluations = Table<"batch_size" | "trial_id" | "step" | "value">;
+
+/** The improvements of a workload's trials in a metric; in the closing row of a trial step is Infinity and value NaN. */
+export type Improvements = Table<"batch_size" | "trial_id" | "after" | "step" | "value">;
 
 /** Stands for a NaN that was measured, since NaN stands for nothing. */
 export const NO_NUMBER = Number.MAX_VALUE;

@@ -1,14 +1,18 @@
 /** Curves of the person's own, from a CSV file that is dropped on the page; it stays in the page. */
 
+import type { StepsAt } from "../analysis/critical";
+import { type StudyTrials, firstPast } from "../analysis/searches";
 import { type Row, rowsOfCsv } from "../csv";
+import { type Passing, passingOf } from "./held";
+import { type Evaluations, improvementsOf } from "./improvements";
 
 /** Steps of one curve, or the evaluations from which they follow at a goal. */
 export interface OwnCurve {
   label: string;
-  /** Batch size and steps; null steps: the goal was not reached. */
-  steps: { batchSize: number; steps: number | null }[] | null;
-  /** Evaluations of its trials: batch size, trial, step and value of the metric. */
-  evaluations: { batchSize: number; trial: string; step: number; value: number }[] | null;
+  /** Steps to the goal, where it was reached. */
+  steps: StepsAt[] | null;
+  /** Evaluations of its trials, by rising batch size, trial and step. */
+  evaluations: Evaluations | null;
   metric: string | null;
 }
 
@@ -43,48 +47,44 @@ export function ownCurves(file: string, text: string): OwnCurve[] {
     label,
     metric: ofSteps || metric === "value" ? null : metric,
     steps: ofSteps ? stepsOf(file, of) : null,
-    evaluations: ofSteps
-      ? null
-      : of
-          .filter((row) => row[metric as string] !== "")
-          .map((row) => ({
-            batchSize: positive(file, row, "batch_size"),
-            trial: String(row["trial_id"] ?? row["trial"] ?? ""),
-            step: number(file, row, "step"),
-            value: number(file, row, metric as string),
-          })),
+    evaluations: ofSteps ? null : evaluationsOf(file, of, metric as string),
   }));
 }
 
-/** The fewest steps of any trial at each batch size, and the step before that one; by rising batch size. */
-export function stepsOfOwn(
-  own: OwnCurve,
-  reached: (value: number) => boolean,
-): { batchSize: number; after: number; steps: number | null }[] {
-  const best = new Map<number, { after: number; steps: number | null }>();
-  const offer = (batchSize: number, after: number, steps: number | null) => {
-    const known = best.get(batchSize);
-    const better =
-      !known || (steps !== null ? known.steps === null || steps < known.steps : known.steps === null && after > known.after);
-    if (better) best.set(batchSize, { after, steps });
-  };
-  // Of steps alone nothing is known of when the goal was missed: the number stands for itself.
-  for (const each of own.steps ?? []) offer(each.batchSize, each.steps ?? 0, each.steps);
-  const trials = new Map<string, { step: number; value: number; batchSize: number }[]>();
-  for (const each of own.evaluations ?? []) {
-    const key = `${each.batchSize} ${each.trial}`;
-    const rows = trials.get(key);
-    if (rows) rows.push(each);
-    else trials.set(key, [each]);
-  }
-  for (const rows of trials.values()) {
-    rows.sort((a, b) => a.step - b.step);
-    const first = rows.findIndex((each) => reached(each.value));
-    const batchSize = (rows[0] as { batchSize: number }).batchSize;
-    if (first === -1) offer(batchSize, (rows.at(-1) as { step: number }).step, null);
-    else offer(batchSize, rows[first - 1]?.step ?? 0, (rows[first] as { step: number }).step);
-  }
-  return [...best].sort(([a], [b]) => a - b).map(([batchSize, each]) => ({ batchSize, ...each }));
+function evaluationsOf(file: string, rows: readonly Row[], metric: string): Evaluations {
+  const trials = new Map<unknown, number>();
+  const found = rows
+    .filter((row) => row[metric] !== "")
+    .map((row) => {
+      const name = row["trial_id"] ?? row["trial"] ?? "";
+      if (!trials.has(name)) trials.set(name, trials.size);
+      const trial = trials.get(name) as number;
+      return [positive(file, row, "batch_size"), trial, number(file, row, "step"), number(file, row, metric)] as const;
+    })
+    .sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2]);
+  const column = (place: 0 | 1 | 2 | 3) => Float64Array.from(found, (row) => row[place]);
+  return { batch_size: column(0), trial_id: column(1), step: column(2), value: column(3) };
+}
+
+/** When its trials pass a goal, for any goal; null where it has steps alone. */
+export function passingOfOwn({ evaluations }: OwnCurve, maximize: boolean): Passing | null {
+  if (!evaluations) return null;
+  const trials = new Map<number, Set<number>>();
+  evaluations.batch_size.forEach((size, row) => {
+    trials.set(size, (trials.get(size) ?? new Set()).add(evaluations.trial_id[row] as number));
+  });
+  const unknown = { searchSpace: {}, windowed: false, status: [], learningRate: new Float64Array(), momentum: new Float64Array() };
+  const studies = [...trials].map(([batchSize, of]): StudyTrials => ({ ...unknown, batchSize, trialId: [...of] }));
+  return passingOf(studies, improvementsOf(evaluations, maximize), maximize);
+}
+
+/** The fewest steps of any trial at each batch size, and the step before that one. */
+export function stepsOfOwn(own: OwnCurve, goal: number | null, maximize: boolean): StepsAt[] {
+  const passing = passingOfOwn(own, maximize);
+  if (!passing) return own.steps ?? [];
+  // No value is past NaN.
+  const crossings = passing.crossings.at(goal ?? Number.NaN, false);
+  return passing.studies.map(({ batchSize }, study) => ({ batchSize, ...firstPast(crossings[study]!) }));
 }
 
 /** Curves beside which others are put; those whose names are taken get numbers. */
@@ -99,9 +99,9 @@ export function withOwn(own: readonly OwnCurve[], more: readonly OwnCurve[]): Ow
   return all;
 }
 
-function stepsOf(file: string, rows: readonly Row[]): { batchSize: number; steps: number | null }[] {
+function stepsOf(file: string, rows: readonly Row[]): StepsAt[] {
   const known = new Set<number>();
-  return rows.map((row) => {
+  return rows.flatMap((row) => {
     const batchSize = positive(file, row, "batch_size");
     if (known.has(batchSize)) {
       throw new Error(
@@ -110,12 +110,11 @@ function stepsOf(file: string, rows: readonly Row[]): { batchSize: number; steps
       );
     }
     known.add(batchSize);
-    return { batchSize, steps: stepsIn(file, row) };
+    // Of a goal that was missed it is not known when: as in `dbtool scaling --csv`, the batch size tells nothing.
+    if (row["steps"] === "") return [];
+    const steps = positive(file, row, "steps");
+    return [{ batchSize, lower: steps, upper: steps }];
   });
-}
-
-function stepsIn(file: string, row: Row): number | null {
-  return row["steps"] === "" ? null : positive(file, row, "steps");
 }
 
 function positive(file: string, row: Row, name: string): number {

@@ -3,9 +3,18 @@
 import { decompress } from "fzstd";
 import { type AsyncBuffer, type FileMetaData, parquetMetadataAsync, parquetRead } from "hyparquet";
 
-/** A column's values; a number that is null is NaN. */
-export type Column = Float64Array | string[];
-export type Table = Record<string, Column>;
+/** Columns by their names: of numbers, in which NaN stands for null, and of texts. */
+export type Table<Numbers extends string, Texts extends string = never> = Record<Numbers, Float64Array> & Record<Texts, string[]>;
+
+/** What is read of a file. */
+export interface Wanted<Numbers extends string, Texts extends string = never> {
+  numbers: readonly Numbers[];
+  texts?: readonly Texts[];
+  /** null: all row groups. */
+  group: number | null;
+  /** What stands for a NaN that was measured, since NaN itself stands for nothing. */
+  nan?: number;
+}
 
 const compressors = {
   ZSTD: (input: Uint8Array, length: number) => decompress(input, new Uint8Array(length)),
@@ -29,53 +38,45 @@ export class ParquetFile {
     return this.metadata;
   }
 
-  /**
-   * Columns of a row group; null: of all of them. Columns that the file lacks are left out.
-   *
-   * @param nan what stands for a NaN that was measured, since NaN itself stands for nothing.
-   */
-  async read(columns: string[], group: number | null, nan = Number.NaN): Promise<Table> {
+  /** Columns of a row group; one that the file lacks is empty in all rows. */
+  async read<Numbers extends string, Texts extends string = never>(wanted: Wanted<Numbers, Texts>): Promise<Table<Numbers, Texts>> {
+    const { numbers, texts = [], group, nan = Number.NaN } = wanted;
     const metadata = await this.footer();
-    const held = new Set(metadata.schema.map((each) => each.name));
     const counts = metadata.row_groups.map((each) => Number(each.num_rows));
-    const rowStart = group === null ? 0 : counts.slice(0, group).reduce((a, b) => a + b, 0);
-    const rows = group === null ? counts.reduce((a, b) => a + b, 0) : (counts[group] ?? 0);
-    const wanted = columns.filter((name) => held.has(name));
-    const table: Table = {};
-    for (const name of wanted) {
-      const text = metadata.schema.find((each) => each.name === name)?.type === "BYTE_ARRAY";
-      table[name] = text ? new Array<string>(rows).fill("") : new Float64Array(rows).fill(Number.NaN);
+    const sum = (of: readonly number[]) => of.reduce((a, b) => a + b, 0);
+    const rowStart = group === null ? 0 : sum(counts.slice(0, group));
+    const rows = group === null ? sum(counts) : (counts[group] ?? 0);
+    const table: Record<string, Float64Array | string[]> = {};
+    for (const name of numbers) table[name] = new Float64Array(rows).fill(Number.NaN);
+    for (const name of texts) table[name] = new Array<string>(rows).fill("");
+    const columns = metadata.schema.map((each) => each.name).filter((name) => name in table);
+    if (rows > 0 && columns.length > 0) {
+      await parquetRead({
+        file: this.buffer,
+        metadata,
+        compressors,
+        columns,
+        rowStart,
+        rowEnd: rowStart + rows,
+        onChunk: (chunk) => {
+          const column = table[chunk.columnName] as (number | string)[];
+          const from = chunk.rowStart - rowStart;
+          for (let index = 0; index < chunk.columnData.length; index++) {
+            const value = chunk.columnData[index];
+            const row = from + index;
+            if (row < 0 || row >= rows || value === null || value === undefined) continue;
+            column[row] = Number.isNaN(value) ? nan : typeof value === "bigint" ? Number(value) : value;
+          }
+        },
+      });
     }
-    if (rows === 0) return table;
-    await parquetRead({
-      file: this.buffer,
-      metadata,
-      compressors,
-      columns: wanted,
-      rowStart,
-      rowEnd: rowStart + rows,
-      onChunk: (chunk) => {
-        const column = table[chunk.columnName];
-        if (!column) return;
-        const from = chunk.rowStart - rowStart;
-        for (let index = 0; index < chunk.columnData.length; index++) {
-          const value = chunk.columnData[index];
-          const row = from + index;
-          if (row < 0 || row >= rows || value === null || value === undefined) continue;
-          column[row] = Number.isNaN(value) ? nan : typeof value === "bigint" ? Number(value) : value;
-        }
-      },
-    });
-    return table;
+    return table as Table<Numbers, Texts>;
   }
 }
 
 /** A file that lies in the page, in base 64. */
 export function embeddedFile(text: string): ParquetFile {
-  const letters = atob(text);
-  const bytes = new Uint8Array(letters.length);
-  for (let index = 0; index < letters.length; index++) bytes[index] = letters.charCodeAt(index);
-  return new ParquetFile(bytes.buffer);
+  return new ParquetFile(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
 }
 
 /** A file on the server that the page came from, of which only what is needed is fetched. */

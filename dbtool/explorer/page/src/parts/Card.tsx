@@ -32,8 +32,7 @@ interface Props {
 
 export function Card(props: Props) {
   const { id, title, about, legend, draw, empty, alt, columns, rows, sql, command, onPick, onOpen, openLabel } = props;
-  const holder = useRef<HTMLDivElement>(null);
-  const picture = () => holder.current?.querySelector<SVGSVGElement>("svg") ?? null;
+  const picture = () => document.querySelector(`#${id} .chart > svg`) as SVGSVGElement;
   return (
     <section class="card" aria-labelledby={`${id}-title`} id={id}>
       <header>
@@ -41,27 +40,17 @@ export function Card(props: Props) {
         {about && <p class="about">{about}</p>}
         {legend}
       </header>
-      {draw ? <Chart draw={draw} alt={alt} onPick={onPick} holder={holder} /> : <p class="empty">{empty}</p>}
+      {draw ? <Chart draw={draw} alt={alt} onPick={onPick} /> : <p class="empty">{empty}</p>}
       {props.children}
       <div class="actions" role="group" aria-label={`Take away: ${title}`}>
         <Action label="CSV" hint={`Download ${title} as CSV`} act={() => save(`${id}.csv`, csvOf(columns, rows))} />
         {draw && (
           <>
-            <Action
-              label="PNG"
-              hint={`Download ${title} as PNG`}
-              act={async () => {
-                const chart = picture();
-                if (chart) save(`${id}.png`, await pngBlob(chart, title));
-              }}
-            />
+            <Action label="PNG" hint={`Download ${title} as PNG`} act={async () => save(`${id}.png`, await pngBlob(picture(), title))} />
             <Action
               label="SVG"
               hint={`Download ${title} as SVG`}
-              act={() => {
-                const chart = picture();
-                if (chart) save(`${id}.svg`, svgText(chart, title), "image/svg+xml");
-              }}
+              act={() => save(`${id}.svg`, svgText(picture(), title), "image/svg+xml")}
             />
           </>
         )}
@@ -112,10 +101,10 @@ interface ChartProps {
   draw: (width: number) => Drawing;
   alt: string;
   onPick?: ((value: unknown) => void) | undefined;
-  holder: { current: HTMLDivElement | null };
 }
 
-export function Chart({ draw, alt, onPick, holder }: ChartProps) {
+export function Chart({ draw, alt, onPick }: ChartProps) {
+  const holder = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   const pick = useRef(onPick);
   pick.current = onPick;

@@ -1,7 +1,7 @@
 /** What is asked of the workloads that are drawn: metric, goal, number of trials, and how steps are drawn. */
 
+import { isMaximized } from "../analysis/goal";
 import type { Choices } from "../choices";
-import { isMaximized } from "../facts";
 import { metricName, shortNumber } from "../numbers";
 import type { Line, State } from "../state";
 

@@ -1,14 +1,17 @@
 /** The figures that `dbtool plot` draws: each with its points drawn here, its query and its rows. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
-import { figureChart } from "../charts/figure";
+import { panelChart, panelsOf, seriesOf } from "../charts/figure";
 import type { Facts } from "../facts";
-import { type Figure, type Figures as All, readFigures } from "../figures";
+import { type Figure, readFigures } from "../figures";
 import { save } from "../save";
-import { Action, Chart, Folded, copied } from "./Card";
 import { pasted, shellWord } from "../words";
-import { say } from "./status";
+import { Action, Chart, Folded, copied } from "./Card";
+import { Legend } from "./Legend";
 import { Table } from "./Table";
+import { useRead } from "./reading";
+
+/** More have no legend. */
+const MOST_SERIES = 16;
 
 interface Props {
   facts: Facts;
@@ -17,10 +20,7 @@ interface Props {
 }
 
 export function Figures({ facts, name, choose }: Props) {
-  const [all, setAll] = useState<All | null>(null);
-  useEffect(() => {
-    readFigures().then(setAll, (error: Error) => say(`The figures cannot be read: ${error.message}`));
-  }, []);
+  const { value: all } = useRead("figures", "The figures", readFigures);
   if (!all) return <p class="empty">Reading the figures …</p>;
   const shown = all.figures.find((each) => each.name === name) ?? all.figures[0];
   const groups = Map.groupBy(all.figures, (each) => each.heading);
@@ -63,7 +63,7 @@ export function Figures({ facts, name, choose }: Props) {
 const commandOf = (figure: Figure, facts: Facts) => [figure.command, ...facts.options.map(shellWord)].join(" ");
 
 function One({ figure, command }: { figure: Figure; command: string }) {
-  const holder = useRef<HTMLDivElement>(null);
+  const series = seriesOf(figure);
   return (
     <article class="card figure" aria-labelledby="figure-title">
       <h2 id="figure-title">{figure.full_name}</h2>
@@ -72,7 +72,16 @@ function One({ figure, command }: { figure: Figure; command: string }) {
           {paragraph}
         </p>
       ))}
-      <Chart draw={(width) => figureChart(figure, width)} alt={figure.alternative} holder={holder} />
+      {series.length <= MOST_SERIES && <Legend of={series.map((label, index) => ({ label, index }))} />}
+      <div class="panels" role="img" aria-label={figure.alternative}>
+        {panelsOf(figure).map(({ panel, rows }) => (
+          <figure key={panel.number}>
+            <figcaption>{panel.title}</figcaption>
+            <small>{panel.goal}</small>
+            <Chart draw={(width) => panelChart(panel, rows, series, width)} alt={panel.title || figure.label} />
+          </figure>
+        ))}
+      </div>
       <div class="actions">
         <Action label="CSV" hint={`Download the points of ${figure.label} as CSV`} act={() => save(`${figure.name}.csv`, figure.csv)} />
         <Action label="Copy SQL" hint={`Copy SQL of ${figure.label}`} act={() => copied(pasted(figure.sql), "SQL")} />

@@ -1,8 +1,6 @@
 /** Steps to result, critical batch sizes and learning rates of the workloads that are drawn. */
 
 import type { ComponentChildren } from "preact";
-import { symbol, symbolCircle, symbolCross, symbolDiamond, symbolSquare, symbolStar, symbolTriangle, symbolWye } from "d3-shape";
-import { SYMBOLS, colourOf } from "../charts/common";
 import { ratesChart } from "../charts/rates";
 import { type Critical, type Point, criticalChart, stepsChart } from "../charts/steps";
 import type { Row } from "../csv";
@@ -12,6 +10,7 @@ import { counted, shortNumber } from "../numbers";
 import type { State } from "../state";
 import { filledQuery, scalingCommand } from "../words";
 import { Card } from "./Card";
+import { Legend, Swatch } from "./Legend";
 import { shownCell } from "./Table";
 
 interface Props {
@@ -52,7 +51,7 @@ export function Scaling({ facts, state, curves, change, children }: Props) {
         id="steps"
         title={state.relative ? "Relative steps to result" : "Steps to result"}
         about={aboutSteps(curves, state)}
-        legend={<Legend curves={curves} />}
+        legend={<Legend of={curves} />}
         draw={drawn.length ? (width) => stepsChart(drawn, width, state.relative) : null}
         empty={curves.length ? "No value of this metric and goal is drawn: choose another." : "Pick a workload, or drop a CSV of your own."}
         alt={altOf(drawn)}
@@ -115,7 +114,7 @@ function CriticalCard({ facts, state, curves, workloads }: { facts: Facts; state
   );
 }
 
-export function criticalText(curve: Curve): string {
+function criticalText(curve: Curve): string {
   const row = curve.criticals.find((each) => each.definition === "tradeoff");
   if (!row || row.verdict === "not_identified") return "cannot be told";
   if (row.verdict === "lower_bound") return `at least ${shortNumber(row.low ?? 0)}`;
@@ -124,7 +123,7 @@ export function criticalText(curve: Curve): string {
 }
 
 function fewest(curve: Curve, batchSize: number): Row {
-  const winner = curve.winners.get(batchSize);
+  const winner = curve.studies.get(batchSize)?.winner;
   return {
     fewest_steps: winner?.steps ?? null,
     trial_id: winner?.trial_id ?? null,
@@ -151,36 +150,4 @@ function altOf(curves: readonly Curve[]): string {
       return `${curve.label}: ${first.steps} steps at batch size ${first.batch_size}, ${last.steps} at ${last.batch_size}`;
     })
     .join("; ");
-}
-
-const SHAPES: Record<string, typeof symbolCircle> = {
-  circle: symbolCircle,
-  triangle: symbolTriangle,
-  square: symbolSquare,
-  diamond: symbolDiamond,
-  star: symbolStar,
-  wye: symbolWye,
-  cross: symbolCross,
-};
-
-export function Swatch({ index }: { index: number }) {
-  const shape = SHAPES[SYMBOLS[index % SYMBOLS.length] as string] ?? symbolCircle;
-  return (
-    <svg viewBox="-8 -8 16 16" width="14" height="14" aria-hidden="true">
-      <path d={symbol(shape, 90)() ?? ""} style={{ fill: colourOf(index) }} />
-    </svg>
-  );
-}
-
-function Legend({ curves }: { curves: readonly Curve[] }) {
-  return (
-    <ul class="legend">
-      {curves.map((each) => (
-        <li key={each.key}>
-          <Swatch index={each.index} />
-          {each.label}
-        </li>
-      ))}
-    </ul>
-  );
 }

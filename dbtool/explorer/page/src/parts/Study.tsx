@@ -2,16 +2,15 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { curvesChart, spaceChart } from "../charts/study";
-import type { Row } from "../csv";
-import type { Curves, Held } from "../data/held";
+import type { Held } from "../data/held";
 import type { Facts } from "../facts";
 import { counted } from "../numbers";
 import type { State } from "../state";
 import { type Axis, type OpenStudy, type StudyTrial, axesOf } from "../study";
 import { filledQuery, trialsCommand } from "../words";
 import { Card } from "./Card";
+import { useRead } from "./reading";
 import { shownCell } from "./Table";
-import { say } from "./status";
 
 interface Props {
   facts: Facts;
@@ -23,7 +22,9 @@ interface Props {
 
 export function Study({ facts, held, study, pinned, change }: Props) {
   const { workload, study: at } = study;
-  const curves = useCurves(held, study);
+  const key = `${workload.release} ${workload.workload} ${at.batch_size} ${study.metric}`;
+  const { value, isReading } = useRead(key, "The curves", () => held.curves(workload, at, study.metric));
+  const curves = isReading ? null : value;
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => heading.current?.focus(), [workload, at.batch_size]);
   const pin = (trial: number | null) => change({ trial: trial === pinned ? null : trial });
@@ -49,7 +50,7 @@ export function Study({ facts, held, study, pinned, change }: Props) {
           empty="Reading the curves …"
           alt={`Curves of ${counted(study.trials.length, "trial")} over steps; the fastest ${study.winner ? `is trial ${study.winner.trial_id}` : "did not reach the goal"}`}
           columns={["trial_id", "step", "value"]}
-          rows={curves ? rowsOf(curves) : []}
+          rows={curves ? curves.rows.map((each) => ({ ...each })) : []}
           sql={filledQuery(facts, "curves", values)}
           onPick={(value) => pin((value as { trial: StudyTrial }).trial.trial)}
         />
@@ -68,26 +69,6 @@ function summary({ study, trials, winner, goal }: OpenStudy): string {
   if (study.windowed) words.push("searched near the best of another batch size");
   if (study.stopped) words.push("ended at the workload’s own goal, so that of harder goals nothing is known");
   return `${words.join("; ")}.`;
-}
-
-function useCurves(held: Held, study: OpenStudy): Curves | null {
-  const [found, setFound] = useState<{ of: string; curves: Curves } | null>(null);
-  const of = `${study.workload.release} ${study.workload.workload} ${study.study.batch_size} ${study.metric}`;
-  useEffect(() => {
-    let wanted = true;
-    held.curves(study.workload, study.study, study.metric).then(
-      (curves) => wanted && setFound({ of, curves }),
-      (error: Error) => say(`The curves cannot be read: ${error.message}`),
-    );
-    return () => {
-      wanted = false;
-    };
-  }, [of]);
-  return found?.of === of ? found.curves : null;
-}
-
-function rowsOf(curves: Curves): Row[] {
-  return Array.from(curves.step, (step, row) => ({ trial_id: curves.trial[row], step, value: curves.value[row] as number }));
 }
 
 interface SpaceProps {
