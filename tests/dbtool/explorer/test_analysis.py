@@ -15,7 +15,7 @@ import pytest
 import dbtool
 from dbtool.analysis.answers import Answer, answers_of_trials
 from dbtool.analysis.critical import LEAST_SCALE, StepsAt
-from dbtool.analysis.scaling import Settings, scaling_of_steps
+from dbtool.analysis.scaling import Scaling, Settings, scaling_of_steps
 from dbtool.core.resources import query
 from dbtool.database import Database
 from dbtool.report import ScalingReport, Trials
@@ -92,6 +92,19 @@ class State:
     answer: Answer = field(repr=False)
 
     @property
+    def scaling(self) -> Scaling:
+        return self.answer.scaling
+
+    @property
+    def values(self) -> pl.Series:
+        """Every value that was measured."""
+        return self.source.evaluations[self.metric]["value"]
+
+    @property
+    def inclusive(self) -> bool:
+        return bool(self.source.own["goal_inclusive"])
+
+    @property
     def found(self) -> ScalingReport:
         # The rows that are compared need neither moments nor the workloads' names.
         trials = Trials(self.source.db, self.crossings, pl.DataFrame(), pl.DataFrame())
@@ -129,31 +142,27 @@ def drawn(sources: Sequence[Sequence[Source]], seed: int) -> State:
 
 
 def _any_step(is_met: Callable[[StepsAt], bool]) -> Callable[[State], bool]:
-    return lambda state: any(map(is_met, state.answer.scaling.steps))
+    return lambda s: any(map(is_met, s.scaling.steps))
 
 
 def _verdict(definition: str, verdict: str) -> Callable[[State], bool]:
-    return lambda state: (
-        getattr(getattr(state.answer.scaling, definition), "verdict", None) == verdict
-    )
+    return lambda s: getattr(getattr(s.scaling, definition), "verdict", None) == verdict
 
 
 def _law(name: str) -> Callable[[State], bool]:
-    return lambda state: getattr(state.answer.scaling.rate_law, "law", None) == name
+    return lambda s: getattr(s.scaling.rate_law, "law", None) == name
 
 
 def _of_law(is_met: Callable[[Any], bool]) -> Callable[[State], bool]:
-    return lambda state: (
-        bool(state.answer.scaling.rate_law) and is_met(state.answer.scaling.rate_law)
-    )
+    return lambda s: bool(s.scaling.rate_law) and is_met(s.scaling.rate_law)
 
 
 def _of_curve(is_met: Callable[[Any], bool]) -> Callable[[State], bool]:
-    return lambda state: bool(state.answer.scaling.curve) and is_met(state.answer.scaling.curve)
+    return lambda s: bool(s.scaling.curve) and is_met(s.scaling.curve)
 
 
 def _any_search(is_met: Callable[[pl.DataFrame], bool]) -> Callable[[State], bool]:
-    return lambda state: any(is_met(rows) for _, rows in state.crossings.group_by("batch_size"))
+    return lambda s: any(is_met(rows) for _, rows in s.crossings.group_by("batch_size"))
 
 
 def _dropped_first(rows: pl.DataFrame) -> bool:
@@ -165,26 +174,16 @@ def _dropped_first(rows: pl.DataFrame) -> bool:
 
 CONDITIONS: dict[str, Callable[[State], bool]] = {
     # goal.ts, improvements.ts: the macro reached, and the question crossings.
-    "a higher value is better": lambda state: state.metric.endswith("precision"),
-    "a value equal to an inclusive goal": lambda state: (
-        state.source.own["goal_inclusive"]
-        and state.goal in state.source.evaluations[state.metric]["value"]
+    "a higher value is better": lambda s: s.metric.endswith("precision"),
+    "a value equal to an inclusive goal": lambda s: s.inclusive and s.goal in s.values,
+    "a value equal to a goal that is not inclusive": lambda s: (
+        not s.inclusive and s.goal in s.values
     ),
-    "a value equal to a goal that is not inclusive": lambda state: (
-        not state.source.own["goal_inclusive"]
-        and state.goal in state.source.evaluations[state.metric]["value"]
-    ),
-    "a NaN that was measured": lambda state: (
-        state.source.evaluations[state.metric]["value"].is_nan().any()
-    ),
-    "an infinity that was measured": lambda state: (
-        state.source.evaluations[state.metric]["value"].is_infinite().any()
-    ),
-    "evaluations of another metric alone": lambda state: (
-        state.source.evaluations[state.metric]["value"].null_count() > 0
-    ),
-    "a trial that was never evaluated": lambda state: (
-        state.source.trials.join(state.source.evaluations[state.metric], on="trial_id", how="anti")
+    "a NaN that was measured": lambda s: s.values.is_nan().any(),
+    "an infinity that was measured": lambda s: s.values.is_infinite().any(),
+    "evaluations of another metric alone": lambda s: s.values.null_count() > 0,
+    "a trial that was never evaluated": lambda s: (
+        s.source.trials.join(s.source.evaluations[s.metric], on="trial_id", how="anti")
         .filter(pl.col("ordinal").is_not_null())
         .height
         > 0
@@ -198,48 +197,44 @@ CONDITIONS: dict[str, Callable[[State], bool]] = {
             and rows["after"][0] < rows["after"].max()
         )
     ),
-    "a search with too few trials": lambda state: bool(
-        state.answer.scaling.left_out and state.answer.scaling.steps
+    "a search with too few trials": lambda s: bool(s.scaling.left_out and s.scaling.steps),
+    "no search with as many trials": lambda s: not s.scaling.steps,
+    "searches of few trials alone, one of fewer": lambda s: (
+        s.settings.trials is None
+        and bool(s.scaling.left_out)
+        and all(each.trials < 5 for each in s.answer.searches)
     ),
-    "no search with as many trials": lambda state: not state.answer.scaling.steps,
-    "searches of few trials alone, one of fewer": lambda state: (
-        state.settings.trials is None
-        and bool(state.answer.scaling.left_out)
-        and all(each.trials < 5 for each in state.answer.searches)
+    "a search of few trials beside others": lambda s: (
+        s.settings.trials is None
+        and any(each.trials < 5 for each in s.answer.searches)
+        and any(each.trials >= 5 for each in s.answer.searches)
     ),
-    "a search of few trials beside others": lambda state: (
-        state.settings.trials is None
-        and any(each.trials < 5 for each in state.answer.searches)
-        and any(each.trials >= 5 for each in state.answer.searches)
+    "a band without a lower end": lambda s: bool(
+        s.rows("steps").select(pl.col("low").is_null().any()).item()
     ),
-    "a band without a lower end": lambda state: bool(
-        state.rows("steps").select(pl.col("low").is_null().any()).item()
+    "a band without an upper end": lambda s: bool(
+        s.rows("steps").select(pl.col("high").is_null().any()).item()
     ),
-    "a band without an upper end": lambda state: bool(
-        state.rows("steps").select(pl.col("high").is_null().any()).item()
-    ),
-    "a band with both ends": lambda state: (
-        state.rows("steps").drop_nulls(["low", "high"]).height > 0
-    ),
+    "a band with both ends": lambda s: s.rows("steps").drop_nulls(["low", "high"]).height > 0,
     # scaling.ts.
-    "most trials diverge": lambda state: bool(state.answer.scaling.diverged),
-    "searches of the whole space beside windows": lambda state: bool(
-        state.answer.scaling.wide and state.answer.scaling.windowed
+    "most trials diverge": lambda s: bool(s.scaling.diverged),
+    "searches of the whole space beside windows": lambda s: bool(
+        s.scaling.wide and s.scaling.windowed
     ),
-    "no windows": lambda state: not state.answer.scaling.windowed,
+    "no windows": lambda s: not s.scaling.windowed,
     # critical.ts, censored.ts, profile.ts.
     "nothing known of steps": _any_step(lambda at: at.lower == 0 and math.isinf(at.upper)),
     "steps without a lower bound": _any_step(lambda at: at.lower == 0 < at.upper < math.inf),
     "steps without an upper bound": _any_step(lambda at: at.lower > 0 and math.isinf(at.upper)),
     "reached before the first step": _any_step(lambda at: at.upper == 0),
-    "too few batch sizes reached": lambda state: (
-        len(state.answer.scaling.reached) in {1, 2} and state.answer.scaling.curve is None
+    "too few batch sizes reached": lambda s: (
+        len(s.scaling.reached) in {1, 2} and s.scaling.curve is None
     ),
-    "as many reached as a curve has parameters": lambda state: (
-        len(state.answer.scaling.reached) == 3 and state.answer.scaling.curve is not None
+    "as many reached as a curve has parameters": lambda s: (
+        len(s.scaling.reached) == 3 and s.scaling.curve is not None
     ),
-    "one more reached": lambda state: (
-        len([at for at in state.answer.scaling.steps if 0 < at.upper < math.inf]) == 4
+    "one more reached": lambda s: (
+        len([at for at in s.scaling.steps if 0 < at.upper < math.inf]) == 4
     ),
     "a hyperbola": _of_curve(lambda curve: curve.bend == 1),
     "another bend": _of_curve(lambda curve: curve.bend != 1),
@@ -258,23 +253,18 @@ CONDITIONS: dict[str, Callable[[State], bool]] = {
         for verdict in ("identified", "lower_bound", "upper_bound", "not_identified")
     },
     # learningRates.ts.
-    "no search space": lambda state: not all(e["search_space"] for e in state.source.facts),
-    "rates down to the border": lambda state: any(e.low == 0 for e in state.answer.scaling.rates),
-    "rates up to the border": lambda state: any(
-        math.isinf(e.high) for e in state.answer.scaling.rates
+    "no search space": lambda s: not all(e["search_space"] for e in s.source.facts),
+    "rates down to the border": lambda s: any(e.low == 0 for e in s.scaling.rates),
+    "rates up to the border": lambda s: any(math.isinf(e.high) for e in s.scaling.rates),
+    "too few rates for a law": lambda s: bool(s.scaling.rates and not s.scaling.rate_law),
+    "as many rates as a law takes": lambda s: (
+        bool(s.scaling.rate_law)
+        and sum(0 < e.low < e.high < math.inf for e in s.scaling.rates) == 4
     ),
-    "too few rates for a law": lambda state: bool(
-        state.answer.scaling.rates and not state.answer.scaling.rate_law
-    ),
-    "as many rates as a law takes": lambda state: (
-        bool(state.answer.scaling.rate_law)
-        and sum(0 < e.low < e.high < math.inf for e in state.answer.scaling.rates) == 4
-    ),
-    "a law, and a first or last rate without bounds": lambda state: (
-        bool(state.answer.scaling.rate_law)
+    "a law, and a first or last rate without bounds": lambda s: (
+        bool(s.scaling.rate_law)
         and any(
-            e.low == 0 and math.isinf(e.high)
-            for e in (state.answer.scaling.rates[0], state.answer.scaling.rates[-1])
+            e.low == 0 and math.isinf(e.high) for e in (s.scaling.rates[0], s.scaling.rates[-1])
         )
     ),
     "a power": _law("power"),

@@ -12,10 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dbtool.explorer.contents import LARGE, Tables, choose, write_tables
-from tests.dbtool.explorer.conftest import ERRORS, HOSTILE, OWN_METRIC, PRECISION, RELEASE
-
-# Of the values, which have two decimals, some are equal to goals.
-GOALS = [index / 100 for index in range(-1, 103, 8)]
+from tests.dbtool.explorer.conftest import ERRORS, OWN_METRIC, PRECISION, RELEASE
 
 
 def written(db, chosen, *, curves=True):
@@ -81,34 +78,6 @@ def test_improvements_follow_from_the_shards(improved, shards):
             if workload != OWN_METRIC:
                 expected = improvements_by_hand(rows, each["metric"])
                 assert group(file, each["group"]).rows() == expected
-
-
-@pytest.mark.slow
-def test_improvements_answer_for_every_goal_as_dbtool_does(improved, db):
-    told, file = improved
-    for workload in (ERRORS, PRECISION, HOSTILE):
-        held = told[workload]
-        for each in held["metrics"]:
-            rows = group(file, each["group"])
-            for goal in GOALS:
-                answer = db.crossings(workload, goal=goal, metric=each["metric"])
-                answer = answer.filter(pl.col("status") != "INFEASIBLE")
-                expected = answer.select("batch_size", "trial_id", "after", "steps").rows()
-                assert crossings(rows, expected, each["metric"], goal, held) == expected
-
-
-def crossings(rows, trials, metric, goal, workload):
-    """When each of some trials passed a goal, by the table of improvements."""
-    maximize = metric.endswith("average_precision")
-    past = pl.col("value") > goal if maximize else pl.col("value") < goal
-    if workload["goal_inclusive"]:
-        past |= pl.col("value") == goal
-    first = rows.filter(past | pl.col("step").is_null()).unique(
-        ["batch_size", "trial_id"], keep="first", maintain_order=True
-    )
-    found = {(row[0], row[1]): (row[2], row[3]) for row in first.iter_rows()}
-    # A trial without an evaluation has no row.
-    return [(*trial[:2], *found.get(trial[:2], (0, None))) for trial in trials]
 
 
 def test_losses_of_batches_are_there_where_they_are_the_workloads_own_metric(whole):

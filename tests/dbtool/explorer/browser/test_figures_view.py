@@ -136,21 +136,6 @@ def test_figures_without_data_are_named_with_what_would_fill_them(figures, plott
 
 
 @pytest.mark.slow
-def test_the_address_holds_the_figure(figures, tab, bundled_page):
-    figures.go(view="figures", figure="momenta")
-    link = figures.copied("Copy link to what is seen")
-    again = tab(bundled_page)
-    again.page.goto("about:blank")
-    again.page.goto(link)
-    expect(again.page.locator("#figure-title")).to_have_text(find_figure("momenta").full_name)
-    again.expect_state(view="figures", figure="momenta")
-    again.button("Explore").click()
-    again.expect_state(figure="momenta")
-    again.button("Figures").click()
-    expect(again.page.locator("#figure-title")).to_have_text(find_figure("momenta").full_name)
-
-
-@pytest.mark.slow
 def test_what_is_copied_of_a_figure_gives_its_points(figures, plotted, bundled, tmp_path):
     figures.go(view="figures", figure="learning-rates")
     command = figures.copied("Copy command of learning-rates")

@@ -40,7 +40,6 @@ def test_the_charts_are_one_step_from_the_top_and_the_goal_is_moved(explorer):
     explorer.expect_state(goal=goal)
 
 
-@pytest.mark.slow
 def test_every_control_is_reached_in_the_order_in_which_it_stands(explorer):
     reached = []
     for _ in range(120):
@@ -54,15 +53,6 @@ def test_every_control_is_reached_in_the_order_in_which_it_stands(explorer):
     ]
     places = [reached.index(each) for each in wanted]
     assert places == sorted(places)
-
-
-@pytest.mark.slow
-def test_a_workload_is_picked(explorer):
-    tab_to(explorer, "Search workloads")
-    explorer.page.keyboard.type("fc_256_256_256/sgd")
-    tab_to(explorer, "^mnist/fc_256_256_256/sgd")
-    press(explorer, "Space")
-    explorer.expect_state(workload=[SGD, "replication:mnist/fc_256_256_256/sgd"])
 
 
 @pytest.mark.slow

@@ -12,32 +12,6 @@ SGD = "replication:mnist/fc_1024/sgd"
 STUDY = {"study": SGD, "batch_size": 64}
 FIGURES = {"view": "figures", "figure": "figure_03"}
 AXE = CHECKOUT / "dbtool/explorer/page/node_modules/axe-core/axe.min.js"
-# Of every element with text of its own: the contrast of that with the ground behind it.
-_CONTRASTS = """() => {
-    const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
-    const linear = (part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
-    const luminance = ([red, green, blue]) => 0.2126 * linear(red / 255)
-        + 0.7152 * linear(green / 255) + 0.0722 * linear(blue / 255);
-    const ground = (element) => {
-        for (let each = element; each; each = each.parentElement) {
-            const colour = numbers(getComputedStyle(each).backgroundColor);
-            if (colour.length < 4 || colour[3] > 0) return colour;
-        }
-        return numbers(getComputedStyle(document.body).backgroundColor);
-    };
-    const ownText = (element) => [...element.childNodes].some(
-        (node) => node.nodeType === 3 && node.data.trim());
-    return [...document.querySelectorAll("body *")]
-        .filter((each) => ownText(each) && !each.disabled && each.checkVisibility())
-        .filter((each) => !["SCRIPT", "STYLE"].includes(each.tagName))
-        .map((each) => {
-            const style = getComputedStyle(each);
-            const ink = each.ownerSVGElement ? style.fill : style.color;
-            const [one, two] = [luminance(numbers(ink)), luminance(ground(each))];
-            const ratio = (Math.max(one, two) + 0.05) / (Math.min(one, two) + 0.05);
-            return [each.textContent.trim().slice(0, 40), ratio];
-        });
-}"""
 _VIOLATIONS = """async () => {
     const runOnly = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"];
     const { violations } = await axe.run(document, { runOnly });
@@ -53,18 +27,6 @@ def see(explorer, state):
         expect(explorer.page.locator(".panels svg").first).to_be_visible()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_stands_out_from_its_ground(tab, bundled_page, scheme):
-    explorer = tab(bundled_page, color_scheme=scheme)
-    for state in (STUDY, FIGURES):
-        see(explorer, state)
-        contrasts = explorer.page.evaluate(_CONTRASTS)
-        assert len(contrasts) > 50
-        assert [each for each in contrasts if each[1] < 4.5] == []
-
-
-@pytest.mark.slow
 def test_the_page_follows_the_system_and_a_button_switches_it(tab, bundled_page):
     ground = "getComputedStyle(document.body).backgroundColor"
     seen = {}
@@ -124,6 +86,14 @@ def test_every_chart_is_an_image_with_a_text(explorer):
     assert len(texts) == 5
     assert all(len(text) > 10 for text in texts)
     assert "31124 steps at batch size 1" in texts[0]
+    titles = charts.locator("[aria-label$='axis label']").all_text_contents()
+    assert titles == [
+        *("Batch size \N{RIGHTWARDS ARROW}", "\N{UPWARDS ARROW} Steps to result"),
+        *("Step \N{RIGHTWARDS ARROW}", "\N{UPWARDS ARROW} validation classification error"),
+        *("learning rate \N{RIGHTWARDS ARROW}", "\N{UPWARDS ARROW} steps to the goal"),
+        "Critical batch size \N{RIGHTWARDS ARROW}",
+        *("Batch size \N{RIGHTWARDS ARROW}", "\N{UPWARDS ARROW} Learning rate"),
+    ]
 
 
 def test_the_page_is_small_and_holds_all_that_it_shows(bundled_page: Path):

@@ -122,14 +122,3 @@ def test_the_axes_of_the_search_space_are_chosen(explorer):
     expect(labels).to_have_text(["1 \N{MINUS SIGN} momentum →", "↑ learning rate"])
     explorer.choice("Up").select_option("steps")
     expect(labels).to_have_text(["1 \N{MINUS SIGN} momentum →", "↑ steps to the goal"])
-
-
-@pytest.mark.slow
-def test_a_goal_that_moves_moves_its_winner(study, bundled):
-    study.field("Goal as a number").fill("0.08")
-    study.field("Goal as a number").press("Enter")
-    asked = {"goal": 0.08, "batch_size": BATCH_SIZE, "trials": 10**6}
-    [row] = bundled.steps_to_result(SGD, **asked).rows(named=True)
-    expect(study.page.locator(".study > header .about")).to_contain_text(
-        f"trial {row['trial_id']} was first, after {row['steps']:,} steps"
-    )

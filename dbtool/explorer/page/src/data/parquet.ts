@@ -76,7 +76,10 @@ export class ParquetFile {
 
 /** A file that lies in the page, in base 64. */
 export function embeddedFile(text: string): ParquetFile {
-  return new ParquetFile(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
+  const letters = atob(text);
+  const bytes = new Uint8Array(letters.length);
+  for (let index = 0; index < letters.length; index++) bytes[index] = letters.charCodeAt(index);
+  return new ParquetFile(bytes.buffer);
 }
 
 /** A file on the server that the page came from, of which only what is needed is fetched. */
