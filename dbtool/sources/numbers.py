@@ -50,7 +50,7 @@ def whole_number(text: str, times: int = 1) -> int | None:
 
 
 def transformed(texts: pl.Series, transform: str | None, *, float32: bool = False) -> pl.Series:
-    """Return the values of a metric as the database stores them; null where a text is no number.
+    """Return the values of a metric as the database stores them; null where a text is not one.
 
     Args:
         texts: as the file has them.

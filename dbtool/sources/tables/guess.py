@@ -15,7 +15,7 @@ from dbtool.core.index import OWN_COLUMN
 from dbtool.core.manifest import is_release
 from dbtool.sources.numbers import number, whole_number
 from dbtool.sources.tables import words
-from dbtool.sources.tables.layout import Layout, look_at
+from dbtool.sources.tables.layout import Layout, layout_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -53,11 +53,11 @@ def guess(*folders: Path) -> Guess:
     [folder] = folders
     if is_release(folder):
         raise UsageError(f"{folder} is a release folder: add it with `dbtool ingest {folder}`")
-    layout, kind = look_at(folder)
+    layout, kind = layout_of(folder)
     texts = {
         column: values
-        for column, values in layout.said.items()
-        if column not in layout.left_out
+        for column, values in layout.run_texts.items()
+        if column not in layout.differing
         and not any(len(text) > _MOST_LETTERS or text.startswith("[") for text in values)
     }
     metrics, ignored = _metric_lines(layout)
@@ -77,7 +77,7 @@ def guess(*folders: Path) -> Guess:
     tables["workload"] += [f"metric = {_toml(goal)}", "# goal = 0.1 # or say it to dbtool steps"]
     for table in ("workload", "study", "trial", "metaparameters"):
         lines += [f"\n[{table}]", *tables[table]]
-    left_out = sorted(layout.said.keys() - texts.keys())
+    left_out = sorted(layout.run_texts.keys() - texts.keys())
     lines += [
         f"# left out, as too long or different in two files: {_toml(each)}" for each in left_out
     ]
@@ -163,7 +163,7 @@ def _metric_lines(layout: Layout) -> tuple[dict[str, str], list[str]]:
         parts = long.partition_by(layout.metric, as_dict=True)
         values = {str(name): part[layout.value].to_list() for (name,), part in parts.items()}
     else:
-        measured = layout.rows.drop(layout.step, *layout.said, *layout.keys, strict=False)
+        measured = layout.rows.drop(layout.step, *layout.run_texts, *layout.keys, strict=False)
         values = {column.name: column.drop_nulls().to_list() for column in measured}
     ignored = []
     found: dict[str, str] = {}

@@ -46,8 +46,8 @@ class Layout:
         keys: the columns that name the run.
         beside: names of files with more properties of the runs.
         table: the table of runs, and its column that names them.
-        said: by column, the values that hold for whole runs.
-        left_out: columns whose values differ between files of a run.
+        run_texts: by column, the values that hold for whole runs.
+        differing: columns whose values differ between files of a run.
     """
 
     files: int
@@ -59,11 +59,11 @@ class Layout:
     keys: list[str] = field(default_factory=list)
     beside: list[str] = field(default_factory=list)
     table: tuple[Path, str] | None = None
-    said: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    left_out: set[str] = field(default_factory=set)
+    run_texts: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    differing: set[str] = field(default_factory=set)
 
 
-def look_at(folder: Path) -> tuple[Layout, TableFormat]:
+def layout_of(folder: Path) -> tuple[Layout, TableFormat]:
     """Return the layout of the runs in a folder, and the format of their files.
 
     Raises:
@@ -86,9 +86,9 @@ def look_at(folder: Path) -> tuple[Layout, TableFormat]:
             "column a run: export the whole history as docs/your_own_runs.md shows"
         )
     layout = _layout(histories, folder)
-    runs = _see_runs(layout)
-    _see_beside(histories, layout)
-    _see_table_of_runs({p: t for p, t in tables.items() if p not in histories}, runs, layout)
+    runs = _add_runs(layout)
+    _add_files_beside(histories, layout)
+    _add_table_of_runs({p: t for p, t in tables.items() if p not in histories}, runs, layout)
     return layout, table_format(first) or "csv"
 
 
@@ -129,8 +129,8 @@ def _layout(histories: Tables, folder: Path) -> Layout:
     pattern = file_name_pattern(name) if name else None
     parts = []
     for path, rows in histories.items():
-        said = pattern.fullmatch(path.resolve().as_posix()) if pattern else None
-        columns = {_RUN: path.stem, **(said.groupdict() if said else {})}
+        match = pattern.fullmatch(path.resolve().as_posix()) if pattern else None
+        columns = {_RUN: path.stem, **(match.groupdict() if match else {})}
         parts.append(rows.with_columns(pl.lit(text).alias(key) for key, text in columns.items()))
     layout = Layout(len(parts), pl.concat(parts, how="diagonal"), "", name=name)
     layout.step = words.named(words.STEPS, first.columns) or ""
@@ -189,7 +189,7 @@ def _level(values: Sequence[str], first: list[str], used: list[str]) -> str:
     return text + end
 
 
-def _see_runs(layout: Layout) -> set[str]:
+def _add_runs(layout: Layout) -> set[str]:
     """Return the names of the runs; record which columns hold for whole runs."""
     taken = {_RUN, layout.step, layout.metric, layout.value, *layout.keys}
     columns = [
@@ -211,32 +211,32 @@ def _see_runs(layout: Layout) -> set[str]:
     layout.rows = layout.rows.drop(_RUN)
     for name in columns:
         if kinds[name].max() == 1 and counts[name].cast(int).max() != 1:
-            layout.said[name] = firsts[name].drop_nulls().to_list()
+            layout.run_texts[name] = firsts[name].drop_nulls().to_list()
     return set(firsts[_RUN])
 
 
-def _see_beside(histories: Tables, layout: Layout) -> None:
+def _add_files_beside(histories: Tables, layout: Layout) -> None:
     """Record the properties in JSON and YAML files beside the histories."""
     folders = sorted({path.parent for path in histories})
     there = {entry.name for each in folders for entry in entries(each) if is_file(entry.path)}
-    said: dict[tuple[Path, str], str] = {}
+    first: dict[tuple[Path, str], str] = {}
     for name in sorted(name for name in there if name.endswith((".json", ".yaml", ".yml"))):
         with Problems():
             read = {each: read_document(each / name) for each in folders if (each / name).exists()}
             layout.beside.append(name)
             for each, fields in read.items():
                 for column in [name for name in fields if name not in layout.rows.columns]:
-                    layout.said[column].append(fields[column])
-                    if said.setdefault((each, column), fields[column]) != fields[column]:
-                        layout.left_out.add(column)
+                    layout.run_texts[column].append(fields[column])
+                    if first.setdefault((each, column), fields[column]) != fields[column]:
+                        layout.differing.add(column)
 
 
-def _see_table_of_runs(tables: Tables, runs: set[str], layout: Layout) -> None:
+def _add_table_of_runs(tables: Tables, runs: set[str], layout: Layout) -> None:
     """Look for a table with a row for each run, and record its properties."""
     for path, rows in tables.items():
         for column in rows.columns:
             if runs <= set(rows[column]):
                 layout.table = path, column
                 for name in rows.columns:
-                    layout.said[name] += rows[name].drop_nulls().to_list()
+                    layout.run_texts[name] += rows[name].drop_nulls().to_list()
                 return
