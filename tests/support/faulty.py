@@ -4,10 +4,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from .archives import LINES, small_study, write_tar
-from .made_up import curve, write_release, write_shard
+from .made_up import write_digits, write_letters, write_release
 
-DIGITS = "digits/simple_cnn_base/sgd"
-LETTERS = "letters/fc_64_64/nesterov_momentum"
 _MAPPING = """release = "mine"
 files = { run = "run", step = "step" }
 workload = { dataset = "a", model = "b", optimizer = "c", metric = "val_classification_error" }
@@ -37,16 +35,7 @@ def write_all(folder: Path) -> None:
 
 
 def _write_releases(folder: Path) -> None:
-    good = folder / "good"
-    slow, fast = ({"learning_rate": rate, "momentum": 0.9} for rate in (0.01, 0.1))
-    for batch_size in (8, 64):
-        trials = [
-            (0, "COMPLETE", slow, curve([0.9, 0.8, 0.7, 0.6])),
-            (1, "COMPLETE", fast, curve([0.9, 0.5, 0.2, 0.05])),
-        ]
-        write_shard(good, workload=DIGITS, batch_size=batch_size, trials=trials, goal=0.1)
-    trials = [(0, "COMPLETE", slow, curve([0.9, 0.8]))]
-    write_shard(good, workload=LETTERS, batch_size=32, trials=trials, goal=None)
+    write_letters(write_digits(folder / "good"))
     write_release(folder / "two" / "first", "first", licence="MIT")
     write_release(folder / "two" / "second", "second", licence="MIT")
     for name, damage in _DAMAGE.items():

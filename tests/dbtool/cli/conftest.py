@@ -10,10 +10,7 @@ from typing import Protocol
 import pytest
 
 from dbtool.cli.main import run
-from tests.support.made_up import curve, write_shard
-
-DIGITS = "digits/simple_cnn_base/sgd"
-LETTERS = "letters/fc_64_64/nesterov_momentum"
+from tests.support.made_up import write_digits, write_letters
 
 
 @dataclass(frozen=True)
@@ -40,30 +37,8 @@ class Call(Protocol):
 
 @pytest.fixture(scope="session")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A release of two workloads; evaluations at steps 0, 10, 20, …"""
-    folder = tmp_path_factory.mktemp("database") / "made-up"
-    slow = {"learning_rate": 0.01, "momentum": 0.5}
-    fast = {"learning_rate": 0.1, "momentum": 0.9}
-    for batch_size, fast_errors in ((8, [0.9, 0.5, 0.2, 0.05]), (64, [0.9, 0.3, 0.04, 0.03])):
-        write_shard(
-            folder,
-            workload=DIGITS,
-            batch_size=batch_size,
-            trials=[
-                (0, "COMPLETE", slow, curve([0.9, 0.8, 0.7, 0.6])),
-                (1, "COMPLETE", fast, curve(fast_errors)),
-                (2, "INFEASIBLE", {"learning_rate": 9.0, "momentum": 0.9}, curve([0.9, 0.95])),
-            ],
-            goal=0.1,
-        )
-    write_shard(
-        folder,
-        workload=LETTERS,
-        batch_size=32,
-        trials=[(0, "COMPLETE", slow, curve([0.9, 0.8]))],
-        goal=None,
-    )
-    return folder
+    """A release of two workloads, digits and letters."""
+    return write_letters(write_digits(tmp_path_factory.mktemp("database") / "made-up"))
 
 
 @pytest.fixture

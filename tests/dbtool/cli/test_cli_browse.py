@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.made_up import curve, write_shard
+from tests.support.made_up import DIGITS, LETTERS, curve, write_shard
 
-from .conftest import DIGITS, LETTERS, Call
+from .conftest import Call
 
 
 def _rows(call: Call, *words: str) -> list[dict[str, Any]]:
@@ -53,16 +53,6 @@ def test_workloads(call: Call) -> None:
 def test_studies(words: list[str], expected: list[tuple[str, int]], call: Call) -> None:
     rows = _rows(call, "studies", *words)
     assert [(row["workload"], row["batch_size"]) for row in rows] == expected
-
-
-def test_trials_of_one_batch_size(call: Call) -> None:
-    rows = _rows(call, "trials", DIGITS, "--batch-size", "64")
-    assert [(row["trial_id"], row["status"], row["steps"]) for row in rows] == [
-        (0, "COMPLETE", 30),
-        (1, "COMPLETE", 30),
-        (2, "INFEASIBLE", 10),
-    ]
-    assert rows[1]["metaparameters"] == {"learning_rate": 0.1, "momentum": 0.9}
 
 
 def test_steps_with_the_own_goal(call: Call) -> None:

@@ -11,9 +11,7 @@ import pytest
 
 from dbtool.figures.specs import FIGURES
 from producers.workloads.registry import WORKLOADS
-from tests.support.made_up import curve, write_shard
-
-from .conftest import DIGITS, LETTERS
+from tests.support.made_up import DIGITS, LETTERS, curve, write_shard
 
 DBTOOL = str(Path(sys.executable).with_name("dbtool"))
 TRIAL = (0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5]))

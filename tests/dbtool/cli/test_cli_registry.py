@@ -55,7 +55,8 @@ def test_help_fits_80_columns_and_holds_an_example_that_parses(
     "name",
     [
         "",
-        *GROUPS["Read"],
+        *(each for each in GROUPS["Read"] if each != "scaling"),
+        pytest.param("scaling", marks=pytest.mark.slow),
         "plot",
         pytest.param("explore", marks=[needs_explorer, pytest.mark.slow]),
         pytest.param("export", marks=pytest.mark.slow),

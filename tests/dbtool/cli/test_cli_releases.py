@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 from tests.support.archives import HEADER, LINES, STUDY, small_study, write_folder, write_tar
-from tests.support.made_up import curve, write_release, write_shard
+from tests.support.made_up import DIGITS, curve, write_release, write_shard
 from tests.support.published import LICENCE
 
-from .conftest import DIGITS, Call
+from .conftest import Call
 
 BIBTEX = "@misc{made-up, title = {Made-up numbers}}\n"
 

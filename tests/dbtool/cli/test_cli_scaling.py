@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.made_up import curve, write_shard
+from tests.support.made_up import DIGITS, curve, write_shard
 
-from .conftest import DIGITS, Call
+from .conftest import Call
 
 # Zhang et al. 2024 (arXiv 2410.21676), the model of 85 million parameters.
 ZHANG = [46000, 23000, 13282, 7000, 3840, 2528, 1917, 1600, 1600]
@@ -52,16 +52,6 @@ def test_linear_scaling_starts_at_a_measured_batch_size(call: Call, table: Path)
     rows_of = call("scaling", "--csv", str(table), "--from", "16385", "--format", "csv").output
     assert rows(rows_of)["85M", "overhead"]["verdict"] == "not_identified"
     assert rows(rows_of)["85M", "tradeoff"]["verdict"] == "identified"
-
-
-def test_the_share_of_overhead_is_an_option(call: Call, table: Path) -> None:
-    words = ("scaling", "--csv", str(table), "--from", "256", "--format", "csv", "--overhead")
-    fifth, half = (
-        float(rows(call(*words, share).output)["85M", "overhead"]["critical_batch_size"])
-        for share in ("0.2", "0.5")
-    )
-    # (1 + o) 256 + o Bc
-    assert (half - 1.5 * 256) / 0.5 == pytest.approx((fifth - 1.2 * 256) / 0.2)
 
 
 def test_words_come_first_and_fit_a_terminal(call: Call, table: Path) -> None:

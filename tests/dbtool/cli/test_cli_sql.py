@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 import dbtool
 from dbtool.cli.sql import parse_parameters
 from dbtool.store.queries import analyses, query_text
+from tests.support.made_up import DIGITS, LETTERS
 
-from .conftest import DIGITS, LETTERS, Call
+from .conftest import Call
 
 
 def test_query_from_the_words_a_file_and_standard_input(

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import dbtool
-from dbtool.release.verify import verify
 from tests.support.explorer import contents_of, needs_explorer
+from tests.support.made_up import DIGITS, LETTERS
 
-from .conftest import DIGITS, LETTERS, Call
+from .conftest import Call
 
 
 @needs_explorer
@@ -66,19 +66,6 @@ def test_a_file_that_cannot_be_written_is_told(call: Call, tmp_path: Path) -> No
     assert "cannot write to" in below
     assert "name another" in below
     assert "folder.html" in call("explore", "--out", str(tmp_path / "folder.html")).sentence(1)
-
-
-@pytest.mark.slow
-@needs_explorer
-def test_publish_writes_it_beside_the_release(call: Call, database: Path, tmp_path: Path) -> None:
-    out = str(tmp_path / "out")
-    done = call("publish", str(database), "--out", out, "--licence", "MIT", "--explorer")
-    assert done.code == 0, done.errors
-    assert verify(tmp_path / "out").problems == ()
-    files = contents_of(tmp_path / "out" / "explorer.html").facts["files"]
-    assert files
-    for each in files.values():
-        assert (tmp_path / "out" / each["path"]).stat().st_size == each["bytes"]
 
 
 @pytest.mark.parametrize("words", [["explore"], ["publish", "--licence", "MIT", "--explorer"]])

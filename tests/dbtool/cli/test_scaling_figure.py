@@ -19,9 +19,9 @@ from dbtool.figures.points import Points
 from dbtool.figures.scaling import scaling_points
 from dbtool.figures.specs import find_figure
 from dbtool.report import ScalingReport
-from tests.support.made_up import curve, write_shard
+from tests.support.made_up import DIGITS, curve, write_shard
 
-from .conftest import DIGITS, Call
+from .conftest import Call
 
 HYPERBOLA, PERFECT, FEW = "mnist/fc_64_64_64/sgd", "mnist/fc_1024/sgd", "mnist/fc_128_128_128/sgd"
 # Matplotlib would take it for mathematics, and SQL for the end of a text.

@@ -1,18 +1,13 @@
 """What is said of one workload, study, trial and measurement."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import pytest
 
 from tests.support.made_up import curve, write_shard
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
-
-    from .conftest import Call
+from .conftest import Call
 
 PLURAL = re.compile(r"\b1 (trials|studies|workloads|measurements|releases|steps|points|files)\b")
 
