@@ -88,7 +88,8 @@ BAD = [
 
 def test_bad_files(importing: Importing) -> None:
     """Each in a study of its own, of which the other files are sound."""
-    files, malformed, left = {}, [], []
+    files: dict[str, bytes] = {}
+    malformed, left = [], []
     for number, (name, reason, body) in enumerate(BAD):
         workload = f"{number:02}/simple_cnn_base/sgd"
         files |= small_study(LINES, LINES, LINES, study=f"{workload}/32")

@@ -223,7 +223,7 @@ def test_pandas_is_not_imported(archived: Path, tmp_path: Path, name: str) -> No
     program = "import sys; from dbtool.cli.main import app; app(standalone_mode=False)"
     program += "; assert 'pandas' not in sys.modules"
     chosen = [] if name.startswith("a.") else ["--format", "original"]
-    words = ["export", "--out", tmp_path / name, "--db", archived, *chosen]
+    words = ["export", "--out", str(tmp_path / name), "--db", str(archived), *chosen]
     subprocess.run([sys.executable, "-c", program, *words], check=True)
 
 
