@@ -93,7 +93,7 @@ class Allowed:
 
 
 @dataclass(frozen=True)
-class Curve:
+class FittedCurve:
     """S(B) = steps (1 + (critical / B)^bend)^(1 / bend), fitted.
 
     Attributes:
@@ -176,7 +176,7 @@ class Curve:
         return Estimate(None, 0.0, math.inf, "not_identified")
 
 
-def fit_curve(steps: Sequence[StepsAt], *, level: float) -> Curve | None:
+def fit_curve(steps: Sequence[StepsAt], *, level: float) -> FittedCurve | None:
     """Fit a curve by interval likelihood; None where too few batch sizes reached the goal.
 
     The noise of the logarithm of steps is assumed normal, with one unknown standard deviation that
@@ -206,7 +206,7 @@ def fit_curve(steps: Sequence[StepsAt], *, level: float) -> Curve | None:
     bend = 1.0 if 1.0 in allowed else next(likeliest)
     critical = math.exp(peak(np.log(grid), profiles[bend]))
     best = fitted(np.array([critical]), bend)
-    return Curve(
+    return FittedCurve(
         steps=math.exp(best.coefficients[0, 0]),
         critical=critical,
         bend=bend,

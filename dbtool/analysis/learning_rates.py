@@ -35,7 +35,7 @@ Rate = Literal["learning_rate", "effective_learning_rate"]
 
 NEARLY = 1.25
 """Trials that took up to this many times the fewest steps count among the best."""
-FEWEST_BATCH_SIZES = 4
+FEWEST_RATES = 4
 _OUTER = 0.1  # of the searched range, on each side: the best rate may lie beyond it
 _LEAST_SCALE = 0.05
 _GRID = 181
@@ -124,7 +124,7 @@ def fit_laws(rates: Sequence[BestRate], *, level: float) -> RateLaw | None:
     """
     bounded = [each for each in rates if each.low > 0 or math.isfinite(each.high)]
     closed = sum(each.low > 0 and math.isfinite(each.high) for each in bounded)
-    if closed < FEWEST_BATCH_SIZES:
+    if closed < FEWEST_RATES:
         return None
     sizes = np.array([each.batch_size for each in bounded])
     with np.errstate(divide="ignore"):

@@ -28,14 +28,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dbtool.analysis.censored import Floats
-    from dbtool.analysis.critical import Curve as SmoothCurve
-    from dbtool.analysis.critical import StepsAt
+    from dbtool.analysis.critical import FittedCurve, StepsAt
 
-Curve = Literal["perfect", "hyperbola", "pieces"]
+CurveName = Literal["perfect", "hyperbola", "pieces"]
 FEWEST_BATCH_SIZES = 5
 """Regimes are compared only where this many batch sizes reached the goal."""
 # The curve's parameters and the scale.
-_PARAMETERS: dict[Curve, int] = {"perfect": 2, "hyperbola": 3, "pieces": 5}
+_PARAMETERS: dict[CurveName, int] = {"perfect": 2, "hyperbola": 3, "pieces": 5}
 _KNEES = 48  # of the grid, over the measured batch sizes
 WITHIN = 0.2
 """A hyperbola has no knees: it counts as perfect, or flat, where it is so within this share."""
@@ -75,8 +74,8 @@ class Regimes:
         pieces: the pieces themselves; None likewise.
     """
 
-    weights: Mapping[Curve, float]
-    curve: Curve
+    weights: Mapping[CurveName, float]
+    curve: CurveName
     perfect_to: Estimate
     useful_to: Estimate
     slope: float | None
@@ -84,7 +83,7 @@ class Regimes:
 
 
 def find_regimes(
-    steps: Sequence[StepsAt], smooth: SmoothCurve | None, *, level: float
+    steps: Sequence[StepsAt], smooth: FittedCurve | None, *, level: float
 ) -> Regimes | None:
     """Compare the curves; None where too few batch sizes reached the goal.
 
@@ -165,7 +164,9 @@ def _knee(profile: Floats, grid: Floats, floor: float) -> Estimate:
     return Estimate(value, low, high, "upper_bound" if math.isfinite(high) else "not_identified")
 
 
-def _weights(log_likelihood: Mapping[Curve, float], observations: int) -> dict[Curve, float]:
+def _weights(
+    log_likelihood: Mapping[CurveName, float], observations: int
+) -> dict[CurveName, float]:
     """Return Akaike's weights by the corrected criterion, AIC + 2 p (p + 1) / (n - p - 1)."""
     criteria = {}
     for curve, value in log_likelihood.items():

@@ -17,7 +17,7 @@ from dbtool.core.checks import require_number, require_whole
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dbtool.analysis.critical import Curve, Estimate
+    from dbtool.analysis.critical import Estimate, FittedCurve
     from dbtool.analysis.learning_rates import BestRate, Rate, RateLaw
     from dbtool.analysis.regimes import Regimes
     from dbtool.analysis.searches import Search
@@ -86,7 +86,7 @@ class Scaling:
     diverged: Sequence[int]
     windowed: Sequence[int]
     wide: Sequence[int]
-    curve: Curve | None
+    curve: FittedCurve | None
     tradeoff: Estimate | None
     overhead: Estimate | None
     start: float | None

@@ -9,7 +9,7 @@ import polars as pl
 
 from dbtool.analysis.interval import NOTHING_KNOWN, finite
 from dbtool.analysis.kinds import Kind
-from dbtool.analysis.regimes import Curve
+from dbtool.analysis.regimes import CurveName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -76,7 +76,7 @@ def _regimes(answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
                 "level": settings.level,
             }
         )
-    weights_of = (f"{name}_weight" for name in get_args(Curve))
+    weights_of = (f"{name}_weight" for name in get_args(CurveName))
     knees = (*_ends("perfect_to", None), *_ends("useful_to", None))
     return _frame(made, "curve", *weights_of, *knees, "slope", "level")
 

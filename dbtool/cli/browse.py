@@ -148,7 +148,7 @@ def workloads(
         first: tuple[str, ...] = ("setting", "certainty", "value")
     else:
         is_nested = False
-        rows = _catalog_rows(db, release)
+        rows = _workload_rows(db, release)
         first = ("workload", "goal", "complete", "infeasible", "releases", "metric")
     import pyarrow as pa
 
@@ -177,7 +177,7 @@ def _setting_rows(name: str, *, is_nested: bool) -> list[dict[str, Any]]:
     ]
 
 
-def _catalog_rows(db: str | None, release: str | None) -> list[dict[str, Any]]:
+def _workload_rows(db: str | None, release: str | None) -> list[dict[str, Any]]:
     """Return a row for each published workload, with the releases that have it.
 
     Unless a database or release is named, all are listed even where no release can be read.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dbtool.store.questions import Question
 
-ALL = View()
+ALL_COLUMNS = View()
 _NESTED = frozenset({"map", "struct", "tuple", "list", "array", "union"})
 # Types whose text in CSV is read back as the same value.
 _PLAIN = frozenset(
@@ -100,7 +100,7 @@ def print_rows(
     output_format: Format,
     limit: int | None = None,
     on_rows: Callable[[], None] = lambda: None,
-    view: View = ALL,
+    view: View = ALL_COLUMNS,
 ) -> None:
     """Run a query and print its rows, a batch at a time.
 
@@ -137,7 +137,7 @@ def print_table(
     output_format: Format,
     limit: int | None = None,
     columns: str = "*",
-    view: View = ALL,
+    view: View = ALL_COLUMNS,
 ) -> None:
     """Print rows from memory; see `print_rows`.
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dbtool.explorer.contents import Chosen
     from dbtool.store.releases import Releases
 
-TITLE = "Steps to result"
+PAGE_TITLE = "Steps to result"
 PAGE = Path("explorer.html")
 _FOLDER = Path("explorer")
 
@@ -147,7 +147,7 @@ def page(
     style, script = _built("explorer.css"), _built("explorer.js")
     names = ", ".join(each["release"] for each in facts["releases"])
     return Template(_read("assets", "page.html")).substitute(
-        title=escape(f"{TITLE}: {names}" if names else TITLE),
+        title=escape(f"{PAGE_TITLE}: {names}" if names else PAGE_TITLE),
         version=escape(__version__),
         style=style,
         style_hash=_hash(style),

@@ -30,7 +30,16 @@ from dbtool.figures.legend import (
     shared_names,
 )
 from dbtool.figures.scales import Size
-from dbtool.figures.style import CAPTION, DOTS_PER_INCH, INK, LABEL, PANEL_TITLE, RC, SMALL, TITLE
+from dbtool.figures.style import (
+    CAPTION,
+    DOTS_PER_INCH,
+    INK,
+    LABEL,
+    PANEL_TITLE,
+    RC,
+    SMALL,
+    TITLE_SIZE,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,7 +90,7 @@ def draw(points: Points, spec: FigureSpec, width: float | None = None) -> Figure
     room = TEXT_ROOM * (page.width - 2 * EDGE)
     legend = Legend([*releases_of(panels), *shared], room)
     over: Stack = [
-        Text(_title_lines(title, room), TITLE, INK, "bold"),
+        Text(_title_lines(title, room), TITLE_SIZE, INK, "bold"),
         Text(lines_of(goal, room, LABEL), LABEL),
         EDGE if legend.entries else 0.0,
         legend,
@@ -117,12 +126,12 @@ def draw(points: Points, spec: FigureSpec, width: float | None = None) -> Figure
 
 def _title_lines(title: str, room: float) -> list[str]:
     """Break the heading into lines, after its colon where that takes no more lines."""
-    whole = balanced_lines(title, room, TITLE, "bold")
+    whole = balanced_lines(title, room, TITLE_SIZE, "bold")
     head, colon, subject = title.partition(": ")
     if len(whole) < 2 or not colon:
         return whole
     parts = (f"{head}:", subject)
-    lines = [line for part in parts for line in balanced_lines(part, room, TITLE, "bold")]
+    lines = [line for part in parts for line in balanced_lines(part, room, TITLE_SIZE, "bold")]
     return lines if len(lines) == len(whole) else whole
 
 

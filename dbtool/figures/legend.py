@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 POINTS_PER_INCH = 72
 # A line of text, in sizes of its type.
-LINE = 1.35
+LINE_HEIGHT = 1.35
 # Of legends, in sizes of their type, as Matplotlib measures them.
 HANDLE, HANDLE_GAP, COLUMN_GAP, ROW, ROW_GAP = 2.2, 0.6, 1.6, 1.25, 0.3
 
@@ -83,7 +83,7 @@ class Text:
     @property
     def inches(self) -> float:
         """Its height."""
-        return len(self.lines) * self.size * LINE / POINTS_PER_INCH
+        return len(self.lines) * self.size * LINE_HEIGHT / POINTS_PER_INCH
 
     def draw(self, part: Figure | Axes, corner: Transform) -> None:
         """Write it with its lower left corner at the origin of a transform."""
@@ -96,7 +96,7 @@ class Text:
             fontsize=self.size,
             color=self.colour,
             fontweight=self.weight,
-            linespacing=LINE,
+            linespacing=LINE_HEIGHT,
             parse_math=False,
         )
 

@@ -219,7 +219,7 @@ def _where(what: str, rows: pl.DataFrame, where: pl.Expr, x: str) -> list[str]:
 
 
 # More lines than this cannot be told apart by colour.
-MOST_NAMED = 20
+MOST_NAMED_CURVES = 20
 SMALL_RING_SIZE, LONE_SIZE = 4.0, 2.4
 MARGIN_SHARE = 0.05
 SHORTEST = {"log2": 3.0, "log10": 1.7, "linear": 1e-6}
@@ -249,7 +249,7 @@ class CurveRenderer(Renderer):
 
     def names_curves(self, panel: Panel) -> bool:
         """Return False where the curves are the trials of a whole study."""
-        few = len(panel.curves) <= MOST_NAMED * max(1, panel.releases)
+        few = len(panel.curves) <= MOST_NAMED_CURVES * max(1, panel.releases)
         trials = panel.first("workload") is not None and panel.first("best") is not None
         return few and not trials
 

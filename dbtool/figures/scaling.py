@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from dbtool.figures.points import Points
     from dbtool.store.releases import Releases
 
-STEPS = find_figure("steps")
+STEPS_FIGURE = find_figure("steps")
 SCALING = msgspec.structs.replace(
-    STEPS, name="scaling", query=STEPS.name, title="How far larger batches help"
+    STEPS_FIGURE, name="scaling", query=STEPS_FIGURE.name, title="How far larger batches help"
 )
 """The figure of steps as it is drawn with what was found."""
 # A curve is drawn through so many points.
@@ -109,7 +109,7 @@ def _panel(db: Releases, answer: Answer, settings: Settings, order: int) -> Poin
         (str(answer.workload),),
         metric=answer.metric,
     )
-    points = read_points(db, STEPS, request)
+    points = read_points(db, STEPS_FIGURE, request)
     fitted = _fitted(answer.scaling)
     findings = _findings(answer.scaling, fitted)
     columns = findings.columns() | {"fitted": None, "level": settings.level}

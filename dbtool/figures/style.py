@@ -32,7 +32,7 @@ BAND = "#eef0f3"
 ACCENT = "#1565a9"
 
 # Points; a figure is 7 inches wide, the width of two columns of print.
-TITLE = 10.5
+TITLE_SIZE = 10.5
 PANEL_TITLE = 8.5
 LABEL = 8.0
 SMALL = 7.0

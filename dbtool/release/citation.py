@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbtool import __version__
 from dbtool.core.errors import UsageError
-from dbtool.sources.archive.published import CITATION
+from dbtool.sources.archive.published import ARCHIVE_CITATION
 from dbtool.store.questions import index_question
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ def bibtex(db: Releases, release: str | None = None) -> str:
     """
     own = [citation for (citation,) in db.result(index_question("cite", release=release))]
     entries: dict[str, str] = {}
-    for entry in map(str.strip, [CITATION, _SPARSITY_PAPER, _SOFTWARE, *own]):
+    for entry in map(str.strip, [ARCHIVE_CITATION, _SPARSITY_PAPER, _SOFTWARE, *own]):
         key = _KEY.search(entry)
         entries.setdefault(key[1] if key else entry, entry)
     return "\n\n".join(entries.values())

@@ -16,7 +16,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dbtool.analysis.critical import Curve
+    from dbtool.analysis.critical import FittedCurve
     from dbtool.analysis.learning_rates import RateLaw
     from dbtool.report import ScalingReport
 
@@ -102,7 +102,7 @@ def _law(law: RateLaw | None) -> Any:
     }
 
 
-def _curve(curve: Curve | None) -> Any:
+def _curve(curve: FittedCurve | None) -> Any:
     return curve and {
         "steps": curve.steps,
         "critical": curve.critical,

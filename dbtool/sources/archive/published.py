@@ -22,9 +22,11 @@ SHA256 = "6460ab86a6ab0f22a02e1c9b982e1ca31220bf41f669304ce86f14d19053f435"
 ABOUT_BYTES = 802_000_000
 
 RELEASE = "published"
-TITLE = "Measuring the Effects of Data Parallelism on Neural Network Training: the raw measurements"
+ARCHIVE_TITLE = (
+    "Measuring the Effects of Data Parallelism on Neural Network Training: the raw measurements"
+)
 LICENCE = "The release names no licence: ask its authors before you pass the data on."
-CITATION = """\
+ARCHIVE_CITATION = """\
 @article{shallue2019measuring,
   title = {Measuring the Effects of Data Parallelism on Neural Network Training},
   author = {Shallue, Christopher J. and Lee, Jaehoon and Antognini, Joseph and

@@ -18,7 +18,13 @@ from dbtool.core.release import telling_of_change
 from dbtool.core.walk import walk
 from dbtool.sources.archive.gather import Gatherer
 from dbtool.sources.archive.members import UnreadableError, folder_members, tar_members
-from dbtool.sources.archive.published import CITATION, LICENCE, RELEASE, TITLE, compared
+from dbtool.sources.archive.published import (
+    ARCHIVE_CITATION,
+    ARCHIVE_TITLE,
+    LICENCE,
+    RELEASE,
+    compared,
+)
 from dbtool.sources.archive.stream import open_stream
 from dbtool.sources.archive.study import StudyReader
 from dbtool.sources.base import MalformedError, add_source, conclude
@@ -62,7 +68,9 @@ class ArchiveSource:
     def about(self) -> About:
         """Return the licence and the citation, for a release named as the published one."""
         if self.release == RELEASE:
-            return About(release=RELEASE, title=TITLE, licence=LICENCE, citation=CITATION)
+            return About(
+                release=RELEASE, title=ARCHIVE_TITLE, licence=LICENCE, citation=ARCHIVE_CITATION
+            )
         return About(release=self.release)
 
     def studies(self, addition: Addition) -> Iterator[NewShard]:

@@ -126,7 +126,9 @@ def _property_lines(texts: Mapping[str, list[str]], layout: Layout) -> dict[str,
             values = ""
             if role[1] == "status":
                 stand = dict.fromkeys(texts[column])
-                pairs = (f"{_toml(each)} = {_toml(words.STATUSES[each.lower()])}" for each in stand)
+                pairs = (
+                    f"{_toml(each)} = {_toml(words.STATUS_WORDS[each.lower()])}" for each in stand
+                )
                 values = f", values = {{ {', '.join(pairs)} }}"
             lines[role[0]].append(_property_line(role[1], column, texts[column], values))
         if role in _ASKED and role not in known:
@@ -148,7 +150,7 @@ def _fits(role: tuple[str, str], texts: Sequence[str]) -> bool:
     """Return whether values fit the role that the column's name suggests."""
     match role:
         case (_, "status"):
-            return all(text.lower() in words.STATUSES for text in texts)
+            return all(text.lower() in words.STATUS_WORDS for text in texts)
         case (_, "dataset" | "model" | "optimizer"):
             return not any(re.search(r"[/\\*?\[\]]", text) for text in texts)
         case ("metaparameters", _):

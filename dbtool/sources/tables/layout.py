@@ -77,7 +77,7 @@ def layout_of(folder: Path) -> tuple[Layout, TableFormat]:
         *endings, last = (f".{each}" for each in TABLE_FORMATS)
         raise UsageError(
             f"no {', '.join(endings)} or {last} file in {folder} has a column that could be the "
-            f"step: whole numbers, named {', '.join(words.STEPS)}"
+            f"step: whole numbers, named {', '.join(words.STEP_COLUMNS)}"
         )
     first, rows = next(iter(histories.items()))
     if any(name.endswith("__MIN") for name in rows.columns):
@@ -105,7 +105,7 @@ def _histories(tables: Tables) -> Tables:
     groups: dict[tuple[str, str], dict[Path, pl.DataFrame]] = defaultdict(dict)
     same = Counter(path.name for path in tables)
     for path, rows in tables.items():
-        step = words.named(words.STEPS, rows.columns)
+        step = words.named(words.STEP_COLUMNS, rows.columns)
         if step and all(whole_number(text) is not None for text in rows[step].drop_nulls()):
             # Files of one name in many folders are a run each; other files may be beside them.
             alone = same[path.name] == 1 or _is_scalar(rows.columns)
@@ -133,7 +133,7 @@ def _layout(histories: Tables, folder: Path) -> Layout:
         columns = {_RUN: path.stem, **(match.groupdict() if match else {})}
         parts.append(rows.with_columns(pl.lit(text).alias(key) for key, text in columns.items()))
     layout = Layout(len(parts), pl.concat(parts, how="diagonal"), "", name=name)
-    layout.step = words.named(words.STEPS, first.columns) or ""
+    layout.step = words.named(words.STEP_COLUMNS, first.columns) or ""
     layout.metric = "tag" if scalar else words.named(words.METRICS, first.columns)
     layout.value = words.named(words.VALUES, first.columns) if layout.metric else None
     layout.keys = [key for key in (pattern.groupindex if pattern else ()) if key != layout.metric]

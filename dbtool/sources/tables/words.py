@@ -8,14 +8,24 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-STEPS = ("_step", "global_step", "step", "steps", "iteration", "iter", "update", "epoch", "epochs")
+STEP_COLUMNS = (
+    "_step",
+    "global_step",
+    "step",
+    "steps",
+    "iteration",
+    "iter",
+    "update",
+    "epoch",
+    "epochs",
+)
 RUNS = ("run", "run_id", "run_name", "dir_name", "experiment", "trial", "trial_id", "id", "name")
 METRICS = ("metric", "metric_name", "tag", "variable", "key")
 VALUES = ("value", "metric_value")
 TIMES = re.compile(
     r"(^|[^a-z])(time|timestamp|datetime|date|runtime|wall|duration|elapsed|unnamed|epoch)([^a-z]|$)"
 )
-STATUSES = {
+STATUS_WORDS = {
     **dict.fromkeys(("finished", "completed", "complete", "done", "success"), "COMPLETE"),
     **dict.fromkeys(("crashed", "failed", "killed", "running", "stopped"), "INCOMPLETE"),
     **dict.fromkeys(("diverged", "infeasible", "nan"), "INFEASIBLE"),

@@ -7,12 +7,19 @@ import pytest
 from scipy.stats import f as f_distribution
 
 from benchmarks.planted_truth import sweep
-from dbtool.analysis.critical import Curve, StepsAt, closed_interval, fit_curve, peak, profile_bound
+from dbtool.analysis.critical import (
+    FittedCurve,
+    StepsAt,
+    closed_interval,
+    fit_curve,
+    peak,
+    profile_bound,
+)
 
 SIZES = [2.0**power for power in range(14)]
 
 
-def curve(steps: dict[float, float], level: float = 0.95) -> Curve:
+def curve(steps: dict[float, float], level: float = 0.95) -> FittedCurve:
     found = fit_curve([StepsAt(size, each, each) for size, each in steps.items()], level=level)
     assert found is not None
     return found
@@ -91,7 +98,7 @@ def test_steps_that_only_fall_give_a_lower_bound() -> None:
 def test_goals_that_were_missed_count_as_bounds() -> None:
     steps = [StepsAt(size, each, each) for size, each in exact(100, SIZES[4:]).items()]
 
-    def fitted(more: list[StepsAt]) -> Curve:
+    def fitted(more: list[StepsAt]) -> FittedCurve:
         found = fit_curve(more + steps, level=0.95)
         assert found is not None
         return found
