@@ -52,12 +52,15 @@ interface Ranges {
 /** The question `crossings` of one metric, made ready for any goal. */
 export class Crossings {
   private readonly ranges: Ranges[];
+  // Of a large release these are most of the page's memory.
+  private readonly columns: Pick<Improvements, "after" | "step" | "value">;
+
   constructor(
     private readonly studies: readonly StudyTrials[],
-    private readonly improvements: Improvements,
+    { batch_size: sizes, trial_id: trials, ...columns }: Improvements,
     private readonly maximize: boolean,
   ) {
-    const { batch_size: sizes, trial_id: trials } = improvements;
+    this.columns = columns;
     const rows = sizes.length;
     let row = 0;
     this.ranges = studies.map(({ batchSize, trialId }) => {
@@ -76,7 +79,7 @@ export class Crossings {
 
   /** When each trial of each study passed a goal, in the order of the studies. */
   at(goal: number, inclusive: boolean): Crossing[] {
-    const { improvements: columns } = this;
+    const { columns } = this;
     return this.studies.map(({ status }, study) => {
       const { from, to } = this.ranges[study]!;
       const after = new Float64Array(from.length);
