@@ -167,9 +167,3 @@ def test_files_that_cannot_be_taken(fetching: Fetching, tmp_path: Path) -> None:
     assert f"in place of {fetching.sha256}" in fetching.failure(origin.as_uri())
     with pytest.raises(DbtoolError, match="it has 5 bytes in place of 721,800,000 to"):
         fetch(fetching.dest, url=origin.as_uri(), retries=QUICK)
-
-
-def test_empty_file(fetching: Fetching, tmp_path: Path) -> None:
-    (tmp_path / "origin").touch()
-    fetching.content = b""
-    fetching.fetch((tmp_path / "origin").as_uri())

@@ -14,7 +14,7 @@ from tests.support.kills import python_with_disk
 
 from .conftest import Fetching
 
-KILLS = 3
+KILLS = 2
 PATIENCE = 30.0
 # How long the server takes for the whole file: several processes' starts, so that they meet.
 SLOWLY = Answer(seconds=2.0)
@@ -48,23 +48,26 @@ def wait_for_part(fetching: Fetching, process: subprocess.Popen[str], size: int 
         time.sleep(0.002)
 
 
-def killed_until_struck(fetching: Fetching, kills: int, seed: int) -> None:
-    """Kill fetches after random numbers of bytes; what they leave is sound, the last ends whole."""
-    chance = random.Random(seed)
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_killed_fetches_go_on(fetching: Fetching, number: int) -> None:
+    """After any number of bytes; what they leave is sound, and the last one ends whole."""
+    fetching.server.default = Answer(seconds=0.5)
+    chance = random.Random(number)
     dest, content = fetching.dest, fetching.content
     struck = 0
-    while struck < kills:
+    while struck < KILLS:
         process = start(fetching)
-        wait_for_part(fetching, process, chance.randint(part_of(fetching), len(content)))
-        # Some strike while the file is checked and renamed.
-        time.sleep(chance.uniform(0, 0.02))
-        process.kill()
-        if finished(process)[0] == 0:
+        wait_for_part(fetching, process, chance.randint(part_of(fetching) + 1, len(content)))
+        process.send_signal(number)
+        code, errors = finished(process)
+        if code == 0:
             assert dest.read_bytes() == content
             for path in dest.parent.iterdir():
                 path.unlink()
             continue
         struck += 1
+        if number == signal.SIGINT:
+            assert (code, errors) == (130, "dbtool: interrupted\n")
         if dest.exists():
             assert dest.read_bytes() == content
         elif fetching.part.exists():
@@ -72,22 +75,6 @@ def killed_until_struck(fetching: Fetching, kills: int, seed: int) -> None:
     assert finished(start(fetching))[0] == 0
     assert dest.read_bytes() == content
     assert [path.name for path in dest.parent.iterdir() if path.name[0] != "."] == [dest.name]
-
-
-def test_killed_fetches_go_on(fetching: Fetching) -> None:
-    fetching.server.default = Answer(seconds=0.5)
-    killed_until_struck(fetching, KILLS, seed=1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2))
-def test_fetches_killed_20_times_go_on(seed: int, fetching: Fetching) -> None:
-    # Quick enough for kills to meet the check and the renaming too.
-    fetching.server.default = Answer(seconds=0.5 + seed)
-    chance = random.Random(seed)
-    cuts = (chance.randrange(1, 100_000) for _ in range(40))
-    fetching.server.answers.extend(Answer(seconds=0.5 + seed, cut=cut) for cut in cuts)
-    killed_until_struck(fetching, 20, seed)
 
 
 def test_one_process_fetches_at_a_time(fetching: Fetching) -> None:
@@ -103,19 +90,6 @@ def test_one_process_fetches_at_a_time(fetching: Fetching) -> None:
     assert finished(first)[0] == 0
     assert fetching.dest.read_bytes() == fetching.content
     assert len(fetching.server.sent) == 1
-
-
-@pytest.mark.slow
-def test_ctrl_c_keeps_the_part(fetching: Fetching) -> None:
-    fetching.server.default = SLOWLY
-    process = start(fetching)
-    wait_for_part(fetching, process)
-    process.send_signal(signal.SIGINT)
-    assert finished(process) == (130, "dbtool: interrupted\n")
-    kept = fetching.part.stat().st_size
-    assert finished(start(fetching))[0] == 0
-    assert fetching.ranges[-1] == f"bytes={kept}-"
-    assert fetching.dest.read_bytes() == fetching.content
 
 
 def test_full_disk_keeps_the_part(fetching: Fetching) -> None:

@@ -91,13 +91,6 @@ def test_stall_is_given_up_and_resumed(fetching: Fetching) -> None:
     assert reasons == ["the server stalled"] * 2
 
 
-def test_unreachable_server(fetching: Fetching) -> None:
-    with serving(b"") as gone:
-        url = gone.url
-    assert "Connection refused (4 tries in a row)" in fetching.failure(url)
-    fetching.fetch(url, fetching.server.url)
-
-
 def test_redirects(fetching: Fetching) -> None:
     def to(url: str) -> Answer:
         return Answer(status=302, headers={"Location": url})
@@ -173,13 +166,6 @@ def test_file_that_became_shorter(size: int, fetching: Fetching) -> None:
     fetching.content = b"x" * size
     fetching.server.default = Answer(content=fetching.content)
     fetching.fetch()
-
-
-def test_file_that_changes_at_every_try_is_given_up(fetching: Fetching) -> None:
-    answers = (Answer(cut=1000, etag=f'"{number}"') for number in range(50))
-    fetching.server.answers.extend(answers)
-    assert "tries in a row" in fetching.failure()
-    assert len(fetching.server.sent) < 10
 
 
 def test_length_that_is_too_short(fetching: Fetching) -> None:
