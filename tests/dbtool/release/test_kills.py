@@ -123,5 +123,6 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_adding_in_one_sentence(tmp_path: Path, ingest: Undisturbed) -> None:
     fill_the_disk_and_repeat(ingest, tmp_path / "all", is_sound, most_bytes=1000)

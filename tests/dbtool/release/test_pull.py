@@ -12,7 +12,7 @@ import pytest
 
 from dbtool.core.download import RetryPolicy
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.manifest import MANIFEST, ReleaseFile, encode_manifest, read_manifest
+from dbtool.core.manifest import MANIFEST, SUMS, ReleaseFile, encode_manifest, read_manifest
 from dbtool.release.pull import Pulled, pull
 from dbtool.release.verify import verify
 from tests.support.made_up import MadeTrial, curve, write_shard
@@ -205,6 +205,8 @@ def test_hostile_files_end_in_a_sentence(
     with pytest.raises(DbtoolError) as caught:
         pulled(server, tmp_path / "pulled")
     assert str(caught.value).isprintable()
+    reserved = changes.get("path") in {".pulling/x", MANIFEST, SUMS}
+    assert ("which no release has" in str(caught.value)) == reserved
     assert not (tmp_path / "pulled" / MANIFEST).exists()
     assert {path.name for path in tmp_path.iterdir()} <= {"pulled"}
 
