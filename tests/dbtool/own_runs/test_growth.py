@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.errors import UsageError
 from dbtool.sources.tables.problems import RunsError
 from tests.support.made_up import curve, write_shard
 from tests.support.own_runs import load, query
@@ -54,22 +54,6 @@ def test_a_run_that_has_changed_is_refused_and_nothing_is_stored(tmp_path: Path)
     assert query(tmp_path, RUNS) == [(8, 0, "a", 20)]
     load(tmp_path, {"1.csv": text}, study=SIZE, files=FINAL, release="again")
     assert len(query(tmp_path, RUNS)) == 3
-
-
-def test_a_study_that_differs_from_the_stored_one_is_refused(tmp_path: Path) -> None:
-    load(tmp_path, {"1.csv": f"{HEADER}a,20,0.5,8\n"}, study=SIZE, files=FINAL)
-    with pytest.raises(DbtoolError) as error:
-        load(
-            tmp_path,
-            {"1.csv": f"{HEADER}b,20,0.5,8\n"},
-            study=SIZE,
-            files=FINAL,
-            workload={"goal": "0.2"},
-        )
-    assert str(error.value) == (
-        f"digits/mlp/sgd at batch size 8 cannot be added to {tmp_path / 'db' / 'own'}: its study "
-        "differs from the one that is there in goal (0.2, there 0.1)"
-    )
 
 
 def test_a_release_of_other_measurements_is_left_alone(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
 """Sources are added in one way: what is new, each shard once, a list as a whole or not at all."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -13,14 +13,8 @@ from dbtool.core.index import ClashError
 from dbtool.core.manifest import About
 from dbtool.core.release import shard_paths
 from dbtool.release.verify import verify
-from dbtool.sources.base import MalformedError, Report, add_source, conclude
+from dbtool.sources.base import Addition, MalformedError, NewShard, Report, add_source, conclude
 from tests.support.made_up import curve, shard_footer, shard_table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
-    from dbtool.sources.base import Addition, NewShard
 
 
 def trial(trial_id: int, last: float = 0.1) -> Any:
