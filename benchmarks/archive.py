@@ -3,8 +3,8 @@
 Run `python -m benchmarks.archive FILE.tar.bz2` on an idle machine, with a file that
 `python -m benchmarks.replica` wrote; at full size it takes about ten minutes on two cores. Printed:
 
-- the time of `dbtool import` against that of decoding the file alone with the same decoder, its
-  peak memory, and the size of the release against that of the file;
+- the time of `dbtool import`, by the clock and of all processors, against that of decoding the
+  file alone with the same decoder, its peak memory, and the size of the release against the file's;
 - the time of each question, the median of several, once DuckDB has the release open and as a
   process of its own from start to end;
 - what adding one more study to the release takes, against writing it into an empty one;
@@ -93,7 +93,9 @@ def main() -> None:
 
 def report_import(archive: Path, release: Path) -> None:
     """Times decoding alone, then the import, and compares the sizes."""
+    spent = time.process_time()
     before = _seconds(lambda: _decode(archive))
+    spent = time.process_time() - spent
     started = time.perf_counter()
     words = [*_DBTOOL, "import", str(archive), "--db", str(release.parent), "--release"]
     with subprocess.Popen([*words, release.name]) as process:
@@ -107,6 +109,8 @@ def report_import(archive: Path, release: Path) -> None:
         f"decoding alone              {decoded:8.1f} s ({before:.1f} and {after:.1f})\n"
         f"import (exit {process.returncode})             {imported:8.1f} s, "
         f"{imported / decoded:.2f} x decoding, peak memory {usage.ru_maxrss / 1024:,.0f} MiB\n"
+        f"of all processors           {usage.ru_utime + usage.ru_stime:8.1f} s, "
+        f"{spent:.1f} of decoding alone\n"
         f"release                     {size / 1e6:8.0f} MB, "
         f"{size / archive.stat().st_size:.2f} x the archive",
         flush=True,
