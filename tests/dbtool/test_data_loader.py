@@ -117,9 +117,7 @@ def test_the_authors_questions_run_unchanged(archive: Path) -> None:
 @pytest.mark.parametrize(
     "folder",
     [
-        "/elsewhere/batch_science/{}",
         "batch_science/{}/",
-        "{}",
         "./{}",
         "/data/of/2018/{}",
         "/batch_science/copies/batch_science/{}",
@@ -139,10 +137,6 @@ def test_folders_are_names(folder: str) -> None:
             "/batch_science/mnist/simple_cnn_bas/nesterov_momentum/64",
             "unknown workload 'mnist/simp",
         ),
-        (
-            "/batch_science/mnist_subsets/mnist/simple_cnn_base/sgd/64",
-            "unknown workload 'mnist_sub",
-        ),
         # Another collection than the one that is there, below a folder of another name.
         (f"/data/mnist_subsets/{CNN}/64", "'mnist/simple_cnn_base/nesterov_momentum' is published"),
         (f"/batch_science/{CNN}/65", "unknown batch size '65'; closest: 64"),
@@ -150,7 +144,6 @@ def test_folders_are_names(folder: str) -> None:
             f"/batch_science/{CNN}",
             "is not a folder of a study: its last part is a batch size, as in",
         ),
-        ("/batch_science", "unknown|not a folder"),
         ("", "not a folder of a study"),
     ],
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -80,11 +79,10 @@ MISTAKES: list[tuple[Callable[[dbtool.Database], Any], str]] = [
     (lambda db: db.export("rows", file_format="parket"), "unknown format 'parket'; closest: parq"),
     (lambda db: db.explore("page.htm"), "--out is 'page.htm': name a file that ends with .html"),
     (lambda db: db.explore("page.html", "mnits"), "unknown workload 'mnits'"),
-    (lambda db: db.cite(release="mien"), "unknown release 'mien'; closest: mine"),
     (lambda db: dbtool.diff(db, db, metric="steps"), "a metric needs the value that it is to pass"),
     (lambda db: db.plot("steps", through="bogus"), "unknown line 'bogus'; there are first, fit"),
-    (lambda db: db.plot("steps", trials=-1), "trials is -1, and should be a whole number from 1"),
-    (lambda db: db.plot("steps", goal=math.nan), "goal is nan, and should be a finite number"),
+    (lambda db: db.plot("stops"), "unknown figure 'stops'; closest: steps"),
+    (lambda db: db.plot("steps", workload="mnist/fc_64/sgd"), "unknown workload 'mnist/fc_64/sgd'"),
     (lambda db: db.plot("steps", width=-1), "width in inches is -1, and should be a number from"),
     (lambda _: dbtool.verify("nowhere"), "nowhere does not exist: name a release folder"),
     (lambda _: dbtool.publish("nowhere"), "nowhere does not exist: name a release folder"),

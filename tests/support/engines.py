@@ -1,24 +1,19 @@
 """Engines that run translated queries, set up as docs/engines.md shows."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 import pytest
 
 from dbtool.dialects.expansion import namespace
 from tests.support.spark import needs_spark
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Rows = tuple[list[str], list[tuple[Any, ...]]]
 """The names of columns, and the rows."""

@@ -1,13 +1,9 @@
 """Values of a test of which a few are quick enough for `make test`."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Container, Iterable
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
 
 
 def quick_few(values: Iterable[Any], quick: Container[Any]) -> list[Any]:

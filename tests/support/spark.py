@@ -1,7 +1,5 @@
 """Spark on this machine: a test that asks it is skipped where it cannot be had."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import importlib.util
@@ -10,12 +8,10 @@ import shutil
 import signal
 import tempfile
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 REQUIRED = "DBTOOL_REQUIRE_SPARK"
 """The environment variable that makes such a test fail instead."""

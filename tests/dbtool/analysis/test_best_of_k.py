@@ -49,7 +49,7 @@ def test_a_rank_whose_chance_is_the_quantile_is_it() -> None:
     assert rank_of_quantile(0.9, trials=10, k=1) == 9
 
 
-@pytest.mark.parametrize(("trials", "k"), [(30, 5), (100, 10), (100, 60), (20, 20), (5000, 40)])
+@pytest.mark.parametrize(("trials", "k"), [(30, 5), (100, 60), (5000, 40)])
 def test_ranks_hold_the_median_as_often_as_they_say(trials: int, k: int) -> None:
     rng = np.random.default_rng(1)
     # Of uniform trials the median of the best of k is known.

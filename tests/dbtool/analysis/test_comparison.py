@@ -84,17 +84,6 @@ def test_bounds_hold_for_any_steps_between_evaluations(
     )
 
 
-@given(INTERVALS, INTERVALS)
-def test_bounds_are_reached_at_the_ends(
-    first: list[tuple[float, float]], other: list[tuple[float, float]]
-) -> None:
-    found = compare(search(8, first), search(8, other), 2, level=0.95)
-    earliest = [after + 1 for after, _ in first], [after + 1 for after, _ in other]
-    latest = [end for _, end in first], [end for _, end in other]
-    assert found.win.certain == pytest.approx(by_all_choices(latest[0], earliest[1], 2))
-    assert found.win.possible == pytest.approx(by_all_choices(earliest[0], latest[1], 2))
-
-
 def test_bounds_by_hand() -> None:
     # 10 < T <= 20 and 15 < T <= 18: either may be first. 10 < T <= 15 is first for certain.
     open_ended = compare(search(8, [(10, 20)]), search(8, [(15, 18)]), 1, level=0.95)

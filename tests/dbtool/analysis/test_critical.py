@@ -55,7 +55,7 @@ def test_published_hyperbola() -> None:
     assert found.bend == 1
 
 
-@pytest.mark.parametrize("critical", [20.0, 200.0, 1500.0])
+@pytest.mark.parametrize("critical", [20.0, 1500.0])
 def test_a_hyperbola_is_found_again(critical: float) -> None:
     found = curve(exact(critical, SIZES))
     assert found.steps == pytest.approx(700, rel=0.01)
@@ -145,7 +145,6 @@ def test_intervals_of_a_line_are_students() -> None:
     [
         # Of so many intervals at 95 % fewer would hold the truth once in a hundred thousand times.
         ("hyperbola", 20, 30),
-        pytest.param("hyperbola", 100, 176, marks=pytest.mark.slow),
         pytest.param("noisy quadratic", 100, 176, marks=pytest.mark.slow),
     ],
 )

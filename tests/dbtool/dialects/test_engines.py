@@ -22,8 +22,6 @@ from tests.support.published import SGD, published, write_shards
 from tests.support.slow import quick_few
 from tests.support.spark import open_spark
 
-# The searches of which ran to the end of their budgets, as some analyses ask.
-BUNDLED = Path(__file__).parents[3] / "data" / "measured"
 # Maps are text on other engines.
 VIEWS = {
     "releases": "FROM releases ORDER BY release",
@@ -93,12 +91,6 @@ def run(dialect: str, folder: Path) -> Iterator[Run]:
         yield run
 
 
-@pytest.fixture(scope="module")
-def run_bundled(dialect: str) -> Iterator[Run]:
-    with engine(dialect, BUNDLED.name, BUNDLED) as run:
-        yield run
-
-
 def same(expected: Any, found: Any) -> bool:
     """Whether a value is the one that was expected: decimals to 9 digits, all else exactly."""
     if isinstance(expected, float) and found is not None:
@@ -134,15 +126,6 @@ def test_answers_are_those_of_dbtool(
 ) -> None:
     with leaving_out_a_rule(run) if (dialect, name) == ("spark", "evaluations") else nullcontext():
         assert check(db, folder, name, dialect, run) > 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [*analyses(), "workloads", "studies", "trials"])
-def test_answers_about_the_bundled_release_are_those_of_dbtool(
-    name: str, dialect: str, run_bundled: Run
-) -> None:
-    with open_database(BUNDLED) as db:
-        assert check(db, BUNDLED, name, dialect, run_bundled) > 0
 
 
 def test_several_releases_are_one_view(tmp_path: Path) -> None:

@@ -55,13 +55,11 @@ def test_a_value_that_a_join_does_not_always_share_stays() -> None:
     [
         ("SELECT 1", "sqlite", "unknown dialect 'sqlite'; there are spark, polars"),
         ("SELECT 1; SELECT 2", "spark", "only one SELECT statement"),
-        ("DESCRIBE trials", "spark", "only one SELECT statement"),
         ("SELECT FROM WHERE", "spark", "the query has no translation to spark: "),
         ("SELECT nothing FROM trials", "spark", "no translation to spark: .*nothing"),
         ("SELECT $goal", "spark", r"needs a value for \$goal: give it with `--param goal=VALUE`"),
         ("FROM duckdb_views()", "spark", r"duckdb_views\(\) has no counterpart"),
         ("FROM steps_to_result(NULL)", "spark", "is called with 1 values"),
-        ("FROM trial_steps()", "spark", "is called with 0 values"),
         ("WITH RECURSIVE a AS (SELECT 1) FROM a", "spark", "WITH RECURSIVE has no counterpart"),
     ],
 )

@@ -2,9 +2,7 @@
 
 import csv
 import json
-import os
 import re
-import subprocess
 import sys
 from dataclasses import dataclass
 from io import StringIO
@@ -75,21 +73,6 @@ def test_patterns_choose_workloads(dbtool, tmp_path):
     assert {row["workload"] for row in rows} == {SMALL, MEDIUM}
 
 
-@pytest.mark.slow
-def test_every_process_writes_the_same_bytes(database, tmp_path):
-    for folder in ("1", "2"):
-        words = ["plot", "3", "--format", "svg,png", "--out", folder, "--db", str(database)]
-        subprocess.run(
-            [sys.executable, "-m", "dbtool", *words],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONHASHSEED": folder},
-            capture_output=True,
-            check=True,
-        )
-    for path in (tmp_path / "1").iterdir():
-        assert path.read_bytes() == (tmp_path / "2" / path.name).read_bytes()
-
-
 @pytest.mark.parametrize("figure", ["1", "3", "steps"])
 def test_the_printed_query_gives_the_points(dbtool, db, tmp_path, figure):
     query = dbtool(figure, "--sql", "--trials", "2").stdout
@@ -156,39 +139,6 @@ def test_several_releases_are_named_with_commas(dbtool, database, tmp_path):
     ]
     done = dbtool("steps", *words, db=tmp_path / "releases")
     assert "--release made-up,second draws them over each other" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "sentence"),
-    [
-        ([], 2, "name a figure"),
-        (["figure_99"], 2, "unknown figure 'figure_99'"),
-        (["1", "--format", "jpg"], 2, "unknown format 'jpg'"),
-        (["1", "--release", "nothing"], 2, "unknown release 'nothing'"),
-        (["steps", "--workload", "mnist/fc_12/sgd"], 2, "unknown workload"),
-        (["1", "--workload", MEDIUM], 2, "dbtool plot steps --workload"),
-        (["1", "--goal", "nan"], 2, "goal is nan, and should be a finite number"),
-        (["1", "--trials", "0"], 2, "trials is 0, and should be a whole number from 1"),
-        (["1", "--out", "/dev/null/x"], 1, "cannot write to '/dev/null/x'"),
-        (["1", "--data", "xlsx"], 2, "unknown kind of data 'xlsx'; there are csv"),
-        (["1", "--data", "csv", "--sql"], 2, "--sql and --data ask for different things"),
-        (["all", "--sql", "--width", "5"], 2, "--width plays no part with --sql"),
-        (["--list", "--sql"], 2, "--list and --sql ask for different things"),
-        (["1", "--data", "csv", "--format", "svg"], 2, "--format plays no part with --data"),
-        (["--list", "--format", "png"], 2, "unknown format 'png'"),
-        (["1", "--release", "made-up,made-down"], 2, "unknown release 'made-down'"),
-        (["1", "--data", "csv", "--out", "/dev/null/x"], 1, "cannot write to '/dev/null/x'"),
-        (["1", "--width", "0"], 2, "width in inches is 0.0, and should be a number from 2.5 to 40"),
-        (["1", "--width", "nan"], 2, "width in inches is nan, and should be"),
-        (["9a"], 1, "release made-up has no rows of figure_09a; the published release"),
-        (["9a"], 1, "`dbtool import batch_science_data.tar.bz2`"),
-    ],
-)
-def test_mistakes_are_one_sentence(dbtool, words, code, sentence):
-    done = dbtool(*words, code=code)
-    assert sentence in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert done.stdout == ""
 
 
 def test_figures_without_bands_say_so_where_some_are_asked_for(dbtool):

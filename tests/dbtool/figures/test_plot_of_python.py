@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
-from typing import Any
 
 import pytest
 from PIL import Image
@@ -46,21 +45,6 @@ def test_a_notebook_shows_the_picture_that_is_saved(db: Database, tmp_path: Path
     assert plot.save(tmp_path / "steps.svg").read_text().startswith("<?xml")
     with pytest.raises(dbtool.UsageError, match=r"'.*steps.gif' names no picture; let it end with"):
         plot.save(tmp_path / "steps.gif")
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ({"figure": "stops"}, "unknown figure 'stops'"),
-        ({"figure": "steps", "workload": "mnist/fc_64/sgd"}, "unknown workload"),
-        ({"figure": "steps", "release": "made"}, "unknown release 'made'"),
-        ({"figure": "figure_01", "workload": WORKLOAD}, "figure_01"),
-        ({"figure": "steps", "width": -1.0}, "width in inches is -1.0, and should be a number"),
-    ],
-)
-def test_words_that_are_wrong(words: dict[str, Any], said: str, db: Database) -> None:
-    with pytest.raises(dbtool.UsageError, match=said):
-        db.plot(**words)
 
 
 def test_a_notebook_shows_what_a_database_holds_and_what_to_ask_next(db: Database) -> None:
