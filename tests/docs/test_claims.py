@@ -17,7 +17,7 @@ ASKED = [
     ("replication", "*", None),
     ("replication_seed_1", "*", None),
     ("replication_seed_2", "*", None),
-    *((f"search_seed_{seed}", "*", None) for seed in range(1, 6)),
+    *((f"search_seed_{seed}", "*", None) for seed in range(1, 11)),
 ]
 COMPARED = [
     ("measured", "mnist/simple_cnn_base/*", 0.02),
