@@ -27,7 +27,6 @@ from dbtool.core.footer import check_names
 from producers.datasets.forms import ArrayForm, ImageForm, TextForm
 from producers.datasets.registry import DATASETS, DatasetDefinition
 from producers.models.registry import FULLY_CONNECTED, MODELS, ModelDefinition
-from producers.training.objectives import OBJECTIVES, Objective
 from producers.training.optimizers import (
     LEARNING_RATE,
     OPTIMIZERS,
@@ -71,15 +70,6 @@ class OwnFile:
         return Origin(self.path.name, hashlib.sha256(self.source).hexdigest())
 
 
-_REGISTRIES: dict[str, dict[str, Any]] = {
-    "model": MODELS,
-    "optimizer": OPTIMIZERS,
-    "learning-rate schedule": SCHEDULES,
-    "objective": OBJECTIVES,
-    "data set": DATASETS,
-    "workload": WORKLOADS,
-}
-_KNOWN = {kind: dict(registry) for kind, registry in _REGISTRIES.items()}
 _TYPES = {
     "form": (ImageForm, TextForm, ArrayForm),
     "budget": (StepBudget,),
@@ -91,6 +81,28 @@ LOADED: dict[Origin, OwnFile | None] = {}
 
 # Of all such code, to tell where an error in it comes from.
 _PATHS: set[str] = set()
+
+
+@functools.cache
+def _registries() -> dict[str, dict[str, Any]]:
+    """Return what files add to, by kind."""
+    # Objectives need JAX, which lists of workloads do not.
+    from producers.training.objectives import OBJECTIVES
+
+    return {
+        "model": MODELS,
+        "optimizer": OPTIMIZERS,
+        "learning-rate schedule": SCHEDULES,
+        "objective": OBJECTIVES,
+        "data set": DATASETS,
+        "workload": WORKLOADS,
+    }
+
+
+@functools.cache
+def _known() -> dict[str, dict[str, Any]]:
+    """Return what this package has of each kind; called before anything is added."""
+    return {kind: dict(registry) for kind, registry in _registries().items()}
 
 
 def load_own(path: Path | None = None) -> list[Workload]:
@@ -212,15 +224,15 @@ def _register(module: ModuleType, origin: Origin) -> None:
     _check_functions(defined)
     if not workloads:
         raise UsageError("it lists no WORKLOADS, such as WORKLOADS = [Workload(...)]")
-    for kind, registry in _REGISTRIES.items():
+    for kind, registry in _registries().items():
         for name in defined[kind]:
             if name in registry or (kind == "model" and FULLY_CONNECTED.fullmatch(name)):
                 raise UsageError(f"the {kind} {name} is known already; give yours another name")
     for workload in workloads.values():
         _check_types(workload)
-        _check_names(workload, {kind: _KNOWN[kind] | defined.get(kind, {}) for kind in _KNOWN})
+        _check_names(workload, {kind: _known()[kind] | defined[kind] for kind in defined})
         _check_settings(workload)
-    for kind, registry in _REGISTRIES.items():
+    for kind, registry in _registries().items():
         registry.update(defined[kind])
 
 
@@ -229,6 +241,8 @@ def _check_functions(defined: Mapping[str, Mapping[str, Any]]) -> None:
     for name, dataset in defined["data set"].items():
         if not dataset.is_own:
             raise UsageError(f"DATASETS gives {name} no function, but {dataset.load!r:.60}")
+    from producers.training.objectives import Objective
+
     for name, objective in defined["objective"].items():
         if not isinstance(objective, Objective):
             raise UsageError(

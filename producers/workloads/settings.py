@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _SETTINGS = (  # noqa: SIM905 (a list would take a line a word)
     "paper collection dataset source replaces data_sha256 subset train_examples held_out form "
     "augmentation model dtype sparsity pruning optimizer schedule search_space sobol "
-    "metric goal goal_inclusive maximize budget evaluation batch_sizes origin"
+    "objective metric goal goal_inclusive maximize budget evaluation batch_sizes origin"
 ).split()
 # The workload's name, its paper or the data set itself says all but these.
 _NOT_NAMED = {
@@ -57,7 +57,10 @@ def settings(workload: Workload) -> list[Setting]:
     found: list[Setting] = []
     for whole in _SETTINGS:
         if whole != "held_out" or DATASETS[workload.source].chooses_held_out:
-            for name, value in _parts(whole, getattr(workload, whole)):
+            held = getattr(workload, whole)
+            if whole == "objective":
+                held = held or workload.form.objective
+            for name, value in _parts(whole, held):
                 grade = _certainty(name, graded, _BY_NAME.get(workload.paper, "chosen"))
                 found.append(Setting(name, value, grade))
         if whole == "model":

@@ -24,7 +24,7 @@ def registries_as_before() -> Iterator[None]:
     """Takes what a test registers out again."""
     from producers.workloads import own
 
-    held: list[dict[Any, Any]] = [*own._REGISTRIES.values(), own.LOADED]
+    held: list[dict[Any, Any]] = [*own._registries().values(), own.LOADED]
     before = [dict(each) for each in held]
     yield
     for each, items in zip(held, before, strict=True):

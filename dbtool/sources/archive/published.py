@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING
 from dbtool.core.catalog import published_studies
 from dbtool.core.errors import counted, few_of
 from dbtool.core.footer import STATUSES
-from dbtool.core.index import STUDIES
-from dbtool.core.manifest import is_release
-from dbtool.core.release import read_release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,6 +43,11 @@ _MOST_STUDIES = 3
 
 def compared(folder: Path) -> Iterator[str]:
     """Yield the sentences that compare a release with the published table."""
+    # Fetching, which asks what is known alone, reads no Parquet.
+    from dbtool.core.index import STUDIES
+    from dbtool.core.manifest import is_release
+    from dbtool.core.release import read_release
+
     # Without any sound trial, there is no release.
     rows = read_release(folder)[1][STUDIES].to_pylist() if is_release(folder) else []
     found = {
