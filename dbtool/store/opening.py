@@ -14,6 +14,7 @@ import duckdb
 from dbtool.core.errors import DbtoolError, first_sentence
 from dbtool.core.http import without_secrets
 from dbtool.core.release import read_release
+from dbtool.core.walk import is_file
 from dbtool.store.relations import OpenRelease, make_relations
 from dbtool.store.shard_files import ShardCheck
 from dbtool.store.statements import interruptible
@@ -119,11 +120,12 @@ def open_location(location: Location, fetch_up_to: int = FETCH_UP_TO) -> Opened:
     Raises:
         DbtoolError: a release is damaged, of another format, or present twice.
     """
-    releases, checks = [], []
+    releases, checks, first_shards = [], [], []
     for folder in location.folders:
         manifest, tables = read_release(folder)
         root = folder.resolve()
         shards = [f"{root}/{file.path}" for file in manifest.shards]
+        first_shards += shards[:1]
         releases.append(OpenRelease(manifest, tables, shards))
         checks.append(ShardCheck(folder, manifest.shards))
     opened = Opened(
@@ -132,6 +134,9 @@ def open_location(location: Location, fetch_up_to: int = FETCH_UP_TO) -> Opened:
     try:
         if location.urls:
             releases += _add_remote(opened, location.urls)
+        # DuckDB opens the first shard of each release for its columns, and would wait for a pipe.
+        if not all(is_file(each) for each in first_shards):
+            opened.begin_query()
         _refuse_twice(releases, [*map(str, location.folders), *map(without_secrets, location.urls)])
         with interruptible():
             make_relations(opened.connection, releases)
