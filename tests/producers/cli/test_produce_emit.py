@@ -161,6 +161,7 @@ def test_a_task_has_every_word_of_the_command(
 
 
 def test_a_task_loads_a_file_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DBTOOL_DATASETS", raising=False)
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(FILE)
     words = ("--from", "mine.py", "--trials", "7")
