@@ -16,7 +16,7 @@ from dbtool.release.layout import (
     CITATION,
     ICEBERG,
     MEANINGS,
-    MEASUREMENTS,
+    MEASUREMENTS_TABLE,
     SCRIPT,
     address_of,
     iceberg_state,
@@ -107,9 +107,9 @@ def _header(manifest: Manifest, measurements: int) -> Iterator[str]:
     yield "tags:"
     yield from (f"- {tag}" for tag in _TAGS)
     yield "configs:"
-    for table in (MEASUREMENTS, *(name for name in MEANINGS if name != MEASUREMENTS)):
+    for table in (MEASUREMENTS_TABLE, *(name for name in MEANINGS if name != MEASUREMENTS_TABLE)):
         yield f"- config_name: {table}"
-        if table == MEASUREMENTS:
+        if table == MEASUREMENTS_TABLE:
             yield "  default: true"
         yield f'  data_files: "{table_path(table)}"'
 

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from dbtool.release.citation import licence_url
 from dbtool.release.layout import (
     MEANINGS,
-    MEASUREMENTS,
+    MEASUREMENTS_TABLE,
     PublishedColumn,
     published_columns,
     table_path,
@@ -43,7 +43,7 @@ _KEYS = {
     "workloads": ("workload",),
     "studies": ("workload", "batch_size"),
     "trials": ("workload", "batch_size", "trial_id"),
-    MEASUREMENTS: (),
+    MEASUREMENTS_TABLE: (),
 }
 """The columns that tell the rows of a table apart."""
 
@@ -67,9 +67,9 @@ def croissant(manifest: Manifest, citation: Citation, shards: Sequence[Shard]) -
                 "@type": "cr:FileSet",
                 "@id": _FILES,
                 "name": _FILES,
-                "description": MEANINGS[MEASUREMENTS],
+                "description": MEANINGS[MEASUREMENTS_TABLE],
                 "encodingFormat": _PARQUET,
-                "includes": table_path(MEASUREMENTS),
+                "includes": table_path(MEASUREMENTS_TABLE),
             },
         ],
         "recordSet": [
@@ -122,7 +122,7 @@ def _record_set(table: str, columns: tuple[PublishedColumn, ...]) -> dict[str, A
 
 
 def _fields(table: str, columns: tuple[PublishedColumn, ...]) -> Iterator[dict[str, Any]]:
-    if table == MEASUREMENTS:
+    if table == MEASUREMENTS_TABLE:
         source = {"fileSet": {"@id": _FILES}}
     else:
         source = {"fileObject": {"@id": table_path(table)}}

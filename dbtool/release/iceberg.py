@@ -49,7 +49,7 @@ from dbtool.core.files import finish, unfinished, write_whole
 from dbtool.release.layout import (
     ICEBERG,
     MEANINGS,
-    MEASUREMENTS,
+    MEASUREMENTS_TABLE,
     address_of,
     iceberg_state,
     published_columns,
@@ -139,7 +139,7 @@ def _write_table(
 
 def _files(manifest: Manifest, table: str) -> list[ReleaseFile]:
     """Return the files of a table that have rows: others have no values to sort them by."""
-    is_whole = table != MEASUREMENTS
+    is_whole = table != MEASUREMENTS_TABLE
     files = [manifest.file(table_path(table))] if is_whole else manifest.shards
     return [file for file in files if file is not None and file.rows]
 
@@ -152,7 +152,7 @@ def _columns(table: str) -> tuple[Schema, PartitionSpec]:
             number,
             column.name,
             _TYPES[column.type],
-            required=table == MEASUREMENTS and not nullable[column.name],
+            required=table == MEASUREMENTS_TABLE and not nullable[column.name],
             doc=column.meaning or None,
         )
         for number, column in enumerate(published_columns()[table], 1)
@@ -160,7 +160,7 @@ def _columns(table: str) -> tuple[Schema, PartitionSpec]:
     parts = [
         PartitionField(field.field_id, 1000 + number, IdentityTransform(), field.name)
         for number, field in enumerate(fields)
-        if table == MEASUREMENTS and field.name in _FOLDERS
+        if table == MEASUREMENTS_TABLE and field.name in _FOLDERS
     ]
     return Schema(*fields), PartitionSpec(*parts)
 

@@ -28,14 +28,14 @@ ICEBERG = "iceberg"
 SCRIPT = "dbtool.sql"
 SHARDS = "measurements/**/*.parquet"
 """The pattern of the shards' paths, relative to the release folder."""
-MEASUREMENTS = "measurements"
+MEASUREMENTS_TABLE = "measurements"
 MEANINGS = {
     "workloads": "a row a workload: a data set, a model and an optimizer, with the goal of one of "
     "its metrics",
     "studies": "a row a study: a workload at one batch size, and how its metaparameters were "
     "searched",
     "trials": "a row a trial of a study: its metaparameters, how it ended, and what produced it",
-    MEASUREMENTS: "a row a measurement, sorted by trial and step, a file or more a study",
+    MEASUREMENTS_TABLE: "a row a measurement, sorted by trial and step, a file or more a study",
 }
 """The rows of each table."""
 _COMMENT = re.compile(r"^COMMENT ON COLUMN (\w+)\.(\w+) IS '(.*)';$", re.MULTILINE)
@@ -47,8 +47,10 @@ _OTHER_MEANINGS = {
     "numbers, truths and text.",
     ("trials", "name"): "What the tool that it comes from calls it. NULL where it has no name.",
     ("trials", "source"): "Digest of the files that it was imported from. NULL where none were.",
-    (MEASUREMENTS, "other_metrics"): "Metrics without a column of their own, by name: an object. "
-    "NULL where a step has none.",
+    (
+        MEASUREMENTS_TABLE,
+        "other_metrics",
+    ): "Metrics without a column of their own, by name: an object. NULL where a step has none.",
 }
 _WEB = ("https", "http")
 _SCHEMES = (*_WEB, "s3", "s3a", "gs", "abfs", "abfss", "hdfs", "hf", "file")
@@ -89,7 +91,7 @@ class PublishedColumn(NamedTuple):
 
 def table_path(table: str) -> str:
     """Return the path of a table's rows in the release folder; a pattern for measurements."""
-    return SHARDS if table == MEASUREMENTS else f"{table}.parquet"
+    return SHARDS if table == MEASUREMENTS_TABLE else f"{table}.parquet"
 
 
 @functools.cache
@@ -98,7 +100,7 @@ def published_columns() -> dict[str, tuple[PublishedColumn, ...]]:
     schemas = {
         path.removesuffix(".parquet"): rows.schema for path, rows in Index().tables().items()
     }
-    schemas[MEASUREMENTS] = shard_schema()
+    schemas[MEASUREMENTS_TABLE] = shard_schema()
     meanings = _comments() | _OTHER_MEANINGS
     return {
         table: tuple(

@@ -19,7 +19,7 @@ from dbtool.core.manifest import MANIFEST, SUMS, read_manifest
 from dbtool.release.layout import (
     CARD,
     MEANINGS,
-    MEASUREMENTS,
+    MEASUREMENTS_TABLE,
     address_of,
     address_of_folder,
     check_base_url,
@@ -101,7 +101,7 @@ def in_files(folder: Path, table: str) -> pl.DataFrame:
     """The rows of a table as its files hold them, read one by one."""
     manifest = read_manifest(folder)
     paths = [file.path for file in manifest.shards]
-    paths = paths if table == MEASUREMENTS else [f"{table}.parquet"]
+    paths = paths if table == MEASUREMENTS_TABLE else [f"{table}.parquet"]
     return pl.concat(pl.read_parquet(folder / path, hive_partitioning=False) for path in paths)
 
 
@@ -126,7 +126,7 @@ def test_pyiceberg_reads_the_rows_of_the_files(folder: Path, table: str) -> None
     # What a column means is told with it, and which are never NULL.
     for column in published_columns()[table]:
         assert (found.schema().find_field(column.name).doc or "") == column.meaning
-    assert found.schema().find_field("workload").required == (table == MEASUREMENTS)
+    assert found.schema().find_field("workload").required == (table == MEASUREMENTS_TABLE)
 
 
 @pytest.mark.filterwarnings("ignore:Iceberg scan planning with the polars_iceberg plugin")
@@ -141,7 +141,7 @@ def test_polars_reads_the_rows_of_the_files(folder: Path) -> None:
 
 def test_only_the_files_of_a_study_are_opened(folder: Path) -> None:
     base = address_of_folder(folder)
-    table = opened(base, MEASUREMENTS)
+    table = opened(base, MEASUREMENTS_TABLE)
     shards = {file.path: file for file in read_manifest(folder).shards if file.rows}
     assert len(shards) == len(read_manifest(folder).shards) - 1
     assert data_files(table) == sorted(address_of(base, path) for path in shards)
@@ -187,7 +187,7 @@ def test_the_tables_are_those_of_a_server(
         pull(server.url, tmp_path / "pulled")
     assert bytes_of(tmp_path / "pulled") == bytes_of(out)
     assert verify(tmp_path / "pulled").problems == ()
-    assert f"iceberg_scan('{base}/{iceberg_state(MEASUREMENTS)}')" in (out / CARD).read_text()
+    assert f"iceberg_scan('{base}/{iceberg_state(MEASUREMENTS_TABLE)}')" in (out / CARD).read_text()
     add_release(tmp_path / "pulled", tmp_path / "added")
     found, expected = everything(tmp_path / "added"), everything(own)
     assert {view: found[view] for view in found if view != "releases"} == {
@@ -235,7 +235,7 @@ def test_no_tables_stay_of_what_the_release_was(own: Path, tmp_path: Path) -> No
     before = {path for path in tables() if path.suffix == ".avro"}
     publish(out, iceberg=address_of_folder(out))
     assert not before & set(tables())
-    assert opened(address_of_folder(out), MEASUREMENTS).scan().count() > 0
+    assert opened(address_of_folder(out), MEASUREMENTS_TABLE).scan().count() > 0
     assert bytes_of(out) == bytes_of(
         published(own, tmp_path / "again", iceberg=address_of_folder(out))
     )
@@ -252,7 +252,7 @@ def test_a_table_may_be_empty(tmp_path: Path) -> None:
     own, out = tmp_path / "own", tmp_path / "out"
     write_shard(own, trials=[(0, "INFEASIBLE", {"learning_rate": 9.0}, [])])
     published(own, out, iceberg=address_of_folder(out))
-    assert opened(address_of_folder(out), MEASUREMENTS).scan().to_arrow().num_rows == 0
+    assert opened(address_of_folder(out), MEASUREMENTS_TABLE).scan().to_arrow().num_rows == 0
     assert opened(address_of_folder(out), "trials").scan().to_arrow().num_rows == 1
 
 
