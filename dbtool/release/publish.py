@@ -31,7 +31,7 @@ from dbtool.release.citation import check_licence, citation_cff, citation_of
 from dbtool.release.croissant import croissant
 from dbtool.release.layout import BIBTEX, CARD, CITATION, SCRIPT, SHARDS, sums
 from dbtool.release.reduction import WHOLE, write_reduced
-from dbtool.store.relations import SCHEMA_FILES, curves_table
+from dbtool.store.relations import SCHEMA_FILES, curves_view
 from dbtool.store.shard_files import copy_shard, in_threads, read_whole, sound_shard
 from dbtool.store.statements import sql_text
 
@@ -216,7 +216,7 @@ FROM read_parquet(
     hive_partitioning = true,
     hive_types = {{'workload': VARCHAR, 'batch_size': INTEGER}}
 );"""  # noqa: S608 (names of ours)
-    yield curves_table()
+    yield curves_view()
     for name in SCHEMA_FILES:
         yield _schema_text(f"{name}.sql")
 

@@ -120,23 +120,22 @@ def open_location(location: Location, fetch_up_to: int = FETCH_UP_TO) -> Opened:
     Raises:
         DbtoolError: a release is damaged, of another format, or present twice.
     """
-    releases, checks, first_shards = [], [], []
+    releases, checks = [], []
     for folder in location.folders:
         manifest, tables = read_release(folder)
         root = folder.resolve()
         shards = [f"{root}/{file.path}" for file in manifest.shards]
-        first_shards += shards[:1]
         releases.append(OpenRelease(manifest, tables, shards))
         checks.append(ShardCheck(folder, manifest.shards))
     opened = Opened(
         duckdb.connect(config=_SETTINGS), location.name, checks, fetch_up_to=fetch_up_to
     )
     try:
+        # DuckDB opens the first shard of each release for its columns, and would wait for a pipe.
+        if not all(is_file(each.shards[0]) for each in releases if each.shards):
+            opened.begin_query()
         if location.urls:
             releases += _add_remote(opened, location.urls)
-        # DuckDB opens the first shard of each release for its columns, and would wait for a pipe.
-        if not all(is_file(each) for each in first_shards):
-            opened.begin_query()
         _refuse_twice(releases, [*map(str, location.folders), *map(without_secrets, location.urls)])
         with interruptible():
             make_relations(opened.connection, releases)

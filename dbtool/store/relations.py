@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -66,18 +67,19 @@ def make_relations(connection: duckdb.DuckDBPyConnection, releases: Sequence[Ope
     for name in (WORKLOADS, STUDIES, TRIALS):
         _make_index(connection, name, releases)
     connection.execute(f"CREATE VIEW stored.measurements AS {_measurements(releases)}")
-    connection.execute(curves_table())
+    connection.execute(curves_view())
     for part in SCHEMA_FILES:
         connection.execute((schema_folder() / f"{part}.sql").read_text(encoding="utf-8"))
 
 
-def curves_table() -> str:
+@functools.cache
+def curves_view() -> str:
     """Return the statement that creates stored.figure_curves, which needs no file."""
     curves, columns = (
         msgspec.json.encode(each).decode() for each in (figure_curves(), [_CURVE_COLUMNS])
     )
     return (
-        "CREATE TABLE stored.figure_curves AS "
+        "CREATE VIEW stored.figure_curves AS "
         f"SELECT unnest(from_json({sql_text(curves)}, {sql_text(columns)}), recursive := true);"
     )
 

@@ -79,13 +79,8 @@ def model_definition(name: str) -> ModelDefinition:
 
 def _fully_connected(name: str, widths: tuple[int, ...]) -> ModelDefinition:
     stated = {"widths": list(widths), "activation": "relu"}
-    of_images = _of_images(name, 1, "feed_forward.FullyConnected", widths=widths)
-
-    def build(form: Form, dtype: DTypeLike, rngs: nnx.Rngs) -> nnx.Module:
-        if not isinstance(form, ArrayForm):
-            return of_images(form, dtype, rngs)
-        return _class("feed_forward.FullyConnected")(form, widths=widths, dtype=dtype, rngs=rngs)
-
+    takes = (ImageForm, ArrayForm)
+    build = _of_images(name, 1, "feed_forward.FullyConnected", takes, widths=widths)
     return _definition(name, 500, build, stated=stated, chosen={"initial_weights": "LeCun normal"})
 
 
@@ -213,16 +208,23 @@ def _lstm() -> ModelDefinition:
 _CONTENTS = {ImageForm: "images", TextForm: "texts", ArrayForm: "arrays of numbers"}
 
 
-def _of_images(name: str, smallest: int, path: str, **sizes: object) -> Build:
-    """Build a model of images whose sides have so many pixels at least."""
+def _of_images(
+    name: str,
+    smallest: int,
+    path: str,
+    takes: tuple[type[Form], ...] = (ImageForm,),
+    /,
+    **sizes: object,
+) -> Build:
+    """Build a model of images whose sides have so many pixels at least, and of forms like them."""
 
     def build(form: Form, dtype: DTypeLike, rngs: nnx.Rngs) -> nnx.Module:
-        if not isinstance(form, ImageForm):
+        if not isinstance(form, takes):
             raise UsageError(
                 f"the model {name} takes images, and the data set holds {_CONTENTS[type(form)]}; "
                 f"choose a workload whose model takes these (list them with `{_LISTING}`)"
             )
-        if min(form.height, form.width) < smallest:
+        if isinstance(form, ImageForm) and min(form.height, form.width) < smallest:
             raise UsageError(
                 f"the model {name} takes images of at least {smallest}x{smallest} pixels, and "
                 f"those of the data set have {form.height}x{form.width}; choose larger images or "
