@@ -160,14 +160,6 @@ def test_changed_file_is_fetched_anew(new: Answer, fetching: Fetching) -> None:
     fetching.fetch()
 
 
-@pytest.mark.parametrize("size", [99_999, 100_000, 100_001])
-def test_file_that_became_shorter(size: int, fetching: Fetching) -> None:
-    fetching.server.answers.append(Answer(cut=100_000, etag='"old"'))
-    fetching.content = b"x" * size
-    fetching.server.default = Answer(content=fetching.content)
-    fetching.fetch()
-
-
 def test_length_that_is_too_short(fetching: Fetching) -> None:
     fetching.server.default = Answer(length=1000)
     assert "what it sends has the sha256" in fetching.failure()

@@ -227,17 +227,6 @@ def test_report_compares_with_the_published_table(importing: Importing, tmp_path
     ]
 
 
-@pytest.mark.slow
-def test_every_published_study_is_recognised(importing: Importing, tmp_path: Path) -> None:
-    plans = published_plans(0.02, evaluations=24)
-    write_archive(tmp_path / "a.tar", studies=plans, layout="tar", order="shuffled")
-    report = importing(tmp_path / "a.tar")
-    assert not any("lacks" in each for each in compared(report.folder))
-    assert importing.query(
-        "SELECT count(*), count(goal), count(DISTINCT dataset) FROM workloads"
-    ) == [(35, 35, 13)]
-
-
 def test_a_folder_below_the_root_keeps_the_names(importing: Importing, tmp_path: Path) -> None:
     root = write_folder(tmp_path, small_study(LINES))
     importing(root / "made_up")

@@ -21,7 +21,6 @@ from tests.support.archives import (
     STUDY,
     imported,
     metadata_json,
-    query,
     small_study,
     write_tar,
 )
@@ -141,28 +140,6 @@ def read_slowly(body: bytes) -> list[tuple[int | float | None, ...]]:
         step = int(float(cells[at])) if not cells[at].lstrip("+-").isdigit() else int(cells[at])
         rows.append((step, *(float(cell) for _, cell in metrics if cell)))
     return sorted(rows, key=lambda row: row[0] or 0)
-
-
-@pytest.mark.slow
-@FUZZ
-@given(st.data())
-def test_a_damaged_archive_does_no_harm(tmp_path: Path, data: st.DataObject) -> None:
-    database, path = tmp_path / "db", tmp_path / "a.tar"
-    if not database.exists():
-        write_tar(path, small_study(LINES, study="a/b/c/1"))
-        imported(path, database)
-        write_tar(path, small_study(LINES, LINES, HEADER))
-        (tmp_path / "whole").write_bytes(path.read_bytes())
-    before = query(database, "SELECT * FROM measurements WHERE workload = 'a/b/c' ORDER BY step")
-    body = bytearray((tmp_path / "whole").read_bytes())
-    for _ in range(data.draw(st.integers(1, 4))):
-        body[data.draw(st.integers(0, 8000))] = data.draw(st.integers(0, 255))
-    path.write_bytes(body[: data.draw(st.integers(1, len(body)))])
-    report = imported(path, database)
-    assert all("\n" not in str(error) for error in report.malformed)
-    after = query(database, "SELECT * FROM measurements WHERE workload = 'a/b/c' ORDER BY step")
-    assert after == before
-    assert {each.name for each in tmp_path.iterdir()} == {"a.tar", "db", "whole"}
 
 
 @FUZZ

@@ -1,19 +1,15 @@
 """docs/cookbook.md: every analysis is there, and what its commands say runs."""
 
-import re
-import shlex
 from pathlib import Path
 
 import cookbook
 import pytest
 
-from dbtool.cli.main import run
 from dbtool.store.queries import analyses, query_text
 from tests.support.made_up import curve, write_shard
 
 TOP = Path(__file__).parents[2]
 PAGE = (TOP / "docs" / "cookbook.md").read_text(encoding="utf-8")
-COMMANDS = re.findall(r"^```\ndbtool (sql .*)\n```$", PAGE, re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -33,21 +29,6 @@ def test_every_analysis_is_on_the_page() -> None:
         assert about
         assert f'<a id="{name}"></a>\n\n## {title}\n\n{about}\n' in PAGE
         assert f"```sql\n{query}\n```" in PAGE
-
-
-@pytest.mark.slow
-def test_commands_run(
-    database: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert len(COMMANDS) == len(analyses()) + 5
-    for command in COMMANDS:
-        with pytest.raises(SystemExit) as ended:
-            run([*shlex.split(command), "--db", str(database)])
-        assert ended.value.code == 0, capsys.readouterr().err
 
 
 def test_the_page_is_written_from_what_queries_print(database: Path) -> None:

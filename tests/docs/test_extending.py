@@ -2,50 +2,39 @@
 
 import hashlib
 import os
-import re
 import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from dbtool.core.shards import read_footer
-from tests.support.sweeps import fast_start, shards
+from tests.dbtool.cli.conftest import Call, Outcome
+from tests.support.documents import blocks
+from tests.support.sweeps import fast_start
 
 TOP = Path(__file__).parents[2]
-PAGE = (TOP / "docs" / "extending.md").read_text(encoding="utf-8")
-[PATCH] = re.findall(r"```diff\n(.*?)```", PAGE, re.DOTALL)
-FILE, SOURCE = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-*_, ENTRY_POINT = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+[PATCH], (FILE, SOURCE), (*_, ENTRY_POINT) = (
+    [block.text for block in blocks("extending.md", language)]
+    for language in ("diff", "python", "toml")
+)
 *COMMANDS, INGEST, FIGURE = [
-    command
-    for block in re.findall(r"```\n(dbtool .*?)```", PAGE, re.DOTALL)
-    for command in block.splitlines()
+    command for block in blocks("extending.md", "") for command in block.text.splitlines()
 ]
 
 
 def run(command: str, folder: Path, code: Path = TOP) -> str:
     """Runs a command of the page in a folder; returns what it prints."""
-    ended = ran(command, folder, code)
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
-
-
-def ran(command: str, folder: Path, code: Path = TOP) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", *shlex.split(command)],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": _with(code), "DBTOOL_DB": "runs"},
-        capture_output=True,
+        env=os.environ | {"PYTHONPATH": str(code), "DBTOOL_DB": "runs"},
+        stdout=subprocess.PIPE,
         text=True,
-        check=False,
-    )
-
-
-def _with(code: Path) -> str:
-    return os.pathsep.join(filter(None, [str(code), os.environ.get("PYTHONPATH")]))
+        check=True,
+    ).stdout
 
 
 @pytest.fixture(scope="module")
@@ -77,20 +66,8 @@ def test_the_file_of_the_page_is_listed_trained_and_asked(folder: Path) -> None:
     assert float(run(best, folder).splitlines()[1]) < 0.15
 
 
-@pytest.mark.slow
-def test_every_shard_leads_back_to_the_file(folder: Path) -> None:
-    digest = hashlib.sha256(FILE.encode()).hexdigest()
-    for path in shards(folder / "runs"):
-        found = read_footer(path)
-        expected = {"name": "my_workload.py", "sha256": digest, "version": None}
-        assert found.producer["origin"] == expected
-        assert found.study.workload.definition is not None
-        assert found.study.workload.definition["origin"] == expected
-        assert found.study.workload.definition["paper"] is None
-
-
 @pytest.fixture
-def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder with logs for the source of the page, which is installed."""
     package = tmp_path / "installed"
     (package / "line_logs-1.0.dist-info").mkdir(parents=True)
@@ -102,26 +79,35 @@ def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     }
     for name, text in information.items():
         (package / "line_logs-1.0.dist-info" / name).write_text(text, encoding="utf-8")
-    others = os.environ.get("PYTHONPATH")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(package), others])))
+    monkeypatch.syspath_prepend(package)
     folder = tmp_path / "work"
     (folder / "logs").mkdir(parents=True)
     (folder / "logs" / "0.1.log").write_text("step=0 error=0.9\nstep=10 error=0.05\n")
     (folder / "logs" / "0.3.log").write_text("step=0 error=0.9\nstep=5 error=0.4\n")
-    return folder
+    monkeypatch.chdir(folder)
+    yield folder
+    sys.modules.pop("line_logs", None)
 
 
-def test_the_source_of_the_page_is_added(logs: Path) -> None:
+@pytest.fixture
+def ran(call: Call, logs: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Outcome]:
+    """Runs a command of the page beside the logs."""
+    assert logs.is_dir()
+    monkeypatch.setenv("DBTOOL_DB", "runs")
+    return lambda command: call(*shlex.split(command)[1:])
+
+
+def test_the_source_of_the_page_is_added(logs: Path, ran: Callable[[str], Outcome]) -> None:
     for added, there in ((2, 0), (0, 2)):
         expected = f"added {added} trials and {2 * added} measurements to line-logs; {there} trials"
-        assert ran(INGEST, logs).stderr.startswith(expected)
-    steps = run("dbtool steps digits/mlp/sgd --format csv --columns batch_size,steps", logs)
+        assert ran(INGEST).errors.startswith(expected)
+    steps = ran("dbtool steps digits/mlp/sgd --format csv --columns batch_size,steps").output
     assert steps.splitlines()[1:] == ["32,10"]
     # One more run, and one that is malformed.
     (logs / "logs" / "1.log").write_text("step=0 error=0.9\n")
     (logs / "logs" / "2.log").write_text("step=0 loss=0.9\n")
-    more = ran(INGEST.replace(" --from", " logs/1.log logs/2.log --from"), logs)
-    assert (more.returncode, more.stderr.splitlines()[:2]) == (
+    more = ran(INGEST.replace(" --from", " logs/1.log logs/2.log --from"))
+    assert (more.code, more.errors.splitlines()[:2]) == (
         1,
         [
             "left out logs/2.log: it has no 'error'",
@@ -130,46 +116,45 @@ def test_the_source_of_the_page_is_added(logs: Path) -> None:
     )
     # A run that has grown.
     (logs / "logs" / "0.1.log").write_text("step=0 error=0.9\n")
-    changed = ran(INGEST, logs)
-    assert (changed.returncode, "its trial 0 is already there from" in changed.stderr) == (1, True)
+    changed = ran(INGEST)
+    assert (changed.code, "its trial 0 is already there from" in changed.errors) == (1, True)
 
 
-def test_the_source_of_the_page_is_previewed_and_named(logs: Path) -> None:
-    shown = ran(f"{INGEST} --dry-run", logs)
-    assert shown.stderr.startswith("found 2 runs of 1 study with 4 measurements")
+def test_the_source_of_the_page_is_previewed_and_named(
+    logs: Path, ran: Callable[[str], Outcome]
+) -> None:
+    shown = ran(f"{INGEST} --dry-run")
+    assert shown.errors.startswith("found 2 runs of 1 study with 4 measurements")
     assert not (logs / "runs").exists()
-    assert run(f"{INGEST} --release other --db new", logs) == ""
+    assert ran(f"{INGEST} --release other --db new").code == 0
     assert (logs / "new" / "other" / "manifest.json").exists()
-    assert "--from csv|jsonl|parquet|lines" in run("dbtool ingest --help", logs)
+    assert "--from csv|jsonl|parquet|lines" in ran("dbtool ingest --help").output
     for words, sentence in (
         ("--from lines --map m.toml", "--from lines takes no --map"),
         ("--from line", "--from is 'line', and should be one of csv, jsonl, parquet, lines"),
         ("--release x", "--release needs --from csv, jsonl, parquet or lines"),
     ):
-        refused = ran(f"dbtool ingest logs/0.1.log {words}", logs)
-        assert (refused.returncode, sentence in refused.stderr) == (2, True), refused.stderr
+        assert sentence in ran(f"dbtool ingest logs/0.1.log {words}").sentence(2)
 
 
-def test_a_source_that_cannot_be_imported_is_one_sentence(logs: Path) -> None:
+def test_a_source_that_cannot_be_imported_is_one_sentence(
+    logs: Path, ran: Callable[[str], Outcome]
+) -> None:
     (logs.parent / "installed" / "line_logs.py").write_text("import maths\n")
-    ended = ran(INGEST, logs)
-    assert ended.returncode == 1
-    assert ended.stderr == (
+    assert ran(INGEST).sentence(1) == (
         "dbtool: line-logs: ModuleNotFoundError: No module named 'maths'; `pip uninstall "
         "line-logs` goes on without it\n"
     )
 
 
-@pytest.mark.parametrize("text", [FILE, SOURCE], ids=["workload", "source"])
-def test_the_files_of_the_page_are_in_style(text: str, tmp_path: Path) -> None:
+def test_the_files_of_the_page_are_in_style(tmp_path: Path) -> None:
     shutil.copy(TOP / "pyproject.toml", tmp_path)
-    (tmp_path / "my_file.py").write_text(text, encoding="utf-8")
+    for number, text in enumerate((FILE, SOURCE)):
+        (tmp_path / f"my_file_{number}.py").write_text(text, encoding="utf-8")
     for words in (["check"], ["format", "--check"]):
-        ended = subprocess.run(
-            [sys.executable, "-m", "ruff", *words, "--no-cache", "my_file.py"],
-            cwd=tmp_path, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert ended.returncode == 0, ended.stdout
+        subprocess.run(
+            [sys.executable, "-m", "ruff", *words, "--no-cache", "."], cwd=tmp_path, check=True
+        )
 
 
 @pytest.mark.slow

@@ -7,9 +7,6 @@ from typing import Any
 import pytest
 
 from dbtool.database import Database, open_database
-from dbtool.figures.points import Request, filled_query
-from dbtool.figures.specs import find_figure
-from tests.support.figure_points import PROMISED
 from tests.support.figure_points import figure_rows as rows
 from tests.support.made_up import write_shard
 
@@ -95,14 +92,6 @@ def test_a_sparse_network_meets_its_goal_when_it_equals_it(db: Database) -> None
     assert set(rows(db, "sparsity-scatter", "metric, goal, goal_inclusive")) == {(VAL, 0.02, True)}
 
 
-def test_another_goal_of_a_sparse_network_is_met_when_it_equals_it(db: Database) -> None:
-    columns = "series, trial_id, steps, goal, goal_inclusive"
-    for goal, steps in ((0.01, 20), (0.9, 0), (0.0099, None)):
-        found = rows(db, "sparsity-scatter", columns, goal=goal, release="sparse")
-        assert {row[2] for row in found if row[1] == 2} == {steps}
-        assert {row[3:] for row in found} == {(goal, True)}
-
-
 def test_lipschitz_constants_of_the_trial_that_reached_the_goal(db: Database) -> None:
     columns = "series, x, y, trial_id, batch_size, goal, metric, panel_order"
     found = rows(db, "sparsity-lipschitz", columns, release="sparse")
@@ -161,24 +150,6 @@ def test_learning_curves_of_two_releases_share_their_batch_sizes(db: Database) -
 
 FIGURES = ("figure_09a", "figure_10", "search-space-resnet", "sparsity-scatter")
 ANY_WORKLOADS = ("scatter", "search-space", "reading", "curves", "learning-curves")
-
-
-@pytest.mark.parametrize(
-    "figure", ["figure_01", "figure_07", "figure_11", *FIGURES, *ANY_WORKLOADS]
-)
-def test_a_release_of_other_workloads_has_the_columns_and_no_point(
-    figure: str, tmp_path: Path
-) -> None:
-    write_shard(tmp_path, trials=[(0, "COMPLETE", {}, rows_of((0, 0.9)))], goal=None)
-    with open_database(tmp_path) as db:
-        found = db.sql(filled_query(find_figure(figure), Request()))
-    columns, lines = found.columns, found.rows()
-    assert set(PROMISED) <= set(columns)
-    assert columns[:4] == ["panel", "series", "x", "y"]
-    assert [line for line in lines if line[2] is not None] == []
-    # Figures of any workloads have none to name.
-    assert bool(lines) == (figure not in ANY_WORKLOADS)
-    assert all(line[columns.index("workload")] for line in lines)
 
 
 @pytest.mark.parametrize("figure", [*FIGURES, *ANY_WORKLOADS, "schedule-shapes"])

@@ -3,7 +3,6 @@
 import contextlib
 import io
 import os
-import re
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +12,7 @@ import polars as pl
 import pytest
 
 from dbtool.dialects.expansion import namespace
+from tests.support.documents import blocks
 from tests.support.spark import needs_spark
 
 Rows = tuple[list[str], list[tuple[Any, ...]]]
@@ -20,7 +20,6 @@ Rows = tuple[list[str], list[tuple[Any, ...]]]
 Run = Callable[[str], Rows]
 REQUIRED = "DBTOOL_REQUIRE_ENGINES"
 """The environment variable that makes a test of an engine that is missing fail."""
-DOCS = Path(__file__).parents[2] / "docs" / "engines.md"
 
 
 def _needs(package: str) -> list[pytest.MarkDecorator]:
@@ -46,10 +45,8 @@ def engine(dialect: str, release: str, folder: Path) -> Iterator[Run]:
     That of Spark needs `open_spark` around it.
     """
     title = {"clickhouse": "ClickHouse", "datafusion": "DataFusion"}.get(dialect, dialect.title())
-    [code] = re.findall(
-        rf"^## {title}\n.*?```python\n(.*?)```", DOCS.read_text(), re.DOTALL | re.MULTILINE
-    )
-    setup = "\n".join(code.rstrip().splitlines()[:-1])
+    [code] = [each for each in blocks("engines.md", "python") if each.heading == title]
+    setup = "\n".join(code.text.rstrip().splitlines()[:-1])
     setup = setup.replace("replication", namespace(release)).replace("FOLDER", str(folder))
     names: dict[str, Any] = {}
     try:

@@ -1,7 +1,6 @@
 """Translated queries have dbtool's answers on every engine."""
 
 import math
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -16,7 +15,8 @@ from dbtool.database import Database, open_database
 from dbtool.dialects.expansion import namespace
 from dbtool.dialects.translation import translated
 from dbtool.store.queries import analyses
-from tests.support.engines import DOCS, ENGINES, Run, engine
+from tests.support.documents import blocks
+from tests.support.engines import ENGINES, Run, engine
 from tests.support.made_up import curve, write_shard
 from tests.support.published import SGD, published, write_shards
 from tests.support.slow import quick_few
@@ -103,8 +103,8 @@ def same(expected: Any, found: Any) -> bool:
 @contextmanager
 def leaving_out_a_rule(run: Run) -> Iterator[None]:
     """Has Spark leave out the rule of its optimizer that docs/engines.md names."""
-    [statement] = re.findall(r"^SET spark.*$", DOCS.read_text(), re.MULTILINE)
-    run(statement)
+    [statement] = blocks("engines.md", "sql")
+    run(statement.text)
     yield
     run("RESET spark.sql.optimizer.excludedRules")
 

@@ -376,12 +376,6 @@ def test_states_of_every_condition(sources: list[list[Source]], tmp_path: Path) 
     _check(states, tmp_path)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("first", [0, 60, 120])
-def test_more_states(sources: list[list[Source]], first: int, tmp_path: Path) -> None:
-    _check([drawn(sources, seed) for seed in range(first, first + 60)], tmp_path)
-
-
 def test_steps_alone(tmp_path: Path) -> None:
     """Of a table of one's own, also where all batch sizes lie on one side of the critical one."""
     scalings, asked = [], []

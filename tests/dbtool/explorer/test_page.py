@@ -44,11 +44,6 @@ def test_the_policy_lets_the_pages_own_script_and_style_run_and_asks_nothing_of_
     assert not re.findall(r'<(?:script|img|link|iframe)[^>]* (?:src|href)="', text)
 
 
-@pytest.mark.slow
-def test_the_same_release_gives_the_same_bytes(db, page, tmp_path):
-    assert write(db, tmp_path / "again.html").read_bytes() == page.read_bytes()
-
-
 def test_the_facts_tell_of_every_study(page, db):
     facts = contents_of(page).facts
     names = [row[1] for row in db.sql("FROM workloads ORDER BY release, workload")]

@@ -1,6 +1,5 @@
 """What other programs read in a published release, by the calls that its card and docs show."""
 
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,11 @@ import pytest
 from dbtool.core.manifest import read_manifest
 from dbtool.database import open_database
 from dbtool.release.layout import MEANINGS, address_of_folder, published_columns
+from tests.support.documents import DOCUMENTS, blocks_of
 from tests.support.made_up import curve, write_shard
 from tests.support.published import published, write_shards
 from tests.support.spark import needs_spark, open_spark
 
-DOCS = Path(__file__).resolve().parents[3] / "docs"
 # Letters that folders' names hold as %XX, of more than one byte each, and what looks like that.
 ODD = "a b/ü=+&/c%20"
 # The rows as dbtool has them, the columns of objects as text.
@@ -58,12 +57,11 @@ def programs(folder: Path) -> dict[str, dict[str, str]]:
     """By text and package, the programs that the card and the docs show, of this folder."""
     texts = {
         "card": (folder / "README.md").read_text().replace("FOLDER", str(folder)),
-        "docs": (DOCS / "publishing.md").read_text().replace("my-release", str(folder)),
+        "docs": DOCUMENTS["publishing.md"].read_text().replace("my-release", str(folder)),
     }
     return {
         name: {
-            program.split()[1].split(".")[0]: program
-            for program in re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+            block.text.split()[1].split(".")[0]: block.text for block in blocks_of(text, "python")
         }
         for name, text in texts.items()
     }
@@ -152,21 +150,3 @@ def test_hugging_face_finds_every_table(folder: Path, datasets: Any) -> None:
         streamed = list(datasets.load_dataset(path, table, split="train", streaming=True))
         file = manifest.file(f"{table}.parquet")
         assert len(streamed) == (file.rows if file else measurements)
-
-
-def test_hugging_face_takes_the_cards_header(folder: Path, tmp_path: Path) -> None:
-    hub = pytest.importorskip("huggingface_hub")
-    said = hub.DatasetCard.load(folder / "README.md", ignore_metadata_errors=False).data
-    assert said.license == "cc-by-4.0"
-    assert said.size_categories == ["n<1K"]
-    assert {each["config_name"] for each in said.configs} == set(MEANINGS)
-    other = published(folder, tmp_path / "other", licence="My (own) licence, version 2")
-    said = hub.DatasetCard.load(other / "README.md", ignore_metadata_errors=False).data
-    assert (said.license, said.license_name) == ("other", "my-own-licence-version-2")
-
-
-@pytest.mark.slow
-@needs_spark
-def test_spark_reads_every_table(folder: Path, spark: Any) -> None:
-    for table in ("workloads", "studies"):
-        check(folder, table, spark.read.parquet(f"{folder}/{table}.parquet").toArrow())

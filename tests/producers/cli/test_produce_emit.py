@@ -180,20 +180,6 @@ def test_an_environment_variable_is_given_to_the_tasks(
     assert command[command.index("--datasets") + 1] == "/data sets"
 
 
-@pytest.mark.slow
-def test_a_manifest_is_what_kubernetes_takes(call: Call) -> None:
-    validate = pytest.importorskip(
-        "kubernetes_validate", reason="`pip install kubernetes-validate` brings the schemas"
-    )
-    for more in ((), ("--gpus-per-task", "1")):
-        job = yaml.safe_load(emitted(call, "kubernetes", *SWEEP, *more))
-        for version in ("1.29", validate.latest_version()):
-            validate.validate(job, version, strict=True)
-        job["spec"]["backoff"] = 1
-        with pytest.raises(validate.ValidationError):
-            validate.validate(job, "1.29", strict=True)
-
-
 @pytest.fixture(scope="module")
 def words(made_up_mnist: Path) -> tuple[str, ...]:
     # A block takes seconds, and saves a checkpoint after each call: there is time to strike.

@@ -276,20 +276,6 @@ def test_interrupt_and_kill_of_the_sweep_end_its_workers(
 
 
 @pytest.mark.slow
-def test_ray_of_this_machine_alone(
-    environment: dict[str, str], words: tuple[str, ...], tmp_path: Path
-) -> None:
-    pytest.importorskip("ray", reason="Ray is in the extra `cluster`, which `make test` installs")
-    own = {key: value for key, value in environment.items() if key != "RAY_ADDRESS"}
-    few = (*words, "--trials", "2", "--steps", "5", "--out", str(tmp_path), "--on", "ray")
-    large = produce(*few, "--cpus-per-task", "5000", **own)
-    assert (large.returncode, large.stderr.count("\n")) == (1, 1), large.stderr
-    assert "no node of the Ray cluster has 5000 CPUs and 0 GPUs; ask for less" in large.stderr
-    assert produce(*few, **own).returncode == 0
-    assert sorted(statuses(tmp_path)) == [0, 1]
-
-
-@pytest.mark.slow
 def test_cluster_that_does_not_answer_is_one_sentence(tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="Ray is in the extra `cluster`, which `make test` installs")
     result = produce(*WORDS, "--out", tmp_path, "--on", "ray", RAY_ADDRESS="127.0.0.1:9")

@@ -18,12 +18,8 @@ from producers.sweep import run
 from producers.sweep.run import only_writer
 from producers.sweep.tasks import next_blocks, partition
 from tests.support.sweeps import (
-    BATCH_SIZE,
-    WORKLOAD,
     assert_same_rows,
     footer,
-    in_place_of_mnist,
-    produce,
     shards,
     small_study,
     statuses,
@@ -149,19 +145,6 @@ def test_a_slice_leaves_what_another_one_writes(made_up_mnist: Path, tmp_path: P
     ):
         sweep(study, tmp_path, made_up_mnist, trials=4, slice=str(part))
         assert in_work.exists()
-    assert unlisted(tmp_path) == []
-
-
-@pytest.mark.slow
-def test_more_slices_than_blocks_is_told(made_up_mnist: Path, tmp_path: Path) -> None:
-    words = (WORKLOAD, "--batch-sizes", str(BATCH_SIZE), "--trials", "3", "--block", "2")
-    data = in_place_of_mnist(made_up_mnist)
-    result = produce(*words, *data, "--slice", "3/4", "--out", tmp_path)
-    assert (result.returncode, result.stdout) == (0, "")
-    assert result.stderr == (
-        "nothing to train: the sweep has 2 blocks of trials for 4 slices; "
-        "a smaller --block makes more of them\n"
-    )
     assert unlisted(tmp_path) == []
 
 

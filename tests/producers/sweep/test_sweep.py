@@ -7,7 +7,6 @@ import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import jax
 import msgspec
 import numpy as np
 import pyarrow.parquet as pq
@@ -92,23 +91,6 @@ def test_shard_tells_its_study_trials_and_producer(undisturbed: Path) -> None:
     assert (producer["devices_per_trial"], producer["micro_batch"]) == (1, BATCH_SIZE)
     assert (producer["side_by_side"], producer["matmul_precision"]) == (1, "float32")
     assert {"dbtool", "jax", "jaxlib", "flax", "optax", "numpy", "device"} <= set(producer)
-
-
-@pytest.mark.slow
-def test_trials_side_by_side_have_the_rows_of_each_alone(
-    undisturbed: Path, made_up_mnist: Path, tmp_path: Path
-) -> None:
-    # As many on each device of this process, since other tests give it several.
-    trials = TRIALS * jax.local_device_count()
-    sweep(small_study(), tmp_path, made_up_mnist, trials=trials, block=trials, side_by_side=3)
-    (path,) = shards(tmp_path)
-    assert footer(path, "producer")["side_by_side"] == 3
-    found, expected = rows(tmp_path), rows(undisturbed)
-    assert np.unique(found["trial_id"]).tolist() == list(range(trials))
-    both = slice(0, len(expected["trial_id"]))
-    assert found["trial_id"][both].tolist() == expected["trial_id"].tolist()
-    for name, values in expected.items():
-        np.testing.assert_allclose(found[name][both], values, rtol=TOLERANCE, atol=TOLERANCE)
 
 
 def test_stopped_sweep_goes_on_with_the_same_rows(

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
-import os
 import re
-import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -199,31 +196,6 @@ def test_workloads_of_the_sparsity_study_at_their_smallest_batch_in_float32(name
     check(WORKLOADS[name], min(WORKLOADS[name].batch_sizes), "float32")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [*PUBLISHED, *SPARSE])
-def test_first_weights_evaluation_and_pruning(name: str) -> None:
-    workload = WORKLOADS[name]
-    program, trials = program_of(workload, "bfloat16"), layout(workload)[0]
-    seeds = jax.ShapeDtypeStruct((trials,), jnp.uint32)
-    examples = workload.evaluation.training_subset
-    calls: list[tuple[Any, tuple[Any, ...]]] = [
-        (program.compiled_start, (seeds,)),
-        (program.compiled_evaluate, abstract_evaluate(program, workload, examples, trials)),
-    ]
-    if workload.sparsity:
-        training = abstract_advance(program, workload, 2, trials)[-1]
-        states = program.abstract_states(trials, pruned=False)
-
-        def prune(states: TrialState, inputs: jax.Array, targets: jax.Array) -> TrialState:
-            return program.prune(states, workload.sparsity, SplitArrays(inputs, targets))
-
-        calls.append((jax.jit(prune), (states, *training)))
-    for function, arguments in calls:
-        lowered = jax.export.export(function, platforms=["tpu"])(*arguments)
-        assert custom_calls(lowered.mlir_module()) == set()
-        assert lowered.nr_devices == 8
-
-
 @pytest.mark.parametrize(("problem", "streamed"), [("fc", False), ("normalised", True)])
 @pytest.mark.parametrize("shared", [False, True])
 def test_shapes_are_those_that_training_gives(problem: str, streamed: bool, shared: bool) -> None:
@@ -278,37 +250,6 @@ def test_convolutions_for_a_cpu_are_others() -> None:
     )
     assert products(of_tpu) == expected_products("simple_cnn_base", "f32")
     assert of_cpu.count("stablehlo.while") == of_tpu.count("stablehlo.while") + 2
-
-
-def compiled_for_tpus(*words: str) -> str:
-    """The last line of the benchmark, in a process of its own, since libtpu stays loaded."""
-    if not (importlib.util.find_spec("libtpu") or os.environ.get("TPU_LIBRARY_PATH")):
-        pytest.skip("needs the TPUs' compiler, which `pip install libtpu` has; no TPU")
-    command = [sys.executable, "-m", "benchmarks.lowering", "--workloads", *words]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout.splitlines()[-1]
-
-
-@pytest.mark.slow
-def test_compiler_of_tpus_takes_a_step_and_tells_its_memory() -> None:
-    line = compiled_for_tpus("mnist/fc_64_64_64/sgd").replace(",", "")
-    name, batch, micro, trials, parameters, arguments, _, whole, *_ = line.split()
-    expected = ("mnist/fc_64_64_64/sgd", "55000", "55000", "4", "59210")
-    assert (name, batch, micro, trials, parameters) == expected
-    # Each chip holds the images, their labels, and the numbers of the examples of 72 steps; tiles
-    # of 8 by 128 numbers may double that.
-    given = 55_000 * 785 + 72 * 55_000 * 4
-    assert 0.9 * given < float(arguments) * 1e9 < 2 * given
-    # One layer's activations at least, and no more than a chip has.
-    assert 55_000 * 64 * 4 < (float(whole) - float(arguments)) * 1e9 < 16e9
-
-
-@pytest.mark.slow
-def test_compiler_of_tpus_refuses_a_step_that_does_not_fit() -> None:
-    # The logits of 1,024 texts on each of four chips take 8.4 GB, and so do their gradients.
-    line = compiled_for_tpus("lm1b/lstm/nesterov_momentum", "--micro-batch", "4096")
-    assert re.search(r" needs 1[6-9]\.\d+G of 15\.75G ", line)
 
 
 def test_custom_calls_are_seen() -> None:

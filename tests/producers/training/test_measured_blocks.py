@@ -15,7 +15,6 @@ from tests.support.blocks import (
     TRIALS,
     Rows,
     StoppingCheckpoints,
-    assert_close,
     assert_same,
     rows,
     train,
@@ -78,17 +77,6 @@ def test_each_measure_keeps_to_its_own_steps(noise: Rows) -> None:
 @pytest.mark.parametrize("options", [{}, {"devices": 2}, {"shared": True}, {"streamed": True}])
 def test_measuring_changes_nothing_else(options: dict[str, Any]) -> None:
     assert_same(without_measures(trained(NOISE, **options)), trained(**options))
-
-
-@pytest.mark.slow
-def test_devices_and_lanes_measure_alike(noise: Rows) -> None:
-    found = trained(NOISE, devices=2, lanes=2)
-    assert_close(without_measures(found), without_measures(noise))
-    for trial in range(TRIALS):
-        one, other = measured(found, trial), measured(noise, trial)
-        assert list(one) == list(other)
-        for step, metrics in one.items():
-            assert metrics == pytest.approx(other[step], rel=1e-2)
 
 
 def test_a_search_in_lockstep_stops_where_it_would_without() -> None:

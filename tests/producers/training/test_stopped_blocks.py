@@ -69,19 +69,6 @@ def test_a_block_stops_at_the_first_evaluation_past_its_goal(whole: Rows) -> Non
     assert [record.status(trial) for trial in range(TRIALS)] == [*["COMPLETE"] * 3, "INFEASIBLE"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "options", [{"devices": 2}, {"lanes": 4}, {"devices": 4, "devices_a_trial": 2}]
-)
-def test_devices_and_lanes_stop_alike(whole: Rows, options: dict[str, Any]) -> None:
-    def trained(**options: Any) -> Rows:
-        return rows(train("normalised", evaluations=EVALUATIONS, rule=rule(whole), **options))
-
-    found, expected = trained(**options), trained()
-    np.testing.assert_array_equal(found["step"], expected["step"])
-    np.testing.assert_allclose(found[METRIC], expected[METRIC], rtol=1e-5)
-
-
 def test_trials_far_from_the_goal_are_evaluated_with_everyone_alone() -> None:
     far = FirstToGoal(Goal(METRIC, 1e-9), TRIALS, everyone=[0, 12, 24])
     found = rows(train("normalised", evaluations=EVALUATIONS, rule=far))
@@ -129,7 +116,6 @@ def test_running_trials_are_dealt_out_evenly_to_the_devices() -> None:
 
 
 ERROR = Goal("val_classification_error", 0.03)
-NO_TRIALS = np.empty(0, np.int64)
 
 
 @pytest.mark.parametrize(

@@ -93,17 +93,6 @@ def test_trials_that_share_batches_read_them_once() -> None:
     assert max(times.values()) == 2
 
 
-@pytest.mark.slow
-def test_trials_that_end_are_no_longer_read() -> None:
-    splits = splits_of(compiled("fc", 1, 1, 1, False, None), streamed=True)
-    # Many calls, of which two are read ahead.
-    evaluations = {step: step in {0, 40} for step in range(0, 41, 2)}
-    train("fc", splits=splits, diverging=DIVERGING, evaluations=evaluations)
-    assert isinstance(splits.training, CountedSource)
-    # Of two trials about ten steps are read, of one or two all 40.
-    assert len(splits.training.drawn) < 0.8 * 4 * 16 * 40
-
-
 def test_augmentation_follows_from_the_seed_alone() -> None:
     augmented = train("fc", streamed=True, augmentation=True)
     assert_same(train("fc", streamed=True, augmentation=True), augmented)

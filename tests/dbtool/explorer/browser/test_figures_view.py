@@ -78,17 +78,6 @@ def test_every_figure_that_has_data_is_listed_and_opens_with_its_points_and_sql(
 
 
 @pytest.mark.slow
-def test_a_figure_draws_a_dot_for_each_of_its_points(figures, plotted):
-    figures.go(view="figures", figure="optimizers")
-    expect(figures.page.locator("#figure-title")).to_have_text(find_figure("optimizers").full_name)
-    rows = rows_of(plotted["optimizers"])
-    dots = figures.page.locator(".figure .panels g[aria-label=dot] path")
-    expect(dots).to_have_count(len([row for row in rows if row["y"]]))
-    series = [*dict.fromkeys(row["series"] for row in rows)]
-    expect(figures.page.locator(".figure .legend li")).to_have_text(series)
-
-
-@pytest.mark.slow
 def test_a_curve_breaks_where_a_row_has_no_y(figures, plotted):
     figures.go(view="figures", figure="figure_02")
     expect(figures.page.locator("#figure-title")).to_have_text(find_figure("2").full_name)

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.support.explorer_browser import agree, expect, in_bash, needs_explorer_browser
+from tests.support.explorer_browser import expect, needs_explorer_browser
 
 pytestmark = needs_explorer_browser
 SGD = "mnist/fc_1024/sgd"
@@ -98,16 +98,6 @@ def test_a_dropped_file_is_drawn_and_told_of_beside_the_others(explorer, bundled
     assert len(explorer.requests) == asked
 
 
-@pytest.mark.slow
-def test_steps_have_the_critical_batch_size_that_dbtool_tells_of_the_same_file(explorer, tmp_path):
-    (tmp_path / "own.csv").write_text(STEPS)
-    explorer.drop(own=STEPS)
-    expect(legend(explorer)).to_have_count(3)
-    asked = f"dbtool scaling --csv '{tmp_path}/own.csv' --format csv --rows"
-    agree(rows_of_own(explorer, "Critical batch size"), in_bash(f"{asked} critical"))
-    agree(rows_of_own(explorer), in_bash(f"{asked} steps"))
-
-
 def test_of_curves_the_steps_are_those_to_the_goal(explorer):
     explorer.drop(own=curves_csv())
     expect(legend(explorer)).to_have_text([SGD, "own"])
@@ -117,18 +107,6 @@ def test_of_curves_the_steps_are_those_to_the_goal(explorer):
         assert {(row["metric"], float(row["goal"])) for row in rows_of_own(explorer)} == {
             ("val_classification_error", goal)
         }
-
-
-@pytest.mark.slow
-def test_curves_of_ones_own_are_removed_one_by_one(explorer):
-    explorer.drop(own=STEPS)
-    explorer.button("Remove mine").click()
-    expect(legend(explorer)).to_have_text([SGD, "theirs"])
-    assert {row["workload"] for row in rows_of_own(explorer)} == {"theirs"}
-    explorer.button("Remove theirs").click()
-    expect(legend(explorer)).to_have_text([SGD])
-    assert rows_of_own(explorer) == []
-    expect(explorer.button(re.compile("^Remove"))).to_have_count(0)
 
 
 def test_files_are_chosen_instead_several_at_once_and_again_after_they_were_removed(explorer):

@@ -139,14 +139,6 @@ def test_commands_of_several_releases_are_one_for_each(releases, title):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("title", ["Steps to result", "Best learning rates"])
-def test_sql_of_several_releases_is_one_query(releases, two_releases, title):
-    sql = releases.copied(f"Copy SQL of {title}")
-    quoted = sql.replace("'", "'\\''")
-    agree(releases.csv(title), in_bash(f"dbtool sql --db '{two_releases}' --format csv '{quoted}'"))
-
-
-@pytest.mark.slow
 def test_the_citation_is_that_of_dbtool(explorer):
     text = explorer.copied("Cite these releases in BibTeX")
     assert text.strip() == in_bash(f"dbtool cite --db '{BUNDLED}'").strip()
