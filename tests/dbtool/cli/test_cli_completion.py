@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,35 +13,28 @@ from dbtool.figures.specs import FIGURES
 from producers.workloads.registry import WORKLOADS
 from tests.support.made_up import DIGITS, LETTERS, curve, write_shard
 
+from .conftest import Call
+
 DBTOOL = str(Path(sys.executable).with_name("dbtool"))
 TRIAL = (0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5]))
 
 
-def offered(line: str, **environment: str) -> list[str]:
-    """What `dbtool` offers to the script of a shell, in order; the line ends at the cursor."""
-    completing = {
-        "_DBTOOL_COMPLETE": "complete_bash",
-        "COMP_WORDS": line,
-        "COMP_CWORD": str(len(line.split(" ")) - 1),
-    }
-    done = subprocess.run(
-        [DBTOOL],
-        env=os.environ | completing | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    # Nothing may stand on standard error, where a person is typing.
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout.split()
-
-
 @pytest.fixture
-def _own(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DBTOOL_DB", str(database))
+def offered(call: Call, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]:
+    """What `dbtool` offers to the script of a shell, in order; the line ends at the cursor."""
+
+    def completed(line: str) -> list[str]:
+        monkeypatch.setenv("_DBTOOL_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+        outcome = call()
+        # Nothing may stand on standard error, where a person is typing.
+        assert (outcome.code, outcome.errors) == (0, "")
+        return outcome.output.split()
+
+    return completed
 
 
-@pytest.mark.usefixtures("_own")
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
@@ -54,13 +47,14 @@ def _own(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("dbtool produce mnist/fc_1024", [name for name in WORKLOADS if "/fc_1024" in name]),
     ],
 )
-def test_names_are_offered(line: str, expected: Sequence[str]) -> None:
+def test_names_are_offered(
+    offered: Callable[[str], list[str]], line: str, expected: Sequence[str]
+) -> None:
     assert offered(line) == list(expected)
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
-@pytest.mark.usefixtures("_own")
-def test_bash_itself_completes_with_the_installed_script() -> None:
+def test_bash_itself_completes_with_the_installed_script(database: Path) -> None:
     # Typer asks the process that started it which shell it is.
     press = """
         eval "$(dbtool --show-completion)"
@@ -70,7 +64,8 @@ def test_bash_itself_completes_with_the_installed_script() -> None:
     """
     done = subprocess.run(
         ["bash", "--norc", "-c", press],
-        env=os.environ | {"PATH": f"{Path(DBTOOL).parent}:{os.environ['PATH']}"},
+        env=os.environ
+        | {"PATH": f"{Path(DBTOOL).parent}:{os.environ['PATH']}", "DBTOOL_DB": str(database)},
         capture_output=True,
         text=True,
         check=True,
@@ -78,15 +73,20 @@ def test_bash_itself_completes_with_the_installed_script() -> None:
     assert (done.stdout.split(), done.stderr) == ([DIGITS], "")
 
 
-def test_the_database_named_before_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_database_named_before_is_read(
+    offered: Callable[[str], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    own = tmp_path / "own"
-    write_shard(own, workload="a/b/c", release="mine", trials=[TRIAL])
+    write_shard(tmp_path / "own", workload="a/b/c", release="mine", trials=[TRIAL])
     assert offered("dbtool steps --db ~/own ") == ["a/b/c"]
-    assert offered("dbtool steps --release ", DBTOOL_DB=str(own)) == ["mine"]
+    monkeypatch.setenv("DBTOOL_DB", str(tmp_path / "own"))
+    assert offered("dbtool steps --release ") == ["mine"]
 
 
-def test_what_cannot_be_read_offers_nothing(tmp_path: Path) -> None:
-    assert offered("dbtool steps ", DBTOOL_DB=str(tmp_path / "nowhere")) == []
+def test_what_cannot_be_read_offers_nothing(
+    offered: Callable[[str], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "manifest.json").write_text("made up")
-    assert offered("dbtool steps ", DBTOOL_DB=str(tmp_path)) == []
+    for path in (tmp_path / "nowhere", tmp_path):
+        monkeypatch.setenv("DBTOOL_DB", str(path))
+        assert offered("dbtool steps ") == []

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,21 +27,56 @@ print("imported")
 """
 
 
-def _on_terminal(
-    database: Path, *words: str, interrupt_at: str | tuple[()] = ()
-) -> tuple[int, str]:
-    """Exit code and text of the command line on a terminal of 60 columns."""
-    return run_on_terminal(
-        [sys.executable, "-m", "dbtool", *words],
-        columns=60,
-        environment={"DBTOOL_DB": str(database)},
-        interrupt_at=interrupt_at,
+WORDS = "SELECT repeat('n', 30) AS name, 'a word and ' || repeat('x ', 40) AS words"
+WIDE = "SELECT 1 AS n, repeat('x', 40) AS x, repeat('y', 40) AS y, 2 AS m"
+SHARED = "SELECT 'only' AS release, 0.5 AS goal, unnest([1, 2]) AS n, repeat('x', 50) AS x"
+NAMES = ["mnist/fc_1024_1024_1024/sgd", "mnist/fc_128_128_128/momentum"]
+NAMED = (
+    f"SELECT unnest({NAMES * 2}) AS workload, unnest(range(4)) AS n, repeat('x', 30) AS x "
+    "ORDER BY ALL"
+)
+SEPARATOR = "-- next --"
+COMMANDS = [
+    ["trials", "digits/*", "--limit", "2"],
+    *(["sql", query] for query in (WORDS, WIDE, SHARED, NAMED)),
+    *(["sql", query, "--wide"] for query in (WIDE, SHARED)),
+    ["studies", "--format", "parquet"],
+]
+Shown = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def shown(database: Path) -> Shown:
+    """What commands show on a terminal of 60 columns, all of them in one process."""
+    program = f"""
+from dbtool.cli.main import run
+for words in {COMMANDS}:
+    print({SEPARATOR!r})
+    try:
+        run(words)
+    except SystemExit as end:
+        print(end.code)
+"""
+    code, text = run_on_terminal(
+        [sys.executable, "-c", program], columns=60, environment={"DBTOOL_DB": str(database)}
     )
+    assert code == 0, text
+    _, *texts = text.replace("\r\n", "\n").split(f"{SEPARATOR}\n")
+    outcomes = {
+        tuple(words): each.removesuffix("\n").rpartition("\n")
+        for words, each in zip(COMMANDS, texts, strict=True)
+    }
+
+    def of(*words: str, code: int = 0) -> str:
+        printed, _, ended = outcomes[words]
+        assert ended == str(code)
+        return printed
+
+    return of
 
 
-def test_table_fits_the_terminal_without_cutting(database: Path) -> None:
-    code, text = _on_terminal(database, "trials", "digits/*", "--limit", "2")
-    assert code == 0
+def test_table_fits_the_terminal_without_cutting(shown: Shown) -> None:
+    text = shown("trials", "digits/*", "--limit", "2")
     context, empty, names, *_ = text.splitlines()
     # The column that has the same name in all rows is said once.
     assert (context, empty) == ("made-up · digits/simple_cnn_base/sgd", "")
@@ -50,56 +86,46 @@ def test_table_fits_the_terminal_without_cutting(database: Path) -> None:
     assert "\x1b" not in text
 
 
-def test_sentences_are_cut_and_names_are_not(database: Path) -> None:
-    query = "SELECT repeat('n', 30) AS name, 'a word and ' || repeat('x ', 40) AS words"
-    _, text = _on_terminal(database, "sql", query)
-    row = text.splitlines()[2]
+def test_sentences_are_cut_and_names_are_not(shown: Shown) -> None:
+    row = shown("sql", WORDS).splitlines()[2]
     assert row == 30 * "n" + "  a word and " + "x " * 8 + "…"
     assert len(row) == 60
 
 
-def test_columns_without_room_are_left_out_and_named(database: Path) -> None:
-    query = "SELECT 1 AS n, repeat('x', 40) AS x, repeat('y', 40) AS y, 2 AS m"
-    code, text = _on_terminal(database, "sql", query)
-    assert code == 0
-    names, _, row, left_out = text.splitlines()
+def test_columns_without_room_are_left_out_and_named(shown: Shown) -> None:
+    names, _, row, left_out = shown("sql", WIDE).splitlines()
     assert names.split() == ["n", "x", "m"]
     assert row.split() == ["1", 40 * "x", "2"]
     assert left_out == "left out for want of room: y; see them with --wide"
-    _, wide = _on_terminal(database, "sql", query, "--wide")
-    assert wide.splitlines()[0].split() == ["n", "x", "y", "m"]
+    assert shown("sql", WIDE, "--wide").splitlines()[0].split() == ["n", "x", "y", "m"]
 
 
-def test_what_names_all_rows_of_a_query_goes_above_a_table_without_room(database: Path) -> None:
-    query = "SELECT 'only' AS release, 0.5 AS goal, unnest([1, 2]) AS n, repeat('x', 50) AS x"
-    _, text = _on_terminal(database, "sql", query)
-    assert text.splitlines()[:3] == ["only · goal 0.5", "", "n  x"]
-    _, wide = _on_terminal(database, "sql", query, "--wide")
-    assert wide.splitlines()[0].split() == ["release", "goal", "n", "x"]
+def test_what_names_all_rows_of_a_query_goes_above_a_table_without_room(shown: Shown) -> None:
+    assert shown("sql", SHARED).splitlines()[:3] == ["only · goal 0.5", "", "n  x"]
+    names = shown("sql", SHARED, "--wide").splitlines()[0].split()
+    assert names == ["release", "goal", "n", "x"]
 
 
-def test_workloads_stand_above_their_rows_where_there_is_no_room(database: Path) -> None:
-    names = ["mnist/fc_1024_1024_1024/sgd", "mnist/fc_128_128_128/momentum"]
-    query = f"SELECT unnest({names * 2}) AS workload, unnest(range(4)) AS n, repeat('x', 30) AS x"
-    _, text = _on_terminal(database, "sql", f"{query} ORDER BY ALL")
+def test_workloads_stand_above_their_rows_where_there_is_no_room(shown: Shown) -> None:
     x = 30 * "x"
-    assert text.splitlines() == [
+    assert shown("sql", NAMED).splitlines() == [
         *(f"n  {'x':<30}".rstrip(), f"-  {30 * '-'}"),
-        *(names[0], f"0  {x}", f"2  {x}", names[1], f"1  {x}", f"3  {x}"),
+        *(NAMES[0], f"0  {x}", f"2  {x}", NAMES[1], f"1  {x}", f"3  {x}"),
     ]
 
 
-def test_binary_rows_stay_off_a_terminal(database: Path) -> None:
-    code, text = _on_terminal(database, "studies", "--format", "parquet")
-    assert code == 2
-    assert text == (
-        "dbtool: --format parquet is not for a terminal; "
-        "send it to a file with `> rows.parquet`\r\n"
+def test_binary_rows_stay_off_a_terminal(shown: Shown) -> None:
+    assert shown("studies", "--format", "parquet", code=2) == (
+        "dbtool: --format parquet is not for a terminal; send it to a file with `> rows.parquet`"
     )
 
 
 def test_a_long_query_is_watched_and_interrupted(database: Path) -> None:
-    code, text = _on_terminal(database, "sql", ENDLESS, interrupt_at=WATCHED)
+    code, text = run_on_terminal(
+        [sys.executable, "-m", "dbtool", "sql", ENDLESS, "--db", str(database)],
+        columns=60,
+        interrupt_at=WATCHED,
+    )
     assert code == 130
     assert WATCHED in text
     assert text.rstrip().endswith("dbtool: interrupted")

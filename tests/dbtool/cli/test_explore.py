@@ -1,14 +1,13 @@
 """`dbtool explore` and `dbtool publish --explorer` as commands."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-import dbtool
+from dbtool.explorer import page
 from tests.support.explorer import contents_of, needs_explorer
 from tests.support.made_up import DIGITS, LETTERS
 
@@ -68,26 +67,15 @@ def test_a_file_that_cannot_be_written_is_told(call: Call, tmp_path: Path) -> No
     assert "folder.html" in call("explore", "--out", str(tmp_path / "folder.html")).sentence(1)
 
 
-@pytest.mark.parametrize("words", [["explore"], ["publish", "--licence", "MIT", "--explorer"]])
 def test_without_its_application_it_says_what_builds_it(
-    words: list[str], database: Path, tmp_path: Path
+    call: Call, database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    checkout = Path(dbtool.__file__).parent.parent
-    left_out = shutil.ignore_patterns("built", "page", "__pycache__")
-    for name in ("dbtool", "producers", "schema", "queries"):
-        shutil.copytree(checkout / name, tmp_path / "copy" / name, ignore=left_out)
+    monkeypatch.setattr(page, "resources", lambda _: tmp_path)
+    monkeypatch.chdir(tmp_path)
     before = {path.name for path in database.iterdir()}
-    where = ["--db", str(database)] if words == ["explore"] else [str(database)]
-    done = subprocess.run(
-        [sys.executable, "-m", "dbtool", *words, *where],
-        cwd=tmp_path / "copy",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (
-        "dbtool: the explorer's application is not built: run `make explorer` in the checkout, "
-        "which needs Node.js with npm\n"
-    )
+    for words in (["explore"], ["publish", str(database), "--licence", "MIT", "--explorer"]):
+        assert call(*words).sentence(1) == (
+            "dbtool: the explorer's application is not built: run `make explorer` in the checkout, "
+            "which needs Node.js with npm\n"
+        )
     assert {path.name for path in database.iterdir()} == before

@@ -52,29 +52,21 @@ def test_the_libraries_are_those_of_the_extra() -> None:
     assert PROJECT["name"] == DISTRIBUTION
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "workloads --show mnist/fc_1024/sgd",
-        "steps digits/* --db DATABASE",
-        "produce --list",
-    ],
-)
+@pytest.mark.parametrize("words", ["steps digits/* --db DATABASE", "produce --list"])
 def test_questions_need_no_library_that_trains(words: str, database: Path) -> None:
     result = call(*words.replace("DATABASE", str(database)).split())
     assert result.returncode == 0, result.stderr
-    assert result.stdout + result.stderr
+    assert result.stdout
     assert "Traceback" not in result.stderr
 
 
 def test_training_tells_how_to_install_what_it_needs(tmp_path: Path) -> None:
-    for words in (("mnist/fc_1024/sgd", "--dry-run"), ("--all",)):
-        result = call("produce", *words, "--out", tmp_path / "out")
-        assert (result.returncode, result.stdout) == (1, "")
-        assert result.stderr == (
-            "dbtool: training needs jax, which is not installed: install it with "
-            f"`pip install '{DISTRIBUTION}[train]'`\n"
-        )
+    result = call("produce", "mnist/fc_1024/sgd", "--dry-run", "--out", tmp_path / "out")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == (
+        "dbtool: training needs jax, which is not installed: install it with "
+        f"`pip install '{DISTRIBUTION}[train]'`\n"
+    )
     assert list(tmp_path.iterdir()) == []
 
 
