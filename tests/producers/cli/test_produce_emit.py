@@ -160,13 +160,15 @@ def test_a_task_has_every_word_of_the_command(
     assert emitted(call, kind, *given, *out) == job
 
 
-def test_a_task_loads_a_file_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("registries_as_before")
+def test_a_task_loads_a_file_of_ones_own(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("DBTOOL_DATASETS", raising=False)
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(FILE)
     words = ("--from", "mine.py", "--trials", "7")
-    # In a process of its own: what a file registers stays.
-    job = produce(*words, "--emit", "slurm").stdout
+    job = emitted(call, "slurm", *words)
     given = shlex.split(job.partition("dbtool produce ")[2])
     assert sorted(given[: given.index("--out")]) == sorted(words)
 

@@ -12,20 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-import dbtool
 from producers.cli.progress import Watch, sweep_progress
 from producers.configuration import SweepOptions
 from producers.training.block_record import BlockRecord
 from tests.support.sweeps import (
-    CONSOLE_SCRIPT,
     TRAINED,
-    WORKLOAD,
-    assert_same_rows,
-    in_place_of_mnist,
-    produce,
     small_study,
 )
-from tests.support.terminal import run_on_terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -181,41 +174,3 @@ def test_negative_values_and_many_rows_fit() -> None:
     assert words(watch.lines()[-1])[:2] == ["990,000", "1"]
     # On a line, since it has no logarithm.
     assert words(watch.lines()[-1])[-1] == "█████████▁"
-
-
-@pytest.mark.slow
-def test_watching_changes_no_row_and_fits_a_terminal(made_up_mnist: Path, tmp_path: Path) -> None:
-    out, plain = tmp_path / "watched", tmp_path / "plain"
-    sweep = [WORKLOAD, "--batch-sizes", "8,16", "--trials", "2", "--steps", "40", "--goal", "0.9"]
-    sweep += in_place_of_mnist(made_up_mnist)
-    code, shown = run_on_terminal(
-        [CONSOLE_SCRIPT, "produce", *sweep, "--watch", "--out", out], columns=80
-    )
-    assert code == 0, shown
-    moves, colours = r"\r|\n|\x1b\[\d*[AK]", r"\x1b\[[\d;?]*[a-z]"
-    lines = [re.sub(colours, "", line) for line in re.split(moves, shown)]
-    assert max(map(len, lines)) < 80, shown
-    assert "100 % · " in shown
-    assert "wrote " not in shown
-    rows = [line for line in lines if re.match(r" +(8|16) +2 ", line)]
-    # The last ones, once all has ended.
-    assert [words(row)[0] for row in rows[-2:]] == ["8", "16"]
-    done = produce(*sweep, "--watch", "--out", plain)
-    assert done.returncode == 0, done.stderr
-    told = [line for line in done.stderr.splitlines() if not line.startswith("wrote")]
-    assert told[0] == HEADING
-    assert told[2:] == [row.rstrip() for row in rows[-2:]]
-    assert_same_rows(out, plain)
-    with dbtool.open(out) as db:
-        steps = db.steps_to_result("*").sort("batch_size")
-    assert steps["steps"].null_count() == 0
-    assert [words(row)[6] for row in rows[-2:]] == list(map(str, steps["steps"]))
-    again = produce(*sweep, "--watch", "--out", plain)
-    assert again.stderr.startswith("nothing to train"), again.stderr
-
-
-def test_a_clusters_workers_are_not_watched(tmp_path: Path) -> None:
-    refused = produce(WORKLOAD, "--watch", "--on", "ray", "--out", tmp_path)
-    assert refused.returncode == 2
-    assert "--watch shows what this process trains, not what a cluster's" in refused.stderr
-    assert len(refused.stderr.splitlines()) == 1

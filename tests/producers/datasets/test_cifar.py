@@ -15,7 +15,6 @@ from dbtool.core.errors import DbtoolError
 from producers.datasets import Dataset, ImageForm, Split, load_dataset
 from producers.datasets.cifar import parse_binary, parse_python
 from producers.datasets.forms import CIFAR_10
-from producers.datasets.permutation import HeldOut
 from tests.support.image_files import binary_batch, cifar_images, python_2_batch, python_3_batch
 
 if TYPE_CHECKING:
@@ -66,16 +65,6 @@ def test_both_formats_give_the_same_splits(tmp_path: Path) -> None:
     assert both[0].file_hashes["test_batch.bin"] == md5
 
 
-def test_held_out_images_are_those_asked_for(tmp_path: Path) -> None:
-    held_out = HeldOut("last", 10_000)
-    data = load_dataset("cifar_10", form=CIFAR_10, folder=write(tmp_path), held_out=held_out)
-    train, validation, _ = whole(data)
-    # A fifth of 60.
-    np.testing.assert_array_equal(validation.inputs, TRAINING[0][-12:])
-    np.testing.assert_array_equal(validation.targets, TRAINING[1][-12:])
-    assert len(train) == 48
-
-
 def test_classes_are_those_found(tmp_path: Path) -> None:
     images, labels = TRAINING
     (tmp_path / "data_batch_1.bin").write_bytes(binary_batch(images, labels % 4))
@@ -86,16 +75,6 @@ def test_classes_are_those_found(tmp_path: Path) -> None:
     (tmp_path / "test_batch.bin").write_bytes(binary_batch(*TEST))
     with pytest.raises(DbtoolError, match=r"test_batch\.bin holds the label 9, outside 0 to 3"):
         load_dataset("cifar_10", form=CIFAR_10, folder=tmp_path)
-
-
-def test_images_are_scaled_to_the_form(tmp_path: Path) -> None:
-    form = ImageForm(height=16, width=8, channels=3, classes=10)
-    data = load_dataset("cifar_10", form=form, folder=write(tmp_path))
-    train, _, test = whole(data)
-    assert train.inputs.shape == (54, 16, 8, 3)
-    # Halving noise bilinearly averages over neighbours: the mean stays, the spread shrinks.
-    assert abs(test.inputs.mean() - TEST[0].mean()) < 1
-    assert test.inputs.std() < 0.6 * TEST[0].std()
 
 
 def test_known_data_set_is_checked(tmp_path: Path) -> None:
@@ -205,14 +184,6 @@ def test_other_content_is_refused(content: bytes, reason: str) -> None:
 def test_binary_batch_of_parts_of_records_is_refused(size: int) -> None:
     with pytest.raises(DbtoolError, match=f"holds {size:,} bytes, not a whole number of records"):
         parse_binary(bytes(size), PATH)
-
-
-@given(data=st.data())
-def test_every_truncation_of_a_python_batch_is_refused(data: st.DataObject) -> None:
-    content = python_2_batch(*cifar_images(1))
-    length = data.draw(st.integers(0, len(content) - 1))
-    with pytest.raises(DbtoolError, match=r"^data_batch_1 is not a Python batch"):
-        parse_python(content[:length], PATH)
 
 
 @given(position=st.integers(0, 400), value=st.integers(0, 255))

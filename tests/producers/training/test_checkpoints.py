@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import re
 import shutil
 import signal
@@ -140,28 +139,6 @@ def test_a_killed_block_goes_on_bit_for_bit(
     assert sorted(path.name for path in folder.iterdir()) == [str(STEPS), f"{STEPS}.sha256"]
     Checkpoints(tmp_path, BLOCK, NEVER).remove()
     assert not folder.exists()
-
-
-@pytest.mark.slow
-def test_kills_at_random_moments_change_nothing(tmp_path: Path) -> None:
-    for name in ("compiled", "undisturbed", "killed"):
-        (tmp_path / name).mkdir()
-    optimised = environment(str(tmp_path / "compiled"))
-    undisturbed, file = tmp_path / "undisturbed.npz", tmp_path / "killed.npz"
-    finished(start(tmp_path / "undisturbed", undisturbed, optimised))
-    folder = tmp_path / "killed"
-    moments = random.Random(7)
-    kills = 0
-    while not file.exists():
-        process = start(folder, file, optimised)
-        # Saving is most of what the process does, so that most kills come in the middle of it.
-        wait_for_step(folder, last_step(folder) + 1, process)
-        time.sleep(moments.uniform(0, 0.3))
-        kills += process.poll() is None
-        kill(process)
-        assert len(list(folder.glob(f"{CHECKPOINT_PREFIX}*"))) == 1
-    assert kills >= 3
-    assert_same(dict(np.load(file)), dict(np.load(undisturbed)))
 
 
 @pytest.fixture(scope="module")

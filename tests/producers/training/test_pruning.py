@@ -26,7 +26,6 @@ from tests.support.blocks import (
     TOLERANCE,
     TRAINING_EXAMPLES,
     TRIALS,
-    assert_close,
     compiled,
     made_up_split,
     train_to_states,
@@ -70,21 +69,6 @@ def test_keeps_exactly_as_many_as_asked_and_ties_by_position(
     assert kernels(found).tolist() == expected.tolist()
     assert found["a"]["bias"].all()
     assert found["b"]["bias"].all()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sparsity", [0.0, 0.7, 1.0])
-def test_the_realised_sparsity_is_exact(sparsity: float) -> None:
-    parameters = jax.jit(trainer("fc_16_8", "sgd", "constant").start)(jnp.uint32(3)).parameters
-    prunable = 784 * 16 + 16 * 8 + 8 * 10
-    assert prunable_weights(parameters) == prunable
-    # All the same sensitivity: nothing but the position tells weights apart.
-    same = jax.tree.map(jnp.ones_like, parameters)
-    kept = round((1 - sparsity) * prunable)
-    assert kept_weights(parameters, sparsity) == kept
-    for sensitivity in (parameters, same):
-        found = flat(masks(parameters, jax.tree.map(jnp.abs, sensitivity), sparsity))
-        assert found.sum() == kept + 16 + 8 + 10
 
 
 def test_biases_that_start_at_zero_are_pruned_first_by_hand() -> None:
@@ -206,12 +190,3 @@ def test_biases_are_pruned_where_the_workload_says_so() -> None:
     kept = round(0.1 * (784 * 16 + 16 + 16 * 10 + 10))
     for trial in range(TRIALS):
         assert weights_of(states.masks, trial).sum() == kept
-
-
-@pytest.mark.slow
-def test_devices_that_share_a_trial_prune_the_same_weights() -> None:
-    found, expected = trained(SPARSITY, 8, 4), trained(SPARSITY)
-    for trial in range(TRIALS):
-        ours, theirs = (weights_of(each[1].masks, trial) for each in (found, expected))
-        np.testing.assert_array_equal(ours, theirs)
-    assert_close(found[0], expected[0])

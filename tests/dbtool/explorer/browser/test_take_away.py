@@ -6,7 +6,6 @@ import pytest
 from PIL import Image
 
 from tests.support.explorer_browser import (
-    BUNDLED,
     agree,
     expect,
     in_bash,
@@ -136,9 +135,3 @@ def test_commands_of_several_releases_are_one_for_each(releases, title):
     [header, *_] = printed.splitlines()
     assert printed.count(f"{header}\n") == len(lines)
     agree(shown, header + "\n" + printed.replace(f"{header}\n", ""))
-
-
-@pytest.mark.slow
-def test_the_citation_is_that_of_dbtool(explorer):
-    text = explorer.copied("Cite these releases in BibTeX")
-    assert text.strip() == in_bash(f"dbtool cite --db '{BUNDLED}'").strip()
