@@ -13,9 +13,12 @@ from dbtool.core.download import RetryPolicy
 from dbtool.core.errors import DbtoolError
 from dbtool.sources.archive.fetch import fetch
 from dbtool.sources.base import MalformedError, Report
+from tests.dbtool.cli.conftest import call, database
 from tests.support.archives import contents, imported, query, write_tar
 from tests.support.file_server import FileServer, serving
 from tests.support.proxies import without_proxies
+
+__all__ = ["call", "database"]
 
 BYTES = 300_000
 QUICK = RetryPolicy(most=3, timeout=5.0, first_wait=0.0)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.dbtool.cli.conftest import Call, Outcome
 from tests.support.file_server import Answer, serving
 from tests.support.terminal import run_on_terminal
 
@@ -40,22 +41,28 @@ def words(fetching: Fetching) -> Sequence[str]:
 
 
 def test_prints_the_path_alone(
-    words: Sequence[str], content: bytes, fetching: Fetching, tmp_path: Path
+    call: Call,
+    words: Sequence[str],
+    content: bytes,
+    fetching: Fetching,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     told = f"0.3 MB, sha256 {fetching.sha256}\n"
-    first = dbtool(*words, "--dest", "new/folder/", cwd=tmp_path)
-    assert first == (0, "new/folder/archive.bin\n", f"fetched: {told}")
-    second = dbtool(*words, "--dest", "new/folder", cwd=tmp_path)
-    assert second == (0, "new/folder/archive.bin\n", f"was there already: {told}")
-    assert (tmp_path / "new/folder/archive.bin").read_bytes() == content
-    left = [path.name for path in (tmp_path / "new/folder").iterdir() if path.name[0] != "."]
+    path = "new/folder/archive.bin"
+    assert call(*words, "--dest", "new/folder/") == Outcome(0, f"{path}\n", f"fetched: {told}")
+    again = Outcome(0, f"{path}\n", f"was there already: {told}")
+    assert call(*words, "--dest", "new/folder") == again
+    assert Path(path).read_bytes() == content
+    left = [path.name for path in Path("new/folder").iterdir() if path.name[0] != "."]
     assert (fetching.ranges, left) == ([None], ["archive.bin"])
-    assert dbtool(*words, "--dest", "b.bin", cwd=tmp_path)[:2] == (0, "b.bin\n")
+    assert call(*words, "--dest", "b.bin").output == "b.bin\n"
     # It is found where nobody may write, too.
     tmp_path.chmod(0o500)
-    assert dbtool(*words, "--dest", "b.bin", cwd=tmp_path)[0] == 0
+    assert call(*words, "--dest", "b.bin").code == 0
     tmp_path.chmod(0o700)
-    assert (tmp_path / "b.bin").read_bytes() == content
+    assert Path("b.bin").read_bytes() == content
 
 
 def test_help_and_a_file_that_is_there_need_no_http_library(

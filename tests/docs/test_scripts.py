@@ -114,6 +114,7 @@ def test_a_command_that_fails_ends_the_tour(tmp_path: Path) -> None:
     assert run_script("tour.py", page) == (1, "echo why >&2; exit 3\nfailed:\nwhy\n\n")
 
 
+@pytest.mark.slow
 def test_a_cell_that_fails_leaves_the_notebook(tmp_path: Path) -> None:
     path = tmp_path / "notebook.ipynb"
     cell = {"cell_type": "code", "id": "a", "metadata": {}, "execution_count": 7, "outputs": []}
