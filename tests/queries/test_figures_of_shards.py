@@ -23,6 +23,7 @@ from tests.support import figure_rules
 from tests.support import published_figures as published
 from tests.support.figure_points import agree, figure_points
 from tests.support.figure_rules import Curve, Point
+from tests.support.slow import quick_few
 
 from .conftest import (
     CNN,
@@ -251,7 +252,11 @@ def alone(folder: Path) -> Iterator[Database]:
         yield db
 
 
-@pytest.mark.parametrize("spec", FIGURES, ids=lambda spec: spec.name)
+# The first figure of each kind, whether it names its workloads or not.
+QUICK = {(spec.kind, spec.takes_workloads): spec for spec in reversed(FIGURES)}.values()
+
+
+@pytest.mark.parametrize("spec", quick_few(FIGURES, QUICK), ids=lambda spec: spec.name)
 @pytest.mark.parametrize(
     "request_",
     [pytest.param(Request(), marks=pytest.mark.slow), Request("published", 5, 0.05)],

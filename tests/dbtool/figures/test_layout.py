@@ -23,7 +23,10 @@ from tests.dbtool.figures.made_points import (
 )
 from tests.support.slow import quick_few
 
-KINDS = pytest.mark.parametrize("kind", ROWS_OF)
+# Those whose axes, marks or legend are drawn by other code than those of another kind.
+KINDS = pytest.mark.parametrize(
+    "kind", quick_few(ROWS_OF, {"steps_to_result", "metaparameter", "scatter", "grid", "curves"})
+)
 FEW_KINDS = pytest.mark.parametrize("kind", quick_few(ROWS_OF, {"steps_to_result", "grid"}))
 
 
