@@ -20,6 +20,7 @@ _TEXTS: Mapping[str, str] = {
     "map.toml": _MAPPING,
     "map_goal.toml": _MAPPING.replace('metric = "val', 'goal = "low", metric = "val'),
     "question.sql": "SELECT 1 AS one",
+    "plan.toml": 'release = "mine"\n[[sweep]]\nworkloads = ["mnist/fc_64_64_64/sgd"]\n',
 }
 
 
