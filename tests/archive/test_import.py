@@ -88,13 +88,13 @@ def test_everything_that_is_known_of_a_study(importing: Importing) -> None:
 def test_any_order_and_layout_gives_the_same_rows(importing: Importing, tmp_path: Path) -> None:
     plans = [
         plan_study(f"{MNIST}", 2**power, complete=6, incomplete=2, infeasible=2, odd=True)
-        for power in range(4)
+        for power in range(2)
     ]
     truth = write_archive(tmp_path / "plain", studies=plans, layout="folder")
     importing(tmp_path / "plain")
     order: Any
     layout: Any
-    for order, layout in (("sorted", "tar.bz2"), ("shuffled", "tar.gz"), ("interleaved", "tar")):
+    for order, layout in (("shuffled", "tar.gz"), ("interleaved", "tar")):
         path = tmp_path / f"{order}.{layout}"
         write_archive(path, studies=plans, layout=layout, order=order)
         report = importing(path, f"{layout}.db")

@@ -19,6 +19,19 @@ def _programs_compiled_once(tmp_path_factory: pytest.TempPathFactory) -> None:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
 
+@pytest.fixture(scope="module")
+def compiled_quickly() -> Iterator[None]:
+    """Leaves out most of what the compiler does to optimise.
+
+    The processes that a test starts compile as they do outside of tests.
+    """
+    import jax
+
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
 @pytest.fixture
 def registries_as_before() -> Iterator[None]:
     """Takes what a test registers out again."""

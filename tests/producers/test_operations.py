@@ -60,7 +60,13 @@ MULTIPLICATIONS: dict[tuple[str, Form], float] = {
 }
 
 
-@pytest.mark.parametrize(("model", "form"), MULTIPLICATIONS)
+@pytest.mark.parametrize(
+    ("model", "form"),
+    [
+        pytest.param(*each, marks=pytest.mark.slow) if each[0] == "resnet_50" else each
+        for each in MULTIPLICATIONS
+    ],
+)
 def test_forward_passes(model: str, form: Form) -> None:
     expected = 2 * MULTIPLICATIONS[model, form]
     found = forward_operations(model, form, "float32")

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import jax
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # Has to happen before anything makes JAX look for devices, so while tests are collected; looking
 # for them here keeps a sweep that is tested first from choosing another number.
@@ -22,11 +17,5 @@ def _eight_devices() -> None:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _compiled_quickly() -> Iterator[None]:
-    """Leaves out most of what the compiler does to optimise: these tests compile more than train.
-
-    The processes that a test starts compile as they do outside of tests.
-    """
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
+def _compiled_quickly(compiled_quickly: None) -> None:
+    """These tests compile more than they train."""

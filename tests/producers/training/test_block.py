@@ -146,7 +146,7 @@ def test_evaluations_take_the_weights_that_the_optimizer_names() -> None:
     assert (abs(of_averages["loss"] - of_trained["loss"]) > 1e-2).all()
 
 
-@pytest.mark.parametrize("name", quick_few(PROBLEMS, {"fc", "normalised"}))
+@pytest.mark.parametrize("name", quick_few(PROBLEMS, {"normalised"}))
 def test_a_trial_alone_is_bit_for_bit_a_loop_over_its_steps(name: str) -> None:
     problem, steps = PROBLEMS[name], 3
     functions = problem.trainer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -17,15 +18,22 @@ from producers.training.objectives import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from producers.training.objectives import Objective
 
 LOGITS = np.array([[2.0, 0.0, -1.0], [0.5, 0.5, 0.5]], np.float32)
 
 
+@functools.cache
+def summed(kind: type[Objective]) -> Callable[[jax.Array, jax.Array], dict[str, jax.Array]]:
+    """Sums over examples, compiled once a shape."""
+    return jax.jit(kind().totals)
+
+
 def metrics_of(objective: Objective, *batches: tuple[np.ndarray, np.ndarray]) -> dict[str, float]:
     """The metrics of one trial from batches that are evaluated one after the other."""
-    summed = jax.jit(objective.totals)
-    totals = [summed(jnp.asarray(a), jnp.asarray(b)) for a, b in batches]
+    totals = [summed(type(objective))(jnp.asarray(a), jnp.asarray(b)) for a, b in batches]
     sums = {name: np.sum([each[name] for each in totals], axis=0)[None] for name in totals[0]}
     return {name: float(value[0]) for name, value in objective.metrics(sums).items()}
 

@@ -73,6 +73,7 @@ def test_running_statistics_leave_their_start() -> None:
     assert (np.abs(statistics["variance"][...] - 1) > 0.01).all()
 
 
+@pytest.mark.slow
 def test_trials_of_devices_of_their_own_are_bit_for_bit_those_of_one() -> None:
     assert_same(trained("fc", TRIAL_EACH)[0], trained("fc", ONE)[0])
 
