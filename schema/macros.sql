@@ -95,6 +95,27 @@ WHERE workload IN (
     SELECT DISTINCT workload FROM query_table(asked) WHERE NOT is_validation_error(metric) UNION ALL SELECT '' LIMIT at_most(100_000)
 );
 
+-- When trials first got past goals: a row for each that did. goals has release, workload, batch_size, metric, goal,
+-- goal_inclusive and maximize, no two rows alike.
+CREATE MACRO evaluated_crossings(goals) AS TABLE
+SELECT
+    release,
+    workload,
+    batch_size,
+    trial_id,
+    metric,
+    goal,
+    goal_inclusive,
+    min(step) AS steps,
+    arg_min(value, step) AS value
+FROM evaluations_of(goals)
+WHERE status <> 'INFEASIBLE' AND reached(value, goal, maximize, goal_inclusive)
+GROUP BY ALL;
+
+-- The same, which kept_crossings.sql replaces while many figures are drawn.
+CREATE MACRO crossings_of(goals) AS TABLE
+FROM evaluated_crossings(goals);
+
 -- The steps that trials took to a goal: a row for each trial that counts (ordinal is its number) or is INFEASIBLE. asked has
 -- release, workload, batch_size, metric, goal, goal_inclusive and asked_trials (see study_steps). steps and value are those
 -- of the first measurement past the goal; NULL without one, as for every INFEASIBLE trial. A study without trials has one
@@ -110,19 +131,7 @@ goals AS (
     WHERE coalesce(asked_trials, 1) > 0
 ),
 crossings AS (
-    SELECT
-        release,
-        workload,
-        batch_size,
-        trial_id,
-        metric,
-        goal,
-        goal_inclusive,
-        min(step) AS steps,
-        arg_min(value, step) AS value
-    FROM evaluations_of('goals')
-    WHERE status <> 'INFEASIBLE' AND reached(value, goal, maximize, goal_inclusive)
-    GROUP BY ALL
+    FROM crossings_of('goals')
 ),
 ended AS (
     SELECT
@@ -151,17 +160,19 @@ CREATE MACRO trial_crossings(asked) AS TABLE
 WITH crossed AS MATERIALIZED (
     FROM trial_steps(asked)
 ),
-evaluated AS (
-    SELECT release, workload, batch_size, metric, trial_id, list(step) AS evaluations
-    FROM evaluations_of(asked)
-    WHERE value IS NOT NULL
+studies_asked AS (
+    SELECT DISTINCT asked_row, release, workload, batch_size, metric FROM crossed
+),
+missed AS (
+    SELECT asked_row, trial_id, max(step) AS after
+    FROM evaluations_of('studies_asked')
+    JOIN (SELECT asked_row, trial_id, steps FROM crossed) USING (asked_row, trial_id)
+    WHERE value IS NOT NULL AND step < coalesce(steps, step + 1)
     GROUP BY ALL
 )
-SELECT
-    crossed.*,
-    coalesce(list_max(if(steps IS NULL, evaluations, list_filter(evaluations, lambda step: step < steps))), 0) AS after
+SELECT crossed.*, coalesce(after, 0) AS after
 FROM crossed
-LEFT JOIN evaluated USING (release, workload, batch_size, metric, trial_id)
+LEFT JOIN missed USING (asked_row, trial_id)
 WHERE trial_id IS NOT NULL;
 
 -- Of rows of trial_steps those of equally many trials of each study of a workload: the first best_of that ended, as many as

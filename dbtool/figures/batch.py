@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from dbtool.core.errors import DbtoolError
-from dbtool.figures.points import NoDataError, past, read_points
+from dbtool.figures.points import NoDataError, keep_crossings, past, read_points
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
@@ -69,6 +69,8 @@ def write_figures(
     """
     work = partial(_write, folder=folder, formats=formats, width=width)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    if len(specs) >= _FEWEST_FOR_PROCESSES:
+        keep_crossings(db, request)
     with writing(folder):
         if len(specs) < _FEWEST_FOR_PROCESSES or (cores or 1) < 2:
             yield from _each(db, specs, request, work)

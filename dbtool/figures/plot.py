@@ -20,7 +20,7 @@ from dbtool.core.files import write_whole
 from dbtool.figures.caption import alternative_text, caption_of, title_of
 from dbtool.figures.drawing import draw
 from dbtool.figures.kinds import panels_of
-from dbtool.figures.points import NoDataError, read_points
+from dbtool.figures.points import NoDataError, keep_crossings, read_points
 from dbtool.figures.specs import DATA_FORMATS, find_figure, format_of
 from dbtool.figures.style import DOTS_PER_INCH, RC
 from dbtool.store.questions import known_release, workload_names
@@ -247,6 +247,7 @@ def packed_figures(
     Raises:
         DbtoolError: a shard is damaged.
     """
+    keep_crossings(db, request)
     made, missing = [], []
     for done, spec in enumerate(specs, 1):
         try:

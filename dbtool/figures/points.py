@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import polars as pl
 from dbtool.core.catalog import catalog
 from dbtool.core.checks import require_number, require_whole
 from dbtool.core.errors import DbtoolError, UsageError, unknown
+from dbtool.core.resources import schema_folder
 from dbtool.figures.names import readable
 from dbtool.store.questions import Question, index_question
 from dbtool.store.statements import sql_text
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 LINES = ("fit", "first")
 """What lines of perfect scaling may go through: where a curve scales, or its first point."""
+_KEEPING = threading.Lock()
 _PARAMETER = re.compile(r"\$([a-z_]+)\b")
 
 
@@ -152,6 +155,24 @@ def read_points(db: Releases, spec: FigureSpec, request: Request) -> Points:
         releases = request.releases or [name for name, *_ in db.result(index_question("releases"))]
         raise _no_data(spec, releases, points.left_out, request)
     return points
+
+
+def keep_crossings(db: Releases, request: Request) -> None:
+    """Compute when trials passed their workloads' goals, once for the queries of many figures.
+
+    The rows of these queries are the same with it; only `db` is changed.
+
+    Raises:
+        DbtoolError: a shard is damaged.
+    """
+    values = {"release": request.release, "goal": request.goal, "workloads": request.workloads}
+    text = (schema_folder() / "kept_crossings.sql").read_text(encoding="utf-8")
+    # Two threads at once would be a conflict; other queries see all of it or nothing.
+    with _KEEPING, db.cursor() as cursor:
+        cursor.execute("ROLLBACK; BEGIN")  # a transaction that can write
+        for each in cursor.extract_statements(text):
+            cursor.execute(each, {name: values[name] for name in each.named_parameters})
+        cursor.execute("COMMIT")
 
 
 def as_points(frame: pl.DataFrame, spec: FigureSpec, request: Request, query: str) -> Points:
