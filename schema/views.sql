@@ -106,7 +106,7 @@ FROM stored.measurements;
 
 -- The metrics in long form, a row a value, for queries that take the metric as a value. Batch losses are 32-bit numbers;
 -- here they are the decimals that they were written as, so that they compare with a goal like all others.
--- The view opens the shards once, not once a metric, as it is made: hence the name held.
+-- With the name held, creating the view opens the shards once and not once a metric.
 CREATE VIEW evaluations AS
 WITH held AS NOT MATERIALIZED (FROM stored.measurements)
 SELECT release, workload, batch_size, trial_id, status, step, 'train_cross_entropy_error' AS metric, train_cross_entropy_error AS value
