@@ -207,14 +207,23 @@ def check_names(workload: Workload) -> None:
         raise FooterError(f"its workload's name {workload.workload!r} is too long")
 
 
+def check_workload(workload: Workload) -> None:
+    """Raise an error for what the types of a workload cannot express.
+
+    Raises:
+        FooterError: a name, the metric or the goal is not valid.
+    """
+    check_names(workload)
+    _check_goal(workload.goal)
+    # Metrics without a column of their own are in other_metrics.
+    if workload.metric.partition("_")[0] not in SPLITS:
+        raise FooterError(f"its workload's metric {workload.metric!r} is none of the columns")
+
+
 def _check_footer(footer: Footer) -> None:
     """Check what the types cannot express."""
     study, trials = footer.study, footer.trials
-    check_names(study.workload)
-    _check_goal(study.workload.goal)
-    # Metrics without a column of their own are in other_metrics.
-    if study.workload.metric.partition("_")[0] not in SPLITS:
-        raise FooterError(f"its workload's metric {study.workload.metric!r} is none of the columns")
+    check_workload(study.workload)
     if not trials:
         raise FooterError("it lists no trials")
     ids = [trial.trial_id for trial in trials]

@@ -8,9 +8,20 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
 
 from dbtool.core.errors import DbtoolError
-from dbtool.core.footer import STATUSES, Footer, Study, Workload, as_json
+from dbtool.core.footer import (
+    STATUSES,
+    Footer,
+    FooterError,
+    Scalar,
+    Study,
+    Workload,
+    as_json,
+    check_workload,
+)
+from dbtool.core.parquet import value_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,7 +43,11 @@ OWN_COLUMN = (
 _STATUSES = tuple(status.lower() for status in STATUSES)
 _COUNTS = (*_STATUSES, "trials", "measurements")
 _TOTALS = ("studies", "trials", "measurements")
-_NEVER_NULL = ("workload", "batch_size", "trial_id", "status", "measurements")
+_NEVER_NULL = (
+    *("workload", "batch_size", "trial_id", "status", "steps", "metaparameters", "measurements"),
+    *("shard", "producer"),
+)
+_NEVER_NEGATIVE = ("trial_id", "steps", "measurements")
 SCHEMAS = {
     WORKLOADS: pa.schema(
         [
@@ -85,6 +100,18 @@ SCHEMAS = {
 
 class ClashError(DbtoolError):
     """A shard that contradicts the rest of a release."""
+
+
+class TablesError(DbtoolError):
+    """Tables that are not a sound index; the message names the table, but not the release."""
+
+
+class _Object(Struct):
+    """A JSON object of anything."""
+
+
+_OBJECTS = msgspec.json.Decoder(_Object)
+_METAPARAMETERS = msgspec.json.Decoder(dict[str, Scalar])
 
 
 @dataclass
@@ -169,56 +196,104 @@ class Index:
 
     @classmethod
     def from_tables(cls, tables: Mapping[str, pa.Table]) -> Index:
-        """Return the index in tables that `check_tables` has accepted.
-
-        Raises:
-            DbtoolError: a value is out of contract.
-        """
-        try:
-            workloads = {
-                row["workload"]: msgspec.convert(_decoded(row, "definition"), Workload)
-                for row in tables[WORKLOADS].to_pylist()
-            }
-            studies = {}
-            for row in tables[STUDIES].to_pylist():
-                key = row["workload"], row["batch_size"]
-                given = _decoded(row, "search_space", "search") | {"workload": workloads[key[0]]}
-                studies[key] = msgspec.convert(given, Study)
-        except msgspec.MsgspecError as error:
-            raise DbtoolError(
-                f"the index of the release is out of contract ({error}); make it anew with "
-                "`dbtool index`"
-            ) from error
+        """Return the index in tables that `check_tables` has accepted."""
+        workloads = _workloads(tables[WORKLOADS].to_pylist())
+        studies = _studies(tables[STUDIES].to_pylist(), workloads)
         return cls(workloads, studies, tables[TRIALS].cast(SCHEMAS[TRIALS]))
 
 
 def check_tables(tables: Mapping[str, pa.Table], shards: Iterable[ReleaseFile]) -> None:
     """Check that tables, by file name, join without lost or surplus rows, and fit the shards.
 
+    Args:
+        tables: tables with the columns of an index, see `check_columns`.
+        shards: the shards that the manifest lists.
+
     Raises:
-        ValueError: tables contradict each other or the manifest; the message says how.
+        TablesError: tables contradict each other or the manifest, or a value is out of contract.
     """
-    for name, schema in SCHEMAS.items():
-        if [(each.name, _value_type(each)) for each in tables[name].schema] != [
-            (each.name, each.type) for each in schema
-        ]:
-            raise ValueError(f"{name} has other columns than an index")
     trials = tables[TRIALS]
-    if any(trials[name].null_count for name in _NEVER_NULL):
-        raise ValueError(f"{TRIALS} has a null where every trial has a value")
+    _check_trials(trials)
     rows = {shard: measurements for shard, _, measurements in _grouped(trials, ["shard"])}
-    if not set(trials["status"].unique().to_pylist()) <= set(STATUSES):
-        raise ValueError(f"{TRIALS} has a trial of unknown status")
     if rows != {shard.path: shard.rows for shard in shards}:
-        raise ValueError(f"{TRIALS} has other measurements than the shards that the manifest lists")
+        raise TablesError(f"{TRIALS} has other measurements than the manifest's list of shards")
     studies = tables[STUDIES].to_pylist()
     counts = {(row["workload"], row["batch_size"]): _only(row, _COUNTS) for row in studies}
     if len(counts) != len(studies) or counts != _counts(trials):
-        raise ValueError(f"{STUDIES} counts other trials than {TRIALS} has")
+        raise TablesError(f"{STUDIES} counts other trials than {TRIALS} has")
     workloads = tables[WORKLOADS].to_pylist()
     totals = {row["workload"]: _only(row, _TOTALS) for row in workloads}
     if len(totals) != len(workloads) or totals != _totals(studies):
-        raise ValueError(f"{WORKLOADS} counts other studies than {STUDIES} has")
+        raise TablesError(f"{WORKLOADS} counts other studies than {STUDIES} has")
+    name = WORKLOADS
+    try:
+        known = _workloads(workloads)
+        for each in known.values():
+            check_workload(each)
+        name = STUDIES
+        _studies(studies, known)
+    except (msgspec.MsgspecError, FooterError, RecursionError) as error:
+        raise TablesError(f"{name} is out of contract: {error}") from error
+
+
+def check_columns(name: str, schema: pa.Schema) -> None:
+    """Check the columns of the table of that name; texts may be dictionaries.
+
+    Raises:
+        TablesError: they are not those of an index.
+    """
+    if [(each.name, value_type(each)) for each in schema] != [
+        (each.name, each.type) for each in SCHEMAS[name]
+    ]:
+        raise TablesError(f"{name} has other columns than an index")
+
+
+def _check_trials(trials: pa.Table) -> None:
+    """Check the values of trials that other code relies on."""
+    if any(trials[name].null_count for name in _NEVER_NULL):
+        raise TablesError(f"{TRIALS} has a null where every trial has a value")
+    if not set(trials["status"].unique().to_pylist()) <= set(STATUSES):
+        raise TablesError(f"{TRIALS} has a trial of unknown status")
+    for name in _NEVER_NEGATIVE:
+        if len(trials) and np.from_dlpack(trials[name].combine_chunks()).min() < 0:
+            raise TablesError(f"{TRIALS} has a negative number of {name}")
+    for name in ("metaparameters", "producer"):
+        column = trials[name]
+        texts = column.unique() if pa.types.is_dictionary(column.type) else column
+        if not _are_objects(texts.to_pylist(), _METAPARAMETERS if name[0] == "m" else _OBJECTS):
+            raise TablesError(f"{TRIALS} has {name} that are not a JSON object of their kind")
+
+
+def _are_objects(texts: list[str], decoder: msgspec.json.Decoder[Any]) -> bool:
+    """Whether each text is a JSON object that a decoder accepts.
+
+    All are checked at once, since there may be many. Objects without nested values and nulls need
+    no decoder, which takes six times as long as checking the form.
+    """
+    lines = "\n".join(texts)
+    is_flat = lines.count("{") == len(texts) and "[" not in lines and "null" not in lines
+    try:
+        found = (_OBJECTS if is_flat else decoder).decode_lines(lines)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return False
+    return len(found) == len(texts) == lines.count("\n") + bool(texts)
+
+
+def _workloads(rows: Iterable[dict[str, Any]]) -> dict[str, Workload]:
+    """Return the workloads of a table's rows, by name."""
+    return {row["workload"]: msgspec.convert(_decoded(row, "definition"), Workload) for row in rows}
+
+
+def _studies(
+    rows: Iterable[dict[str, Any]], workloads: Mapping[str, Workload]
+) -> dict[tuple[str, int], Study]:
+    """Return the studies of a table's rows, by workload and batch size."""
+    studies = {}
+    for row in rows:
+        key = row["workload"], row["batch_size"]
+        given = _decoded(row, "search_space", "search") | {"workload": workloads[key[0]]}
+        studies[key] = msgspec.convert(given, Study)
+    return studies
 
 
 def _trials_of(shard: Shard) -> pa.Table:
@@ -286,10 +361,6 @@ def _counts(trials: pa.Table) -> dict[tuple[str, int], dict[str, int]]:
         of_study["trials"] += count
         of_study["measurements"] += measurements
     return counts
-
-
-def _value_type(field: pa.Field) -> pa.DataType:
-    return field.type.value_type if pa.types.is_dictionary(field.type) else field.type
 
 
 def _totals(studies: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, int]]:

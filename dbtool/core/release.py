@@ -27,7 +27,15 @@ from dbtool.core.files import (
     write_whole,
 )
 from dbtool.core.footer import FooterError
-from dbtool.core.index import REPEATED, TABLES, Index, check_tables
+from dbtool.core.index import (
+    REPEATED,
+    SCHEMAS,
+    TABLES,
+    Index,
+    TablesError,
+    check_columns,
+    check_tables,
+)
 from dbtool.core.manifest import (
     CROISSANT,
     MANIFEST,
@@ -43,6 +51,7 @@ from dbtool.core.manifest import (
     new_manifest,
     read_manifest,
 )
+from dbtool.core.parquet import ParquetError, decoding, open_parquet, require_sound
 from dbtool.core.shards import Shard, read_footer
 from dbtool.core.walk import access_error, entries
 
@@ -272,13 +281,17 @@ def parse_index(
     Raises:
         DbtoolError: the files are not tables of an index, or contradict the manifest.
     """
+    tables = {}
     try:
-        tables = {name: _index_table(contents[name]) for name in TABLES}
+        for name in TABLES:
+            try:
+                tables[name] = _index_table(name, contents[name], manifest.file(name))
+            except ParquetError as error:
+                raise TablesError(f"{name}: {error}") from error
         check_tables(tables, manifest.shards)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        reason = error if type(error) is ValueError else "a file is not readable Parquet"
+    except TablesError as error:
         raise DbtoolError(
-            f"the index of {origin} is not sound: {reason}; get the release anew, or make its "
+            f"the index of {origin} is not sound: {error}; get the release anew, or make its "
             "index anew with `dbtool index`"
         ) from error
     return tables
@@ -299,10 +312,30 @@ def _listed_tables(folder: Path, manifest: Manifest) -> dict[str, pa.Table] | No
     return parse_index(contents, manifest, str(folder))
 
 
-def _index_table(content: bytes) -> pa.Table:
-    """Read a Parquet file, with dictionary columns for the names that repeat in many rows."""
-    buffer = pa.BufferReader(content)
-    repeated = [name for name in pq.read_schema(buffer).names if name in REPEATED]
+def _index_table(name: str, content: bytes, listed: ReleaseFile | None) -> pa.Table:
+    """Read a table of the index, with dictionary columns for names that repeat in many rows.
+
+    Raises:
+        ParquetError: the file is not readable Parquet, or claims more rows than it can have.
+        TablesError: its columns are not those of the index.
+    """
     # `read_table` would also load pandas where that is installed.
-    with pq.ParquetFile(buffer, read_dictionary=repeated) as file:
-        return file.read()
+    with decoding(), open_parquet(pa.BufferReader(content)) as file:
+        check_columns(name, file.schema_arrow)
+        rows = file.metadata.num_rows
+        if listed is None or rows != listed.rows:
+            raise ParquetError(f"it claims {rows:,} rows and the manifest another number")
+        # Every row has a key of its own, which takes more than a byte.
+        if rows > len(content):
+            raise ParquetError(f"it claims {rows:,} rows in {len(content):,} bytes")
+        table = file.read()
+        require_sound(table)
+        columns = SCHEMAS[name]
+        return table.cast(
+            pa.schema(
+                [
+                    field if field.name in REPEATED else columns.field(field.name)
+                    for field in table.schema
+                ]
+            )
+        )

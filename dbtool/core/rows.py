@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from dbtool.core.contract import CONSTANTS, OTHER_METRICS, column_names, shard_schema
 from dbtool.core.footer import STATUSES, Footer, FooterError, plain
+from dbtool.core.parquet import require_sound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,7 +69,7 @@ class Rows:
         Raises:
             FooterError: the rows are unsorted, or contradict the footer.
         """
-        table.validate(full=True)
+        require_sound(table)
         for name, value in self._constants.items():
             if table[name].null_count or not set(table[name].unique().to_pylist()) <= {value}:
                 raise FooterError(f"its column {name} is not {value!r} throughout")
@@ -168,7 +169,7 @@ def written_schema() -> pa.Schema:
 
 def _check_other_metrics(column: pa.ChunkedArray) -> None:
     """Check that each value is an object of numbers, without a metric that has its own column."""
-    for text in column.drop_null().to_pylist():
+    for text in column.unique().drop_null().to_pylist():
         try:
             metrics = _OTHER_METRICS.decode(text)
         except msgspec.MsgspecError as error:

@@ -23,6 +23,7 @@ from dbtool.core.errors import DbtoolError
 from dbtool.core.files import finish, open_file, sha256_of, unfinished
 from dbtool.core.footer import Footer, FooterError, check_names, decode_footer, encode_footer
 from dbtool.core.manifest import ReleaseFile
+from dbtool.core.parquet import decoding, open_parquet, value_type
 from dbtool.core.rows import Rows, written_schema
 
 if TYPE_CHECKING:
@@ -119,11 +120,8 @@ def read_footer(path: Path) -> Footer:
     Raises:
         FooterError: the footer cannot be read, or is out of contract.
     """
-    try:
-        with open_file(path) as opened, pq.ParquetFile(opened) as file:
-            return _footer(file)
-    except (pa.ArrowException, OSError) as error:
-        raise FooterError(_read_failure(error)) from error
+    with decoding(FooterError), open_file(path) as opened, pq.ParquetFile(opened) as file:
+        return _footer(file)
 
 
 def read_tables(path: Path, columns: list[str] | None = None) -> Iterator[pa.Table]:
@@ -139,23 +137,17 @@ def check_shard(path: Path) -> Footer:
     Raises:
         FooterError: the shard is out of contract.
     """
-    try:
-        with (
-            open_file(path) as opened,
-            pq.ParquetFile(opened, page_checksum_verification=True) as file,
-        ):
-            footer = _footer(file)
-            schema = file.schema_arrow.remove_metadata()
-            if [(field.name, field.type) for field in schema] != [
-                (field.name, field.type) for field in shard_schema()
-            ]:
-                raise FooterError("its columns are not those of a shard")
-            rows = Rows(footer)
-            for group in range(file.num_row_groups):
-                rows.check(file.read_row_group(group))
-            rows.end()
-    except (pa.ArrowException, OSError) as error:
-        raise FooterError(_read_failure(error)) from error
+    with decoding(FooterError), open_file(path) as opened, open_parquet(opened) as file:
+        footer = _footer(file)
+        schema = file.schema_arrow.remove_metadata()
+        if [(field.name, value_type(field)) for field in schema] != [
+            (field.name, field.type) for field in shard_schema()
+        ]:
+            raise FooterError("its columns are not those of a shard")
+        rows = Rows(footer)
+        for group in range(file.num_row_groups):
+            rows.check(file.read_row_group(group))
+        rows.end()
     return footer
 
 
@@ -233,13 +225,18 @@ def _have_few_digits(column: pa.ChunkedArray) -> bool:
 
 
 def _footer(file: pq.ParquetFile) -> Footer:
-    text = (file.metadata.metadata or {}).get(FOOTER_KEY.encode())
+    """Return the footer of a shard whose row groups have as many rows as it lists."""
+    held = file.metadata
+    text = (held.metadata or {}).get(FOOTER_KEY.encode())
     if text is None:
         raise FooterError("it is not a shard: its metadata has no footer of dbtool's")
-    return decode_footer(text)
-
-
-def _read_failure(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return f"it cannot be read ({error.strerror})"
-    return "it is not a readable Parquet file"
+    footer = decode_footer(text)
+    groups = [held.row_group(group).num_rows for group in range(held.num_row_groups)]
+    listed = sum(trial.measurements for trial in footer.trials)
+    if not sum(groups) == held.num_rows == listed:
+        raise FooterError(f"it has {held.num_rows:,} rows and its footer lists {listed:,}")
+    if max(groups, default=0) > ROW_GROUP:
+        raise FooterError(
+            f"it has a row group of {max(groups):,} rows, which may have {ROW_GROUP:,}"
+        )
+    return footer

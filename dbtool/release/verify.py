@@ -26,6 +26,7 @@ from dbtool.core.manifest import (
     lack_of_release,
     read_manifest,
 )
+from dbtool.core.parquet import ParquetError, decoding
 from dbtool.core.shards import Shard
 from dbtool.core.walk import AccessError, status_of, walk
 from dbtool.release.layout import sums
@@ -240,9 +241,11 @@ def _wrong_index(
 def _equal(path: Path, expected: pa.Table) -> bool:
     """Whether a file has exactly these rows, with NaN equal to NaN."""
     try:
-        with pq.ParquetFile(path) as file:
+        with decoding(), pq.ParquetFile(path) as file:
+            if file.metadata.num_rows != len(expected):
+                return False
             found = file.read()
-    except (OSError, pa.ArrowException):
+    except ParquetError:
         return False
     if found.schema.remove_metadata() != expected.schema.remove_metadata():
         return False

@@ -1,22 +1,35 @@
 """The index follows from the shards alone, and one that contradicts them is refused."""
 
+import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from dbtool.core.errors import DbtoolError
-from dbtool.core.index import STUDIES, TABLES, TRIALS, WORKLOADS, ClashError, Index, check_tables
-from dbtool.core.manifest import read_manifest
+from dbtool.core.index import (
+    STUDIES,
+    TABLES,
+    TRIALS,
+    WORKLOADS,
+    ClashError,
+    Index,
+    TablesError,
+    check_columns,
+    check_tables,
+)
+from dbtool.core.manifest import ReleaseFile, read_manifest
 from dbtool.core.release import load_shard, parse_index, read_release, shard_paths
 from dbtool.core.shards import Shard
 from dbtool.core.shards import write_shard as write
 from tests.support.made_up import curve, shard_footer, shard_table, write_shard
-from tests.support.published import write_shards
+from tests.support.published import list_as_it_is, write_shards
 
 RATE = {"learning_rate": 0.1, "momentum": 0.9}
 
@@ -119,12 +132,12 @@ def changed(table: pa.Table, column: str, values: list[Any]) -> pa.Table:
 
 
 CONTRADICTIONS: dict[str, tuple[str, Callable[[pa.Table], pa.Table]]] = {
-    "has other measurements than the shards": (TRIALS, lambda table: table.slice(1)),
-    "has other measurements than the shard": (
+    "has other measurements than the manifest's list": (TRIALS, lambda table: table.slice(1)),
+    "has other measurements than the manifest's lis": (
         TRIALS,
         lambda table: changed(table, "measurements", [1] * len(table)),
     ),
-    "has other measurements than the shar": (
+    "has other measurements than the manifest's li": (
         TRIALS,
         lambda table: changed(table, "shard", ["a"] * len(table)),
     ),
@@ -170,24 +183,65 @@ CONTRADICTIONS: dict[str, tuple[str, Callable[[pa.Table], pa.Table]]] = {
 def test_tables_that_contradict_each_other_are_refused(folder: Path, reason: str) -> None:
     name, change = CONTRADICTIONS[reason]
     manifest, tables = read_release(folder)
-    with pytest.raises(ValueError, match=reason):
-        check_tables({**tables, name: change(tables[name])}, manifest.shards)
+    with pytest.raises(TablesError, match=reason):
+        check({**tables, name: change(tables[name])}, manifest.shards)
+
+
+def check(tables: Mapping[str, pa.Table], shards: Sequence[ReleaseFile]) -> None:
+    for name, table in tables.items():
+        check_columns(name, table.schema)
+    check_tables(tables, shards)
 
 
 def test_what_is_no_table_is_refused(folder: Path) -> None:
     contents = {name: (folder / name).read_bytes() for name in TABLES}
     manifest = read_manifest(folder)
     for noise in (b"", b"PAR1" * 9, contents[TRIALS][:-9]):
-        with pytest.raises(DbtoolError, match="of it is not sound: a file is not readable Parquet"):
+        with pytest.raises(DbtoolError, match=r"of it is not sound: studies.parquet: it is not a"):
             parse_index({**contents, STUDIES: noise}, manifest, "it")
 
 
-def test_values_out_of_contract_are_refused(folder: Path) -> None:
-    _, tables = read_release(folder)
-    for name, column, value in ((WORKLOADS, "sparsity", 2.0), (STUDIES, "search_space", "[]")):
-        wrong = changed(tables[name], column, [value] * len(tables[name]))
-        with pytest.raises(DbtoolError, match="the index of the release is out of contract"):
-            Index.from_tables({**tables, name: wrong})
+VALUES: dict[tuple[str, str], tuple[Any, ...]] = {
+    (WORKLOADS, "workload"): ("a\x1b[31m", None),
+    (WORKLOADS, "dataset"): ("a\nb", " ", "", None),
+    (WORKLOADS, "metric"): (None, "made_up"),
+    (WORKLOADS, "goal"): (math.nan, math.inf),
+    (WORKLOADS, "sparsity"): (2.0, None, math.nan),
+    (WORKLOADS, "definition"): ("[]", "{", "\0"),
+    (STUDIES, "batch_size"): (0, -1),
+    (STUDIES, "train_steps"): (None, -1),
+    (STUDIES, "search_space"): ("[]", None, "a", '{"a": 1}', '{"a":' * 2000),
+    (STUDIES, "search"): ("1", "{}}"),
+    (TRIALS, "metaparameters"): (None, "a", "[1]", '{"a": [1]}', '{"a": null}', "{}\n{}", ""),
+    (TRIALS, "producer"): (None, "a", "[]"),
+    (TRIALS, "steps"): (None, -1),
+    (TRIALS, "trial_id"): (None, -1),
+    (TRIALS, "measurements"): (None, -1),
+}
+
+
+@pytest.mark.parametrize(("name", "column"), VALUES)
+def test_values_out_of_contract_are_refused(folder: Path, name: str, column: str) -> None:
+    """Of every table, though all other rows are right."""
+    manifest, tables = read_release(folder)
+    for value in VALUES[name, column]:
+        rows = tables[name][column].to_pylist()
+        wrong = {**tables, name: changed(tables[name], column, [*rows[:-1], value])}
+        with pytest.raises(TablesError, match=name):
+            check_tables(wrong, manifest.shards)
+
+
+def test_a_table_that_claims_more_than_it_can_hold_is_not_decoded(tmp_path: Path) -> None:
+    folder = write_shards(tmp_path / "release")
+    manifest, tables = read_release(folder)
+    many = tables[TRIALS].take(np.zeros(100_000, int))
+    pq.write_table(many, folder / TRIALS)
+    contents = {name: (folder / name).read_bytes() for name in TABLES}
+    with pytest.raises(DbtoolError, match=r"claims 100,000 rows and the manifest another number"):
+        parse_index(contents, manifest, "it")
+    list_as_it_is(folder, TRIALS)
+    with pytest.raises(DbtoolError, match=r"trials.parquet: it claims 100,000 rows in .* bytes"):
+        parse_index(contents, read_manifest(folder), "it")
 
 
 def test_the_kinds_of_shards_do_not_matter(tmp_path: Path) -> None:

@@ -146,8 +146,18 @@ def out_of_contract() -> dict[str, tuple[pa.Table, Footer]]:
 
     others = table["val_classification_error"].to_pylist()
     return {
-        "trial 0 has 20 rows and its footer says 21": (table.slice(1), footer),
-        "it has rows of trial 1, which it does not list": (table, listing(first)),
+        "it has 41 rows and its footer lists 42": (table.slice(1), footer),
+        "trial 0 has 21 rows and its footer says 20": (
+            table,
+            listing(
+                msgspec.structs.replace(first, measurements=20),
+                msgspec.structs.replace(second, measurements=22),
+            ),
+        ),
+        "it has rows of trial 1, which it does not list": (
+            table,
+            listing(msgspec.structs.replace(first, measurements=42)),
+        ),
         "trial 1 has another status in its rows": (
             table,
             listing(first, msgspec.structs.replace(second, status="INCOMPLETE")),
@@ -190,6 +200,22 @@ def test_rows_that_do_not_go_with_the_footer_are_found(tmp_path: Path, reason: s
     with pytest.raises(FooterError) as caught:
         check_shard(path)
     assert str(caught.value).startswith(reason)
+
+
+def test_rows_are_counted_before_they_are_read(tmp_path: Path) -> None:
+    """Of which the first are damaged."""
+    table = whole_table([SAMPLE]).take(np.zeros(ROW_GROUP + 1, int))
+    for rows, reason in ((21, "its footer lists 21"), (len(table), "has a row group of 262,145")):
+        footer = whole_footer([SAMPLE])
+        [only] = footer.trials
+        listed = msgspec.structs.replace(only, measurements=rows)
+        text = encode_footer(msgspec.structs.replace(footer, trials=(listed,)))
+        path = write_table(tmp_path, table, text, row_group_size=len(table))
+        content = path.read_bytes()
+        path.write_bytes(content[:4] + bytes(50) + content[54:])
+        for read in (read_footer, check_shard):
+            with pytest.raises(FooterError, match=reason):
+                read(path)
 
 
 @pytest.mark.parametrize("contents", [b"", b"PAR1" * 9])

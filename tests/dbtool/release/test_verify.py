@@ -157,7 +157,7 @@ def test_rows_that_do_not_go_with_the_footer_are_found(folder: Path) -> None:
     """Though every hash is right; see the tests of shards for what is found."""
     footer = encode_footer(whole_footer([SAMPLE]))
     path = replaced(folder, whole_table([SAMPLE]).slice(1), footer)
-    assert reasons(folder) == {path: "trial 0 has 20 rows and its footer says 21"}
+    assert reasons(folder) == {path: "it has 20 rows and its footer lists 21"}
 
 
 def test_numbers_of_rows_that_contradict_a_shard_are_found(folder: Path) -> None:
