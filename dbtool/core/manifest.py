@@ -245,7 +245,7 @@ def check_name(name: str) -> None:
         shown = f"{name[:20]!r}…" if len(name) > _LONGEST_NAME else repr(name)
         raise UsageError(
             f"--release {shown} is not a name for a release; give one of at most {_LONGEST_NAME} "
-            "printable characters, such as my-sweep"
+            "printable characters without commas or spaces around it, such as my-sweep"
         )
 
 
@@ -268,7 +268,9 @@ def _is_inside(path: str) -> bool:
 
 
 def _is_name(name: str) -> bool:
-    return 0 < len(name) <= _LONGEST_NAME and not name.isspace() and _is_printable(name)
+    # `dbtool plot --release` takes several names with commas between them.
+    is_one = "," not in name and name == name.strip()
+    return 0 < len(name) <= _LONGEST_NAME and is_one and _is_printable(name)
 
 
 def _is_printable(text: str | None, *, lines: bool = False) -> bool:

@@ -53,7 +53,7 @@ from dbtool.core.manifest import (
 )
 from dbtool.core.parquet import ParquetError, decoding, open_parquet, require_sound
 from dbtool.core.shards import Shard, read_footer
-from dbtool.core.walk import access_error, entries
+from dbtool.core.walk import AccessError, access_error, entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -153,10 +153,13 @@ def load_shard(folder: Path, path: str) -> Shard:
 def rebuild(folder: Path, about: About | None = None) -> Manifest:
     """Rebuild the index and the manifest of a release folder from its shards.
 
-    Without a description of the release, that in the manifest is kept.
+    Args:
+        folder: the release folder.
+        about: description of the release, where its manifest is missing or damaged; otherwise the
+            manifest's is kept.
 
     Raises:
-        UsageError: there are no shards.
+        UsageError: there are no shards, or the release has another name.
         DbtoolError: a shard is not sound or clashes with another, the manifest is needed and cannot
             be read, or the folder cannot be written.
         AccessError: a folder or a shard cannot be read; the listing is unchanged.
@@ -170,7 +173,9 @@ def rebuild(folder: Path, about: About | None = None) -> Manifest:
         before = None
         try:
             before = read_manifest(folder)
-            about = about or before.about
+            about = _kept(folder, before, about)
+        except (AccessError, UsageError):
+            raise
         except DbtoolError:
             if about is None:
                 raise
@@ -179,6 +184,16 @@ def rebuild(folder: Path, about: About | None = None) -> Manifest:
         shards = [load_shard(folder, path) for path in shard_paths(folder)]
         listed = [shard.listed for shard in shards]
         return write_listing(folder, about, listed, Index.of(shards), before)
+
+
+def _kept(folder: Path, before: Manifest, about: About | None) -> About:
+    """Return the description of a release that has a sound manifest."""
+    if about is not None and about.release != before.release:
+        raise UsageError(
+            f"{folder} holds the release {before.release!r} and not {about.release!r}: leave out "
+            "--release"
+        )
+    return before.about
 
 
 def require_mounted(folder: Path) -> None:

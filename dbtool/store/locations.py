@@ -120,7 +120,7 @@ def folder_to_write(option: str | os.PathLike[str] | None, release: str) -> Path
 
 def folder_name(release: str) -> str:
     """Return the name of a release's folder in a folder of releases."""
-    name = quote(release, safe=" +-._=@,~")
+    name = quote(release, safe=" +-._=@~")
     return f"%2E{name[1:]}" if name.startswith(".") else name
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import threading
 import time
 import weakref
@@ -175,9 +176,9 @@ def _lock(connection: duckdb.DuckDBPyConnection, releases: Sequence[OpenRelease]
         connection.execute("SET enable_progress_bar_print = false")
         connection.execute("SET enable_progress_bar = true")
     # The files and not their folders, since a query can make DuckDB 1 write logs into a folder.
-    connection.execute(
-        "SET allowed_paths = ?", [[path for each in releases for path in each.shards]]
-    )
+    # DuckDB asks for each as it is, and as the view names it with stars and brackets escaped.
+    shards = {path for each in releases for path in each.shards}
+    connection.execute("SET allowed_paths = ?", [sorted(shards | set(map(glob.escape, shards)))])
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import glob
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -105,7 +106,8 @@ def _measurements(releases: Sequence[OpenRelease]) -> str:
     """Return the query of stored.measurements: each release's shards, pruned by folder."""
     parts = [
         f"SELECT {sql_text(each.manifest.release)} AS release, * "  # noqa: S608 (quoted)
-        f"FROM read_parquet([{', '.join(map(sql_text, each.shards))}], hive_partitioning = true, "
+        f"FROM read_parquet([{', '.join(sql_text(glob.escape(path)) for path in each.shards)}], "
+        "hive_partitioning = true, "
         "hive_types = {'workload': VARCHAR, 'batch_size': INTEGER})"
         for each in releases
         if each.shards

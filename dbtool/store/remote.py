@@ -20,11 +20,14 @@ from fsspec.spec import AbstractFileSystem
 
 from dbtool.core.download import Downloader, RetryPolicy
 from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.footer import FooterError
 from dbtool.core.http import RemoteFile, check_url, without_secrets
 from dbtool.core.index import TABLES
 from dbtool.core.manifest import MANIFEST, Manifest, ReleaseFile, parse_manifest
 from dbtool.core.release import parse_index
+from dbtool.core.shards import read_footer
 from dbtool.store.relations import OpenRelease
+from dbtool.store.shard_files import listed_shard
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,7 +99,7 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
         )
         self._cache = cache_folder()
         self._shards: dict[str, tuple[str, ReleaseFile]] = {}
-        self._sound: set[str] = set()
+        self._sound: set[ReleaseFile] = set()
         self._lock = threading.Lock()
         # Opening a release fetches only its smallest shard.
         self.allow(sys.maxsize)
@@ -121,7 +124,9 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
         names = []
         # Every query opens the first shard, for its columns.
         for shard in sorted(manifest.shards, key=lambda file: file.bytes):
-            name = f"{quote(without_secrets(url), safe='')}/{shard.path}"
+            # DuckDB takes stars and brackets in a name for a pattern.
+            path = quote(shard.path, safe="/=%")
+            name = f"{quote(without_secrets(url), safe='')}/{path}"
             self._shards[name] = (url, shard)
             names.append(f"{PROTOCOL}://{name}")
         return OpenRelease(manifest, tables, names)
@@ -190,10 +195,15 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
                 if not path.exists():
                     self._fetch(url, file, path, counted=counted)
                 opened = path.open("rb", buffering=0)
-                if file.sha256 in self._sound:
+                if file in self._sound:
                     return opened
                 if hashlib.file_digest(opened, "sha256").hexdigest() == file.sha256:
-                    self._sound.add(file.sha256)
+                    try:
+                        _require_listed(url, file, path)
+                    except BaseException:
+                        opened.close()
+                        raise
+                    self._sound.add(file)
                     return opened
                 opened.close()
                 path.unlink(missing_ok=True)
@@ -223,6 +233,17 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
             f"{-(-most // _MEGABYTE)}, name fewer workloads or batch sizes, or take the release "
             f"with `dbtool pull {without_secrets(url)}`"
         )
+
+
+def _require_listed(url: str, file: ReleaseFile, path: Path) -> None:
+    """Raise an error for a shard that is not what its manifest lists, though its hash is right."""
+    if file.path in TABLES:
+        return
+    try:
+        listed_shard(file, read_footer(path))
+    except FooterError as error:
+        shown = f"{without_secrets(url)}{file.path}"
+        raise DbtoolError(f"{shown} is damaged: {error}; tell whoever hosts the release") from error
 
 
 class _OpenShard:

@@ -1,8 +1,9 @@
 """The shards of a release folder: checked against its manifest before their use, and copied.
 
-DuckDB does not check a Parquet file for damage, so each file is read in full and its hash is
-compared. The user's cache records sound files by size, times and inode. So the check takes a second
-per gigabyte once, and only a look at each file from then on.
+DuckDB does not check a Parquet file for damage. So each file is read in full; its hash is compared
+with the manifest, and its footer with its path and rows there. The user's cache records sound files
+by size, times and inode. So the check takes a second per gigabyte once, and only a look at each
+file from then on.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ import platformdirs
 from dbtool.core.contract import shard_path
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import finish, open_file, sha256_of, unfinished, write_whole
-from dbtool.core.footer import FooterError
+from dbtool.core.footer import Footer, FooterError
 from dbtool.core.manifest import Manifest, ReleaseFile, is_release, lack_of_release, read_manifest
 from dbtool.core.release import shard_paths
-from dbtool.core.shards import Shard, check_shard
+from dbtool.core.shards import Shard, check_shard, read_footer
 from dbtool.core.walk import access_error, status_of
 
 if TYPE_CHECKING:
@@ -133,11 +134,15 @@ class ShardCheck:
         reason = fault(self._folder, file)
         if reason is not None:
             raise _damaged(self._folder, file, reason)
+        try:
+            listed_shard(file, read_footer(self._folder / file.path))
+        except FooterError as error:
+            raise _damaged(self._folder, file, str(error)) from error
 
     def _remembered(self) -> dict[str, Any]:
         try:
             known = json.loads(self._memory.read_bytes())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return {}
         return known if isinstance(known, dict) else {}
 
@@ -194,7 +199,17 @@ def checked_shard(folder: Path, file: ReleaseFile) -> Shard:
     reason = fault(folder, file)
     if reason is not None:
         raise FooterError(reason)
-    footer = check_shard(folder / file.path)
+    shard = listed_shard(file, read_footer(folder / file.path))
+    check_shard(folder / file.path)
+    return shard
+
+
+def listed_shard(file: ReleaseFile, footer: Footer) -> Shard:
+    """Return a shard whose footer agrees with its path and its rows in a manifest.
+
+    Raises:
+        FooterError: they do not agree; the message does not name the file.
+    """
     shard = Shard(file.path, file.sha256, file.bytes, footer)
     study = footer.study
     if file.path != shard_path(study.workload.workload, study.batch_size, file.sha256):

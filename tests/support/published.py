@@ -79,6 +79,20 @@ def _written_shards(release: str) -> Path:
     return folder
 
 
+def write_swapped(folder: Path) -> Path:
+    """Two studies of one trial, each in the place of the other, though every hash is right."""
+    for batch_size, error in ((8, 0.2), (64, 0.3)):
+        trials: Any = [(0, "COMPLETE", {}, curve([0.9, error]))]
+        write_shard(folder, batch_size=batch_size, trials=trials)
+    first, second = (folder / file.path for file in read_manifest(folder).shards)
+    content = first.read_bytes()
+    first.write_bytes(second.read_bytes())
+    second.write_bytes(content)
+    for path in (first, second):
+        list_as_it_is(folder, path.relative_to(folder).as_posix())
+    return folder
+
+
 def published(folder: Path, out: Path, **options: Any) -> Path:
     """A release folder, published; returns the new folder."""
     publish(folder, out, **{"licence": LICENCE, **options})

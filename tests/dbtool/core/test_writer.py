@@ -18,7 +18,13 @@ from dbtool.core.release import locked, read_release, rebuild, shard_paths
 from dbtool.core.shards import Shard
 from dbtool.core.writer import ReleaseWriter
 from dbtool.release.verify import verify
-from tests.support.made_up import curve, shard_footer, shard_table, write_shard
+from tests.support.made_up import (
+    curve,
+    shard_footer,
+    shard_table,
+    write_release,
+    write_shard,
+)
 from tests.support.published import bytes_of, everything, published, write_shards
 
 ABOUT = About(release="made-up")
@@ -298,6 +304,15 @@ def test_an_index_is_made_anew_from_the_shards_alone(tmp_path: Path) -> None:
     assert bytes_of(folder) == before
     with pytest.raises(UsageError, match=r"is a folder of releases|is not a release folder"):
         rebuild(tmp_path)
+
+
+def test_a_sound_release_is_not_described_anew(tmp_path: Path) -> None:
+    folder = write_release(tmp_path / "release", "made-up", title="Numbers")
+    before = bytes_of(folder)
+    with pytest.raises(UsageError, match="holds the release 'made-up' and not 'other': leave out"):
+        rebuild(folder, About(release="other"))
+    rebuild(folder, ABOUT)
+    assert bytes_of(folder) == before
 
 
 def test_shards_that_clash_are_not_listed_anew(tmp_path: Path) -> None:

@@ -22,7 +22,14 @@ from dbtool.core.index import TABLES
 from dbtool.core.manifest import read_manifest
 from dbtool.database import open_database
 from tests.support.made_up import curve, write_shard
-from tests.support.published import bytes_of, everything, list_as_it_is, rewrite, write_shards
+from tests.support.published import (
+    bytes_of,
+    everything,
+    list_as_it_is,
+    rewrite,
+    write_shards,
+    write_swapped,
+)
 
 COUNT = "SELECT count(step), sum(step), sum(val_classification_error) FROM measurements"
 
@@ -156,7 +163,7 @@ def test_a_shard_out_of_contract_is_a_sentence(folder: Path) -> None:
 
 def test_hostile_names_are_values_like_others(tmp_path: Path) -> None:
     """In SQL that is put together of them."""
-    name = 'a\'; DROP TABLE "b", c --/{}?*[x]/$1'
+    name = 'a\'; DROP TABLE "b" --/{}?*[x]/$1'
     folder = tmp_path / "it's [a] *folder? {1}"
     write_shard(folder, release=name, workload=name, trials=[(0, "COMPLETE", {}, curve([0.9]))])
     with open_database(folder, release=name) as db:
@@ -165,6 +172,23 @@ def test_hostile_names_are_values_like_others(tmp_path: Path) -> None:
         assert db.measurements([name]).collect().height == 1
         assert db.steps_to_result([name], goal=0.95)["steps"].to_list() == [0]
         assert db.best([name])["value"].to_list() == [0.9]
+
+
+@pytest.mark.parametrize("name", ["*", "?", "**", "[a]", "[!b]", "{a,b}"])
+def test_names_of_folders_are_not_patterns(tmp_path: Path, name: str) -> None:
+    """Another folder that they would match holds the very same shards."""
+    for each in ("a", name):
+        write_shards(tmp_path / each, release=each.replace(",", "-"))
+    for path in (tmp_path / name, tmp_path):
+        with open_database(path, release=name.replace(",", "-")) as db:
+            query = "SELECT count(*) FROM measurements GROUP BY release"
+            assert set(db.sql(query)) == {(169,)}
+
+
+def test_a_shard_of_another_study_than_its_path_is_refused(tmp_path: Path) -> None:
+    """Though the manifest has its hash, and the index its rows."""
+    folder = write_swapped(tmp_path / "release")
+    assert "is damaged: its name is not that of its study and its contents" in failure(folder)
 
 
 def test_a_release_without_shards_has_no_rows(folder: Path) -> None:

@@ -20,7 +20,7 @@ from dbtool.database import open_database
 from dbtool.store import remote
 from tests.support.made_up import curve, write_shard
 from tests.support.proxies import without_proxies
-from tests.support.published import OTHERS, SGD, VIEWS, rows, write_shards
+from tests.support.published import OTHERS, SGD, VIEWS, rows, write_shards, write_swapped
 from tests.support.release_server import ReleaseServer, serving_release
 
 LARGE, METRIC = "letters/large/sgd", "val_cross_entropy_error"
@@ -242,6 +242,14 @@ def test_what_goes_wrong_is_said_in_a_sentence(server: ReleaseServer, folder: Pa
     faults.contents.clear()
     faults.statuses[shard.path] = [404]
     assert "the server answers 404 Not Found" in failure(server.url)
+
+
+def test_a_shard_of_another_study_than_its_path_is_refused(tmp_path: Path) -> None:
+    with serving_release(write_swapped(tmp_path / "release")) as running:
+        sentence = failure(running.url)
+    assert (
+        "is damaged: its name is not that of its study and its contents; tell whoever" in sentence
+    )
 
 
 def test_a_server_without_ranges_will_do(server: ReleaseServer, folder: Path) -> None:
