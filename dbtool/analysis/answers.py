@@ -13,6 +13,7 @@ from dbtool.analysis.critical import StepsAt
 from dbtool.analysis.scaling import Scaling, Settings, scaling_of_searches, scaling_of_steps
 from dbtool.analysis.searches import searches
 from dbtool.core.errors import UsageError, first_sentence
+from dbtool.store.tables import read_csv
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,9 +77,8 @@ def answers_of_table(
         table = table.with_columns(pl.all().cast(pl.String))
     else:
         try:
-            # Pass the bytes, since Polars reads stars and brackets in a path as a pattern.
-            table = pl.read_csv(Path(table).read_bytes(), infer_schema=False)
-        except (OSError, pl.exceptions.PolarsError) as error:
+            table = read_csv(Path(table).read_bytes(), infer_schema=False)
+        except (OSError, ValueError, pl.exceptions.PolarsError) as error:
             reason = getattr(error, "strerror", None) or first_sentence(error)
             raise UsageError(f"{file} cannot be read as CSV: {reason}") from error
     for name in ("batch_size", "steps"):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import atexit
 import difflib
+import errno
 import gc
 import io
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -15,12 +17,20 @@ from typer.exceptions import TyperException
 
 from dbtool import __version__
 from dbtool.cli.registry import COMMANDS, LazyGroup
-from dbtool.core.errors import DbtoolError, printable, unknown
+from dbtool.core.errors import DbtoolError, first_sentence, printable, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 INTERRUPTED = 130
+# How native libraries say it, and the system's loader.
+_OUT_OF_MEMORY = re.compile(
+    r"allocate memory|out of memory|map segment|start new thread", re.IGNORECASE
+)
+_NO_MEMORY = (
+    "there is not enough memory: close other programs, raise the limit of this process "
+    "(see `ulimit -v`), or ask for less at once"
+)
 _NUMBERS = {int: "a whole number", float: "a number"}
 
 app = typer.Typer(
@@ -79,19 +89,53 @@ def _ended(words: Sequence[str]) -> tuple[int, Sequence[str]]:
     try:
         code: int = app(args=words, prog_name="dbtool", standalone_mode=False) or 0
         sys.stdout.flush()
-    except DbtoolError as error:
-        return error.exit_code, error.args
-    except TyperException as error:
-        return error.exit_code, [_usage_sentence(error, words)]
     except (KeyboardInterrupt, typer.Abort):
-        code = INTERRUPTED
-    except BrokenPipeError:
-        _drop_standard_output()
-        return 1, []
-    except OSError as error:
-        _drop_standard_output()
-        return 1, [f"cannot use {error.filename or 'standard output'}: {error.strerror}"]
+        return INTERRUPTED, ["interrupted"]
+    except BaseException as error:
+        # The panics of Polars are not exceptions of the usual kind.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        return failure(error, words)
     return code, ["interrupted"] if code == INTERRUPTED else []
+
+
+def failure(error: BaseException, words: Sequence[str]) -> tuple[int, Sequence[str]]:
+    """Return the exit code and the sentences of an error."""
+    match error:
+        case DbtoolError():
+            return error.exit_code, error.args
+        case TyperException():
+            return error.exit_code, [_usage_sentence(error, words)]
+        case BrokenPipeError():
+            _drop_standard_output()
+            return 1, []
+        case OSError() if error.errno not in (None, errno.ENOMEM):
+            _drop_standard_output()
+            return 1, [f"cannot use {error.filename or 'standard output'}: {error.strerror}"]
+    if isinstance(error, MemoryError) or _OUT_OF_MEMORY.search(str(error)):
+        return 1, [_NO_MEMORY]
+    return 1, [_unexpected(error)]
+
+
+def _unexpected(error: BaseException) -> str:
+    """Return a sentence about an error that no code foresaw; its details are in a file."""
+    import traceback
+
+    import platformdirs
+
+    from dbtool.core.files import write_whole
+
+    details = "".join(traceback.format_exception(error)).encode(errors="replace")
+    path = platformdirs.user_cache_path("dbtool") / "failure.txt"
+    where = f" and {path}"
+    try:
+        write_whole(path, details)
+    except OSError:
+        where = ""
+    return (
+        f"an unexpected error, {type(error).__name__} ({first_sentence(error)}); please report it "
+        f"with the command{where}"
+    )
 
 
 def _prepare_streams() -> None:

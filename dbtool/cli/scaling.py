@@ -15,7 +15,7 @@ from dbtool.cli.options import (
     Wide,
 )
 from dbtool.cli.table import View, chosen_view
-from dbtool.core.errors import UsageError
+from dbtool.core.errors import UsageError, printable
 from dbtool.figures.specs import format_of
 
 if TYPE_CHECKING:
@@ -187,9 +187,9 @@ def _print_words(report: "ScalingReport") -> None:
     from dbtool.analysis.words import PARAGRAPHS
 
     for answer, heading, statements in report.statements():
-        typer.echo(heading)
+        typer.echo(printable(heading))
         for statement in statements:
-            typer.echo(PARAGRAPHS.fill(statement))
+            typer.echo(PARAGRAPHS.fill(printable(statement)))
         if answer.workload is not None and answer.scaling.wanted:
             _print_command(answer.workload, answer.scaling)
         typer.echo()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.walk import entries, walk
+from dbtool.core.walk import entries, is_text, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -32,8 +32,11 @@ def make_folder(folder: Path, instead: str) -> None:
     """Create a folder and its parents where they are missing.
 
     Raises:
+        UsageError: its path is not UTF-8.
         DbtoolError: the folder cannot be created; the message ends with what to do instead.
     """
+    if not is_text(folder):
+        raise UsageError(f"{folder} is not UTF-8 text: {instead}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

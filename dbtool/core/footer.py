@@ -199,7 +199,7 @@ def check_names(workload: Workload) -> None:
     Raises:
         FooterError: a name is not valid.
     """
-    for name in ("workload", "collection", "dataset", "model", "optimizer"):
+    for name in ("workload", "collection", "dataset", "model", "optimizer", "metric"):
         value = getattr(workload, name)
         if value is not None and (value.isspace() or not value.isprintable()):
             raise FooterError(f"its workload's {name} {value!r} is not a name that can be printed")

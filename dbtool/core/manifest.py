@@ -18,7 +18,7 @@ from dbtool import __version__
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import open_file
 from dbtool.core.resources import schema_version
-from dbtool.core.walk import access_error, entries, is_file, is_folder, status_of
+from dbtool.core.walk import access_error, entries, is_file, is_folder, is_text, status_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -123,8 +123,12 @@ def is_release(folder: Path) -> bool:
 
     Raises:
         AccessError: the folder cannot be read.
+        UsageError: it is one, and its path is not UTF-8, in which other libraries take paths.
     """
-    return is_file(folder / MANIFEST)
+    found = is_file(folder / MANIFEST)
+    if found and not is_text(folder):
+        raise UsageError(f"{folder} has a name that is not UTF-8 text: rename the folder")
+    return found
 
 
 def releases_in(folder: Path) -> list[Path]:

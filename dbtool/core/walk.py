@@ -64,6 +64,15 @@ def status_of(path: str | os.PathLike[str]) -> os.stat_result | None:
         raise access_error(path, error) from error
 
 
+def is_text(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is UTF-8; bytes that are not stand in it as halves of surrogates."""
+    try:
+        os.fspath(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def is_file(path: str | os.PathLike[str]) -> bool:
     """Return whether a path is a file, or a link to one.
 

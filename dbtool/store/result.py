@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -121,13 +122,25 @@ class Result:
         return int(self._table.num_rows)
 
     def __repr__(self) -> str:
-        with names_uncut():
+        with self._printing():
             return repr(self.polars())
 
     def _repr_html_(self) -> str:
         """Return the rows as notebooks show them."""
-        with names_uncut():
+        with self._printing():
             return self.polars()._repr_html_()
+
+    @contextlib.contextmanager
+    def _printing(self) -> Iterator[None]:
+        """Have Polars print the rows of the block, with full names."""
+        import polars as pl
+
+        try:
+            with names_uncut():
+                yield
+        except pl.exceptions.PanicException as error:
+            # For instance on dates after the year 262142.
+            raise _unheld("Polars", error) from error
 
 
 def names_uncut(**more: Any) -> pl.Config:
@@ -142,7 +155,7 @@ def names_uncut(**more: Any) -> pl.Config:
     return pl.Config(fmt_str_lengths=int(told or _LONGEST_NAME), **more)
 
 
-def _unheld(what: str, error: Exception) -> DbtoolError:
+def _unheld(what: str, error: BaseException) -> DbtoolError:
     """Return the error for values that a language or a library cannot represent."""
     return DbtoolError(
         f"{what} cannot hold the rows ({first_sentence(error)}): cast the values to text in the "

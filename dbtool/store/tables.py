@@ -5,21 +5,25 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import polars as pl
 import pyarrow as pa
 
 from dbtool.core.errors import UsageError, first_sentence
+from dbtool.core.files import open_file
+from dbtool.core.parquet import ParquetError, read_foreign
 from dbtool.store.statements import require_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_READERS: dict[str, Callable[[bytes], pl.DataFrame]] = {
-    ".csv": lambda file: pl.read_csv(file, infer_schema_length=None, try_parse_dates=True),
-    ".parquet": pl.read_parquet,
+# The panics of Polars are not exceptions of the usual kind.
+_REFUSED = (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError)
+_READERS: dict[str, Callable[[bytes], pl.DataFrame | pa.Table]] = {
+    ".csv": lambda file: read_csv(file, infer_schema_length=None, try_parse_dates=True),
+    ".parquet": lambda file: read_foreign(pa.BufferReader(file)),
     ".jsonl": lambda file: pl.read_ndjson(file, infer_schema_length=None),
 }
 _READERS[".ndjson"] = _READERS[".jsonl"]
@@ -83,17 +87,36 @@ def _as_table(name: str, given: object) -> pa.Table:
         ) from error
 
 
-def _as_arrow(name: str, frame: pl.DataFrame) -> pa.Table:
+def read_csv(content: bytes, **options: Any) -> pl.DataFrame:
+    """Return the rows of a user's own CSV file.
+
+    Args:
+        content: the file's bytes, since Polars treats stars and brackets in a path as a pattern.
+        options: those of `polars.read_csv`.
+
+    Raises:
+        ValueError or a Polars error: it is not CSV of text.
+    """
+    if b"\0" in content:
+        raise ValueError("it has a NUL, as files have that are not text in UTF-8")
+    return pl.read_csv(content, **options)
+
+
+def _as_arrow(name: str, frame: pl.DataFrame | pa.Table) -> pa.Table:
+    if isinstance(frame, pa.Table):
+        return frame
     # Polars has whole numbers of 128 bits, and Arrow does not.
     large = pl.selectors.by_dtype(pl.Int128, pl.UInt128)
     try:
+        if any("\0" in column for column in frame.columns):
+            raise ValueError("its name has a NUL")
         return frame.with_columns(large.cast(pl.Decimal(38, 0))).to_arrow()
-    except (pl.exceptions.PolarsError, pa.ArrowException) as error:
+    except (*_REFUSED, pa.ArrowException) as error:
         reason = first_sentence(error)
         raise UsageError(f"the table {name} has a column that SQL cannot take: {reason}") from error
 
 
-def _read_table(file: Path) -> pl.DataFrame:
+def _read_table(file: Path) -> pl.DataFrame | pa.Table:
     require_text(str(file), "the file's name")
     # pathlib turns // into /.
     if re.match(r"\w+:/", str(file)) and not file.exists():
@@ -103,9 +126,9 @@ def _read_table(file: Path) -> pl.DataFrame:
         endings = ", ".join(_READERS)
         raise UsageError(f"{str(file)!r} does not end with one of {endings}, which tell its format")
     try:
-        # The bytes, since Polars treats stars and brackets in a path as a pattern.
-        return read(file.read_bytes())
-    except (OSError, pl.exceptions.PolarsError, ValueError) as error:
+        with open_file(file) as opened:
+            return read(opened.read())
+    except (OSError, ParquetError, *_REFUSED) as error:
         reason = getattr(error, "strerror", None) or first_sentence(error)
         if "more fields than defined" in reason:
             reason = "a row has more fields than the first one; commas part them"

@@ -230,6 +230,20 @@ def test_a_large_file_is_passed_over_by_name(importing: Importing, tmp_path: Pat
         assert report.trials == 1
 
 
+@pytest.mark.parametrize(
+    ("kind", "body"), [(tarfile.GNUTYPE_LONGNAME, b"a/b\0"), (tarfile.XHDTYPE, b"12 path=abc\n")]
+)
+def test_a_long_chain_of_names_is_damage(
+    importing: Importing, tmp_path: Path, kind: bytes, body: bytes
+) -> None:
+    info = tarfile.TarInfo("x")
+    info.type, info.size = kind, len(body)
+    link = info.tobuf(tarfile.GNU_FORMAT) + body.ljust(512, b"\0")
+    whole = write_tar(tmp_path / "a.tar", SOUND).read_bytes().rstrip(b"\0")
+    whole += bytes(-len(whole) % 512)
+    assert "it is damaged" in importing.failure(bz2.compress(whole + 3_000 * link)).reason
+
+
 @pytest.mark.parametrize("compress", [bz2.compress, gzip.compress])
 def test_bombs_are_refused_by_name(
     importing: Importing, tmp_path: Path, compress: Any, monkeypatch: pytest.MonkeyPatch

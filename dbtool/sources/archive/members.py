@@ -234,7 +234,7 @@ def tar_members(stream: Stream) -> Iterator[Member | MalformedError]:
                     if isinstance(member, MalformedError)
                     else member._replace(body=stream.read(header.size))
                 )
-    except (tarfile.TarError, ArithmeticError, ValueError) as error:
+    except (tarfile.TarError, ArithmeticError, ValueError, RecursionError) as error:
         raise stream.unreadable("it is damaged") from error
 
 

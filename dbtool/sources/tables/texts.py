@@ -11,12 +11,13 @@ import csv
 import io
 import itertools
 import json
-from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar, cast
 
 import polars as pl
 import polars.selectors
 
 from dbtool.core.files import open_file
+from dbtool.core.parquet import ParquetError, read_foreign
 from dbtool.sources.registry import TableFormat, table_format
 from dbtool.sources.tables.problems import Position, RunsError
 
@@ -119,13 +120,15 @@ def _json_parts(path: Path, file: BinaryIO) -> Iterator[pl.DataFrame]:
 
 def _parquet_parts(path: Path, file: BinaryIO) -> Iterator[pl.DataFrame]:
     try:
-        rows = pl.read_parquet(file)
+        rows = cast("pl.DataFrame", pl.from_arrow(read_foreign(file)))
         while nested := [name for name, kind in rows.schema.items() if kind == pl.Struct]:
             rows = rows.unnest(nested, separator=".")
         seconds = polars.selectors.duration().dt.total_microseconds() / 1_000_000
         # Lists are not measurements.
         rows = rows.with_columns(seconds).select(~polars.selectors.nested()).cast(pl.String)
-    except pl.exceptions.PolarsError as error:
+    except ParquetError as error:
+        raise RunsError(f"{path} is not Parquet of numbers and texts: {error}") from error
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise RunsError(f"{path} is not Parquet of numbers and texts") from error
     yield _text_frame(range(1, len(rows) + 1), rows.to_dict())
 

@@ -9,14 +9,19 @@ command that can make it. The files and folders that they name
 are those of `tests.support.faulty`; SERVER is the URL of a server of them, and at NOBODY is none.
 """
 
+import errno
+import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import duckdb
+import polars as pl
 import pytest
 
+from dbtool.cli.main import failure
 from tests.support.faulty import write_all
 from tests.support.file_server import running
 from tests.support.release_server import ReleaseServer
@@ -111,3 +116,30 @@ def test_standard_input_that_cannot_be_read(
     )
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.decode() == f"dbtool: standard input cannot be read: {reason}\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (
+            RecursionError("too deep"),
+            r"an unexpected error, RecursionError \(too deep\); please",
+        ),
+        (
+            pl.exceptions.PanicException("a\nb!"),
+            r"an unexpected error, PanicException \(a; b\); ple",
+        ),
+        (OSError("no number"), "an unexpected error, OSError"),
+        (MemoryError(), "there is not enough memory: "),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), "there is not enough memory: "),
+        (ImportError("x.so: failed to map segment from shared object"), "there is not enough mem"),
+        (duckdb.OutOfMemoryException("Out of Memory Error: Allocation failure"), "there is not en"),
+    ],
+)
+def test_an_error_that_no_code_foresaw_is_one_sentence(error: BaseException, sentence: str) -> None:
+    code, found = failure(error, [])
+    assert code == 1
+    assert re.match(sentence, found[0])
+    if "unexpected" in sentence:
+        details = Path(found[0].rpartition(" and ")[2]).read_text()
+        assert type(error).__name__ in details

@@ -148,3 +148,13 @@ def test_tables_that_are_none(call: Call, tmp_path: Path, content: str, sentence
 def test_a_table_takes_the_place_of_a_database(call: Call, table: Path) -> None:
     said = call("scaling", DIGITS, "--csv", str(table)).sentence(2)
     assert "--csv takes the place of a database; leave out WORKLOAD" in said
+
+
+def test_letters_that_move_the_cursor_are_escaped(call: Call, tmp_path: Path) -> None:
+    table = tmp_path / "steps.csv"
+    rows = [f"a\x1b[2Jb,{2**power},{2 ** (20 - power)}" for power in range(12)]
+    table.write_text("\n".join(["workload,batch_size,steps", *rows]))
+    outcome = call("scaling", "--csv", str(table))
+    assert (outcome.code, outcome.errors) == (0, "")
+    assert "\x1b" not in outcome.output
+    assert "a\\x1b[2Jb" in outcome.output

@@ -204,7 +204,7 @@ def test_what_is_no_table_is_refused(folder: Path) -> None:
 VALUES: dict[tuple[str, str], tuple[Any, ...]] = {
     (WORKLOADS, "workload"): ("a\x1b[31m", None),
     (WORKLOADS, "dataset"): ("a\nb", " ", "", None),
-    (WORKLOADS, "metric"): (None, "made_up"),
+    (WORKLOADS, "metric"): (None, "made_up", "val_\x1b[31m"),
     (WORKLOADS, "goal"): (math.nan, math.inf),
     (WORKLOADS, "sparsity"): (2.0, None, math.nan),
     (WORKLOADS, "definition"): ("[]", "{", "\0"),

@@ -288,3 +288,10 @@ def test_ctrl_c_ends_a_query_and_not_the_database(path: Path) -> None:
         finally:
             process.kill()
     assert (printed, errors) == ("[('answers again',)]\n", "")
+
+
+def test_what_polars_cannot_print_is_a_sentence(db: Database) -> None:
+    result = db.sql("SELECT 'infinity'::DATE AS day")
+    assert len(result) == 1
+    with pytest.raises(dbtool.DbtoolError, match=r"^Polars cannot hold the rows \(out-of"):
+        repr(result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import platformdirs
@@ -46,6 +47,19 @@ def test_a_release_a_folder_of_them_and_a_url_are_named_alike(tmp_path: Path) ->
     assert as_url("http.d/release") is None
     with dbtool.open(tmp_path) as db:
         assert db.releases()["release"].to_list() == ["first", "second"]
+
+
+def test_a_folder_whose_name_is_not_text_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"\xff")
+    with pytest.raises(UsageError, match="is not UTF-8 text: name another one"):
+        release(folder)
+    release(tmp_path / "a").rename(folder)
+    for path in (folder, tmp_path):
+        with pytest.raises(UsageError, match="has a name that is not UTF-8 text: rename the folde"):
+            named_location(path)
+    folder.rename(tmp_path / "a")
+    folder.mkdir()
+    assert named_location(tmp_path).folders == [tmp_path / "a"]
 
 
 def test_two_folders_of_one_release_are_refused(tmp_path: Path) -> None:

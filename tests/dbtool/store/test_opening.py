@@ -116,7 +116,7 @@ def test_what_was_sound_is_not_read_again(folder: Path) -> None:
     copied = folder / read_manifest(folder).shards[0].path
     copied.write_bytes(copied.read_bytes())
     assert ask() == 1
-    for noise in (b"", b"[]", b"\xff", b'{"a": 1}'):
+    for noise in (b"", b"[]", b"\xff", b'{"a": 1}', b"[" * 100_000):
         memory.write_bytes(noise)
         assert ask() == 4
 

@@ -100,6 +100,9 @@ def test_what_is_no_identifier_is_refused(db: Database, name: str) -> None:
         ("wrong.parquet", b"no Parquet", "cannot be read: "),
         ("wrong.jsonl", b"{", "cannot be read: "),
         ("latin.csv", b"a,b\n\xff\xfe,1\n", "cannot be read: "),
+        ("name.csv", b"a\0b,c\n1,2\n", "cannot be read: it has a NUL, as files have that are not"),
+        ("wide.csv", "a,b\n1,2\n".encode("utf-16"), "cannot be read: it has a NUL"),
+        ("deep.jsonl", b'{"a":' * 9_000 + b"1" + b"}" * 9_000, "cannot be read: "),
         ("runs.xlsx", b"", "does not end with one of .csv, .parquet, .jsonl, .ndjson"),
     ],
 )
@@ -129,3 +132,10 @@ def test_whole_numbers_of_any_size(db: Database, tmp_path: Path) -> None:
     nested = pl.DataFrame({"seeds": [[10**20]]}, schema={"seeds": pl.List(pl.Int128)})
     with pytest.raises(UsageError, match="the table runs has a column that SQL cannot take"):
         db.sql("FROM runs", tables={"runs": nested})
+
+
+def test_a_column_whose_name_has_a_nul_is_refused(db: Database, tmp_path: Path) -> None:
+    (tmp_path / "runs.jsonl").write_text('{"a\\u0000b": 1}\n')
+    for given in (tmp_path / "runs.jsonl", pl.DataFrame({"a\0b": [1]})):
+        with pytest.raises(UsageError, match="has a column that SQL cannot take: its name has a"):
+            db.sql("FROM runs", tables={"runs": given})
