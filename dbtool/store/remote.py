@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
 
 PROTOCOL = "release"
-# Much longer than any manifest.
+# Much longer than any manifest, and than any table of an index.
 _LONGEST_MANIFEST = 64 << 20
+_LONGEST_INDEX = 1 << 30
 # A file named by its hash never changes; DuckDB compares this time before it uses its own cache.
 _NEVER = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
 _RETRIES = RetryPolicy(most=3, first_wait=0.25)
@@ -173,6 +174,11 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
         file = manifest.file(name)
         if file is None:
             raise DbtoolError(f"the release {without_secrets(url)} lists no {name}")
+        if file.bytes > _LONGEST_INDEX:
+            raise DbtoolError(
+                f"the release {without_secrets(url)} lists a {name} of {file.bytes:,} bytes, which "
+                "is not an index: tell whoever hosts it"
+            )
         with self.sound_file(url, file, counted=False) as opened:
             opened.seek(0)
             return opened.read()

@@ -166,6 +166,8 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     [
         (About(release=""), "--release '' is not a name for a release"),
         (About(release="a\ud800"), "is not a name for a release"),
+        (About(release="a,b"), "printable characters without commas or spaces around it"),
+        (About(release=" a"), "is not a name for a release"),
         (About(release="a", title="\x1b[31m"), "the title holds a character that cannot be"),
         (About(release="a", citation="\0"), "the citation holds a character that cannot be"),
     ],

@@ -11,11 +11,12 @@ from random import Random
 from typing import Any
 
 import duckdb
+import msgspec
 import pytest
 
 from dbtool.core.download import RetryPolicy
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.manifest import read_manifest
+from dbtool.core.manifest import encode_manifest, read_manifest
 from dbtool.database import open_database
 from dbtool.store import remote
 from tests.support.made_up import curve, write_shard
@@ -235,6 +236,13 @@ def test_what_goes_wrong_is_said_in_a_sentence(server: ReleaseServer, folder: Pa
     assert "is not a sound manifest" in failure(server.url)
     faults.contents["manifest.json"] = b"<html>"
     assert "is a page for a browser and no manifest" in failure(server.url)
+    listed = read_manifest(folder).file("trials.parquet")
+    assert listed is not None
+    large = msgspec.structs.replace(listed, bytes=1 << 40)
+    files = (large if file == listed else file for file in read_manifest(folder).files)
+    claiming = msgspec.structs.replace(read_manifest(folder), files=tuple(files))
+    faults.contents["manifest.json"] = encode_manifest(claiming)
+    assert "trials.parquet of 1,099,511,627,776 bytes, which is not an index" in failure(server.url)
     faults.contents = {"trials.parquet": (folder / "trials.parquet").read_bytes()[::-1]}
     assert failure(server.url).startswith(f"cannot download trials.parquet from {server.url}")
     faults.contents = {shard.path: b"PAR1"}
