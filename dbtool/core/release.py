@@ -52,7 +52,7 @@ from dbtool.core.manifest import (
     read_manifest,
 )
 from dbtool.core.parquet import ParquetError, decoding, open_parquet, require_sound
-from dbtool.core.shards import Shard, read_footer
+from dbtool.core.shards import Shard, placed_shard, read_footer
 from dbtool.core.walk import AccessError, access_error, entries
 
 if TYPE_CHECKING:
@@ -128,10 +128,10 @@ def shard_paths(folder: Path) -> list[str]:
 
 
 def load_shard(folder: Path, path: str) -> Shard:
-    """Load a shard of a release folder, and check its contents against its name.
+    """Load a shard of a release folder, and check its contents and its study against its path.
 
     Raises:
-        FooterError: the shard was cut short or altered, or its footer is out of contract.
+        FooterError: the shard was cut short, altered or moved, or its footer is out of contract.
         AccessError: the shard cannot be read.
     """
     file = folder / path
@@ -145,7 +145,7 @@ def load_shard(folder: Path, path: str) -> Shard:
             f"{_WRITE_ANEW}"
         )
     try:
-        return Shard(path, sha256, size, read_footer(file))
+        return placed_shard(path, sha256, size, read_footer(file))
     except FooterError as error:
         raise FooterError(f"{file} is refused: {error}; {_WRITE_ANEW}") from error
 

@@ -69,6 +69,18 @@ class Shard:
         return ReleaseFile(path=self.path, sha256=self.sha256, bytes=self.bytes, rows=self.rows)
 
 
+def placed_shard(path: str, sha256: str, size: int, footer: Footer) -> Shard:
+    """Return a shard, whose path follows from its footer and its contents.
+
+    Raises:
+        FooterError: it lies elsewhere; the message does not name the file.
+    """
+    study = footer.study
+    if path != shard_path(study.workload.workload, study.batch_size, sha256):
+        raise FooterError("its name is not that of its study and its contents")
+    return Shard(path, sha256, size, footer)
+
+
 def write_shard(
     release: Path,
     footer: Footer,

@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import platformdirs
 
-from dbtool.core.contract import shard_path
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import finish, open_file, sha256_of, unfinished, write_whole
 from dbtool.core.footer import Footer, FooterError
 from dbtool.core.manifest import Manifest, ReleaseFile, is_release, lack_of_release, read_manifest
 from dbtool.core.release import shard_paths
-from dbtool.core.shards import Shard, check_shard, read_footer
+from dbtool.core.shards import Shard, check_shard, placed_shard, read_footer
 from dbtool.core.walk import access_error, status_of
 
 if TYPE_CHECKING:
@@ -210,10 +209,7 @@ def listed_shard(file: ReleaseFile, footer: Footer) -> Shard:
     Raises:
         FooterError: they do not agree; the message does not name the file.
     """
-    shard = Shard(file.path, file.sha256, file.bytes, footer)
-    study = footer.study
-    if file.path != shard_path(study.workload.workload, study.batch_size, file.sha256):
-        raise FooterError("its name is not that of its study and its contents")
+    shard = placed_shard(file.path, file.sha256, file.bytes, footer)
     if file.rows != shard.rows:
         raise FooterError(f"it has {shard.rows:,} rows and the manifest lists {file.rows or 0:,}")
     return shard

@@ -1,5 +1,6 @@
 """Release folders are added to by any number of writers, and harmed by none."""
 
+import os
 import random
 import shutil
 import threading
@@ -325,6 +326,20 @@ def test_shards_that_clash_are_not_listed_anew(tmp_path: Path) -> None:
     with pytest.raises(ClashError, match="contradicts the other shards: its trial 0"):
         rebuild(folder)
     assert bytes_of(folder) == before
+
+
+@pytest.mark.parametrize("place", [b"workload=a/batch_size=1", b"workload=\xff/batch_size=64"])
+def test_a_shard_in_the_place_of_another_study_is_not_listed(tmp_path: Path, place: bytes) -> None:
+    folder = write_release(tmp_path / "release")
+    before = (folder / MANIFEST).read_bytes()
+    [path] = shard_paths(folder)
+    copy = folder / "measurements" / os.fsdecode(place) / Path(path).name
+    copy.parent.mkdir(parents=True)
+    shutil.copy(folder / path, copy)
+    for list_it in (rebuild, lambda folder: ReleaseWriter(folder, ABOUT)):
+        with pytest.raises(FooterError, match="is refused: its name is not that of its study and"):
+            list_it(folder)
+    assert (folder / MANIFEST).read_bytes() == before
 
 
 def test_who_waits_too_long_is_told(tmp_path: Path) -> None:
