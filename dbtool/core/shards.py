@@ -233,7 +233,9 @@ def _differ(column: pa.ChunkedArray) -> bool:
 def _have_few_digits(column: pa.ChunkedArray) -> bool:
     """Whether most values of a column are decimals with at most six digits after the point."""
     values = column.drop_null().to_numpy().astype(np.float64)
-    return bool((values.round(_FEW_DIGITS) == values).sum() * 2 > len(values))
+    # The largest numbers overflow while they are rounded.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool((values.round(_FEW_DIGITS) == values).sum() * 2 > len(values))
 
 
 def _footer(file: pq.ParquetFile) -> Footer:

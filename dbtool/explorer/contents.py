@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dbtool import __version__
+from dbtool.core.errors import DbtoolError, first_sentence
 from dbtool.core.resources import queries_folder, query
 from dbtool.store.questions import Question, known_release, workload_names
 
@@ -114,7 +115,13 @@ def _row_groups(sink: BinaryIO, schema: pa.Schema) -> Iterator[Callable[[pa.Tabl
     ) as writer:
 
         def add(table: pa.Table) -> int:
-            chosen = table.select(schema.names).cast(schema)
+            try:
+                chosen = table.select(schema.names).cast(schema)
+            except pa.ArrowInvalid as error:
+                raise DbtoolError(
+                    f"the page holds steps of 32 bits: {first_sentence(error)}; leave out the "
+                    "workload by naming others"
+                ) from error
             writer.write_table(chosen, row_group_size=max(1, chosen.num_rows))
             return next(numbers)
 

@@ -12,7 +12,6 @@ import polars as pl
 import pyarrow as pa
 
 from dbtool.core.errors import UsageError, first_sentence
-from dbtool.core.files import open_file
 from dbtool.core.parquet import ParquetError, read_foreign
 from dbtool.store.statements import require_text
 
@@ -126,8 +125,7 @@ def _read_table(file: Path) -> pl.DataFrame | pa.Table:
         endings = ", ".join(_READERS)
         raise UsageError(f"{str(file)!r} does not end with one of {endings}, which tell its format")
     try:
-        with open_file(file) as opened:
-            return read(opened.read())
+        return read(file.read_bytes())
     except (OSError, ParquetError, *_REFUSED) as error:
         reason = getattr(error, "strerror", None) or first_sentence(error)
         if "more fields than defined" in reason:

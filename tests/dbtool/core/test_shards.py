@@ -27,7 +27,7 @@ from tests.support.made_up import (
 )
 
 SAMPLE: Any = (0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5, 0.1]))
-DIVERGED: Any = (1, "INFEASIBLE", {}, curve([0.9, float("nan"), float("inf")]))
+DIVERGED: Any = (1, "INFEASIBLE", {}, curve([1e308, float("nan"), float("inf")]))
 VALUES = st.none() | st.floats(width=32)
 
 

@@ -11,8 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import dbtool
+from dbtool.core.errors import DbtoolError
 from dbtool.explorer.contents import LARGE, Tables, choose, write_tables
 from tests.dbtool.explorer.conftest import ERRORS, OWN_METRIC, PRECISION, RELEASE
+from tests.support.made_up import write_shard
 
 
 def written(db, chosen, *, curves=True):
@@ -167,3 +170,12 @@ def test_a_workload_that_is_chosen_is_there_alone(db):
     assert list(told) == [PRECISION]
     assert trials.read().schema.field("settings").type == pa.string()
     assert curves.schema_arrow.names[3:] == ["val_average_precision"]
+
+
+def test_steps_that_the_page_cannot_hold_are_refused(tmp_path):
+    rows = [{"step": step, "val_classification_error": 0.5} for step in (0, 2**40)]
+    write_shard(tmp_path, trials=[(0, "INCOMPLETE", {}, rows)], train_steps=0)
+    with dbtool.open(tmp_path) as db:
+        for curves in (True, False):
+            with pytest.raises(DbtoolError, match=r"steps of 32 bits|Conversion"):
+                written(db, choose(db, None, None), curves=curves)
