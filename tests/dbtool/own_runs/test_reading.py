@@ -88,8 +88,13 @@ def test_parquet_of_a_data_frame(tmp_path: Path) -> None:
     load(tmp_path, {"1.parquet": text}, kind="parquet", files=ignore, **options)
     assert query(tmp_path, ROWS) == [(0, 0, 0.9, None), (1, 0, 0.08, None)]
     assert query(tmp_path, "SELECT DISTINCT learning_rate FROM trials") == [(0.5,)]
-    sentence = "2.parquet is not Parquet of numbers and texts"
-    assert _refused(tmp_path / "no", {"2.parquet": "x"}, kind="parquet") == sentence
+    pq.write_table(pa.table({"x": pa.array([0], pa.timestamp("s", "Mars"))}), tmp_path / "mars")
+    for content, reason in (
+        (b"x", "it is not a readable Parquet file"),
+        ((tmp_path / "mars").read_bytes(), "its column x has the unknown time zone 'Mars'"),
+    ):
+        sentence = f"2.parquet is not Parquet of numbers and texts: {reason}"
+        assert _refused(tmp_path / "no", {"2.parquet": content}, kind="parquet") == sentence
 
 
 def test_durations_of_a_data_frame_are_seconds(tmp_path: Path) -> None:
