@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from dbtool.analysis.kinds import Form
     from dbtool.explorer.page import Material
     from dbtool.figures.plot import Plot
     from dbtool.release.selection import ExportedStudy
@@ -58,6 +59,7 @@ class Database(Releases):
         overhead: float = 0.2,
         start: float | None = None,
         level: float = 0.95,
+        curve: Form = "bent",
         release: str | None = None,
     ) -> ScalingReport:
         """Report how far larger batches help on workloads, with the uncertainty.
@@ -74,6 +76,7 @@ class Database(Releases):
                 definition.
             start: batch size from which scaling is linear; None for the smallest.
             level: level of all intervals.
+            curve: `bent` for curves of any bend, or `hyperbola`.
             release: only this release.
 
         Raises:
@@ -83,12 +86,12 @@ class Database(Releases):
         Example:
             >>> report = db.scaling("mnist/fc_64_64_64/sgd")
             >>> report.rows("critical").select("definition", "verdict").rows()
-            [('tradeoff', 'identified'), ('overhead', 'identified')]
+            [('tradeoff', 'identified'), ('overhead', 'identified'), ('speedup', 'identified')]
         """
         from dbtool.analysis.scaling import Settings
         from dbtool.report import scaling_of_trials
 
-        settings = Settings(level=level, overhead=overhead, start=start, trials=trials)
+        settings = Settings(level, overhead, start, trials, curve)
         crossings = self.crossings(workload, goal=goal, metric=metric, release=release)
         return scaling_of_trials(self, crossings, settings)
 

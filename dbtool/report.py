@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from dbtool.analysis.answers import Answer
+    from dbtool.analysis.kinds import Form
     from dbtool.figures.plot import Plot
     from dbtool.store.releases import Releases
 
@@ -169,15 +170,17 @@ def scaling_of_table(
     overhead: float = 0.2,
     start: float | None = None,
     level: float = 0.95,
+    curve: Form = "bent",
 ) -> ScalingReport:
     """Tell how far larger batches help, from steps to result of any origin.
 
     Args:
         table: a CSV file or a Polars frame with the columns batch_size, steps and, if there are
             several, workload; steps are empty where the goal was not reached.
-        overhead: as of `Database.scaling`, and so the next two.
+        overhead: as of `Database.scaling`, and so the others.
         start: the batch size from which scaling is linear; None: the smallest.
         level: of all intervals.
+        curve: `bent` or `hyperbola`.
 
     Raises:
         UsageError: it cannot be read, a column is missing, or a number is out of range.
@@ -188,5 +191,5 @@ def scaling_of_table(
         >>> round(scaling_of_table(table).rows("critical")["critical_batch_size"][0])
         64
     """
-    settings = Settings(level=level, overhead=overhead, start=start)
+    settings = Settings(level, overhead, start, curve=curve)
     return ScalingReport(answers_of_table(table, settings), settings)

@@ -1,19 +1,27 @@
 """The critical batch size: where larger batches stop paying for themselves.
 
-Steps to result fall with the batch size B as S(B) = Smin (1 + Bc / B) (McCandlish et al. 2018,
-arXiv 1812.06162, equation 2.11 and appendix D): in inverse proportion while B is far below Bc, not
-at all far above it. Two definitions use this hyperbola.
+Steps to result fall with the batch size B as
 
-- `tradeoff`: Bc = Emin / Smin itself, at which a run takes twice the fewest steps and twice the
-  fewest examples.
+    S(B) = Smin (1 + (Bc / B)^p)^(1 / p)
+
+in inverse proportion while B is far below Bc, not at all far above it. The bend p says how sharply
+the one turns into the other: 1 is the hyperbola of McCandlish et al. 2018 (arXiv 1812.06162,
+equation 2.11 and appendix D), the noisy quadratic model bends more sharply, and a noise scale that
+grows with the batch size more slowly. One fit of this family gives the critical batch sizes and the
+regimes of Shallue et al. 2018 (arXiv 1811.03600, section 4.1), so that they cannot disagree:
+
+- `tradeoff`: Bc itself, the quotient of the fewest examples to the fewest steps, at which a run
+  takes 2^(1/p) times the fewest of both.
 - `overhead`: the batch size whose steps exceed linear scaling from a batch size B0 by a share o
-  (Zhang et al. 2024, arXiv 2410.21676, section 3.1: 20 % from 256), which is
-  (1 + o) B0 + o Bc; with log S = log(a + b / B) this is b / (5 a) + 1.2 B0.
+  (Zhang et al. 2024, arXiv 2410.21676, section 3.1: 20 % from 256).
+- `speedup`: the batch size whose speed-up is 1 / (1 + o) of that of perfect scaling, wherever the
+  measurements start; examples exceed the fewest by o there.
+- `perfect_to` and `useful_to`, the ends of perfect scaling and of any gain: where examples and
+  where steps exceed the fewest by o.
 
-Workloads need not follow the hyperbola: those of the noisy quadratic model bend more sharply. So
-intervals are those of the curves S(B) = Smin (1 + (Bc / B)^p)^(1/p), over all bends p that the
-measurements allow. These curves have the same two ends, and p = 1 is the hyperbola. The value
-itself is the hyperbola's, unless the measurements exclude that.
+A few batch sizes do not tell the bend, so that it has a prior: the logarithm of p is normal about
+0 with a standard deviation of 0.6. The values are those of the highest penalised likelihood, and
+the intervals those of its profile.
 
 The fewest measured examples divided by the fewest measured steps do not estimate Bc: the quotient
 is far from it wherever the measured batch sizes do not reach far to both sides of it.
@@ -23,13 +31,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
-from scipy.special import fdtri
 
 from dbtool.analysis.censored import fit_intervals
 from dbtool.analysis.interval import Interval
+from dbtool.analysis.kinds import Form
+from dbtool.analysis.profile_likelihood import closed_interval, peak, profile_bound, top
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,17 +46,17 @@ if TYPE_CHECKING:
     from dbtool.analysis.censored import Fits, Floats
 
 Verdict = Literal["identified", "lower_bound", "upper_bound", "not_identified"]
+FORMS: tuple[Form, ...] = get_args(Form)
 LEAST_SCALE = 0.03
 """The least standard deviation of log steps: a search's assumed variation from seed to seed."""
-FEWEST_REACHED = 3
-"""A fit needs this many batch sizes that reached the goal."""
-_POINTS_A_FACTOR = 16  # of the grid, for each factor of e
-# Bends from slow to sharp, evenly spaced in their logarithm; the hyperbola's is one of them.
-_BENDS = tuple(2.0 ** (quarter / 4) for quarter in range(-3, 7))
-MISSED = (
-    1e-6  # log likelihoods that are this near count as equal: fits end a little earlier or later
-)
-_BEYOND = 1000.0  # how far the grid goes beyond the measured batch sizes
+_PARAMETERS: dict[Form, int] = {"bent": 3, "hyperbola": 2}
+_BENDS: dict[Form, Floats] = {"bent": np.geomspace(0.3, 8, 15), "hyperbola": np.ones(1)}
+_LOG_BEND_DEVIATION = 0.6
+# The grid of log Bc: finely over the measured batch sizes and a factor of e^2 to both sides,
+# coarsely a factor of e^5 further, where the likelihood hardly changes.
+_POINTS_A_FACTOR, _NEAR, _FAR, _FAR_POINTS = 6, 2.0, 5.0, 9
+# The maximum is found by this many ever smaller grids about the best point.
+_ZOOMS = 6
 
 
 @dataclass(frozen=True)
@@ -98,33 +107,42 @@ class FittedCurve:
 
     Attributes:
         steps: the fewest that any batch size needs, Smin.
-        critical: Bc, the likeliest value over all that are likely.
-        bend: p; 1 for the hyperbola.
+        critical: Bc.
+        bend: p, with its interval; 1 for the hyperbola.
         allowed: what the measurements allow, for each bend at which they allow anything.
         scale: standard deviation of the logarithm of steps about the curve.
-        hyperbola_likelihood: the logarithm of the likelihood of the hyperbola.
+        form: the curves it was chosen from.
         reached: the least and the largest batch size that reached the goal.
     """
 
     steps: float
     critical: float
-    bend: float
+    bend: Interval
     allowed: Sequence[Allowed]
     scale: float
-    hyperbola_likelihood: float
+    form: Form
     reached: tuple[float, float]
+
+    @property
+    def at_tradeoff(self) -> float:
+        """Return how many times the fewest steps, and the fewest examples, a run at Bc takes."""
+        return math.exp(math.log(2) / self._bend)
+
+    @property
+    def _bend(self) -> float:
+        return cast("float", self.bend.value)
 
     def at(self, batch_size: float) -> float:
         """Return the steps that a batch size needs."""
-        ratio: float = (1 + (self.critical / batch_size) ** self.bend) ** (1 / self.bend)
-        return self.steps * ratio
+        log_excess: float = _log_excess(self._bend, math.log(self.critical / batch_size))
+        return self.steps * math.exp(log_excess)
 
     @property
     def tradeoff(self) -> Estimate:
         """Return Bc."""
         return self._estimate(lambda _, critical: critical)
 
-    def overhead(self, share: float, start: float) -> Estimate:
+    def overhead(self, share: float, start: float) -> Estimate | None:
         """Return the batch size whose steps exceed linear scaling from `start` by a share.
 
         It is B^p = (1 + o)^p (B0^p + Bc^p) - Bc^p.
@@ -132,23 +150,32 @@ class FittedCurve:
         Args:
             share: o, for instance 0.2.
             start: B0.
+
+        Returns:
+            The estimate; None where a batch size of `start` already gains nothing.
         """
 
         def at(bend: float, critical: float) -> float:
-            # In units of Bc, since its power may be too large a number.
-            power: float = (1 + share) ** bend * ((start / critical) ** bend + 1) - 1
-            exceeding: float = critical * power ** (1 / bend)
-            return exceeding
+            log_examples = _log_excess(bend, math.log(start / critical))
+            return critical * _size_at(bend, math.log1p(share) + log_examples)
 
-        return self._estimate(at)
+        gained_to = self.critical * _ends(self._bend, share)[1]
+        return None if start > gained_to else self._estimate(at)
+
+    def speedup(self, share: float) -> Estimate:
+        """Return the batch size whose speed-up is 1 / (1 + share) of that of perfect scaling."""
+        return self._estimate(lambda bend, critical: critical * _size_at(bend, math.log1p(share)))
 
     def perfect_to(self, share: float) -> Estimate:
-        """Return the batch size up to which examples exceed the fewest by at most a share."""
-        return self._estimate(lambda bend, critical: critical * _ratio(bend, share))
+        """Return the batch size up to which examples exceed the fewest by at most a share.
+
+        It is Bc at most: a curve with a sharp bend has both regimes within the share there.
+        """
+        return self._estimate(lambda bend, critical: critical * _ends(bend, share)[0])
 
     def useful_to(self, share: float) -> Estimate:
-        """Return the batch size from which steps exceed the fewest by at most a share."""
-        return self._estimate(lambda bend, critical: critical / _ratio(bend, share))
+        """Return the batch size, Bc or larger, from which steps exceed the fewest by a share."""
+        return self._estimate(lambda bend, critical: critical * _ends(bend, share)[1])
 
     def _estimate(self, quantity: Callable[[float, float], float]) -> Estimate:
         """Return a batch size that rises with Bc, with what is known of it.
@@ -158,12 +185,14 @@ class FittedCurve:
         Args:
             quantity: computes it from the bend and Bc.
         """
-        value = quantity(self.bend, self.critical)
+        value = quantity(self._bend, self.critical)
         low = min(quantity(each.bend, each.low) if each.low else 0.0 for each in self.allowed)
         high = max(
             quantity(each.bend, each.high) if math.isfinite(each.high) else math.inf
             for each in self.allowed
         )
+        # Bends lie on a grid and the value between its points.
+        low, high = min(low, value), max(high, value)
         least, most = self.reached
         has_low = low > 0 and least < value
         has_high = math.isfinite(high) and value < most
@@ -176,7 +205,12 @@ class FittedCurve:
         return Estimate(None, 0.0, math.inf, "not_identified")
 
 
-def fit_curve(steps: Sequence[StepsAt], *, level: float) -> FittedCurve | None:
+def fewest_reached(form: Form) -> int:
+    """Return how many batch sizes have to reach the goal: one more than a curve's parameters."""
+    return _PARAMETERS[form] + 1
+
+
+def fit_curve(steps: Sequence[StepsAt], *, level: float, form: Form = "bent") -> FittedCurve | None:
     """Fit a curve by interval likelihood; None where too few batch sizes reached the goal.
 
     The noise of the logarithm of steps is assumed normal, with one unknown standard deviation that
@@ -186,44 +220,105 @@ def fit_curve(steps: Sequence[StepsAt], *, level: float) -> FittedCurve | None:
     Args:
         steps: at least one.
         level: of the intervals, for instance 0.95.
+        form: the curves to choose from.
     """
-    sizes, lower, upper = observations(steps)
-    reached = np.isfinite(upper)
-    if reached.sum() < FEWEST_REACHED:
+    likelihood = _Likelihood(steps)
+    reached = likelihood.reached
+    if reached.size < fewest_reached(form):
         return None
-
-    def fitted(critical: Floats, bend: float) -> Fits:
-        offsets = np.logaddexp(0, bend * np.log(critical[:, None] / sizes)) / bend
-        return fit_intervals(lower, upper, offsets, np.ones((*offsets.shape, 1)), LEAST_SCALE)
-
-    grid = _grid(sizes)
-    profiles = {bend: fitted(grid, bend).log_likelihood for bend in _BENDS}
-    bound = profile_bound(int(reached.sum()), 3, level)
-    most = max(profile.max() for profile in profiles.values())
-    floor = most - bound
-    allowed = {bend: profile for bend, profile in profiles.items() if profile.max() >= floor}
-    likeliest = (each for each, profile in allowed.items() if profile.max() >= most - MISSED)
-    bend = 1.0 if 1.0 in allowed else next(likeliest)
-    critical = math.exp(peak(np.log(grid), profiles[bend]))
-    best = fitted(np.array([critical]), bend)
+    bends, grid = np.log(_BENDS[form]), likelihood.grid
+    surface = likelihood.over(bends, grid)
+    floor = surface.max() - profile_bound(reached.size, _PARAMETERS[form], level)
+    bend, critical = likelihood.highest(bends, grid, surface)
+    of_bends = surface.max(axis=1)
+    best = likelihood.fits(np.array([bend]), np.array([critical]))
     return FittedCurve(
         steps=math.exp(best.coefficients[0, 0]),
-        critical=critical,
-        bend=bend,
+        critical=math.exp(critical),
+        bend=Interval(math.exp(bend), *map(math.exp, closed_interval(bends, of_bends, floor))),
         allowed=[
-            Allowed(each, *map(math.exp, closed_interval(np.log(grid), profile, floor)))
-            for each, profile in allowed.items()
+            Allowed(math.exp(each), *map(math.exp, closed_interval(grid, profile, floor)))
+            for each, profile in zip(bends, surface, strict=True)
+            if profile.max() >= floor
         ],
         scale=float(best.scale[0]),
-        hyperbola_likelihood=float(profiles[1.0].max()),
-        reached=(float(sizes[reached].min()), float(sizes[reached].max())),
+        form=form,
+        reached=(float(reached.min()), float(reached.max())),
     )
 
 
-def _ratio(bend: float, share: float) -> float:
-    """Return B / Bc at which B S(B) exceeds the fewest examples by a share."""
-    ratio: float = ((1 + share) ** bend - 1) ** (1 / bend)
-    return ratio
+class _Likelihood:
+    """The penalised likelihood of steps to result, by the logarithms of p and of Bc."""
+
+    def __init__(self, steps: Sequence[StepsAt]) -> None:
+        sizes, self._lower, self._upper = observations(steps)
+        self._log_sizes = np.log(sizes)
+        self.reached = sizes[np.isfinite(self._upper)]
+
+    @property
+    def grid(self) -> Floats:
+        """Return the logarithms of Bc at which to compute profiles."""
+        least, most = self._log_sizes.min() - _NEAR, self._log_sizes.max() + _NEAR
+        fine = np.linspace(least, most, math.ceil((most - least) * _POINTS_A_FACTOR) + 1)
+        far = np.linspace(0, _FAR, _FAR_POINTS)[1:]
+        return np.concatenate([(least - far)[::-1], fine, most + far])
+
+    def fits(self, log_bends: Floats, log_criticals: Floats) -> Fits:
+        """Return the fits at pairs of both, [pairs] each."""
+        log_ratios = log_criticals[:, None] - self._log_sizes
+        offsets = _log_excess(np.exp(log_bends[:, None]), log_ratios)
+        terms = np.ones((*offsets.shape, 1))
+        return fit_intervals(self._lower, self._upper, offsets, terms, LEAST_SCALE)
+
+    def over(self, log_bends: Floats, log_criticals: Floats) -> Floats:
+        """Return the penalised likelihood at all combinations, [bends, criticals]."""
+        bends, criticals = np.meshgrid(log_bends, log_criticals, indexing="ij")
+        found = self.fits(bends.ravel(), criticals.ravel()).log_likelihood.reshape(bends.shape)
+        penalised: Floats = found - (bends / _LOG_BEND_DEVIATION) ** 2 / 2
+        return penalised
+
+    def highest(self, bends: Floats, grid: Floats, surface: Floats) -> tuple[float, float]:
+        """Return the logarithms of p and Bc where the penalised likelihood is highest.
+
+        Grids of half the spacing follow one another about the best point, so that the result moves
+        continuously with the measurements.
+        """
+        row = int(surface.max(axis=1).argmax())
+        first, last = top(surface[row])
+        bend, critical = float(bends[row]), float(grid[first] + grid[last]) / 2
+        if first < last or not 0 < first < len(grid) - 1:
+            return bend, critical
+        spacing = 1 / _POINTS_A_FACTOR
+        width = float(bends[1] - bends[0]) if len(bends) > 1 else 0.0
+        around = np.arange(-2.0, 3.0)
+        for _ in range(_ZOOMS):
+            spacing, width = spacing / 2, width / 2
+            near = np.unique(bend + width * around)
+            near = near[(near >= bends[0]) & (near <= bends[-1])]
+            beside = critical + spacing * around
+            values = self.over(near, beside)
+            row, column = divmod(int(values.argmax()), values.shape[1])
+            bend, critical = float(near[row]), float(beside[column])
+        if len(near) == len(around):
+            bend = peak(near, values[:, column])
+        return bend, peak(beside, values[row])
+
+
+def _log_excess(bend: Any, log_ratio: Any) -> Any:
+    """Return log(S(B) / Smin) from p and log(Bc / B); by log(B / Bc) it is that of examples."""
+    return np.logaddexp(0, bend * log_ratio) / bend
+
+
+def _size_at(bend: float, log_excess: float) -> float:
+    """Return B / Bc where examples are exp(`log_excess`) times the fewest."""
+    power = bend * log_excess
+    return math.exp((power + math.log(-math.expm1(-power))) / bend)
+
+
+def _ends(bend: float, share: float) -> tuple[float, float]:
+    """Return where perfect scaling and where gains end, in units of Bc."""
+    end = min(_size_at(bend, math.log1p(share)), 1.0)
+    return end, 1 / end
 
 
 def observations(steps: Sequence[StepsAt]) -> tuple[Floats, Floats, Floats]:
@@ -238,77 +333,3 @@ def observations(steps: Sequence[StepsAt]) -> tuple[Floats, Floats, Floats]:
         lower = np.log(np.array([each.lower for each in known], float))
         upper = np.log(np.array([each.upper for each in known], float))
     return sizes, lower, upper
-
-
-def profile_bound(reached: int, curve: int, level: float) -> float:
-    """Return how far the log likelihood may lie below its maximum within an interval.
-
-    This is n / 2 log(1 + F / (n - p)), F being the quantile of the F distribution with 1 and n - p
-    degrees of freedom. For normal noise of unknown scale the interval is then exact; half a
-    quantile of chi-squared would be too short for few observations.
-
-    Args:
-        reached: n, the observations that are not censored.
-        curve: p, the number of the curve's parameters.
-        level: of the interval.
-
-    Returns:
-        The difference; inf where there are not more observations than parameters.
-    """
-    freedom = reached - curve
-    if freedom < 1:
-        return math.inf
-    return reached / 2 * math.log1p(fdtri(1, freedom, level) / freedom)
-
-
-def closed_interval(grid: Floats, log_likelihood: Floats, floor: float) -> tuple[float, float]:
-    """Return where a profile lies above a floor; infinite on a side where it never falls below.
-
-    Args:
-        grid: [points], ascending.
-        log_likelihood: [points], at least one of them above the floor.
-        floor: the maximum, less `profile_bound`.
-    """
-    above = log_likelihood - floor
-    inside = np.flatnonzero(above >= 0)
-    first, last = int(inside[0]), int(inside[-1])
-
-    def crossing(out: int, within: int) -> float:
-        share = above[within] / (above[within] - above[out])
-        return float(grid[within] + share * (grid[out] - grid[within]))
-
-    low = crossing(first - 1, first) if first > 0 else -math.inf
-    high = crossing(last + 1, last) if last < len(grid) - 1 else math.inf
-    return low, high
-
-
-def peak(grid: Floats, values: Floats) -> float:
-    """Return where values are highest: the middle of a flat top.
-
-    For any other top, it is the maximum of the parabola through the highest point and its
-    neighbours.
-
-    Args:
-        grid: [points], evenly spaced.
-        values: [points].
-    """
-    first, last = top(values)
-    if first < last or not 0 < first < len(grid) - 1:
-        return float(grid[first] + grid[last]) / 2
-    left, middle, right = values[first - 1 : first + 2]
-    bend = left - 2 * middle + right
-    shift = (left - right) / (2 * bend) if bend < 0 else 0.0
-    return float(grid[first] + shift * (grid[1] - grid[0]))
-
-
-def top(values: Floats) -> tuple[int, int]:
-    """Return the first and the last of the highest points, within the tolerance of fits."""
-    highest = np.flatnonzero(values >= values.max() - MISSED)
-    return int(highest[0]), int(highest[-1])
-
-
-def _grid(sizes: Floats) -> Floats:
-    """Return the batch sizes at which to compute the likelihood, evenly spaced on a log scale."""
-    least, most = sizes.min() / _BEYOND, sizes.max() * _BEYOND
-    points = round(_POINTS_A_FACTOR * math.log(most / least))
-    return np.geomspace(least, most, points)

@@ -1,4 +1,4 @@
-"""The kinds of rows that `dbtool scaling` reports."""
+"""The kinds of rows that `dbtool scaling` reports, and of curves that it fits."""
 
 from __future__ import annotations
 
@@ -7,3 +7,5 @@ from typing import Literal
 Kind = Literal[
     "critical", "regimes", "steps", "learning_rates", "noise_scale", "comparison", "profiles"
 ]
+Form = Literal["bent", "hyperbola"]
+"""Curves of any bend, or the hyperbola alone."""

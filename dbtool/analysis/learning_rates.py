@@ -22,7 +22,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from dbtool.analysis.censored import fit_intervals
-from dbtool.analysis.critical import MISSED, closed_interval, peak, profile_bound, top
+from dbtool.analysis.profile_likelihood import (
+    MISSED,
+    closed_interval,
+    peak,
+    profile_bound,
+    top,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dbtool.analysis.critical import StepsAt, fit_curve
+from dbtool.analysis.critical import FORMS, StepsAt, fit_curve
 from dbtool.analysis.learning_rates import best_rate, fit_laws
-from dbtool.analysis.regimes import find_regimes
 from dbtool.analysis.searches import equal_trials
 from dbtool.core.checks import require_number, require_whole
+from dbtool.core.errors import unknown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dbtool.analysis.critical import Estimate, FittedCurve
+    from dbtool.analysis.interval import Interval
+    from dbtool.analysis.kinds import Form
     from dbtool.analysis.learning_rates import BestRate, Rate, RateLaw
-    from dbtool.analysis.regimes import Regimes
     from dbtool.analysis.searches import Search
 
 
@@ -30,19 +31,22 @@ class Settings:
     Attributes:
         level: of all intervals, from 0.5 to 0.999.
         overhead: the share by which steps exceed linear scaling at the critical batch size called
-            overhead, from 0.001 to 100.
+            overhead, and examples or steps the fewest at the ends of the regimes, from 0.001 to
+            100.
         start: the batch size that linear scaling starts from, above 0; None: the smallest that
             reached the goal.
         trials: the number at which searches are compared, 1 or more; None: as many as all have.
+        curve: `bent` for curves of any bend, `hyperbola` for those of bend 1 alone.
 
     Raises:
-        UsageError: a number is out of range.
+        UsageError: a number is out of range, or there is no such curve.
     """
 
     level: float = 0.95
     overhead: float = 0.2
     start: float | None = None
     trials: int | None = None
+    curve: Form = "bent"
 
     def __post_init__(self) -> None:
         """Raise for numbers that are out of range."""
@@ -52,6 +56,8 @@ class Settings:
             require_number("start (--from)", self.start, 1e-9, 1e15)
         if self.trials is not None:
             require_whole("trials", self.trials)
+        if self.curve not in FORMS:
+            raise unknown("curve", self.curve, FORMS, "dbtool scaling --help")
 
 
 @dataclass(frozen=True)
@@ -71,9 +77,12 @@ class Scaling:
         curve: fitted to the steps; None where too few batch sizes reached the goal.
         tradeoff: the critical batch size by that definition; None likewise.
         overhead: the critical batch size by that definition; None likewise, and where linear
-            scaling starts beyond the largest batch size.
+            scaling starts beyond the largest batch size, or where nothing is gained any more.
+        speedup: the critical batch size by that definition; None where there is no curve.
+        perfect_to: the end of perfect scaling; None likewise.
+        useful_to: the batch size from which nothing is gained; None likewise.
+        bend: of the curve; where that is a hyperbola, of the curve that may have any.
         start: the batch size that linear scaling starts from.
-        regimes: None where too few batch sizes reached the goal.
         rates: the best learning rates, by ascending batch size.
         rate_law: how they move; None where too few batch sizes bound them.
         effective_law: how learning rate / (1 - momentum) moves; None also where there is no
@@ -89,8 +98,11 @@ class Scaling:
     curve: FittedCurve | None
     tradeoff: Estimate | None
     overhead: Estimate | None
+    speedup: Estimate | None
+    perfect_to: Estimate | None
+    useful_to: Estimate | None
+    bend: Interval | None
     start: float | None
-    regimes: Regimes | None
     rates: Sequence[BestRate] = ()
     rate_law: RateLaw | None = None
     effective_law: RateLaw | None = None
@@ -176,12 +188,14 @@ def _scaling(
     rate_law: RateLaw | None = None,
     effective_law: RateLaw | None = None,
 ) -> Scaling:
-    curve = fit_curve(steps, level=settings.level) if steps else None
+    share, level = settings.overhead, settings.level
+    curve = fit_curve(steps, level=level, form=settings.curve) if steps else None
+    bent = curve if settings.curve == "bent" or not curve else fit_curve(steps, level=level)
     start = settings.start or (curve.reached[0] if curve else None)
     overhead = None
     # Beyond the largest batch size the curve is a guess.
     if curve and start and start <= steps[-1].batch_size:
-        overhead = curve.overhead(settings.overhead, start)
+        overhead = curve.overhead(share, start)
     return Scaling(
         steps=steps,
         trials=trials,
@@ -192,8 +206,11 @@ def _scaling(
         curve=curve,
         tradeoff=curve.tradeoff if curve else None,
         overhead=overhead,
+        speedup=curve.speedup(share) if curve else None,
+        perfect_to=curve.perfect_to(share) if curve else None,
+        useful_to=curve.useful_to(share) if curve else None,
+        bend=bent.bend if bent else None,
         start=start,
-        regimes=find_regimes(steps, curve, level=settings.level) if steps else None,
         rates=rates,
         rate_law=rate_law,
         effective_law=effective_law,

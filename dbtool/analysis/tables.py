@@ -9,7 +9,6 @@ import polars as pl
 
 from dbtool.analysis.interval import NOTHING_KNOWN, finite
 from dbtool.analysis.kinds import Kind
-from dbtool.analysis.regimes import CurveName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,8 +20,9 @@ if TYPE_CHECKING:
 KINDS: tuple[Kind, ...] = get_args(Kind)
 OF_ANY_STEPS = ("critical", "regimes", "steps")
 """The kinds that follow from steps alone, without trials."""
+_BEND = ("bend", "bend_low", "bend_high")
 _WORKLOAD = ("release", "workload", "metric", "goal")
-_TEXTS = ("release", "workload", "metric", "definition", "verdict", "curve", "law")
+_TEXTS = ("release", "workload", "metric", "definition", "verdict", "law")
 _COUNTS = ("trials", "batch_sizes", "reached")
 
 
@@ -38,6 +38,7 @@ def _critical(answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
         for definition, estimate in (
             ("tradeoff", scaling.tradeoff),
             ("overhead", scaling.overhead),
+            ("speedup", scaling.speedup),
         ):
             law = scaling.rate_law
             value = estimate.value if estimate else None
@@ -61,24 +62,19 @@ def _critical(answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
 
 
 def _regimes(answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
-    made = []
-    for answer in answers:
-        found = answer.scaling.regimes
-        weights = found.weights if found else {}
-        made.append(
-            {
-                **_named(answer),
-                "curve": found.curve if found else None,
-                **{f"{name}_weight": weight for name, weight in weights.items()},
-                **_ends("perfect_to", found.perfect_to if found else None),
-                **_ends("useful_to", found.useful_to if found else None),
-                "slope": found.slope if found else None,
-                "level": settings.level,
-            }
-        )
-    weights_of = (f"{name}_weight" for name in get_args(CurveName))
-    knees = (*_ends("perfect_to", None), *_ends("useful_to", None))
-    return _frame(made, "curve", *weights_of, *knees, "slope", "level")
+    made = [
+        {
+            **_named(answer),
+            **(answer.scaling.bend or NOTHING_KNOWN).columns(*_BEND),
+            **_ends("perfect_to", answer.scaling.perfect_to),
+            **_ends("useful_to", answer.scaling.useful_to),
+            "share": settings.overhead,
+            "level": settings.level,
+        }
+        for answer in answers
+    ]
+    ends = (*_ends("perfect_to", None), *_ends("useful_to", None))
+    return _frame(made, *_BEND, *ends, "share", "level")
 
 
 def _steps(answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:

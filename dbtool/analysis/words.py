@@ -6,8 +6,7 @@ import math
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from dbtool.analysis.critical import FEWEST_REACHED
-from dbtool.analysis.regimes import FEWEST_BATCH_SIZES
+from dbtool.analysis.critical import fewest_reached
 from dbtool.core.errors import counted
 
 if TYPE_CHECKING:
@@ -57,12 +56,11 @@ def in_short(scaling: Scaling) -> dict[str, str | None]:
 
     They are the critical batch sizes by each definition and those between which scaling ends.
     """
-    regimes = scaling.regimes
     return {
         "tradeoff": _in_short(scaling.tradeoff),
         "overhead": _in_short(scaling.overhead),
-        "perfect_to": _in_short(regimes.perfect_to if regimes else None),
-        "useful_to": _in_short(regimes.useful_to if regimes else None),
+        "perfect_to": _in_short(scaling.perfect_to),
+        "useful_to": _in_short(scaling.useful_to),
     }
 
 
@@ -76,37 +74,23 @@ def _in_short(estimate: Estimate | None) -> str | None:
 
 
 def _regimes(scaling: Scaling, settings: Settings) -> Iterator[str]:
-    found = scaling.regimes
-    if found is None:
-        yield (
-            f"Regimes cannot be told: {counted(len(scaling.reached), 'batch size')} reached the "
-            f"goal, and it takes {FEWEST_BATCH_SIZES}."
-        )
+    perfect, useful, bend = scaling.perfect_to, scaling.useful_to, scaling.bend
+    if perfect is None or useful is None or scaling.curve is None:
         return
-    most = _number(scaling.reached[-1])
-    weight = f"weight {found.weights[found.curve]:.2f}"
-    if found.curve == "perfect":
-        if scaling.tradeoff is not None and scaling.tradeoff.verdict == "identified":
-            # A curve with a bend has more parameters, which a few observations do not justify.
-            yield (
-                f"Regimes cannot be told from {counted(len(scaling.reached), 'batch size')}, too "
-                f"few to weigh a bend against perfect scaling throughout ({weight})."
-            )
-            return
-        yield (
-            f"Perfect scaling up to {most}, the largest batch size that was measured: twice the "
-            f"batch size takes half the steps ({weight} of this curve)."
-        )
-        return
-    level = f"{100 * settings.level:g}%"
-    between = "in between steps fall as those of a hyperbola"
-    if found.slope is not None:
-        between = f"in between steps fall as batch size to the power {found.slope:.2f}"
+    level, share = f"{100 * settings.level:g}%", f"{100 * settings.overhead:g}%"
+    first, last = (_estimate(each, level, "an unknown batch size") for each in (perfect, useful))
     yield (
-        f"Perfect scaling up to {_knee(found.perfect_to, level)}; nothing gained beyond "
-        f"{_knee(found.useful_to, level)}; {between} ({weight} of this curve)."
+        f"Perfect scaling, within {share}, up to {first}; steps within {share} of the fewest from "
+        f"{last}."
     )
-    yield from _others("curves", found.weights, found.curve)
+    if bend is None or scaling.tradeoff is None or scaling.tradeoff.verdict != "identified":
+        return
+    told = f"{_number(bend.value or 1)} ({_interval(bend.low, bend.high, level)})"
+    if scaling.curve.form == "hyperbola":
+        if not bend.low <= 1 <= bend.high:
+            yield f"This is by a hyperbola, which the steps exclude: their bend is {told}, not 1."
+        return
+    yield f"In between steps bend by {told}; a hyperbola's bend is 1, a sharper one is larger."
 
 
 def _others(kind: str, weights: Mapping[Any, float], best: str) -> Iterator[str]:
@@ -120,23 +104,25 @@ def _others(kind: str, weights: Mapping[Any, float], best: str) -> Iterator[str]
 
 
 def _critical(scaling: Scaling, settings: Settings) -> Iterator[str]:
-    if scaling.tradeoff is None or scaling.start is None:
+    if scaling.tradeoff is None or scaling.curve is None or scaling.start is None:
         yield (
             f"The critical batch size cannot be told: "
             f"{counted(len(scaling.reached), 'batch size')} reached the goal, and it takes "
-            f"{FEWEST_REACHED}."
+            f"{fewest_reached(settings.curve)}."
         )
         return
-    level = f"{100 * settings.level:g}%"
+    level, times = f"{100 * settings.level:g}%", "as many"
+    if scaling.tradeoff.value is not None:
+        times = _number(scaling.curve.at_tradeoff)
     yield (
-        f"Critical batch size {_estimate(scaling.tradeoff, level)}, where a run takes twice the "
-        "fewest steps and twice the fewest examples (tradeoff)."
+        f"Critical batch size {_estimate(scaling.tradeoff, level)}, where a run takes {times} "
+        f"times the fewest steps and {times} times the fewest examples (tradeoff)."
     )
     if scaling.overhead is None:
-        yield (
-            f"Linear scaling cannot start from {_number(scaling.start)}, beyond the largest batch "
-            f"size, {_number(scaling.steps[-1].batch_size)} (overhead)."
-        )
+        beyond = "from where on nothing is gained"
+        if scaling.start > scaling.steps[-1].batch_size:
+            beyond = f"beyond the largest batch size, {_number(scaling.steps[-1].batch_size)}"
+        yield f"Linear scaling cannot start from {_number(scaling.start)}, {beyond} (overhead)."
         return
     yield (
         f"Critical batch size {_estimate(scaling.overhead, level)}, where steps exceed linear "
@@ -234,16 +220,10 @@ def _between(row: Mapping[str, Any], name: str, level: str) -> str:
     return _interval(row[f"{name}low"] or 0.0, row[f"{name}high"] or math.inf, level)
 
 
-def _knee(knee: Estimate, level: str) -> str:
-    if knee.value is not None:
-        return f"{_number(knee.value)} ({_interval(knee.low, knee.high, level)})"
-    return _bound(knee, level) or "what cannot be told"
-
-
-def _estimate(estimate: Estimate, level: str) -> str:
+def _estimate(estimate: Estimate, level: str, unknown: str = "not identified") -> str:
     if estimate.value is not None:
         return f"{_number(estimate.value)} ({_interval(estimate.low, estimate.high, level)})"
-    return _bound(estimate, level) or "not identified"
+    return _bound(estimate, level) or unknown
 
 
 def _bound(estimate: Estimate, level: str) -> str | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dbtool.analysis.kinds import Kind
+from dbtool.analysis.kinds import Form, Kind
 from dbtool.cli.options import (
     AnyWorkloads,
     Format,
@@ -32,8 +32,8 @@ _FIRST: dict[Kind, tuple[str, ...]] = {
         *("verdict", "learning_rate"),
     ),
     "regimes": (
-        *("release", "workload", "curve", "perfect_to", "perfect_to_low", "perfect_to_high"),
-        *("useful_to", "useful_to_low", "useful_to_high", "slope"),
+        *("release", "workload", "bend", "perfect_to", "perfect_to_low", "perfect_to_high"),
+        *("useful_to", "useful_to_low", "useful_to_high"),
     ),
     "steps": ("release", "workload", "batch_size", "steps", "low", "high", "after", "fitted"),
     "learning_rates": (
@@ -63,6 +63,7 @@ def scaling(
     overhead: float = 0.2,
     start: Annotated[float | None, typer.Option("--from")] = None,
     level: float = 0.95,
+    curve: Annotated[Form, typer.Option("--curve")] = "bent",
     rows: Kind | None = None,
     out: Path | None = None,
     columns: str | None = None,
@@ -73,8 +74,8 @@ def scaling(
 ) -> None:
     """Tell how far larger batches help on a workload, and how sure that is.
 
-    First in words, then a row a workload with its critical batch size by two definitions: at the
-    tradeoff a run takes twice the fewest steps and twice the fewest examples; at the overhead steps
+    First in words, then a row a workload with its critical batch size by two definitions: the
+    tradeoff, the quotient of the fewest examples to the fewest steps; and the overhead, where steps
     exceed linear scaling by a share. Searches are compared at equal numbers of trials, and what the
     data cannot tell is said. `--format markdown` prints a row a workload; other formats a row a
     workload and definition.
@@ -86,9 +87,10 @@ def scaling(
             batch_size, steps and, if there are several, workload.
         trials (K): Compare the best of K trials; without it of as many as every study has.
         overhead (X): The share by which steps exceed linear scaling at the critical batch size of
-            that definition.
+            that definition, and examples or steps the fewest where perfect scaling and gains end.
         start (B): The batch size from which scaling is linear; without it the smallest.
         level (P): The level of all intervals.
+        curve: Fit curves of any bend, or a `hyperbola` alone.
         rows: Print these rows in place of words: `critical` batch sizes with what they come from,
             `regimes` with their knees, `steps` of the best of K trials, `learning_rates`, the
             gradient `noise_scale` where it was measured, `comparison` of pairs of optimizers, or
@@ -119,7 +121,7 @@ def scaling(
     require_printable(output_format)
     with contextlib.ExitStack() as stack:
         if csv is not None:
-            report = scaling_of_table(csv, level=level, overhead=overhead, start=start)
+            report = scaling_of_table(csv, level=level, overhead=overhead, start=start, curve=curve)
         else:
             database = stack.enter_context(reading(db, release))
             tell_unlike_definitions(database, workload or ["*"], release)
@@ -131,6 +133,7 @@ def scaling(
                 overhead=overhead,
                 start=start,
                 level=level,
+                curve=curve,
                 release=release,
             )
         _print_report(report, rows, output_format, columns, wide=wide)

@@ -110,7 +110,7 @@ def _panel(db: Releases, answer: Answer, settings: Settings, order: int) -> Poin
         metric=answer.metric,
     )
     points = read_points(db, STEPS_FIGURE, request)
-    fitted = _fitted(answer.scaling)
+    fitted = answer.scaling.curve.at if answer.scaling.curve else None
     findings = _findings(answer.scaling, fitted)
     columns = findings.columns() | {"fitted": None, "level": settings.level}
     rows = points.rows.with_columns(
@@ -128,14 +128,14 @@ def _findings(scaling: Scaling, fitted: Callable[[float], float] | None) -> Find
     if fitted:
         ends = scaling.steps[0].batch_size, scaling.steps[-1].batch_size
         curve = [(size, fitted(size)) for size in np.geomspace(*ends, _POINTS).tolist()]
-    tradeoff, overhead, regimes = scaling.tradeoff, scaling.overhead, scaling.regimes
+    tradeoff, overhead = scaling.tradeoff, scaling.overhead
     if tradeoff and overhead and _are_alike(tradeoff, overhead):
         overhead = None
     named = [
-        ("perfect to", True, regimes.perfect_to if regimes else None),
+        ("perfect to", True, scaling.perfect_to),
         ("tradeoff", False, tradeoff),
         ("overhead", False, overhead),
-        ("useful to", True, regimes.useful_to if regimes else None),
+        ("useful to", True, scaling.useful_to),
     ]
     sizes = [
         FoundSize(
@@ -159,10 +159,3 @@ def _are_alike(one: Estimate, other: Estimate) -> bool:
         strict=True,
     )
     return all(math.isclose(first, second, rel_tol=_ALIKE) for first, second in pairs)
-
-
-def _fitted(scaling: Scaling) -> Callable[[float], float] | None:
-    """Return the fitted curve of most weight, from batch size to steps; None without a fit."""
-    if scaling.regimes and scaling.regimes.pieces:
-        return scaling.regimes.pieces.at
-    return scaling.curve.at if scaling.curve else None

@@ -106,7 +106,7 @@ def _curve(curve: FittedCurve | None) -> Any:
     return curve and {
         "steps": curve.steps,
         "critical": curve.critical,
-        "bend": curve.bend,
+        "bend": curve.bend.value,
         "allowed": [{"bend": a.bend, "low": a.low, "high": a.high} for a in curve.allowed],
         "reached": list(curve.reached),
     }

@@ -82,9 +82,10 @@ def test_what_is_drawn_are_the_numbers_of_the_answer(
     assert scaling.curve is not None
     assert scaling.tradeoff is not None
     assert scaling.overhead is not None
-    assert scaling.regimes is not None
+    assert scaling.perfect_to is not None
+    assert scaling.useful_to is not None
     assert scaling.tradeoff.low < 64 < scaling.tradeoff.high
-    knees = [scaling.regimes.perfect_to, scaling.regimes.useful_to]
+    knees = [scaling.perfect_to, scaling.useful_to]
     found_sizes = [knees[0], scaling.tradeoff, scaling.overhead, knees[1]]
     assert {each.verdict for each in found_sizes} == {"identified"}
     # From the lowest row up.

@@ -2,17 +2,23 @@
 
 import { IntervalFits } from "./censored";
 import { quantileOfF } from "./distributions";
-import { MISSED, Profile } from "./profile";
+import { Profile } from "./profile";
 
 export type Verdict = "identified" | "lower_bound" | "upper_bound" | "not_identified";
 
 /** Steps of a search are taken to vary by so much of themselves at least, from seed to seed. */
 const LEAST_SCALE = 0.03;
-/** As many batch sizes have to reach the goal for a fit. */
-const FEWEST_REACHED = 3;
-const POINTS_A_FACTOR = 16; // of the grid, for each factor of e
-const BENDS = Array.from({ length: 10 }, (_, index) => 2 ** ((index - 3) / 4));
-const BEYOND = 1000; // how far the grid goes beyond the batch sizes that were measured
+/** Of a curve, of which a fit takes one batch size more that reached the goal. */
+const PARAMETERS = 3;
+const LOG_BENDS = evenly(Math.log(0.3), Math.log(8), 15);
+const LOG_BEND_DEVIATION = 0.6; // of the prior
+// The grid: fine up to NEAR beyond the batch sizes that were measured, coarse up to FAR beyond that.
+const POINTS_A_FACTOR = 6;
+const NEAR = 2;
+const FAR = 5;
+const FAR_POINTS = 9;
+/** As many ever smaller grids about the best point find the maximum. */
+const ZOOMS = 6;
 
 /** What is known of the steps to result at a batch size. */
 export interface StepsAt {
@@ -47,11 +53,11 @@ export class Curve {
   constructor(
     /** The fewest that any batch size needs, Smin. */
     readonly steps: number,
-    /** Bc, likeliest where all are likely. */
+    /** Bc. */
     readonly critical: number,
     /** p; 1 for the hyperbola (McCandlish et al. 2018, arXiv 1812.06162, equation 2.11). */
     readonly bend: number,
-    /** What else the measurements allow, for each bend at which they allow anything. */
+    /** What the measurements allow, for each bend at which they allow anything. */
     readonly allowed: readonly Allowed[],
     /** The least and the largest batch size that reached the goal. */
     readonly reached: readonly [least: number, most: number],
@@ -59,7 +65,7 @@ export class Curve {
 
   /** The steps that a batch size needs. */
   at(batchSize: number): number {
-    return this.steps * (1 + (this.critical / batchSize) ** this.bend) ** (1 / this.bend);
+    return this.steps * Math.exp(logExcess(this.bend, Math.log(this.critical / batchSize)));
   }
 
   /** Bc. */
@@ -68,18 +74,22 @@ export class Curve {
   }
 
   /**
-   * The batch size whose steps exceed linear scaling from another one by a share: B^p = (1 + o)^p (B0^p + Bc^p) - Bc^p
-   * (Zhang et al. 2024, arXiv 2410.21676, section 3.1).
+   * The batch size whose steps exceed linear scaling from another one by a share (Zhang et al. 2024, arXiv 2410.21676,
+   * section 3.1); null where that one gains nothing.
    *
    * @param share o, for instance 0.2.
    * @param start B0.
    */
-  overhead(share: number, start: number): Estimate {
-    return this.estimate((bend, critical) => {
-      // In units of Bc, whose power may be too large a number.
-      const power = (1 + share) ** bend * ((start / critical) ** bend + 1) - 1;
-      return critical * power ** (1 / bend);
-    });
+  overhead(share: number, start: number): Estimate | null {
+    if (start > this.critical / Math.min(sizeAt(this.bend, Math.log1p(share)), 1)) return null;
+    return this.estimate((bend, critical) =>
+      critical * sizeAt(bend, Math.log1p(share) + logExcess(bend, Math.log(start / critical))),
+    );
+  }
+
+  /** The batch size whose speed-up is 1 / (1 + share) of that of perfect scaling. */
+  speedup(share: number): Estimate {
+    return this.estimate((bend, critical) => critical * sizeAt(bend, Math.log1p(share)));
   }
 
   /** A batch size that rises with Bc, with what is known of it. */
@@ -87,8 +97,8 @@ export class Curve {
     const value = quantity(this.bend, this.critical);
     const lows = this.allowed.map(({ bend, low }) => (low ? quantity(bend, low) : 0));
     const highs = this.allowed.map(({ bend, high }) => (Number.isFinite(high) ? quantity(bend, high) : Infinity));
-    const low = Math.min(...lows);
-    const high = Math.max(...highs);
+    const low = Math.min(value, ...lows);
+    const high = Math.max(value, ...highs);
     const [least, most] = this.reached;
     const hasLow = low > 0 && least < value;
     const hasHigh = Number.isFinite(high) && value < most;
@@ -110,47 +120,35 @@ export function fitCurve(given: readonly StepsAt[], level: number): Curve | null
   const steps = given.filter((each) => each.lower > 0 || (each.upper > 0 && each.upper < Infinity));
   const upper = Float64Array.from(steps, (each) => Math.log(each.upper));
   const reached = steps.filter((_, index) => Number.isFinite(upper[index])).map((each) => each.batchSize);
-  if (reached.length < FEWEST_REACHED) return null;
+  if (reached.length <= PARAMETERS) return null;
   const logSizes = Float64Array.from(steps, (each) => Math.log(each.batchSize));
   const lower = Float64Array.from(steps, (each) => Math.log(each.lower));
   const fits = new IntervalFits(lower, upper, LEAST_SCALE);
-  const fit = (logCritical: number, bend: number, goesOn: boolean): number => {
+  const fit = (logBend: number, logCritical: number, goesOn: boolean): number => {
+    const bend = Math.exp(logBend);
     for (let index = 0; index < steps.length; index++) {
-      const power = bend * (logCritical - logSizes[index]!);
-      fits.offsets[index] = (Math.max(power, 0) + Math.log1p(Math.exp(-Math.abs(power)))) / bend;
+      fits.offsets[index] = logExcess(bend, logCritical - logSizes[index]!);
     }
-    return fits.fit(goesOn);
+    return fits.fit(goesOn) - (logBend / LOG_BEND_DEVIATION) ** 2 / 2;
   };
 
   const grid = gridOf(logSizes);
-  const bound = profileBound(reached.length, 3, level);
-  // Without a bound all bends and critical batch sizes are allowed, and only the hyperbola is looked at.
-  const bends = Number.isFinite(bound) ? BENDS : [1];
-  const profiles = bends.map((bend) => ({
-    bend,
-    profile: new Profile(grid, (index, goesOn) => fit(grid[index]!, bend, goesOn)),
-  }));
-  const most = Math.max(...profiles.map(({ profile }) => profile.most));
-  const floor = most - bound;
-  const likely = profiles.filter(({ profile }) => profile.most >= floor);
-  const chosen =
-    likely.find(({ bend }) => bend === 1) ?? likely.find(({ profile }) => profile.most >= most - MISSED)!;
-  const logCritical = chosen.profile.peak;
-  fit(logCritical, chosen.bend, false);
-  const fewest = Math.exp(fits.coefficient);
-  const allowed = Number.isFinite(bound)
-    ? likely.map(({ bend, profile }): Allowed => {
-        const [low, high] = profile.interval(floor);
-        return { bend, low: Math.exp(low), high: Math.exp(high) };
-      })
-    : BENDS.map((bend): Allowed => ({ bend, low: 0, high: Infinity }));
-  return new Curve(
-    fewest,
-    Math.exp(logCritical),
-    chosen.bend,
-    allowed,
-    [Math.min(...reached), Math.max(...reached)],
+  const profiles = LOG_BENDS.map(
+    (logBend) => new Profile(grid, (index, goesOn) => fit(logBend, grid[index]!, goesOn)),
   );
+  const most = Math.max(...profiles.map((profile) => profile.most));
+  const floor = most - profileBound(reached.length, PARAMETERS, level);
+  const row = profiles.findIndex((profile) => profile.most === most);
+  const [logBend, logCritical] = highest(LOG_BENDS[row]!, profiles[row]!, (...at) => fit(...at, false));
+  fit(logBend, logCritical, false);
+  const fewest = Math.exp(fits.coefficient);
+  const allowed = profiles.flatMap((profile, index): Allowed[] => {
+    if (profile.most < floor) return [];
+    const [low, high] = profile.interval(floor);
+    return [{ bend: Math.exp(LOG_BENDS[index]!), low: Math.exp(low), high: Math.exp(high) }];
+  });
+  const ends = [Math.min(...reached), Math.max(...reached)] as const;
+  return new Curve(fewest, Math.exp(logCritical), Math.exp(logBend), allowed, ends);
 }
 
 /**
@@ -169,10 +167,63 @@ export function profileBound(reached: number, curve: number, level: number): num
   return (reached / 2) * Math.log1p(quantileOfF(freedom, level) / freedom);
 }
 
-/** `_grid`: the logarithms of batch sizes at which the likelihood is looked at, evenly spaced. */
+/** `_Likelihood.highest`: log p and log Bc where the penalised likelihood is highest, from those of a grid. */
+function highest(
+  logBend: number,
+  profile: Profile,
+  likelihood: (logBend: number, logCritical: number) => number,
+): [logBend: number, logCritical: number] {
+  const { grid, top: [first, last] } = profile;
+  let [bend, critical] = [logBend, (grid[first]! + grid[last]!) / 2];
+  if (first < last || first === 0 || last === grid.length - 1) return [bend, critical];
+  let spacing = 1 / POINTS_A_FACTOR;
+  let width = LOG_BENDS[1]! - LOG_BENDS[0]!;
+  let near: number[] = [];
+  let beside: number[] = [];
+  for (let zoom = 0; zoom < ZOOMS; zoom++) {
+    spacing /= 2;
+    width /= 2;
+    const around = [-2, -1, 0, 1, 2];
+    near = around.map((each) => bend + each * width).filter((each) => LOG_BENDS[0]! <= each && each <= LOG_BENDS.at(-1)!);
+    beside = around.map((each) => critical + each * spacing);
+    let best = -Infinity;
+    for (const row of near) {
+      for (const column of beside) {
+        const value = likelihood(row, column);
+        if (value > best) [best, bend, critical] = [value, row, column];
+      }
+    }
+  }
+  const ofBend = peakOf(near, (each) => likelihood(each, critical));
+  return [near.length === 5 ? ofBend : bend, peakOf(beside, (each) => likelihood(bend, each))];
+}
+
+/** `peak` of a few points. */
+function peakOf(points: readonly number[], value: (point: number) => number): number {
+  return new Profile(Float64Array.from(points), (index) => value(points[index]!)).peak;
+}
+
+/** `_log_excess`: log(S(B) / Smin) from p and log(Bc / B); by log(B / Bc) it is that of examples. */
+function logExcess(bend: number, logRatio: number): number {
+  const power = bend * logRatio;
+  return (Math.max(power, 0) + Math.log1p(Math.exp(-Math.abs(power)))) / bend;
+}
+
+/** `_size_at`: B / Bc where examples are exp(logExcess) times the fewest. */
+function sizeAt(bend: number, logExcess: number): number {
+  const power = bend * logExcess;
+  return Math.exp((power + Math.log(-Math.expm1(-power))) / bend);
+}
+
+/** `_Likelihood.grid`: logarithms of critical batch sizes. */
 function gridOf(logSizes: Float64Array): Float64Array {
-  const least = Math.min(...logSizes) - Math.log(BEYOND);
-  const most = Math.max(...logSizes) + Math.log(BEYOND);
-  const points = Math.round(POINTS_A_FACTOR * (most - least));
-  return Float64Array.from({ length: points }, (_, index) => least + (index * (most - least)) / (points - 1));
+  const least = Math.min(...logSizes) - NEAR;
+  const most = Math.max(...logSizes) + NEAR;
+  const fine = evenly(least, most, Math.ceil((most - least) * POINTS_A_FACTOR) + 1);
+  const far = evenly(0, FAR, FAR_POINTS).slice(1);
+  return Float64Array.from([...far.map((each) => least - each).reverse(), ...fine, ...far.map((each) => most + each)]);
+}
+
+function evenly(first: number, last: number, count: number): number[] {
+  return Array.from({ length: count }, (_, index) => first + (index * (last - first)) / (count - 1));
 }

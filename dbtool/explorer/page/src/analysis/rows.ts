@@ -23,7 +23,7 @@ export type LearningRateRow = ReturnType<typeof learningRateRows>[number];
 /** `Found.rows("critical")` of one workload. */
 export function criticalRows(answer: Answer) {
   const { scaling } = answer;
-  const row = (definition: "tradeoff" | "overhead", estimate: Estimate | null) => ({
+  const row = (definition: "tradeoff" | "overhead" | "speedup", estimate: Estimate | null) => ({
     ...named(answer),
     definition,
     critical_batch_size: estimate?.value ?? null,
@@ -37,7 +37,7 @@ export function criticalRows(answer: Answer) {
     reached: reachedSizes(scaling).length,
     level: LEVEL,
   });
-  return [row("tradeoff", scaling.tradeoff), row("overhead", scaling.overhead)];
+  return [row("tradeoff", scaling.tradeoff), row("overhead", scaling.overhead), row("speedup", scaling.speedup)];
 }
 
 /** `Found.rows("steps")` of one workload. */

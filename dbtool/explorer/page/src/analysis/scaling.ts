@@ -1,4 +1,4 @@
-/** How far larger batches help on a workload: `dbtool.analysis.scaling`, but for the regimes. */
+/** How far larger batches help on a workload: `dbtool.analysis.scaling`, but for the ends of the regimes. */
 
 import { fitCurve } from "./critical";
 import type { Curve, Estimate, StepsAt } from "./critical";
@@ -10,7 +10,7 @@ import type { Search } from "./searches";
 // The defaults of `dbtool.analysis.scaling.Settings`; the page does not vary them.
 /** The level of all intervals. */
 export const LEVEL = 0.95;
-/** The share by which steps exceed linear scaling at the critical batch size that is called overhead. */
+/** The share of the critical batch sizes that are called overhead and speedup. */
 const OVERHEAD = 0.2;
 
 /** How far larger batches help on a workload. */
@@ -25,6 +25,7 @@ export interface Scaling {
   readonly curve: Curve | null;
   readonly tradeoff: Estimate | null;
   readonly overhead: Estimate | null;
+  readonly speedup: Estimate | null;
   /** The best learning rates, by rising batch size. */
   readonly rates: readonly BestRate[];
   /** How they move; null where too few batch sizes tell. */
@@ -72,6 +73,7 @@ export function scalingOfSteps(given: readonly StepsAt[]): Scaling {
     tradeoff: curve?.tradeoff ?? null,
     // From the smallest batch size that reached the goal.
     overhead: curve?.overhead(OVERHEAD, curve.reached[0]) ?? null,
+    speedup: curve?.speedup(OVERHEAD) ?? null,
     rates: [],
     rateLaw: null,
   };
