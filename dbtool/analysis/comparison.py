@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
-from scipy.special import expit, logit, stdtrit
+from scipy.special import stdtrit
 
 from dbtool.analysis.best_of_k import chance_above
 from dbtool.analysis.searches import FEWEST_TRIALS, searches
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
     Side: TypeAlias = Literal["left", "right"]
 
-_ROUNDING = 1e-9
+_UNKNOWN = 0.05
+_MOST_OPEN = 0.5  # between the least and the largest probability, for one between them to be told
 TASK_COLUMNS: dict[str, type[pl.DataType]] = {
     "release": pl.String,
     "collection": pl.String,
@@ -89,14 +90,15 @@ class Chance:
     """The probability that the best of k trials of one search takes fewer steps than of another.
 
     Attributes:
-        value: counts each trial at its first evaluation past the goal.
+        value: counts each trial at its first evaluation past the goal; None where the steps between
+            evaluations leave more than half open.
         certain: the least that the steps between evaluations leave possible.
         possible: the largest that they leave possible.
         low: lower end of an interval for searches like these two; 0 where it is not known.
-        high: upper end; 1 where it is not known.
+        high: upper end; 1 likewise.
     """
 
-    value: float
+    value: float | None
     certain: float
     possible: float
     low: float
@@ -172,38 +174,46 @@ def compare(first: Search, other: Search, k: int, *, level: float) -> Comparison
     )
 
 
-def jackknife_interval(
-    steps: Floats, others: Floats, k: int, *, level: float
-) -> tuple[float, float]:
+def chance_interval(steps: Floats, others: Floats, k: int, *, level: float) -> tuple[float, float]:
     """Return an interval for `chance_of_fewer` of searches like these, not of these trials alone.
 
     The chance is a U-statistic of two samples, so its variance comes from dropping one trial at a
-    time (Arvesen 1969, Annals of Mathematical Statistics 40, p. 2076). The interval is Student's of
-    its logit, which keeps it between 0 and 1.
+    time (Arvesen 1969, Annals of Mathematical Statistics 40, p. 2076). A share of m observations
+    would have that variance; the interval is the one of Wilson (1927, Journal of the American
+    Statistical Association 22, p. 209) for it, by Student's quantile. m is at most the number of
+    searches of k trials that both have: where all choices agree the variance is 0, and does not
+    tell how sure they are.
 
     Args:
         steps: [trials] inf for one that never reaches the goal.
         others: [other trials] likewise.
         k: trials of each search.
         level: of the interval.
-
-    Returns:
-        Lower and upper end. They are 0 and 1 where k is more than half of either's trials, since
-        the best is then the luck of one trial; and where all choices agree, since that does not
-        tell how sure they are.
     """
-    fewest = min(len(steps), len(others))
     value = chance_of_fewer(steps, others, k)
-    if 2 * k > fewest or not _ROUNDING < value < 1 - _ROUNDING:
-        return 0.0, 1.0
     without = (
-        [chance_of_fewer(np.delete(steps, one), others, k) for one in range(len(steps))],
-        [chance_of_fewer(steps, np.delete(others, one), k) for one in range(len(others))],
+        [chance_of_fewer(np.delete(steps, one), others, k) for one in range(len(steps))]
+        if len(steps) > k
+        else [],
+        [chance_of_fewer(steps, np.delete(others, one), k) for one in range(len(others))]
+        if len(others) > k
+        else [],
     )
-    error = math.sqrt(sum((len(each) - 1) * float(np.var(each)) for each in without))
-    bound = float(stdtrit(fewest - 1, (1 + level) / 2))
-    width = bound * error / (value * (1 - value))
-    return float(expit(logit(value) - width)), float(expit(logit(value) + width))
+    variance = sum((len(each) - 1) * float(np.var(each)) for each in without if each)
+    count = (len(steps) + len(others)) / k
+    if variance > 0:
+        count = min(count, value * (1 - value) / variance)
+    return _wilson(value, count, float(stdtrit(min(len(steps), len(others)) - 1, (1 + level) / 2)))
+
+
+def _wilson(share: float, count: float, bound: float) -> tuple[float, float]:
+    """Return Wilson's interval for a share of a number of observations; 0 and 1 for none."""
+    if not count > 0 or math.isnan(bound):
+        return 0.0, 1.0
+    excess = bound**2 / count
+    middle = (share + excess / 2) / (1 + excess)
+    half = math.sqrt(excess * (share * (1 - share) + excess / 4)) / (1 + excess)
+    return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
 def quarter_of_fewest(given: Iterable[Search]) -> int | None:
@@ -217,6 +227,21 @@ def quarter_of_fewest(given: Iterable[Search]) -> int | None:
     """
     enough = [each.trials for each in given if each.trials >= FEWEST_TRIALS]
     return max(min(enough) // 4, 1) if enough else None
+
+
+def enough_of_stopped(search: Search) -> int:
+    """Return the fewest trials of a search one of which has most likely reached the goal.
+
+    A search in lockstep ends with its first trials past the goal, and of the others only that they
+    took longer is known: of fewer trials, most choices would tell nothing.
+
+    Returns:
+        The number at which all of so many trials miss the goal with a chance of at most
+        `_UNKNOWN`; 1 where the search was not stopped.
+    """
+    if not search.stopped or not np.isfinite(search.steps).any():
+        return 1
+    return next(k for k in range(1, search.trials + 1) if _never(search, k) <= _UNKNOWN)
 
 
 def tasks_of(trials: pl.DataFrame, workloads: pl.DataFrame) -> dict[Task, dict[str, list[Search]]]:
@@ -253,7 +278,7 @@ def comparison_rows(tasks: Tasks, k: int | None = None, *, level: float = 0.95) 
     Args:
         tasks: see `tasks_of`.
         k: trials of each search; None: `quarter_of_fewest` of the batch sizes that a pair has in
-            common.
+            common, and `enough_of_stopped` where that is more.
         level: of the intervals.
     """
     made = [
@@ -275,22 +300,25 @@ def _pair_rows(
     first = {search.batch_size: search for search in of_name}
     second = {search.batch_size: search for search in of_other}
     common = first.keys() & second.keys()
-    if k is None:
-        k = quarter_of_fewest(search[size] for size in common for search in (first, second))
+    quarter = quarter_of_fewest(search[size] for size in common for search in (first, second))
     rows = []
     for size in sorted(first.keys() | second.keys()):
         row: dict[str, object] = {"batch_size": size, "optimizer": name, "other": other_name}
         of_first, of_second = first.get(size), second.get(size)
         row["optimizer_trials"] = of_first.trials if of_first else 0
         row["other_trials"] = of_second.trials if of_second else 0
+        fewest = k or quarter
         few = [
             label
             for label, search in ((name, of_first), (other_name, of_second))
-            if search is None or search.trials < (k or FEWEST_TRIALS)
+            if search is None or search.trials < (fewest or FEWEST_TRIALS)
         ]
-        row |= {"k": k, "missing": ", ".join(few) or None}
-        if of_first and of_second and k and not few:
-            row |= _flat(compare(of_first, of_second, k, level=level))
+        row |= {"k": fewest, "missing": ", ".join(few) or None}
+        if of_first and of_second and fewest and not few:
+            both = (of_first, of_second)
+            at = k or max(fewest, *map(enough_of_stopped, both))
+            at = min(at, *(search.trials for search in both))
+            row |= _flat(compare(of_first, of_second, at, level=level))
         rows.append(row)
     return rows
 
@@ -306,15 +334,13 @@ def _flat(found: Comparison) -> dict[str, object]:
 
 def _chance(first: Search, other: Search, k: int, level: float) -> Chance:
     earliest, others_earliest = _earliest(first), _earliest(other)
-    low, _ = jackknife_interval(first.steps, others_earliest, k, level=level)
-    _, high = jackknife_interval(earliest, other.steps, k, level=level)
-    return Chance(
-        value=chance_of_fewer(first.steps, other.steps, k),
-        certain=chance_of_fewer(first.steps, others_earliest, k),
-        possible=chance_of_fewer(earliest, other.steps, k),
-        low=low,
-        high=high,
-    )
+    low, _ = chance_interval(first.steps, others_earliest, k, level=level)
+    _, high = chance_interval(earliest, other.steps, k, level=level)
+    certain = chance_of_fewer(first.steps, others_earliest, k)
+    possible = chance_of_fewer(earliest, other.steps, k)
+    is_open = possible - certain > _MOST_OPEN
+    value = None if is_open else chance_of_fewer(first.steps, other.steps, k)
+    return Chance(value, certain, possible, low, high)
 
 
 def _chances_above(values: Floats, at: Floats, k: int, side: Side) -> Floats:

@@ -35,6 +35,7 @@ class Search:
         momentum: [trials] NaN where there is none.
         search_space: ranges by metaparameter, as the study has them.
         windowed: whether it searched only near the best of another batch size.
+        stopped: whether trials were dropped before they could reach the goal, as in lockstep.
     """
 
     batch_size: int
@@ -44,6 +45,7 @@ class Search:
     momentum: Floats
     search_space: dict[str, dict[str, object]]
     windowed: bool = False
+    stopped: bool = False
 
     @property
     def trials(self) -> int:
@@ -121,4 +123,5 @@ def _search(rows: pl.DataFrame) -> Search:
         momentum=rows["momentum"].cast(float).fill_null(math.nan).to_numpy(),
         search_space=json.loads(rows["search_space"][0] or "{}"),
         windowed=json.loads(rows["search"][0] or "{}").get("origin") is not None,
+        stopped=bool(dropped.any()),
     )

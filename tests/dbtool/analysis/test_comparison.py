@@ -14,10 +14,11 @@ from scipy.stats import mannwhitneyu
 
 from dbtool.analysis.comparison import (
     Task,
+    chance_interval,
     chance_of_fewer,
     compare,
     comparison_rows,
-    jackknife_interval,
+    enough_of_stopped,
     quarter_of_fewest,
     tasks_of,
 )
@@ -59,9 +60,11 @@ def test_chances_against_all_choices_of_trials(
     k = min(k, len(first), len(other))
     found = compare(search(8, first), search(8, other), k, level=0.95)
     steps, others = [end for _, end in first], [end for _, end in other]
-    assert found.win.value == pytest.approx(by_all_choices(steps, others, k))
-    assert found.loss.value == pytest.approx(by_all_choices(others, steps, k))
-    assert found.win.value + found.loss.value + found.neither == pytest.approx(1)
+    win, loss = by_all_choices(steps, others, k), by_all_choices(others, steps, k)
+    for chance, expected in ((found.win, win), (found.loss, loss)):
+        is_open = chance.possible - chance.certain > 0.5
+        assert chance.value == (None if is_open else pytest.approx(expected))
+    assert win + loss + found.neither == pytest.approx(1)
 
 
 @given(INTERVALS, INTERVALS, st.integers(1, 2), st.data())
@@ -87,7 +90,7 @@ def test_bounds_hold_for_any_steps_between_evaluations(
 def test_bounds_by_hand() -> None:
     # 10 < T <= 20 and 15 < T <= 18: either may be first. 10 < T <= 15 is first for certain.
     open_ended = compare(search(8, [(10, 20)]), search(8, [(15, 18)]), 1, level=0.95)
-    assert (open_ended.win.value, open_ended.win.certain, open_ended.win.possible) == (0, 0, 1)
+    assert (open_ended.win.value, open_ended.win.certain, open_ended.win.possible) == (None, 0, 1)
     certain = compare(search(8, [(10, 15)]), search(8, [(15, 18)]), 1, level=0.95)
     assert (
         certain.win.value,
@@ -97,7 +100,7 @@ def test_bounds_by_hand() -> None:
     ) == (1, 1, 1, 0)
     # Neither reached the goal: the first was trained longer, but may have reached it right after.
     never = compare(search(8, [(100, INF)]), search(8, [(50, INF)]), 1, level=0.95)
-    assert (never.win.value, never.loss.value, never.neither) == (0, 0, 1)
+    assert (never.win.value, never.loss.value, never.neither) == (None, None, 1)
     assert (never.win.certain, never.win.possible, never.loss.certain, never.loss.possible) == (
         0,
         1,
@@ -134,38 +137,73 @@ def test_intervals_against_pseudo_values_of_mann_and_whitney(seed: int) -> None:
     wins = (steps[:, None] < others).astype(float)
     value = wins.mean()
     variance = wins.mean(axis=1).var(ddof=1) / 12 + wins.mean(axis=0).var(ddof=1) / 15
-    width = 2.2009851600829 * math.sqrt(variance) / (value * (1 - value))
-    expected = [1 / (1 + (1 - value) / value * math.exp(sign * width)) for sign in (1, -1)]
-    assert jackknife_interval(steps, others, 1, level=0.95) == pytest.approx(expected)
+    # Shares p whose distance from the value is Student's quantile times their own deviation.
+    excess = 2.2009851600829**2 / min(value * (1 - value) / variance, 27)
+    expected = sorted(np.roots([1 + excess, -2 * value - excess, value**2]).real)
+    assert chance_interval(steps, others, 1, level=0.95) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("k", [3, 7])
-def test_intervals_hold_even_chances_as_often_as_they_say(k: int) -> None:
+@pytest.mark.parametrize("chance", [0.5, 0.94, 0.98, 0.995])
+@pytest.mark.parametrize("k", [3, 6])
+def test_intervals_hold_the_chance_as_often_as_they_say(k: int, chance: float) -> None:
+    # The fewest of k exponential steps is exponential, too: the chance is the share of rates.
     rng = np.random.default_rng(11)
-    runs, held = 200, 0
+    runs, held, decided = 200, 0, 0
     for _ in range(runs):
-        steps, others = rng.lognormal(size=(2, 30))
-        low, high = jackknife_interval(steps, others, k, level=0.95)
-        held += low <= 0.5 <= high
+        steps = rng.exponential(size=24)
+        others = rng.exponential(chance / (1 - chance), size=24)
+        low, high = chance_interval(steps, others, k, level=0.95)
+        held += low <= chance <= high
+        decided += low > 0.5 or high < 0.5
     # At least what they say, up to three standard deviations of the count.
     assert held >= 0.95 * runs - 3 * math.sqrt(runs * 0.95 * 0.05)
-    assert held < runs
+    assert decided < 0.1 * runs if chance == 0.5 else decided > 0.75 * runs
 
 
-def test_intervals_of_what_tells_nothing_of_its_error() -> None:
-    steps = np.arange(1.0, 11)
-    assert jackknife_interval(steps, steps, 6, level=0.95) == (0, 1)
-    assert jackknife_interval(steps, steps + 20, 2, level=0.95) == (0, 1)
-    low, high = jackknife_interval(steps, steps, 5, level=0.95)
-    assert 0 < low < 0.5 < high < 1
-    # With evaluations so far apart that either may have won, the ends are those of both cases.
-    steps = np.append(steps, [math.inf, math.inf])
+def test_intervals_where_all_choices_agree() -> None:
+    steps = np.arange(1.0, 13)
+    # As 8 searches of 3 trials each that all agree: 8 / (8 + t^2), with 11 degrees of freedom.
+    low, high = chance_interval(steps, steps + 20, 3, level=0.95)
+    assert [low, high] == pytest.approx([8 / (8 + 2.2009851600829**2), 1])
+    # The best of all trials is the luck of one.
+    low, high = chance_interval(steps, steps + 20, 12, level=0.95)
+    assert low < 0.5 < high
+    assert chance_interval(np.ones(1), np.ones(1) + 1, 1, level=0.95) == (0, 1)
+
+
+def test_intervals_cover_what_evaluations_leave_open() -> None:
+    steps = np.append(np.arange(1.0, 11), [math.inf, math.inf])
     coarse = search(8, [(step - 2, step) for step in steps])
     found = compare(coarse, coarse, 3, level=0.95).win
-    low, _ = jackknife_interval(steps, steps - 1, 3, level=0.95)
-    _, high = jackknife_interval(steps - 1, steps, 3, level=0.95)
+    low, _ = chance_interval(steps, steps - 1, 3, level=0.95)
+    _, high = chance_interval(steps - 1, steps, 3, level=0.95)
     assert (found.low, found.high) == (low, high)
+    assert found.value is not None
     assert found.low < found.certain < found.value < found.possible < found.high
+
+
+def test_searches_in_lockstep_are_compared_where_stopping_tells() -> None:
+    def lockstep(first: int, reached: int) -> Search:
+        """24 trials, of which all but the first to the goal were dropped with the last of them."""
+        steps = np.array([first + each for each in range(reached)] + [INF] * (24 - reached))
+        after = np.where(np.isfinite(steps), steps - 1, first + reached - 1)
+        nothing = np.full(24, math.nan)
+        return Search(8, after, steps, nothing, nothing, {}, stopped=True)
+
+    # Of 15 trials one is among the first 3 with 95 %: 1 - C(21, 15) / C(24, 15).
+    assert [enough_of_stopped(lockstep(25, reached)) for reached in (3, 12, 24)] == [15, 4, 1]
+    few = comparison_rows({TASK: {"muon": [lockstep(25, 3)], "sgd": [lockstep(298, 3)]}})
+    assert few.select("k").item() == 15
+    assert few["win"].item() > 0.95
+    assert few["win_low"].item() < 0.5
+    many = comparison_rows({TASK: {"muon": [lockstep(25, 12)], "sgd": [lockstep(298, 12)]}})
+    assert many["k"].item() == 6
+    assert many["win_low"].item() > 0.5
+    # Of one trial each, three of 24 decide next to nothing.
+    open_ones = comparison_rows({TASK: {"muon": [lockstep(25, 3)], "sgd": [lockstep(25, 3)]}}, 1)
+    assert open_ones["win"].item() is None
+    assert open_ones["win_certain"].item() < 0.13
+    assert open_ones["win_possible"].item() > 0.6
 
 
 def test_rows_flag_what_is_missing() -> None:
