@@ -60,6 +60,7 @@ class Database(Releases):
         start: float | None = None,
         level: float = 0.95,
         curve: Form = "bent",
+        against: str | None = None,
         release: str | None = None,
     ) -> ScalingReport:
         """Report how far larger batches help on workloads, with the uncertainty.
@@ -77,6 +78,7 @@ class Database(Releases):
             start: batch size from which scaling is linear; None for the smallest.
             level: level of all intervals.
             curve: `bent` for curves of any bend, or `hyperbola`.
+            against: a workload, to whose critical batch size theirs are compared.
             release: only this release.
 
         Raises:
@@ -93,7 +95,10 @@ class Database(Releases):
 
         settings = Settings(level, overhead, start, trials, curve)
         crossings = self.crossings(workload, goal=goal, metric=metric, release=release)
-        return scaling_of_trials(self, crossings, settings)
+        other = None
+        if against is not None:
+            other = self.crossings(against, goal=goal, metric=metric, release=release)
+        return scaling_of_trials(self, crossings, settings, other)
 
     def plot(
         self,

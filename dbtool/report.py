@@ -16,6 +16,7 @@ from dbtool.analysis.tables import (
     KINDS,
     OF_ANY_STEPS,
     learning_rate_rows,
+    ratio_rows,
     rows_of_steps,
     with_whole_sizes,
 )
@@ -59,20 +60,24 @@ class ScalingReport:
         answers: one a workload.
         settings: those they were made with.
         trials: the trials of all the workloads; None for a table of steps.
+        against: of the workload whose critical batch sizes are compared with theirs; None: of none.
     """
 
     answers: Sequence[Answer]
     settings: Settings
     trials: Trials | None = None
+    against: Answer | None = None
 
     def rows(self, kind: str = "critical") -> pl.DataFrame:
         """Return the rows of one kind; docs/scaling.md has the columns.
 
         Args:
-            kind: critical, regimes, steps, learning_rates, noise_scale, comparison or profiles.
+            kind: critical, regimes, steps, ratios, learning_rates, noise_scale, comparison or
+                profiles.
 
         Raises:
-            UsageError: there is no such kind, or it comes from trials and these are steps alone.
+            UsageError: there is no such kind, it comes from trials and these are steps alone, or
+                ratios are to no workload.
 
         Example:
             >>> db.scaling("mnist/fc_64_64_64/sgd").rows("steps")["batch_size"].max()
@@ -80,6 +85,12 @@ class ScalingReport:
         """
         if kind not in KINDS:
             raise unknown("kind of rows", kind, KINDS, "dbtool scaling --help")
+        if kind == "ratios":
+            if self.against is None:
+                raise UsageError(
+                    "rows of ratios compare with a workload: name one with against (--against)"
+                )
+            return ratio_rows(self.answers, self.against, self.settings)
         if kind in OF_ANY_STEPS:
             rows = rows_of_steps(kind, self.answers, self.settings)
             return rows if self.trials is None else with_whole_sizes(rows)
@@ -119,7 +130,7 @@ class ScalingReport:
             own = noise
             if noise is not None:
                 own = noise.filter(release=answer.release, workload=answer.workload)
-            yield answer, heading, sentences(answer.scaling, self.settings, own)
+            yield answer, heading, sentences(answer.scaling, self.settings, own, self.against)
 
     def plot(
         self,
@@ -152,16 +163,32 @@ class ScalingReport:
     __repr__ = __str__
 
 
-def scaling_of_trials(db: Releases, crossings: pl.DataFrame, settings: Settings) -> ScalingReport:
+def scaling_of_trials(
+    db: Releases,
+    crossings: pl.DataFrame,
+    settings: Settings,
+    against: pl.DataFrame | None = None,
+) -> ScalingReport:
     """Return the report of trials, with all that its text and its rows need.
 
     Args:
         db: the database of the trials.
         crossings: their rows of `Database.crossings`.
         settings: the settings of the analysis.
+        against: rows of one workload, whose critical batch sizes are compared with theirs.
+
+    Raises:
+        UsageError: `against` has the trials of several workloads.
     """
     trials = Trials(db, crossings, moments_of_trials(db, crossings), db.workloads())
-    return ScalingReport(answers_of_trials(crossings, settings), settings, trials)
+    other = None
+    if against is not None:
+        found = answers_of_trials(against, settings)
+        if len(found) != 1:
+            names = ", ".join(f"{each.workload} ({each.release})" for each in found)
+            raise UsageError(f"ratios are to one workload, and these are {len(found)}: {names}")
+        [other] = found
+    return ScalingReport(answers_of_trials(crossings, settings), settings, trials, other)
 
 
 def scaling_of_table(

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Literal
 
 Kind = Literal[
-    "critical", "regimes", "steps", "learning_rates", "noise_scale", "comparison", "profiles"
+    "critical",
+    "regimes",
+    "steps",
+    "ratios",
+    "learning_rates",
+    "noise_scale",
+    "comparison",
+    "profiles",
 ]
 Form = Literal["bent", "hyperbola"]
 """Curves of any bend, or the hyperbola alone."""

@@ -9,6 +9,7 @@ import polars as pl
 
 from dbtool.analysis.interval import NOTHING_KNOWN, finite
 from dbtool.analysis.kinds import Kind
+from dbtool.analysis.ratio import ratio
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +23,7 @@ OF_ANY_STEPS = ("critical", "regimes", "steps")
 """The kinds that follow from steps alone, without trials."""
 _BEND = ("bend", "bend_low", "bend_high")
 _WORKLOAD = ("release", "workload", "metric", "goal")
-_TEXTS = ("release", "workload", "metric", "definition", "verdict", "law")
+_TEXTS = ("release", "workload", "metric", "against", "definition", "verdict", "law")
 _COUNTS = ("trials", "batch_sizes", "reached")
 
 
@@ -101,6 +102,24 @@ def _steps(answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
                 }
             )
     return _frame(made, "batch_size", "trials", "after", "steps", "low", "high", "fitted", "level")
+
+
+def ratio_rows(answers: Iterable[Answer], against: Answer, settings: Settings) -> pl.DataFrame:
+    """Return a row for each workload and definition: its critical batch size over another's."""
+    made = [
+        {
+            **_named(answer),
+            "against": against.workload,
+            "definition": definition,
+            **ratio(
+                getattr(answer.scaling, definition), getattr(against.scaling, definition)
+            ).columns("ratio", "low", "high"),
+            "level": settings.level,
+        }
+        for answer in answers
+        for definition in ("tradeoff", "overhead", "speedup")
+    ]
+    return _frame(made, "against", "definition", "ratio", "low", "high", "level")
 
 
 def learning_rate_rows(answers: Iterable[Answer]) -> pl.DataFrame:

@@ -7,6 +7,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from dbtool.analysis.critical import fewest_reached
+from dbtool.analysis.ratio import ratio
 from dbtool.core.errors import counted
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from dbtool.analysis.answers import Answer
     from dbtool.analysis.critical import Estimate
     from dbtool.analysis.learning_rates import RateLaw
     from dbtool.analysis.scaling import Scaling, Settings
@@ -27,7 +29,10 @@ _SURE = 0.9  # of the weights, before one curve or law is called certain
 
 
 def sentences(
-    scaling: Scaling, settings: Settings, noise_scale: pl.DataFrame | None = None
+    scaling: Scaling,
+    settings: Settings,
+    noise_scale: pl.DataFrame | None = None,
+    against: Answer | None = None,
 ) -> list[str]:
     """Return what a scaling says, one statement each, the most important first.
 
@@ -35,6 +40,7 @@ def sentences(
         scaling: of a workload.
         settings: the settings of the scaling.
         noise_scale: its rows of `dbtool.analysis.noise_scale.noise_scale_rows`.
+        against: of the workload to compare its critical batch size with.
     """
     if scaling.left_out and not scaling.steps:
         return [
@@ -44,6 +50,7 @@ def sentences(
     return [
         *_regimes(scaling, settings),
         *_critical(scaling, settings),
+        *(_ratio(scaling, against, settings) if against else ()),
         *_learning_rate(scaling, settings),
         *noise,
         *_sources(scaling),
@@ -127,6 +134,15 @@ def _critical(scaling: Scaling, settings: Settings) -> Iterator[str]:
     yield (
         f"Critical batch size {_estimate(scaling.overhead, level)}, where steps exceed linear "
         f"scaling from {_number(scaling.start)} by {100 * settings.overhead:g}% (overhead)."
+    )
+
+
+def _ratio(scaling: Scaling, against: Answer, settings: Settings) -> Iterator[str]:
+    found, level = ratio(scaling.tradeoff, against.scaling.tradeoff), f"{100 * settings.level:g}%"
+    interval = _interval(found.low, found.high, level)
+    times = f"{_number(found.value)} times" if found.value else "an unknown number of times"
+    yield (
+        f"Its critical batch size (tradeoff) is {times} that of {against.workload} ({interval})."
     )
 
 

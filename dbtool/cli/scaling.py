@@ -36,6 +36,7 @@ _FIRST: dict[Kind, tuple[str, ...]] = {
         *("useful_to", "useful_to_low", "useful_to_high"),
     ),
     "steps": ("release", "workload", "batch_size", "steps", "low", "high", "after", "fitted"),
+    "ratios": ("release", "workload", "against", "definition", "ratio", "low", "high"),
     "learning_rates": (
         *("release", "workload", "batch_size", "best", "low", "high", "law", "fitted"),
     ),
@@ -64,6 +65,7 @@ def scaling(
     start: Annotated[float | None, typer.Option("--from")] = None,
     level: float = 0.95,
     curve: Annotated[Form, typer.Option("--curve")] = "bent",
+    against: str | None = None,
     rows: Kind | None = None,
     out: Path | None = None,
     columns: str | None = None,
@@ -91,8 +93,10 @@ def scaling(
         start (B): The batch size from which scaling is linear; without it the smallest.
         level (P): The level of all intervals.
         curve: Fit curves of any bend, or a `hyperbola` alone.
+        against (WORKLOAD): Compare critical batch sizes with this workload's, as ratios.
         rows: Print these rows in place of words: `critical` batch sizes with what they come from,
-            `regimes` with their knees, `steps` of the best of K trials, `learning_rates`, the
+            `regimes` with their ends, `steps` of the best of K trials, `ratios` of critical batch
+            sizes to that of the workload of --against, `learning_rates`, the
             gradient `noise_scale` where it was measured, `comparison` of pairs of optimizers, or
             performance `profiles` of them.
         out (FILE): Draw steps to result with what was found, too: a file that ends with .png, .pdf
@@ -108,6 +112,7 @@ def scaling(
             "--goal": goal,
             "--metric": metric,
             "--trials": trials,
+            "--against": against,
         },
     )
     if rows is None and output_format in (Format.TABLE, Format.MARKDOWN) and (columns or wide):
@@ -134,6 +139,7 @@ def scaling(
                 start=start,
                 level=level,
                 curve=curve,
+                against=against,
                 release=release,
             )
         _print_report(report, rows, output_format, columns, wide=wide)
