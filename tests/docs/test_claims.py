@@ -24,7 +24,7 @@ COMPARED = [
     ("replication", "mnist/fc_128_128_128/*", None),
 ]
 CLAIM = re.compile(r"([\d.,]+) \(([\d.,]+) to ([\d.,]+)\)")
-SAID = re.compile(r"([\d.,]+) \(95%: ([\d.,]+) to ([\d.,]+)[);]")
+SAID = re.compile(r"([\d.,]+)(?: times that of [\w/]+)? \(95%: ([\d.,]+) to ([\d.,]+)[);]")
 # Its intervals are of shares.
 OTHER = re.compile(r"^### Trials that diverged$.*?^## ", re.MULTILINE | re.DOTALL)
 
@@ -36,6 +36,12 @@ def _told() -> set[tuple[str, ...]]:
             found = db.scaling(workloads, goal=goal)
             for answer in found.answers:
                 told |= set(SAID.findall(" ".join(sentences(answer.scaling, Settings()))))
+    with dbtool.open(ROOT / "data" / "replication") as db:
+        sgd = "mnist/fc_128_128_128/sgd"
+        few = db.scaling("mnist/fc_128_128_128/muon", trials=5)
+        told |= set(SAID.findall(" ".join(sentences(few.answers[0].scaling, Settings()))))
+        for _, _, said in db.scaling("mnist/fc_128_128_128/*", against=sgd).statements():
+            told |= set(SAID.findall(" ".join(said)))
     for release, workloads, goal in COMPARED:
         with dbtool.open(ROOT / "data" / release) as db:
             rows = db.scaling(workloads, goal=goal).rows("comparison").drop_nulls("win")
