@@ -53,8 +53,8 @@ _CURVE = f"""
 """  # noqa: S608 (a name of ours)
 _BEST = "FROM best_measurements(NULL, NULL, NULL, NULL, NULL, 100)"
 QUESTIONS: Mapping[str, Callable[[Database], pl.DataFrame]] = {
-    "steps to result, all studies": lambda db: db.steps_to_result("*"),
-    "steps to result, one workload": lambda db: db.steps_to_result(WORKLOAD),
+    "steps to result, all studies": lambda db: db.steps("*"),
+    "steps to result, one workload": lambda db: db.steps(WORKLOAD),
     "scaling with its intervals, all workloads": lambda db: db.scaling("*").rows(),
     "scaling with its intervals, one workload": lambda db: db.scaling(WORKLOAD).rows(),
     "best measurement, all studies": lambda db: db.sql(_BEST).polars(),

@@ -96,7 +96,7 @@ def steps(
     Example: dbtool steps 'mnist/*' --goal 0.05 --metric val_classification_error
     """
     tell_unlike_definitions(database, workload, release)
-    return database.steps_to_result(
+    return database.steps(
         workload, goal=goal, metric=metric, trials=trials, batch_size=batch_size, release=release
     )
 

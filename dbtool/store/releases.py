@@ -262,7 +262,7 @@ class Releases:
             chosen["workloads"] = None
         return lazy_measurements(self.cursor, query("measurements"), chosen)
 
-    def steps_to_result(
+    def steps(
         self,
         workload: str | Iterable[str],
         *,
@@ -290,7 +290,7 @@ class Releases:
             UsageError: a name does not exist, or a workload has no goal of its own for the metric.
 
         Example:
-            >>> steps = db.steps_to_result("mnist/fc_64_64_64/sgd", batch_size=[16, 64, 256])
+            >>> steps = db.steps("mnist/fc_64_64_64/sgd", batch_size=[16, 64, 256])
             >>> steps.select("batch_size", "steps").rows()
             [(16, 5999), (64, 1676), (256, 770)]
         """

@@ -81,7 +81,7 @@ def best(rows: list[Row], budget: int | None, *, maximize: bool) -> tuple[float 
 def answers(db: Database, metric: str, count: int) -> Iterator[object]:
     """What a database says of all studies, for every goal and then for every budget."""
     for goal in GOALS:
-        found = db.steps_to_result("*", metric=metric, goal=goal, trials=count).sort("batch_size")
+        found = db.steps("*", metric=metric, goal=goal, trials=count).sort("batch_size")
         yield found.select("steps", "trial_id").rows()
     for budget in BUDGETS:
         found = db.best("*", metric=metric, most_steps=budget, trials=count).sort("batch_size")

@@ -109,7 +109,7 @@ def test_the_authors_questions_run_unchanged(archive: Path) -> None:
     past = table[table["val/classification_error"] < 0.01].sort_index(level=["step", "trial_id"])
     first = past.groupby("batch_size").head(1).sort_index(level="batch_size")
     with dbtool.open() as db:
-        steps = db.steps_to_result(CNN, goal=0.01, trials=10)
+        steps = db.steps(CNN, goal=0.01, trials=10)
     answered = steps.select("batch_size", "trial_id", "steps").rows()
     assert first.index.to_list() == answered
 

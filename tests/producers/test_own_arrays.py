@@ -138,9 +138,9 @@ def test_a_table_is_trained_by_its_squared_error(path: Path, tmp_path: Path) -> 
         assert [row[2] for row in rows] == pytest.approx(validation, rel=1e-4)
         assert {row[3] for row in rows} == {None}
         reached = next(step for step, value in enumerate(validation) if value < 1)
-        assert db.steps_to_result(workload.name)["steps"].to_list() == [reached]
+        assert db.steps(workload.name)["steps"].to_list() == [reached]
         reached = next(step for step, value in enumerate(validation) if value < 0.5)
-        found = db.steps_to_result(workload.name, metric="val_squared_error", goal=0.5)
+        found = db.steps(workload.name, metric="val_squared_error", goal=0.5)
         assert found["steps"].to_list() == [reached]
 
 

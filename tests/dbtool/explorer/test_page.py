@@ -79,7 +79,7 @@ def test_the_queries_to_copy_give_what_dbtool_answers(page, db):
     trials = db.sql(queries["trials"], **named, **metric, goal=0.2).polars()
     held = db.trials(ERRORS, batch_size=8)
     assert trials.select("trial_id", "status").rows() == held.select("trial_id", "status").rows()
-    fewest = db.steps_to_result(ERRORS, goal=0.2, batch_size=8)["steps"][0]
+    fewest = db.steps(ERRORS, goal=0.2, batch_size=8)["steps"][0]
     assert trials["steps"].min() == fewest
     curves = db.sql(queries["curves"], **named, **metric).polars()
     rows = db.measurements(ERRORS, batch_size=8).collect()["val_classification_error"]

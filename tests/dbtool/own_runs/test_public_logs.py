@@ -78,7 +78,7 @@ def test_logs_of_algoperf_become_a_release(logs: Path, tmp_path: Path) -> None:
     files = {"baseline": str(logs), "docs/public_logs/algoperf.toml": str(MAPPING)}
     call(*(files.get(word, word) for word in shlex.split(command)), "--db", str(tmp_path / "db"))
     with dbtool.open(tmp_path / "db") as db:
-        found = db.steps_to_result("*").sort("workload")
+        found = db.steps("*").sort("workload")
     assert found.select("workload", "batch_size", "steps", "trials").rows() == [
         ("algoperf/criteo_1tb/dlrm_small/nadamw", 262_144, 200, 1),
         ("algoperf/imagenet/resnet_50/nadamw", 1_024, 390, 2),

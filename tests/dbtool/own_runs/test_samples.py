@@ -118,7 +118,7 @@ def test_a_sample_has_the_steps_to_result_that_its_files_show(
     )
     assert re.search(added, told, re.MULTILINE)
     with dbtool.open(tmp_path / "db") as db:
-        found = db.steps_to_result("*").sort("batch_size")
+        found = db.steps("*").sort("batch_size")
     assert found.select("batch_size", "steps", "trial_id", "value", "trials").rows() == list(steps)
     assert query(tmp_path, TRIALS) == list(trials)
     assert "added 0 trials and 0 measurements to my-sweep; " in _load(tool, tmp_path, capsys)

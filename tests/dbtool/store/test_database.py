@@ -63,13 +63,13 @@ def test_what_the_database_holds(db: Database) -> None:
 
 
 def test_steps_to_result(db: Database) -> None:
-    found = db.steps_to_result(DIGITS, release="first")
+    found = db.steps(DIGITS, release="first")
     # 0.05 at the fourth evaluation of batch size 8, 0.04 at the third of 64.
     assert found.select("batch_size", "steps", "trial_id", "value").rows() == [
         (8, 30, 1, 0.05),
         (64, 20, 1, 0.04),
     ]
-    letters = db.steps_to_result([LETTERS], goal=0.85, batch_size=[32])
+    letters = db.steps([LETTERS], goal=0.85, batch_size=[32])
     assert letters["steps"].to_list() == [10]
 
 
@@ -87,7 +87,7 @@ def test_a_release_of_its_own(path: Path) -> None:
     with dbtool.open(path, release="second") as db:
         assert repr(db) == f"<dbtool.Database {path}, release='second'>"
         assert db.workloads()["release"].unique().to_list() == ["second"]
-        assert db.steps_to_result(DIGITS)["value"].to_list() == [0.05 - 0.01, 0.04 - 0.01]
+        assert db.steps(DIGITS)["value"].to_list() == [0.05 - 0.01, 0.04 - 0.01]
         assert db.measurements().select("release").unique().collect().rows() == [("second",)]
         assert db.workloads(release="first").height == 2
 
@@ -176,11 +176,11 @@ def test_without_pandas(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
         (lambda db: db.scaling(DIGITS, level=2), "level is 2, and should be a number from 0.5 to"),
         (lambda db: db.scaling(DIGITS, start=0), "start (--from) is 0, and should be a number "),
         (lambda db: db.scaling(DIGITS, trials=2.5), "trials is 2.5, and should be a whole number"),
-        (lambda db: db.steps_to_result(DIGITS, goal="a"), "goal is 'a', and should be a finite "),
+        (lambda db: db.steps(DIGITS, goal="a"), "goal is 'a', and should be a finite "),
         (lambda db: db.studies(pl.DataFrame({"a": [1]})), "workload is a DataFrame, and should be"),
         (lambda db: db.trials(batch_size="8"), "batch_size is '8', and should be a whole number"),
         (
-            lambda db: db.steps_to_result(LETTERS),
+            lambda db: db.steps(LETTERS),
             "has no goal of its own for val_classification_error; give one (`--goal X`, ",
         ),
         (

@@ -52,7 +52,7 @@ def db(folder: Path) -> Iterator[Database]:
 
 
 def steps(db: Database, goal: float | None = None) -> list[tuple[Any, ...]]:
-    found = db.steps_to_result(WORKLOAD, goal=goal)
+    found = db.steps(WORKLOAD, goal=goal)
     return found.select("batch_size", "steps", "trial_id", "trials", "stopped_at").rows()
 
 

@@ -170,7 +170,7 @@ def test_hostile_names_are_values_like_others(tmp_path: Path) -> None:
         query = "SELECT release, workload FROM measurements WHERE workload = $name"
         assert db.sql(query, name=name).rows() == [(name, name)]
         assert db.measurements([name]).collect().height == 1
-        assert db.steps_to_result([name], goal=0.95)["steps"].to_list() == [0]
+        assert db.steps([name], goal=0.95)["steps"].to_list() == [0]
         assert db.best([name])["value"].to_list() == [0.9]
 
 

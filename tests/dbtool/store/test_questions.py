@@ -65,7 +65,7 @@ def db(folder: Path) -> Iterator[Database]:
 
 def test_patterns_and_lists_name_workloads(db: Database) -> None:
     for named in ("digits/*", "*/sgd", "*", [WORKLOAD], ["*", WORKLOAD]):
-        found = db.steps_to_result(named, goal=0.1)
+        found = db.steps(named, goal=0.1)
         assert found.select("workload", "batch_size", "steps").rows() == [
             (WORKLOAD, 10, 40),
             (WORKLOAD, 20, 44),
@@ -110,7 +110,7 @@ def test_a_published_workload_that_is_held_is_found(tmp_path: Path) -> None:
 def steps(folder: Path, metric: str, goal: float) -> list[int]:
     """The steps of each study."""
     with open_database(folder) as db:
-        return db.steps_to_result(WORKLOAD, metric=metric, goal=goal)["steps"].to_list()
+        return db.steps(WORKLOAD, metric=metric, goal=goal)["steps"].to_list()
 
 
 @pytest.mark.parametrize("goal", [0.1, 0.7, 0.02])
@@ -131,10 +131,10 @@ def test_an_inclusive_goal_is_reached_by_its_equal(
         )  # fmt: skip
     with open_database(tmp_path) as db:
         for inclusive, name in names.items():
-            [(reached, told)] = db.steps_to_result(name).select("steps", "goal").rows()
+            [(reached, told)] = db.steps(name).select("steps", "goal").rows()
             assert (reached == 2, told) == (inclusive, goal)
             # The rule is the workload's, whatever the goal.
-            [reached] = db.steps_to_result(name, goal=float(str(worse)))["steps"]
+            [reached] = db.steps(name, goal=float(str(worse)))["steps"]
             assert (reached == 1) == inclusive
 
 
@@ -172,5 +172,5 @@ def test_nan_beside_values_that_are_all_past_the_goal(tmp_path: Path) -> None:
         trials = [(0, "COMPLETE", {"learning_rate": 0.1}, rows)]
         write_shard(tmp_path / metric, metric=metric, goal=goal, trials=trials)
         with open_database(tmp_path / metric) as db:
-            found = db.steps_to_result("*").select("steps", "value").rows()
+            found = db.steps("*").select("steps", "value").rows()
         assert found == [(1, value)]

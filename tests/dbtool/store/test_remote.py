@@ -97,7 +97,7 @@ def test_python_asks_a_server_as_a_folder(server: ReleaseServer, folder: Path) -
     with open_database(server.url) as db, open_database(folder) as local:
         assert db.workloads().equals(local.workloads())
         assert db.trials(SGD).equals(local.trials(SGD))
-        assert db.steps_to_result(SGD).equals(local.steps_to_result(SGD))
+        assert db.steps(SGD).equals(local.steps(SGD))
         assert db.best("*", trials=2).equals(local.best("*", trials=2))
         curves = [
             each.measurements(SGD, batch_size=8, trial_id=2).sort("step").collect()

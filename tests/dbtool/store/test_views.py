@@ -110,7 +110,7 @@ def test_a_goal_of_average_precision_is_passed_upwards(folder: Path) -> None:
     columns = ["batch_size", "steps", "trial_id", "value", "trials"]
     with open_database(folder) as db:
         # Equal to the goal at step 2 is not past it; the other study measured no such metric.
-        assert db.steps_to_result(OPEN_IMAGES).select(columns).rows() == [
+        assert db.steps(OPEN_IMAGES).select(columns).rows() == [
             (64, 4, 0, 0.31, 2),
             (128, None, None, None, 2),
         ]
@@ -139,7 +139,7 @@ def test_lipschitz_constants_of_sparse_networks_are_drawn(tmp_path: Path) -> Non
     for name in ("mnist/simple_cnn/sgd", DENSE, "mnist_subsets/mnist/simple_cnn/sgd"):
         produced(tmp_path, dense, workload=name, **about)
     with open_database(tmp_path) as db:
-        assert db.steps_to_result(SPARSE).select("steps", "trial_id").rows() == [(2, 1)]
+        assert db.steps(SPARSE).select("steps", "trial_id").rows() == [(2, 1)]
         points = figure_points(db, "sparsity-lipschitz")
         of_any = figure_points(db, "steps", workloads=(SPARSE,))
     drawn = [(point["series"], point["x"], point["y"]) for point in points if point["x"]]

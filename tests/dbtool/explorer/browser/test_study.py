@@ -22,7 +22,7 @@ def study(explorer):
 
 
 def winner(db):
-    [row] = db.steps_to_result(SGD, batch_size=BATCH_SIZE, trials=10**6).rows(named=True)
+    [row] = db.steps(SGD, batch_size=BATCH_SIZE, trials=10**6).rows(named=True)
     return row["trial_id"], row["steps"]
 
 
