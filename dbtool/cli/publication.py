@@ -20,7 +20,7 @@ def publish(
     release: str | None = None,
     title: str | None = None,
     licence: str | None = None,
-    citation: Annotated[Path | None, typer.Option(exists=True, dir_okay=False)] = None,
+    citation: Path | None = None,
     loss_bits: Annotated[int, typer.Option(min=1, max=23)] = 23,
     every_loss_up_to: Annotated[int, typer.Option(min=0)] = 0,
     then_one_in: Annotated[int, typer.Option(min=1)] = 1,

@@ -20,6 +20,7 @@ from dbtool.cli.options import (
 )
 from dbtool.cli.table import View
 from dbtool.core.errors import UsageError
+from dbtool.core.files import read_small, read_to_end
 from dbtool.store.queries import query_text
 from dbtool.store.questions import Question
 
@@ -134,9 +135,9 @@ def _query_text(text: str | None, file: Path | None) -> str:
     source = "standard input" if file is None else f"the query file {str(file)!r}"
     try:
         if file is not None:
-            return file.read_text(encoding="utf-8")
-        with open(0, encoding="utf-8", closefd=False) as standard_input:
-            return standard_input.read()
+            return read_small(file).decode()
+        with open(0, "rb", closefd=False) as standard_input:
+            return read_to_end(standard_input, source).decode()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise UsageError(f"{source} cannot be read: {reason}") from error

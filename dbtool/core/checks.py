@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct, inspect
 
 from dbtool.core.errors import DbtoolError, UsageError, closest, printable
-from dbtool.core.files import open_file
+from dbtool.core.files import read_small
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -127,8 +127,7 @@ def read_toml(path: Path, kind: type[T], what: str) -> T:
         UsageError: the file cannot be read, or does not fit the type.
     """
     try:
-        with open_file(path) as file:
-            return convert(tomllib.load(file), kind)
+        return convert(tomllib.loads(read_small(path).decode()), kind)
     except InvalidError as error:
         faults = (f"the {what} {path}: {fault}" for fault in error.args)
         raise UsageError(*faults) from error

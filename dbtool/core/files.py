@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _PREFIX, _FOLDER = ".writing-", ".folder"
 # File systems write many small files at once to the disk sooner than one after the other.
 _SYNC_THREADS = 16
+LARGEST_TEXT = 8_000_000
+"""Limit on the bytes of a text that is read whole, much more than any that people write."""
 
 
 def make_folder(folder: Path, instead: str) -> None:
@@ -56,6 +58,28 @@ def open_file(path: str | Path, *, follow_links: bool = True) -> BufferedReader:
         os.close(handle)
         raise OSError(errno.EINVAL, "it is not a file", str(path))
     return os.fdopen(handle, "rb")
+
+
+def read_small(path: str | Path) -> bytes:
+    """Return the contents of a file that a person or a tool wrote, such as a query or a mapping.
+
+    Raises:
+        OSError: the path cannot be read, is not a file, or is larger than `LARGEST_TEXT`.
+    """
+    with open_file(path) as file:
+        return read_to_end(file, str(path))
+
+
+def read_to_end(file: BinaryIO, name: str) -> bytes:
+    """Return the contents of an open file, which may be endless.
+
+    Raises:
+        OSError: it cannot be read, or is larger than `LARGEST_TEXT`.
+    """
+    content = file.read(LARGEST_TEXT + 1)
+    if len(content) > LARGEST_TEXT:
+        raise OSError(errno.EFBIG, f"it is larger than {LARGEST_TEXT / 1e6:.0f} MB", name)
+    return content
 
 
 def sha256_of(path: Path) -> str:

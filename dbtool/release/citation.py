@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbtool import __version__
 from dbtool.core.errors import UsageError
+from dbtool.core.files import read_small
 from dbtool.sources.archive.published import ARCHIVE_CITATION
 from dbtool.store.questions import index_question
 
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
     from dbtool.core.shards import Shard
     from dbtool.store.releases import Releases
 
-_ENTRY = re.compile(r"@(?!comment|string|preamble)\w+\s*\{[^,]*,", re.IGNORECASE)
+# Texts of others: no expression looks twice at what it has passed (`*+`, and `\b`).
+_ENTRY = re.compile(r"@(?!comment|string|preamble)\w++\s*+\{[^,{}]*+,", re.IGNORECASE)
 # A name with a value in braces, which may hold braces twice, in quotes, or a number.
 _FIELD = re.compile(
-    r"([A-Za-z][\w-]*)\s*=\s*"
+    r"(?<![\w-])([A-Za-z][\w-]*+)\s*+=\s*+"
     r'(?:\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}|"([^"]*)"|(\d+))'
 )
 _YEAR = re.compile(r"[1-9]\d{3}")
@@ -69,7 +71,7 @@ def read_bibtex(path: Path) -> str:
         UsageError: the file has none, or cannot be read.
     """
     try:
-        text = path.read_text(encoding="utf-8", errors="replace").strip()
+        text = read_small(path).decode(errors="replace").strip()
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     if not _ENTRY.search(text):

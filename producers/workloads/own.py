@@ -23,6 +23,7 @@ import msgspec
 from dbtool.core.checks import parse_json
 from dbtool.core.contract import SPLITS, metric_columns
 from dbtool.core.errors import DbtoolError, UsageError, unknown
+from dbtool.core.files import read_small
 from dbtool.core.footer import check_names
 from producers.datasets.forms import ArrayForm, ImageForm, TextForm
 from producers.datasets.registry import DATASETS, DatasetDefinition
@@ -120,7 +121,7 @@ def load_own(path: Path | None = None) -> list[Workload]:
     if path is None:
         return []
     try:
-        source = path.read_bytes()
+        source = read_small(path)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     return load_file(OwnFile(path, source))

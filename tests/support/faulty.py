@@ -31,6 +31,8 @@ def write_all(folder: Path) -> None:
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
     (folder / "empty").mkdir()
+    with (folder / "endless.sql").open("wb") as file:
+        file.truncate(1 << 40)
     _write_releases(folder)
     _write_archives(folder)
 

@@ -105,7 +105,11 @@ def test_mistake_in_a_process_of_its_own(start: Call) -> None:
 
 @pytest.mark.parametrize(
     ("text", "end", "reason"),
-    [(None, " <&-", "Bad file descriptor"), (b"SELECT '\xff'", "", "it is not UTF-8 text")],
+    [
+        (None, " <&-", "Bad file descriptor"),
+        (None, " </dev/zero", "it is larger than 8 MB"),
+        (b"SELECT '\xff'", "", "it is not UTF-8 text"),
+    ],
 )
 def test_standard_input_that_cannot_be_read(
     text: bytes | None, end: str, reason: str, database: Path
