@@ -7,6 +7,8 @@ from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from dbtool.core.errors import UsageError
 from dbtool.core.walk import files_matching, is_file, is_folder, status_of, walk
 
@@ -27,7 +29,7 @@ def find_files(
     Args:
         paths: files, folders, or patterns such as runs/**/metrics.csv.
         kind: the format, in whose name the files of folders end unless they have a name.
-        name: the pattern of the files' names, see `file_name_pattern`.
+        name: the pattern of the files' names, see `NamePattern`.
         besides: a file of the folders that is not listed, such as the table of runs.
 
     Raises:
@@ -35,7 +37,7 @@ def find_files(
         AccessError: a folder cannot be read.
     """
     besides = besides and besides.resolve()
-    fits = re.compile(rf".*\.{kind}") if name is None else file_name_pattern(name)
+    pattern = None if name is None else NamePattern(name)
     found: dict[Path, None] = {}
     for path in paths:
         there = [path]
@@ -43,7 +45,12 @@ def find_files(
             there = [
                 each
                 for each in files_below(path)
-                if fits.fullmatch(each.resolve().as_posix()) and each.resolve() != besides
+                if (
+                    each.resolve().suffix == f".{kind}"
+                    if pattern is None
+                    else pattern.read(each.resolve().as_posix())
+                )
+                and each.resolve() != besides
             ]
         elif has_magic(str(path)) and status_of(path) is None:
             below = str(path.relative_to(path.anchor))
@@ -73,37 +80,49 @@ def natural(path: Path) -> list[tuple[bool, int, str]]:
     return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts]
 
 
-def file_name_pattern(text: str) -> re.Pattern[str]:
-    """Compile a pattern of paths with forward slashes, whose parts in braces stand for any text.
+class NamePattern:
+    """A pattern of paths with forward slashes, whose parts in braces stand for any text.
 
-    Args:
-        text: matched with the end of a path, so it may name folders too; {name:path} also matches
-            slashes.
+    It matches the end of a path, so it may name folders too; {name:path} also matches slashes. Of
+    several readings the one counts whose first part is longest, then its second, and so on.
 
-    Raises:
-        ValueError: the text has no part, a part twice, a part without a name, two parts without
-            text between them, or a first part that takes slashes and has no text before it.
+    Attributes:
+        parts: the names of the parts.
 
     Example:
-        >>> file_name_pattern("{run}/lr-{rate}.csv").fullmatch("logs/a/lr-0.1.csv").groupdict()
+        >>> NamePattern("{run}/lr-{rate}.csv").read("logs/a/lr-0.1.csv")
         {'run': 'a', 'rate': '0.1'}
     """
-    texts_and_names = re.split(r"\{([^{}]*)\}", text)
-    texts, names = texts_and_names[::2], texts_and_names[1::2]
-    if not names:
-        raise ValueError("has no part in braces, as {run}.csv has")
-    if not all(texts[1:-1]):
-        raise ValueError("has two parts in braces without text between them")
-    if any("{" in each or "}" in each for each in texts):
-        raise ValueError("has a brace that belongs to no part")
-    if names[0].endswith(_SLASHES) and not texts[0]:
-        raise ValueError("begins with a part that takes slashes: put a folder's name before it")
-    parts = (
-        f"(?P<{name.removesuffix(_SLASHES)}>{'.+' if name.endswith(_SLASHES) else '[^/]+'})"
-        f"{re.escape(end)}"
-        for name, end in zip(names, texts[1:], strict=True)
-    )
-    try:
-        return re.compile(f"(?:.*/)?{re.escape(texts[0])}{''.join(parts)}", re.DOTALL)
-    except re.error as error:
-        raise ValueError(f"has a part in braces without a name of its own ({error.msg})") from error
+
+    def __init__(self, text: str) -> None:
+        """Compile a pattern.
+
+        Raises:
+            ValueError: the text has no part, a part twice, a part without a name, two parts without
+                text between them, or a first part that takes slashes and has no text before it.
+        """
+        texts_and_names = re.split(r"\{([^{}]*)\}", text)
+        texts, names = texts_and_names[::2], texts_and_names[1::2]
+        if not names:
+            raise ValueError("has no part in braces, as {run}.csv has")
+        if not all(texts[1:-1]):
+            raise ValueError("has two parts in braces without text between them")
+        if any("{" in each or "}" in each for each in texts):
+            raise ValueError("has a brace that belongs to no part")
+        if names[0].endswith(_SLASHES) and not texts[0]:
+            raise ValueError("begins with a part that takes slashes: put a folder's name before it")
+        self.parts = [name.removesuffix(_SLASHES) for name in names]
+        for name in self.parts:
+            if not name.isidentifier() or self.parts.count(name) > 1:
+                raise ValueError(f"has a part in braces without a name of its own ({name!r})")
+        any_texts = ["(.+)" if name.endswith(_SLASHES) else "([^/]+)" for name in names]
+        pairs = zip(any_texts, map(re.escape, texts[1:]), strict=True)
+        ends = "".join(f"{any_text}{end}" for any_text, end in pairs)
+        self._expression = rf"\A(?s:(?:.*/)?{re.escape(texts[0])}{ends})\z"
+
+    def read(self, path: str) -> dict[str, str] | None:
+        """Return the texts of the parts; None for a path that does not match."""
+        # Polars' expressions take linear time, unlike those of Python.
+        names = pl.Series([path]).str.extract_groups(self._expression)
+        texts = names.struct.unnest().row(0)
+        return None if texts[0] is None else dict(zip(self.parts, texts, strict=True))

@@ -15,7 +15,7 @@ from dbtool.core.walk import entries, is_file
 from dbtool.sources.numbers import whole_number
 from dbtool.sources.registry import TABLE_FORMATS, TableFormat, table_format
 from dbtool.sources.tables import words
-from dbtool.sources.tables.files import file_name_pattern, files_below
+from dbtool.sources.tables.files import NamePattern, files_below
 from dbtool.sources.tables.problems import Problems
 from dbtool.sources.tables.texts import LINE, read_document, read_parts
 
@@ -126,17 +126,16 @@ def _layout(histories: Tables, folder: Path) -> Layout:
     scalar = _is_scalar(first.columns) and len(histories) > 1
     paths = [path.relative_to(folder).as_posix() for path in histories]
     name = _pattern(paths, folder.resolve().name, ["tag"] if scalar else [])
-    pattern = file_name_pattern(name) if name else None
+    pattern = NamePattern(name) if name else None
     parts = []
     for path, rows in histories.items():
-        match = pattern.fullmatch(path.resolve().as_posix()) if pattern else None
-        columns = {_RUN: path.stem, **(match.groupdict() if match else {})}
+        columns = {_RUN: path.stem, **((pattern and pattern.read(path.resolve().as_posix())) or {})}
         parts.append(rows.with_columns(pl.lit(text).alias(key) for key, text in columns.items()))
     layout = Layout(len(parts), pl.concat(parts, how="diagonal"), "", name=name)
     layout.step = words.named(words.STEP_COLUMNS, first.columns) or ""
     layout.metric = "tag" if scalar else words.named(words.METRICS, first.columns)
     layout.value = words.named(words.VALUES, first.columns) if layout.metric else None
-    layout.keys = [key for key in (pattern.groupindex if pattern else ()) if key != layout.metric]
+    layout.keys = [key for key in (pattern.parts if pattern else ()) if key != layout.metric]
     run = words.named(words.RUNS, first.columns)
     if (
         run

@@ -25,11 +25,10 @@ from dbtool.core.contract import metric_columns
 from dbtool.core.footer import BatchSize, Count, SmallCount, Sparsity, Status
 from dbtool.core.index import OWN_COLUMN
 from dbtool.sources.numbers import TRANSFORMS, whole_number
-from dbtool.sources.tables.files import file_name_pattern
+from dbtool.sources.tables.files import NamePattern
 from dbtool.sources.tables.problems import shown
 
 if TYPE_CHECKING:
-    import re
     from pathlib import Path
 
 T = TypeVar("T")
@@ -134,7 +133,7 @@ class FilesTable(_Table, frozen=True):
         beside: files beside each file, such as hparams.yaml, with more properties of its runs.
         metric: the column that names the metric, in the long format; None in the wide format.
         value: the column of its value, in the long format.
-        name: the pattern of the files' names, see `file_name_pattern`.
+        name: the pattern of the files' names, see `NamePattern`.
         ignore: patterns of columns or metrics that are ignored.
         repeated_steps: which value counts where a run has two values of a metric at a step.
         float32: whether the tool keeps values as 32-bit numbers.
@@ -161,14 +160,14 @@ class FilesTable(_Table, frozen=True):
         return StepColumn(self.step) if isinstance(self.step, str) else self.step
 
     @property
-    def pattern(self) -> re.Pattern[str] | None:
+    def pattern(self) -> NamePattern | None:
         """Return the pattern that the files' paths match; None where their names are not used."""
-        return None if self.name is None else file_name_pattern(self.name)
+        return None if self.name is None else NamePattern(self.name)
 
     @property
     def parts(self) -> list[str]:
         """List the columns in the files' paths."""
-        return list(self.pattern.groupindex) if self.pattern else []
+        return self.pattern.parts if self.pattern else []
 
     @property
     def run_columns(self) -> list[str]:
@@ -180,7 +179,7 @@ class FilesTable(_Table, frozen=True):
         if (self.metric is None) != (self.value is None):
             raise ValueError("metric and value go together: a long table has both, a wide none")
         try:
-            file_name_pattern(self.name or "{run}")
+            NamePattern(self.name or "{run}")
         except ValueError as error:
             raise ValueError(f"name {shown(self.name or '')} {error}") from error
 

@@ -14,7 +14,7 @@ from dbtool.sources.tables.problems import Position, Problems, RunsError, among,
 from dbtool.sources.tables.texts import LINE, read_document, read_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from dbtool.sources.registry import TableFormat
@@ -31,6 +31,8 @@ _VALUES = {"run": pl.Int64, "metric": pl.String, "step": pl.Int64, "value": pl.F
 # Our columns beside those of the files: the run, the step as text, and its position. A column
 # without a name is not read.
 _RUN, _STEP, _FILE, _NUMBER = "\0run", "\0step", "\0file", "\0number"
+# Texts that are turned into numbers at a time.
+_MOST_TEXTS = 1_000_000
 _OURS = {"", _RUN, _STEP, _FILE, _NUMBER, LINE}
 
 
@@ -147,11 +149,11 @@ class RunReader:
         beside: Beside = {}
         for file, path in enumerate(self.paths):
             with self.problems:
-                named = pattern.fullmatch(path.resolve().as_posix()) if pattern else None
-                if pattern and not named:
+                named = pattern.read(path.resolve().as_posix()) if pattern else {}
+                if named is None:
                     wanted = self.mapping.files.name
                     raise RunsError(f"{path} is not named as the mapping says, {wanted}")
-                same = {_RUN: path.stem, **(named.groupdict() if named else {})}
+                same = {_RUN: path.stem, **named}
                 beside[file] = self._beside(path)
                 texts = [pl.lit(text).alias(name) for name, text in same.items()]
                 texts = [text.replace("", None) for text in texts]
@@ -209,50 +211,73 @@ class RunReader:
         files = self.mapping.files
         self._require(rows, files.steps.column, empty=True)
         kept = [pl.col(_RUN, _FILE, LINE), pl.col(files.steps.column).alias(_STEP)]
-        if files.metric is None or files.value is None:
-            names = set(rows.columns) - _OURS - self.mapping.no_metrics
-            texts = {name: rows.select(*kept, pl.col(name).alias("text")) for name in sorted(names)}
-        else:
+        if files.metric is not None and files.value is not None:
             self._require(rows, files.metric)
             self._require(rows, files.value, empty=True)
             long = rows.select(
-                *kept, pl.col(files.metric).alias("metric"), pl.col(files.value).alias("text")
+                *kept, pl.col(files.metric).alias("column"), pl.col(files.value).alias("text")
             )
-            parts = long.partition_by("metric", as_dict=True, include_key=False)
-            texts = {str(name): parts[name,] for (name,) in parts}
-        values = []
-        for name, part in texts.items():
-            there = part.drop_nulls("text")
-            metric = self._metric(name, there) if len(there) else None
-            if metric is not None:
-                values.append(self._with_values(name, there, metric))
+            parts = iter([long.drop_nulls("text")])
+        else:
+            parts = self._unpivoted(rows, kept)
+        values = [values for part in parts for values in self._with_values(part)]
         return self._with_steps(pl.concat(values)) if values else pl.DataFrame(schema=_VALUES)
 
-    def _metric(self, column: str, texts: pl.DataFrame) -> Metric | None:
-        """Return what a column, or a metric of the long format, becomes; None if it is ignored."""
-        mapped = self.mapping.metric_of
-        if column in mapped or self.mapping.ignores(column):
-            return mapped.get(column)
-        if column in _TAKEN or column in {each.name for each in mapped.values()}:
-            reason = f"the database has another {column}: rename it, or name it in files.ignore"
-            self._refuse(texts.head(1), column, reason)
-        return Metric(column)
+    def _unpivoted(self, rows: pl.DataFrame, kept: Sequence[pl.Expr]) -> Iterator[pl.DataFrame]:
+        """Yield the texts of columns that may be metrics, many at a time, with their columns."""
+        names = sorted(set(rows.columns) - _OURS - self.mapping.no_metrics)
+        names = [name for name in names if not self._is_ignored(name)]
+        at_once = max(1, _MOST_TEXTS // len(rows))
+        of_rows = rows.select(kept).with_row_index(_NUMBER)
+        for first in range(0, len(names), at_once):
+            some = rows.select(names[first : first + at_once]).with_row_index(_NUMBER)
+            # Polars refuses names that the columns have.
+            long = some.unpivot(index=_NUMBER, variable_name="\0column", value_name="\0text")
+            long = long.rename({"\0column": "column", "\0text": "text"}).drop_nulls("text")
+            yield of_rows.join(long, on=_NUMBER, maintain_order="right").drop(_NUMBER)
 
-    def _with_values(self, column: str, texts: pl.DataFrame, metric: Metric) -> pl.DataFrame:
-        """Return texts with the values of a metric; null where they are not a number."""
-        values = transformed(texts["text"], metric.transform, float32=self.mapping.files.float32)
-        found = texts.with_columns(values.alias("value"), pl.lit(metric.name).alias("metric"))
+    def _is_ignored(self, column: str) -> bool:
+        return column not in self.mapping.metric_of and self.mapping.ignores(column)
+
+    def _metrics(self, texts: pl.DataFrame) -> dict[str, Metric]:
+        """Return by column, or metric of the long format, what it becomes, without ignored ones."""
+        mapped = self.mapping.metric_of
+        taken = _TAKEN | {each.name for each in mapped.values()}
+        columns = [name for name in texts["column"].unique() if not self._is_ignored(name)]
+        for column in taken.intersection(columns) - mapped.keys():
+            first = texts.filter(pl.col("column") == column).head(1).drop("text")
+            reason = f"the database has another {column}: rename it, or name it in files.ignore"
+            self._refuse(first, column, reason)
+        return {column: mapped.get(column, Metric(column)) for column in columns}
+
+    def _with_values(self, texts: pl.DataFrame) -> Iterator[pl.DataFrame]:
+        """Yield texts with the metrics that they become and their values, by transform."""
+        metrics = self._metrics(texts)
+        for transform in dict.fromkeys(metric.transform for metric in metrics.values()):
+            names = {
+                c: metric.name for c, metric in metrics.items() if metric.transform == transform
+            }
+            part = texts.filter(pl.col("column").is_in(list(names)))
+            values = transformed(part["text"], transform, float32=self.mapping.files.float32)
+            metric = pl.col("column").replace_strict(names, return_dtype=pl.String)
+            found = part.with_columns(values.alias("value"), metric.alias("metric"))
+            self._refuse_values(found, transform)
+            yield found.drop("text", "column").drop_nulls("value")
+
+    def _refuse_values(self, found: pl.DataFrame, transform: str | None) -> None:
+        """Keep errors about values that are not numbers, or are not shares and have to be."""
         is_null, value = pl.col("value").is_null(), pl.col("value")
-        no_number = "{} is not a number; name what is not a metric in files.ignore"
-        self._refuse(found.filter(is_null), column, no_number)
-        if metric.name in _SHARES:
-            outside = found.filter(value.is_finite() & ~value.is_between(0, 1))
-            turned = f" (as {metric.name} by {metric.transform})" if metric.transform else ""
+        outside = pl.col("metric").is_in(_SHARES) & value.is_finite() & ~value.is_between(0, 1)
+        for (column, name), wrong in found.filter(is_null | outside).group_by(
+            "column", "metric", maintain_order=True
+        ):
+            no_number = "{} is not a number; name what is not a metric in files.ignore"
+            self._refuse(wrong.filter(is_null), str(column), no_number)
+            turned = f" (as {name} by {transform})" if transform else ""
             reason = (
                 f"{{}}{turned} is not a share from 0 to 1; give the column a transform such as "
             )
-            self._refuse(outside, column, reason + '"x / 100"')
-        return found.drop("text").filter(~is_null)
+            self._refuse(wrong.filter(~is_null), str(column), reason + '"x / 100"')
 
     def _with_steps(self, values: pl.DataFrame) -> pl.DataFrame:
         """Return values with their steps, without those that have none."""

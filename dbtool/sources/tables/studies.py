@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from dbtool.core.contract import metric_columns
 from dbtool.core.footer import Footer, Status, Study, Trial, Workload
@@ -18,8 +20,6 @@ from dbtool.sources.tables.problems import Problems, RunsError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-    import pyarrow as pa
 
     from dbtool.sources.base import NewShard
     from dbtool.sources.tables.mapping import RunMapping
@@ -200,6 +200,13 @@ def _with_numbers(
 def _measurements_of(runs: Iterable[tuple[int, pl.DataFrame]]) -> pa.Table:
     parts = [values.with_columns(pl.lit(trial_id).alias("trial_id")) for trial_id, values in runs]
     keys = ["trial_id", "step"]
-    wide = pl.concat(parts).pivot("metric", index=keys, values="value").sort(keys)
-    wide = wide.with_columns(pl.col("trial_id").cast(pl.Int32))
-    return with_other_metrics({column.name: column.to_arrow() for column in wide})
+    values = pl.concat(parts).with_columns(pl.col("trial_id").cast(pl.Int32))
+    rows = values.select(keys).unique().sort(keys)
+    columns = {name: rows[name].to_arrow() for name in keys}
+    values = values.join(rows.with_row_index("row"), on=keys, maintain_order="left")
+    # Polars' own `pivot` passes over all rows for each metric.
+    for (name,), part in values.partition_by("metric", as_dict=True).items():
+        found, is_missing = np.zeros(len(rows)), np.ones(len(rows), bool)
+        found[part["row"]], is_missing[part["row"]] = part["value"], False
+        columns[str(name)] = pa.array(found, mask=is_missing)
+    return with_other_metrics(columns)

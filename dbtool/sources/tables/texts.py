@@ -11,12 +11,13 @@ import csv
 import io
 import itertools
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar, cast
 
 import polars as pl
 import polars.selectors
 
-from dbtool.core.files import open_file
+from dbtool.core.files import open_file, read_small
 from dbtool.core.parquet import ParquetError, read_foreign
 from dbtool.sources.registry import TableFormat, table_format
 from dbtool.sources.tables.problems import Position, RunsError
@@ -33,6 +34,8 @@ LINE = "\0line"
 _LONGEST_FIELD = 1 << 24
 # Few, since the garbage collector scans Python objects again and again.
 _MOST_ROWS = 1_000
+_MOST_VALUES = 1_000_000
+_LONGEST_NAME = 1_000
 _YAML_NULLS = ("null", "Null", "NULL", "~")
 
 
@@ -45,7 +48,7 @@ def read_parts(path: Path, kind: TableFormat | None = None) -> Iterator[pl.DataF
         RunsError: the file cannot be read, is not UTF-8, or is malformed.
     """
     read = {"csv": _csv_parts, "jsonl": _json_parts, "parquet": _parquet_parts}
-    with _opened(path) as file:
+    with _reading(path), open_file(path) as file:
         yield from read[kind or table_format(path) or "csv"](path, file)
 
 
@@ -56,15 +59,14 @@ def read_document(path: Path) -> dict[str, str]:
         RunsError: as in `read_parts`.
     """
     read = _json_object if path.suffix == ".json" else _yaml_object
-    with _opened(path) as file:
-        return read(Position(path, 0), file.read().decode("utf-8-sig"))
+    with _reading(path):
+        return read(Position(path, 0), read_small(path).decode("utf-8-sig"))
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def _reading(path: Path) -> Iterator[None]:
     try:
-        with open_file(path) as file:
-            yield file
+        yield
     except UnicodeDecodeError as error:
         raise RunsError(f"{path} is not UTF-8: write it anew in that encoding") from error
     except OSError as error:
@@ -78,8 +80,8 @@ def _csv_parts(path: Path, file: BinaryIO) -> Iterator[pl.DataFrame]:
         line, header = next(records, (0, []))
         if not header:
             raise RunsError(f"{path} is empty: its first line names the columns")
-        for name in header:
-            if header.count(name) > 1:
+        for name, count in Counter(header).items():
+            if count > 1:
                 raise Position(path, line).error(name, "it is there twice: rename one of them")
         yield _text_frame([], dict.fromkeys(header, ()))
         for lines, rows in _in_parts(records):
@@ -169,26 +171,42 @@ def _yaml_object(position: Position, text: str) -> dict[str, str]:
     try:
         # This loader returns every value as the text in the file, and builds no Python objects.
         value = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 (makes dict, list and str alone)
+        size = _size(value, {})
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise position.error(None, "it is no YAML") from error
+    if size > _MOST_VALUES:
+        raise position.error(None, f"its anchors stand for more than {_MOST_VALUES:,} values")
     if not isinstance(value, dict):
         raise position.error(None, "it holds no names and values")
     fields = _with_dots(value, position)
     return {name: text for name, text in fields.items() if text not in _YAML_NULLS}
 
 
-def _with_dots(value: dict[str, Any], position: Position, prefix: str = "") -> dict[str, str]:
+def _size(value: Any, known: dict[int, int]) -> int:
+    """Count the values in a document, each as often as aliases repeat it."""
+    if isinstance(value, str):
+        return 1
+    if id(value) not in known:
+        inner = value.values() if isinstance(value, dict) else value
+        known[id(value)] = 1 + sum(_size(each, known) for each in inner)
+    return known[id(value)]
+
+
+def _with_dots(value: dict[str, Any], position: Position) -> dict[str, str]:
     """Return the contents of an object, nested objects with dots in their names."""
     found: dict[str, str] = {}
-    for key, inner in value.items():
-        name = f"{prefix}{key}"
-        if isinstance(inner, dict):
-            fields = _with_dots(inner, position, f"{name}.")
-        elif inner is None or inner == "":
-            fields = {}
-        else:
-            fields = {name: inner if isinstance(inner, str) else json.dumps(inner)}
-        for each in found.keys() & fields.keys():
-            raise position.error(each, "it is there twice: rename one of them")
-        found |= fields
+    for name, inner in _leaves(value, ""):
+        if len(name) > _LONGEST_NAME:
+            raise position.error(None, f"a name in it has more than {_LONGEST_NAME:,} letters")
+        if name in found:
+            raise position.error(name, "it is there twice: rename one of them")
+        found[name] = inner if isinstance(inner, str) else json.dumps(inner)
     return found
+
+
+def _leaves(value: dict[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    for key, inner in value.items():
+        if isinstance(inner, dict):
+            yield from _leaves(inner, f"{prefix}{key}.")
+        elif inner is not None and inner != "":
+            yield f"{prefix}{key}", inner

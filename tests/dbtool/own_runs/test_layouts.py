@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from dbtool.core.errors import DbtoolError
 from dbtool.core.index import Index
-from dbtool.sources.tables.files import file_name_pattern
+from dbtool.sources.tables.files import NamePattern
 from dbtool.sources.tables.mapping import read_mapping
 from dbtool.sources.tables.source import RunSource, read_own_runs
 from dbtool.sources.tables.studies import new_shards
@@ -245,10 +245,18 @@ PARTS = st.text(st.characters(exclude_characters="/{}", exclude_categories=["Cs"
 def test_file_names_give_back_their_parts(run: str, tag: str, between: str) -> None:
     if set(between) & set(run + tag):
         return
-    pattern = file_name_pattern(f"{{run}}{between}{{tag}}.csv")
-    found = pattern.fullmatch(f"some/folder/{run}{between}{tag}.csv")
-    assert found is not None
-    assert found.groupdict() == {"run": run, "tag": tag}
+    pattern = NamePattern(f"{{run}}{between}{{tag}}.csv")
+    found = pattern.read(f"some/folder/{run}{between}{tag}.csv")
+    assert found == {"run": run, "tag": tag}
+
+
+def test_a_name_has_one_reading_and_is_read_in_linear_time() -> None:
+    pattern = NamePattern("{a}-{b}-{c}-{d}-{e}-{f}-{run}x.csv")
+    # Python's own expressions would try a tenth of 10^12 ways.
+    assert pattern.read("-" * 1_000 + ".csv") is None
+    assert pattern.read("r/1-2-3-4-5-6-7-8x.csv") == dict(
+        zip(["a", "b", "c", "d", "e", "f", "run"], ["1-2", *"345678"], strict=True)
+    )
 
 
 @pytest.mark.parametrize(

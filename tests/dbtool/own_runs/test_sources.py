@@ -1,5 +1,6 @@
 """Folders and patterns as sources, runs named by several things, and files beside them."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,14 @@ def _read(folder: Path, source: str, **changes: Any) -> RunSource:
 
 def _names(read: RunSource) -> list[str]:
     return [each.run.name for each in read.runs]
+
+
+# Each line stands for the one before ten times.
+LAUGHS = "a0: &a0 [1]\n" + "".join(
+    f"a{at}: &a{at} [{','.join([f'*a{at - 1}'] * 10)}]\n" for at in range(1, 40)
+)
+# Each of many names begins with the long one.
+DEEP = json.dumps({"a" * 1_000_000: {f"b{at}": at for at in range(100_000)}})
 
 
 def test_a_folder_is_the_files_that_the_mapping_fits(tmp_path: Path) -> None:
@@ -126,6 +135,8 @@ def test_files_beside_say_what_a_run_was(tmp_path: Path) -> None:
     [
         ("h.yaml", "lr: [", "TMP/r/a/h.yaml: it is no YAML"),
         ("h.yaml", "- 1", "TMP/r/a/h.yaml: it holds no names and values"),
+        ("h.yaml", LAUGHS, "TMP/r/a/h.yaml: its anchors stand for more than 1,000,000 values"),
+        ("h.json", DEEP, "TMP/r/a/h.json: a name in it has more than 1,000 letters"),
         ("h.json", "{", "TMP/r/a/h.json: it is no JSON; the whole file is one object"),
         ("h.json", '{"lr": "x"}', "TMP/r/a/h.json, column 'lr': learning_rate is \"x\", and "),
         ("h.yaml", "a: 1", "the mapping reads metaparameters.learning_rate from the column 'lr', "),
