@@ -21,13 +21,17 @@ if TYPE_CHECKING:
 # DuckDB 1's `sql` blocks Python while it collects the rows of a query with values, and does so for
 # ever where the threads that read them wait for Python; DuckDB 2 copies the rows of `execute`.
 _IS_1 = duckdb.__version__.startswith("1.")
-_ANALYZE = re.compile(r"\banaly[sz]e\b", re.IGNORECASE)
-# SELECT can call these table functions. Logs and profiles would mix with the rows on standard
-# output, and DuckDB 1 ends the process where it may not write them. `query` runs a text that is
-# built at run time.
-_SETTING = re.compile(
-    r"\b((?:en|dis)able_(?:logging|profiling)|truncate_duckdb_logs|query(?=\"?\s*(?:(?:/\*|--).*)?\())",
-    re.IGNORECASE | re.DOTALL,
+_ANALYZE = re.compile(rb"\banaly[sz]e\b", re.IGNORECASE)
+# The functions in a query that DuckDB parsed. In its JSON, quotes within texts are escaped.
+_FUNCTION = re.compile(r'"function_name":"((?:[^"\\]|\\.)*)"')
+# Functions that SELECT can call and that do more than read. Logs and profiles would mix with the
+# rows on standard output, and DuckDB 1 ends the process where it may not write them. Others run a
+# query that is built at run time, or read an address of memory.
+_DOES_MORE = re.compile(
+    r"(?:en|dis)able_\w+|truncate_duckdb_logs|write_log|query|json_execute_serialized_sql"
+    r"|(?:force_)?checkpoint|(?:copy|import)_database|add_parquet_key|\w+_external_resource\w*"
+    r"|(?:python_)?(?:arrow|pandas)_scan\w*|python_map_function|seq_scan",
+    re.IGNORECASE,
 )
 _PIVOT = re.compile(r"\bpivot(?:_wider)?\b", re.IGNORECASE)
 _READING = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN})
@@ -64,25 +68,65 @@ def one_query(connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statem
     if len(statements) != 1:
         raise DbtoolError(f"the query holds {len(statements)} statements; give exactly one SELECT")
     [statement] = statements
-    if statement.type not in _READING:
+    kind = _kind(statement)
+    if kind not in _READING:
+        # Python's names lack some kinds, such as UPDATE EXTENSIONS.
+        word = kind.name if kind else statement.query.split()[0].upper()
         raise DbtoolError(
-            f"{statement.type.name} is not a query; `dbtool sql` runs SELECT and other statements "
+            f"{word} is not a query; `dbtool sql` runs SELECT and other statements "
             "that only read, and `dbtool ingest` adds rows"
         )
-    if statement.type == duckdb.StatementType.EXPLAIN and _ANALYZE.search(text):
+    is_select = kind == duckdb.StatementType.SELECT
+    _refuse_functions(connection, statement.query if is_select else _explained(statement.query))
+    return statement
+
+
+def _kind(statement: duckdb.Statement) -> duckdb.StatementType | None:
+    try:
+        return statement.type
+    except ValueError:
+        return None
+
+
+def _explained(query: str) -> str:
+    """Return the query that an EXPLAIN explains.
+
+    Raises:
+        DbtoolError: it would run the query.
+    """
+    content = query.encode()
+    starts = [at for at, kind in duckdb.tokenize(query) if kind != duckdb.token_type.comment]
+    first = 1
+    if content[starts[first] :].startswith(b"("):
+        first = 1 + next(at for at in range(len(starts)) if content[starts[at] :].startswith(b")"))
+    following = content[starts[first] :]
+    if _ANALYZE.search(content[: starts[first]]) or _ANALYZE.match(following):
         raise DbtoolError(
             "EXPLAIN ANALYZE runs what it explains, which may write; ask for EXPLAIN alone"
         )
-    if found := _SETTING.search(text):
-        raise DbtoolError(f"{found[1]} does more than read; leave it out of the query")
-    return statement
+    return following.decode()
+
+
+def _refuse_functions(connection: duckdb.DuckDBPyConnection, query: str) -> None:
+    """Refuse a query that calls what does more than read, wherever in it.
+
+    Raises:
+        DbtoolError: it does, or is not a SELECT.
+    """
+    found = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [query]).fetchall()
+    [(parsed,)] = found
+    if parsed.startswith('{"error":true'):
+        raise DbtoolError("EXPLAIN explains SELECT alone; leave out what writes")
+    for name in _FUNCTION.findall(parsed):
+        if _DOES_MORE.fullmatch(name):
+            raise DbtoolError(f"{name} does more than read; leave it out of the query")
 
 
 def _looks_values_up(statements: Sequence[duckdb.Statement]) -> bool:
     """Whether DuckDB would first query a column's values for a type, and then run another query."""
     if _IS_1:
-        return len(statements) > 1 and statements[0].type == duckdb.StatementType.CREATE
-    return any(statement.type == duckdb.StatementType.MULTI for statement in statements)
+        return len(statements) > 1 and _kind(statements[0]) == duckdb.StatementType.CREATE
+    return any(_kind(statement) == duckdb.StatementType.MULTI for statement in statements)
 
 
 def sql_text(value: str) -> str:

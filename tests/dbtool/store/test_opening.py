@@ -224,6 +224,17 @@ QUERIES = (
     "FROM \"query\" /* /* ( */ */ ('FROM enable_' || 'profiling()')",
     "FROM system.main.Query -- (\n('SELECT 1')",
     "FROM enable_logging('QueryLog', storage = 'stdout')",
+    "FROM json_execute_serialized_sql(json_serialize_sql('FROM enable_profiling()'))",
+    "SELECT (SELECT 1 FROM \"Enable_Logging\"(storage = 'stdout'))",
+    "SUMMARIZE FROM enable_logging(storage = 'stdout')",
+    "EXPLAIN FROM enable_logging(storage = 'stdout')",
+    "EXPLAIN (FORMAT json) /* é */ FROM query('FROM enable_profiling()')",
+    "EXPLAIN DELETE FROM stored.trials",
+    "WITH gone AS (INSERT INTO stored.trials FROM enable_logging() RETURNING *) FROM gone",
+    "FROM arrow_scan(0, 0, 0)",
+    "FROM force_checkpoint()",
+    "UPDATE EXTENSIONS",
+    "UPDATE EXTENSIONS (httpfs)",
     "FROM enable_profiling(format = 'json')",
     "FROM disable_profiling()",
     "FROM disable_logging()",
@@ -253,7 +264,9 @@ QUERIES = (
 
 # What the check of a query alone keeps from running: these write to the shards themselves, or end
 # the process, print or answer (DuckDB 1).
-UNREACHED = re.compile(r"EXPLAIN|{shard}|able_(logging|profiling)|query\b", re.IGNORECASE)
+UNREACHED = re.compile(
+    r"EXPLAIN|{shard}|able_(logging|profiling)|query\b|UPDATE EXT|_scan|checkpoint", re.IGNORECASE
+)
 
 
 @pytest.fixture
@@ -303,8 +316,17 @@ def test_variables_of_python_are_no_tables(folder: Path) -> None:
 
 def test_what_only_reads_is_answered(folder: Path) -> None:
     with open_database(folder) as db:
-        for query in ("DESCRIBE trials", "EXPLAIN FROM trials", "SHOW TABLES", "VALUES (1)"):
-            assert len(db.sql(query)) >= 1
+        for query in (
+            "DESCRIBE trials",
+            "EXPLAIN FROM trials",
+            "EXPLAIN (FORMAT json) /* é */ SELECT 'analyze' FROM trials",
+            "SHOW TABLES",
+            "VALUES (1)",
+            "WITH query(a) AS (SELECT 1) FROM query",
+            "SELECT 'disable_profiling' AS enable_logging -- FROM query('x')",
+            """SELECT '"function_name":"query"' AS \"""function_name"":""query\"""",
+        ):
+            assert len(db.sql(query)) >= 1, query
 
 
 READER = """
