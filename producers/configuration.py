@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from dbtool.core.errors import UsageError
+from dbtool.core.files import expanded
 
 if TYPE_CHECKING:
     from producers.lockstep.rule import LockstepRule
@@ -237,7 +238,7 @@ class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def own_file(self, base: Path = Path()) -> Path | None:
         """Return the file that `from` names, relative to a folder; None if there is none."""
-        return None if self.from_ is None else base / Path(self.from_).expanduser()
+        return None if self.from_ is None else base / expanded(self.from_)
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,8 @@ def failure(error: BaseException, words: Sequence[str]) -> tuple[int, Sequence[s
             return error.exit_code, error.args
         case TyperException():
             return error.exit_code, [_usage_sentence(error, words)]
-        case BrokenPipeError():
+        # Arrow's error has no number.
+        case OSError() if isinstance(error, BrokenPipeError) or "Broken pipe" in str(error):
             _drop_standard_output()
             return 1, []
         case OSError() if error.errno not in (None, errno.ENOMEM):

@@ -1,5 +1,6 @@
 """The command that runs the user's own query, or an analysis that ships with the program."""
 
+import math
 import re
 import sys
 from pathlib import Path
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     import duckdb
 
 _WHOLE = re.compile(r"[+-]?\d+")
+_MOST_DIGITS = 38
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -100,7 +102,7 @@ def parse_parameters(given: list[str]) -> dict[str, int | float | str]:
         UsageError: an item has no name or no equals sign, or a name is repeated.
     """
     named = _named(given, "--param", "VALUE", "goal=0.03")
-    return {name: _typed(value) for name, value in named.items()}
+    return {name: _typed(name, value) for name, value in named.items()}
 
 
 def _named(
@@ -118,10 +120,18 @@ def _named(
     return values
 
 
-def _typed(value: str) -> int | float | str:
-    if _WHOLE.fullmatch(value):
+def _typed(name: str, value: str) -> int | float | str:
+    if not _DECIMAL.fullmatch(value):
+        return value
+    # As in SQL, longer ones are decimals.
+    if _WHOLE.fullmatch(value) and len(value) <= _MOST_DIGITS:
         return int(value)
-    return float(value) if _DECIMAL.fullmatch(value) else value
+    number = float(value)
+    if math.isinf(number):
+        raise UsageError(
+            f"--param {name} is a number beyond {sys.float_info.max:.1e}, the largest of SQL"
+        )
+    return number
 
 
 def _query_text(text: str | None, file: Path | None) -> str:

@@ -46,6 +46,21 @@ def make_folder(folder: Path, instead: str) -> None:
         raise DbtoolError(f"cannot make the folder {folder}: {reason}; {instead}") from error
 
 
+def expanded(path: str | os.PathLike[str]) -> Path:
+    """Return a path with a home folder in place of ~ or ~USER.
+
+    Raises:
+        UsageError: there is no such user.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise UsageError(
+            f"{os.fspath(path)} begins with the home folder of a user that this machine does not "
+            "know: write the whole path"
+        ) from error
+
+
 def open_file(path: str | Path, *, follow_links: bool = True) -> BufferedReader:
     """Open a file to read; raise an error for a pipe or a device instead of waiting for it.
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import platformdirs
 
 from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.files import expanded
 from dbtool.core.http import as_url
 from dbtool.core.manifest import MANIFEST, SWEEP_LOCK, SWEEP_WORK, is_release, releases_in
 from dbtool.core.resources import bundled_release
@@ -19,6 +19,7 @@ from dbtool.core.walk import entries, is_file, is_folder, status_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def named_location(given: str | os.PathLike[str] | None, option: str = "--db") -
         return Location("the releases of this machine", folders)
     if url := as_url(given):
         return Location(url, urls=[url])
-    path = Path(given).expanduser()
+    path = expanded(given)
     if not is_folder(path):
         raise UsageError(f"{os.fspath(given)}, which {option} names, {_no_folder(path)}")
     found = [path] if is_release(path) else releases_in(path)
@@ -110,7 +111,7 @@ def folder_to_write(option: str | os.PathLike[str] | None, release: str) -> Path
         UsageError: the option is a URL or a file.
     """
     given = option if option is not None else _from_environment()
-    folder = user_folder() if given is None else Path(given).expanduser()
+    folder = user_folder() if given is None else expanded(given)
     if given is not None and (url := as_url(given)):
         raise UsageError(f"{url} can only be read: name a folder to write to with --db")
     if is_file(folder):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -12,11 +11,13 @@ import polars as pl
 import pyarrow as pa
 
 from dbtool.core.errors import UsageError, first_sentence
+from dbtool.core.files import expanded
 from dbtool.core.parquet import ParquetError, read_foreign
 from dbtool.store.statements import require_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
 # The panics of Polars are not exceptions of the usual kind.
 _REFUSED = (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError)
@@ -72,7 +73,7 @@ def _check_name(cursor: duckdb.DuckDBPyConnection, name: str, seen: set[str]) ->
 
 def _as_table(name: str, given: object) -> pa.Table:
     if isinstance(given, str | os.PathLike):
-        return _as_arrow(name, _read_table(Path(given).expanduser()))
+        return _as_arrow(name, _read_table(expanded(given)))
     if isinstance(given, pl.LazyFrame):
         given = given.collect()
     if isinstance(given, pl.DataFrame):

@@ -12,6 +12,7 @@ import typer
 from dbtool.cli.options import trainable_workloads
 from dbtool.core.checks import InvalidError, convert, read_toml
 from dbtool.core.errors import UsageError
+from dbtool.core.files import expanded
 from dbtool.core.manifest import check_name
 from producers.configuration import Option, Plan, Sweep, SweepOptions
 
@@ -153,7 +154,7 @@ def chosen_workloads(values: Values) -> "list[Workload]":
     from producers.workloads.registry import find_workloads
 
     path = values["from_"]
-    own = load_own(None if path is None else Path(path).expanduser())
+    own = load_own(None if path is None else expanded(path))
     named = values["workload"]
     return own if own and not (named or values["all"]) else find_workloads(named or ["*"])
 

@@ -6,16 +6,16 @@ import contextlib
 import hashlib
 import json
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import platformdirs
 
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.files import open_file, write_whole
+from dbtool.core.files import expanded, open_file, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from producers.datasets.split import Request
 
@@ -38,7 +38,7 @@ def given_folder(datasets_dir: Path | None) -> Path | None:
     if datasets_dir is not None:
         folder, origin = datasets_dir, "--datasets"
     elif variable:
-        folder, origin = Path(variable).expanduser(), DATASETS_VARIABLE
+        folder, origin = expanded(variable), DATASETS_VARIABLE
     else:
         return None
     if not folder.is_dir():

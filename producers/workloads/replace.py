@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbtool.core.errors import UsageError, closest, unknown
+from dbtool.core.files import expanded
 from producers.datasets.forms import TextForm
 from producers.datasets.registry import DATASETS
 from producers.workloads.registry import WORKLOADS
@@ -65,7 +66,7 @@ def parse_replacement(text: str, base: Path = Path()) -> Replacement:
         raise UsageError(
             f"{name!r} is a data set of the papers; call what is in {folder} something else"
         )
-    path = base / Path(folder).expanduser()
+    path = base / expanded(folder)
     if not path.is_dir():
         raise UsageError(f"the folder {folder} that is to replace {source} does not exist")
     return Replacement(source, name, path)

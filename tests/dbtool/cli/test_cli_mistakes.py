@@ -87,6 +87,7 @@ def files(folder: Path) -> dict[str, tuple[int, int]]:
         (["steps", "\udcff"], ["unknown workload '\\udcff'"]),
         (["sql", "SELECT '\udcff'"], ["the query is not UTF-8 text"]),
         (["sql", "SELECT $x", "-p", "x=\udcff"], ["the value of $x is not UTF-8 text"]),
+        (["sql", "SELECT $x", "-p", f"x={'9' * 5_000}"], ["--param x is a number beyond"]),
         (["fetch", "--url", "http://host/\udcff"], ["character"]),
         (["import", ".", "--release", "a\tb"], ["'a\\tb' is not a name"]),
     ],
