@@ -166,7 +166,8 @@ def fit_laws(rates: Sequence[BestRate], *, level: float) -> RateLaw | None:
 def _rates(search: Search, rate: Rate) -> Floats:
     if rate == "learning_rate":
         return search.learning_rate
-    rates: Floats = search.learning_rate / (1 - np.nan_to_num(search.momentum))
+    with np.errstate(over="ignore"):
+        rates: Floats = search.learning_rate / (1 - np.nan_to_num(search.momentum))
     return rates
 
 

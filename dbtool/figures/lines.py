@@ -182,7 +182,9 @@ def _near_borders(panel: Panel, crowded: list[Curve]) -> list[float]:
     return [
         border
         for border in borders
-        if border and any(abs(math.log2(border / y)) < NEAR_BORDER for y in ys)
+        if border
+        and border > 0
+        and any(abs(math.log2(border) - math.log2(y)) < NEAR_BORDER for y in ys)
     ]
 
 

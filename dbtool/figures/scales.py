@@ -31,6 +31,8 @@ NUMBERS_PER_INCH = 1.9
 OCTAVES_A_DECADE = math.log2(10)
 # Beyond this an axis would be mostly empty, and the octaves differ instead.
 MOST_WIDENING = 2.0
+# Ends of axes, in octaves and in plain numbers, beyond which Matplotlib overflows.
+_FURTHEST = {"log2": 1020.0, "log10": 1020.0, "linear": 1e300}
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -58,6 +60,11 @@ class Span:
         """Return the interval, longer by these lengths."""
         return Span(self.low - below, self.high + above)
 
+    def drawable(self, scale: Scale) -> Span:
+        """Return what of the interval an axis has room for."""
+        most = _FURTHEST[scale]
+        return Span(*(min(max(end, -most), most) for end in (self.low, self.high)))
+
     def ends(self, scale: Scale) -> tuple[float, float]:
         """Return its limits as numbers."""
         return (self.low, self.high) if scale == "linear" else (2.0**self.low, 2.0**self.high)
@@ -79,10 +86,10 @@ def span_of(values: Iterable[float], scale: Scale, shortest: float, margin: floa
     found = list(values) if scale == "linear" else [math.log2(v) for v in values if v > 0]
     if not found:
         return Span(0.0, max(shortest, 1.0))
-    span = Span(min(found), max(found))
+    span = Span(min(found), max(found)).drawable(scale)
     missing = max(0.0, shortest - span.length) / 2
     span = span.widened(missing, missing)
-    return span.widened(margin * span.length, margin * span.length)
+    return span.widened(margin * span.length, margin * span.length).drawable(scale)
 
 
 def given_span(panel: Panel, axis: str, scale: Scale) -> Span | None:
@@ -126,6 +133,7 @@ def set_scales(axes: Axes, scales: tuple[Scale, Scale], x: Span, y: Span, size: 
 
 
 def _set_scale(axes: Axes, which: str, scale: Scale, span: Span, inches: float) -> None:
+    span = span.drawable(scale)
     axis = axes.xaxis if which == "x" else axes.yaxis
     room = max(2, round(inches * TICKS_PER_INCH))
     if scale == "linear":

@@ -14,7 +14,7 @@ from dbtool.core.errors import counted
 from dbtool.figures import marks
 from dbtool.figures.names import readable
 from dbtool.figures.panels import Renderer
-from dbtool.figures.scales import OCTAVES_A_DECADE, given_span, power, set_scales, span_of
+from dbtool.figures.scales import OCTAVES_A_DECADE, Span, given_span, power, set_scales, span_of
 from dbtool.figures.style import BAND, PERFECT, QUIET, TINY
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from dbtool.figures.panels import Curve, Panel
-    from dbtool.figures.scales import Size, Span
+    from dbtool.figures.scales import Size
     from dbtool.figures.specs import Scale
 
 
@@ -150,11 +150,12 @@ def _draw_space(axes: Axes, panel: Panel) -> None:
     xs, ys = panel.values("x_low", "x_high"), panel.values("y_low", "y_high")
     if not xs or not ys:
         return
+    x, y = (Span(min(ends), max(ends)).drawable("linear") for ends in (xs, ys))
     axes.add_patch(
         Rectangle(
-            (min(xs), min(ys)),
-            max(xs) - min(xs),
-            max(ys) - min(ys),
+            (x.low, y.low),
+            x.length,
+            y.length,
             fill=False,
             edgecolor=QUIET,
             linewidth=0.8,
@@ -186,7 +187,7 @@ def _draw_contours(axes: Axes, x: Span, y: Span, size: Size) -> None:
         shift = exponent * OCTAVES_A_DECADE
         left, right = max(x.low, y.low + shift), min(x.high, y.high + shift)
         ends = [2**left, 2**right]
-        heights = [end / 10.0**exponent for end in ends]
+        heights = [2 ** (left - shift), 2 ** (right - shift)]
         axes.plot(ends, heights, color=PERFECT, linewidth=0.6, zorder=1, label="contours")
         if (right - left) / x.length * size.width < LEAST_ROOM_FOR_LABEL:
             continue
