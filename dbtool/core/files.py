@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 # Unfinished files begin with this, and unfinished folders also end with the suffix: each has a file
 # of its name without the suffix, which stays locked for as long as its process lives.
 _PREFIX, _FOLDER = ".writing-", ".folder"
+# Unfinished folders of version 0.2, each of which stays locked itself.
+_OLD_PREFIX = ".dbtool-unfinished-"
 # File systems write many small files at once to the disk sooner than one after the other.
 _SYNC_THREADS = 16
 LARGEST_TEXT = 8_000_000
@@ -199,9 +201,11 @@ def remove_unfinished(folder: Path) -> None:
 
 def _remove_abandoned(found: Iterable[os.DirEntry[str]]) -> None:
     for entry in found:
+        path = Path(entry.path)
+        if entry.name.startswith(_OLD_PREFIX):
+            _remove_unlocked(path)
         if not entry.name.startswith(_PREFIX):
             continue
-        path = Path(entry.path)
         if entry.is_file(follow_symlinks=False):
             with contextlib.suppress(OSError), path.open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -213,6 +217,16 @@ def _remove_abandoned(found: Iterable[os.DirEntry[str]]) -> None:
             and not path.with_suffix("").exists()
         ):
             shutil.rmtree(path, ignore_errors=True)
+
+
+def _remove_unlocked(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(handle)
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ import msgspec
 import pyarrow.parquet as pq
 
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.files import sha256_of, whole_output, write_whole
+from dbtool.core.files import remove_unfinished, sha256_of, whole_output, write_whole
 from dbtool.core.index import STUDIES, TRIALS, WORKLOADS, Index
 from dbtool.core.manifest import (
     CROISSANT,
@@ -105,6 +105,7 @@ def publish(
     with locked(source):
         if read_manifest(source) != manifest:
             raise DbtoolError(f"{source} was added to meanwhile: run the same command again")
+        remove_unfinished(source)
         made = _describe(source, about, shards, explorer, iceberg)
         for path in {file.path for file in manifest.files} - {file.path for file in made.files}:
             (source / path).unlink(missing_ok=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dbtool.core.download import DOWNLOADING, Downloader
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.files import make_folder, move, write_whole
+from dbtool.core.files import make_folder, move, remove_unfinished, write_whole
 from dbtool.core.http import without_secrets
 from dbtool.core.manifest import MANIFEST, SUMS, is_release, read_manifest
 from dbtool.core.release import locked
@@ -90,6 +90,7 @@ def pull(
         _check_folder(folder, manifest.release)
         make_folder(folder / _COMING, _OTHER)
         with locked(folder, 0.0, f"wait until it has ended, or {_OTHER}"):
+            remove_unfinished(folder)
             missing = [file for file in manifest.files if fault(folder, file) is not None]
             done, total = 0, sum(file.bytes for file in missing)
 

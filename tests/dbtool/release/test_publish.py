@@ -291,6 +291,7 @@ def test_nothing_is_left_of_what_failed(own: Path, tmp_path: Path) -> None:
         published(own, tmp_path / "out", on_progress=stop)
     assert list(tmp_path.iterdir()) == []
     # What a killed process left goes with the next one, and nothing of anybody else.
+    (tmp_path / ".dbtool-unfinished-1" / "out").mkdir(parents=True)
     killed = tmp_path / ".writing-1.folder"
     (killed / "other").mkdir(parents=True)
     (tmp_path / ".mine-unfinished").mkdir()

@@ -108,6 +108,7 @@ def test_files_of_before_that_a_killed_pull_left_are_removed(
     (out / "old").mkdir()
     (out / "old" / "file").touch()
     (out / "mine.txt").touch()
+    (out / ".writing-1").touch()
     pulled(server, out)
     assert bytes_of(out) == bytes_of(folder) | {"mine.txt": b""}
     assert not (out / ".pulling").exists()
