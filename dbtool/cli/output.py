@@ -101,8 +101,8 @@ def print_rows(
     limit: int | None = None,
     on_rows: Callable[[], None] = lambda: None,
     view: View = ALL_COLUMNS,
-) -> None:
-    """Run a query and print its rows, a batch at a time.
+) -> bool:
+    """Run a query, print its rows, a batch at a time, and return whether there are any.
 
     Args:
         cursor: runs the query.
@@ -130,6 +130,7 @@ def print_rows(
         _print(
             TypedRows(stream.schema, stream.types, batches, converter), output_format, limit, view
         )
+        return bool(first)
 
 
 def print_table(

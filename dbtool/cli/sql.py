@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from dbtool.cli.database import reading
-from dbtool.cli.messages import query_bar
+from dbtool.cli.messages import query_bar, tell
 from dbtool.cli.options import (
     Format,
     Limit,
@@ -22,7 +22,7 @@ from dbtool.cli.options import (
 from dbtool.cli.table import View
 from dbtool.core.errors import UsageError
 from dbtool.core.files import read_small, read_to_end
-from dbtool.store.queries import query_text
+from dbtool.store.queries import lack_of, query_text
 from dbtool.store.questions import Question
 
 if TYPE_CHECKING:
@@ -89,7 +89,9 @@ def sql(
         reading(db, fetch_up_to=fetch_up_to * 1_000_000) as database,
         database.cursor(tables=tables) as cursor,
     ):
-        _run(cursor, query, values, output_format, limit, View(wide=wide))
+        has_rows = _run(cursor, query, values, output_format, limit, View(wide=wide))
+    if not has_rows and text is not None and (lack := lack_of(text)):
+        tell(lack)
 
 
 def parse_parameters(given: list[str]) -> dict[str, int | float | str]:
@@ -178,8 +180,8 @@ def _run(
     output_format: Format,
     limit: int | None,
     view: View,
-) -> None:
-    """Run a query that is one statement and only reads, and print its rows."""
+) -> bool:
+    """Run a query that is one statement and only reads; return whether it has rows."""
     import duckdb
 
     from dbtool.cli.output import print_rows
@@ -192,7 +194,8 @@ def _run(
         if statement.type == duckdb.StatementType.EXPLAIN and output_format is Format.TABLE:
             # A plan is a drawing over many lines, which do not fit in the cell of a table.
             sys.stdout.writelines(plan for _, plan in cursor.execute(statement, values).fetchall())
-            return
+            return True
         # A bar ends when rows go to the terminal, and stays while they go to a file or a pipe.
         on_rows = ended if sys.stdout.isatty() else lambda: None
-        print_rows(cursor, Question(statement, values), output_format, limit, on_rows, view)
+        question = Question(statement, values)
+        return print_rows(cursor, question, output_format, limit, on_rows, view)

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"[\w./\\-]+")
 _VIEWS = {"releases", "workloads", "studies", "trials", "measurements", "evaluations"}
 _NO_COLUMN = re.compile(r'Referenced column "([^"]+)" not found')
+_SEARCHES = (
+    "it needs random searches whose trials were trained to their end, not in lockstep, as those in "
+    "the archive of 2018 (`dbtool fetch`, then `dbtool import`) or in data/measured of the "
+    "repository"
+)
+_NEEDS = dict.fromkeys(("best_of_k", "luck", "sensitivity"), _SEARCHES)
 # DuckDB's own tables, which resemble none of the views.
 _OWN_TABLE = re.compile(r'Did you mean "(?:pg|sqlite|duckdb|information_schema)_?[^"]*"\??')
 _VIEWS_THERE_ARE = (
@@ -27,6 +33,15 @@ _VIEWS_THERE_ARE = (
 def analyses() -> dict[str, str]:
     """Return the question of each analysis, which is its first line, by its name."""
     return {name: _analysis(name).splitlines()[0].removeprefix("-- ") for name in _analysis_names()}
+
+
+def lack_of(text: str) -> str:
+    """Return a sentence on what an analysis needs that ended without rows; "" for other queries."""
+    name = text.strip()
+    if name not in _analysis_names():
+        return ""
+    needs = _NEEDS.get(name, "it reads studies of workloads that have a goal or a metric")
+    return f"{name} has no rows: {needs}"
 
 
 def query_text(text: str) -> str:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import dbtool
 from dbtool.cli.sql import parse_parameters
 from dbtool.store.queries import analyses, query_text
-from tests.support.made_up import DIGITS, LETTERS
+from tests.support.made_up import DIGITS, LETTERS, curve, write_shard
 
 from .conftest import Call
 
@@ -41,6 +41,16 @@ def test_analyses_run_by_their_names(call: Call, database: Path) -> None:
     assert [row[:2] for row in rows] == [["made-up", DIGITS], ["made-up", LETTERS]]
     with dbtool.open(database) as db:
         assert [[*row[:2]] for row in db.sql("summary")] == [row[:2] for row in rows]
+
+
+SEARCH = {"method": "window", "goal": 0.1, "reached": False, "most_steps": 1, "best_trial": 0}
+
+
+@pytest.mark.parametrize("name", ["best_of_k", "luck", "sensitivity"])
+def test_an_analysis_without_rows_says_what_it_needs(name: str, call: Call, tmp_path: Path) -> None:
+    write_shard(tmp_path, trials=[(0, "COMPLETE", {}, curve([0.9]))], search=SEARCH)
+    outcome = call("sql", name, "--db", str(tmp_path))
+    assert outcome.errors.startswith(f"{name} has no rows: it needs random searches whose trials")
 
 
 def test_help_lists_every_analysis_on_a_line_of_its_own(call: Call) -> None:
