@@ -50,7 +50,10 @@ __version__ = "0.2.0"
 
 
 def open(  # noqa: A001 (named like gzip.open and its like, and called as dbtool.open)
-    source: str | os.PathLike[str] | None = None, *, release: str | None = None
+    source: str | os.PathLike[str] | None = None,
+    *,
+    release: str | None = None,
+    fetch_up_to: float = 100,
 ) -> Database:
     """Open releases to read.
 
@@ -62,9 +65,11 @@ def open(  # noqa: A001 (named like gzip.open and its like, and called as dbtool
             shards that they need; None for what DBTOOL_DB names or, where that is not set, the
             user's own releases and the one that ships with dbtool.
         release: default release of all questions; None for all releases.
+        fetch_up_to: of a release on a server, the megabytes that a query, with those that run at
+            the same time, may fetch.
 
     Raises:
-        UsageError: there is no such release.
+        UsageError: there is no such release, or the limit is not a number from 0.
         DbtoolError: a release is damaged, or of another format.
 
     Example:
@@ -73,9 +78,11 @@ def open(  # noqa: A001 (named like gzip.open and its like, and called as dbtool
         True
         >>> db.close()
     """
+    from dbtool.core.checks import require_number
     from dbtool.database import open_database
 
-    return open_database(source, release=release, option="dbtool.open")
+    most = round(require_number("fetch_up_to", fetch_up_to, 0) * 1_000_000)
+    return open_database(source, release=release, option="dbtool.open", fetch_up_to=most)
 
 
 # What is heavy to import comes once it is asked for.

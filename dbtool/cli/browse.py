@@ -8,7 +8,9 @@ import typer
 from dbtool.cli.database import listing, reading, tell_unlike_definitions
 from dbtool.cli.messages import tell
 from dbtool.cli.options import (
+    FETCH_UP_TO,
     AnyWorkloads,
+    FetchUpTo,
     Format,
     Limit,
     OutputFormat,
@@ -113,6 +115,7 @@ def workloads(
     columns: str | None = None,
     wide: Wide = False,
     db: str | None = None,
+    fetch_up_to: FetchUpTo = FETCH_UP_TO,
     release: Release = None,
     output_format: OutputFormat = Format.TABLE,
     limit: Limit = None,
@@ -132,6 +135,7 @@ def workloads(
             columns=columns,
             wide=wide,
             db=db,
+            fetch_up_to=fetch_up_to,
             release=release,
             output_format=output_format,
             limit=limit,

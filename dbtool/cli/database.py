@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dbtool.cli.messages import bar, tell
-from dbtool.cli.options import Format, Limit, OutputFormat, Wide
+from dbtool.cli.options import (
+    FETCH_UP_TO,
+    FetchUpTo,
+    Format,
+    Limit,
+    OutputFormat,
+    Wide,
+)
 from dbtool.cli.table import chosen_view
 from dbtool.core.errors import few_of
 
@@ -24,14 +31,31 @@ _JSON = ("definition", "search_space", "search", "metaparameters", "settings", "
 
 @contextlib.contextmanager
 def reading(
-    source: str | None, release: str | None = None, **options: Any
+    source: str | None,
+    release: str | None = None,
+    *,
+    fetch_up_to: int = FETCH_UP_TO,
+    option: str = "--db",
 ) -> Iterator[store.Database]:
-    """Open the chosen releases for reading; see `dbtool.database.open_database`."""
+    """Open the chosen releases for reading; see `dbtool.database.open_database`.
+
+    Args:
+        source: the value of --db.
+        release: the value of --release.
+        fetch_up_to: the value of --fetch-up-to, in megabytes.
+        option: the option that the source came with.
+    """
     from dbtool.database import open_database
 
     with (
         bar("checking shards", "bytes") as on_progress,
-        open_database(source, release=release, on_progress=on_progress, **options) as db,
+        open_database(
+            source,
+            release=release,
+            option=option,
+            on_progress=on_progress,
+            fetch_up_to=fetch_up_to * 1_000_000,
+        ) as db,
     ):
         yield db
 
@@ -71,6 +95,7 @@ def listing(*first: str) -> Callable[[Callable[..., pl.DataFrame]], Callable[...
             columns: str | None = None,
             wide: Wide = False,
             db: str | None = None,
+            fetch_up_to: FetchUpTo = FETCH_UP_TO,
             output_format: OutputFormat = Format.TABLE,
             limit: Limit = None,
             **values: object,
@@ -78,7 +103,7 @@ def listing(*first: str) -> Callable[[Callable[..., pl.DataFrame]], Callable[...
             from dbtool.cli.output import print_table, require_printable
 
             require_printable(output_format)
-            with reading(db) as database:
+            with reading(db, fetch_up_to=fetch_up_to) as database:
                 rows = answer(database, **values)
             view = chosen_view(first, columns, wide=wide)
             documents = [f"{name}::JSON AS {name}" for name in _JSON if name in rows.columns]

@@ -11,6 +11,8 @@ import typer
 from dbtool.cli.database import reading
 from dbtool.cli.messages import bar, tell
 from dbtool.cli.options import (
+    FETCH_UP_TO,
+    FetchUpTo,
     Format,
     Release,
     figures,
@@ -57,6 +59,7 @@ def plot(
     list_figures: Annotated[bool, typer.Option("--list")] = False,
     verbose: Annotated[bool, typer.Option("--verbose")] = False,
     db: str | None = None,
+    fetch_up_to: FetchUpTo = FETCH_UP_TO,
     release: Annotated[str | None, typer.Option(autocompletion=held_releases)] = None,
 ) -> None:
     """Draw figures, and write their points as CSV beside them.
@@ -120,7 +123,7 @@ def plot(
         formats.append("csv")
     else:
         formats = chosen_formats("kind of data", data, DATA_FORMATS)
-    with reading(db) as database:
+    with reading(db, fetch_up_to=fetch_up_to) as database:
         request = _checked(database, named)
         _tell_other_releases(database, request)
         with contextlib.closing(
@@ -224,6 +227,7 @@ def explore(
     out: Path = _DEFAULT_PAGE,
     show: Annotated[bool, typer.Option("--open")] = False,
     db: str | None = None,
+    fetch_up_to: FetchUpTo = FETCH_UP_TO,
     release: Release = None,
 ) -> None:
     """Write a page for the browser on which goals are sliders and points lead to their trials.
@@ -240,7 +244,10 @@ def explore(
         out (FILE.html): The file to write.
         show: Show the page in the browser, too.
     """
-    with reading(db, release) as database, bar("making the page", "workloads") as on_progress:
+    with (
+        reading(db, release, fetch_up_to=fetch_up_to) as database,
+        bar("making the page", "workloads") as on_progress,
+    ):
         database.explore(
             out,
             workload or None,

@@ -117,6 +117,7 @@ SHARED = {
         ),
     ),
     "limit": ("N", "Print at most N rows."),
+    "fetch_up_to": ("MB", "Of a release on a server, fetch at most so many megabytes."),
     "retries": ("N", "Give up after so many tries that bring nothing new."),
     "timeout": ("SECONDS", "Give up a connection on which nothing comes for so long."),
 }
@@ -144,5 +145,7 @@ Release = Annotated[str | None, typer.Option(autocompletion=held_releases)]
 Wide = Annotated[bool, typer.Option("--wide")]
 OutputFormat = Annotated[Format, typer.Option("--format", case_sensitive=False)]
 Limit = Annotated[int | None, typer.Option(min=0, max=10**15, show_default=False)]
+FETCH_UP_TO = 100
+FetchUpTo = Annotated[int, typer.Option(min=0)]
 Retries = Annotated[int, typer.Option(min=0, max=1000)]
 Timeout = Annotated[float, typer.Option(min=0.1, max=3600.0)]

@@ -8,7 +8,7 @@ import typer
 
 from dbtool.cli.database import reading
 from dbtool.cli.messages import bar, tell
-from dbtool.cli.options import AnyWorkloads, Release, trainable_workloads
+from dbtool.cli.options import FETCH_UP_TO, AnyWorkloads, FetchUpTo, Release, trainable_workloads
 from dbtool.core.errors import UsageError, counted
 from dbtool.release.file_format import FileFormat
 
@@ -123,6 +123,7 @@ def export(
     ] = None,
     batch_size: list[int] | None = None,
     db: str | None = None,
+    fetch_up_to: FetchUpTo = FETCH_UP_TO,
     release: Release = None,
 ) -> None:
     """Write measurements into a file of another format.
@@ -139,7 +140,10 @@ def export(
             all views and macros, original is the layout of the archive of 2018, which `dbtool
             import` reads; the others hold the columns of the view measurements.
     """
-    with reading(db, release) as database, bar("exporting", "measurements") as on_progress:
+    with (
+        reading(db, release, fetch_up_to=fetch_up_to) as database,
+        bar("exporting", "measurements") as on_progress,
+    ):
         studies = database.export(
             out,
             workload or None,

@@ -7,7 +7,7 @@ import typer
 
 from dbtool.cli.database import reading
 from dbtool.cli.messages import bar, tell
-from dbtool.cli.options import Format, Limit, OutputFormat, Wide
+from dbtool.cli.options import FETCH_UP_TO, FetchUpTo, Format, Limit, OutputFormat, Wide
 from dbtool.cli.table import chosen_view
 from dbtool.core.errors import DbtoolError, counted
 from dbtool.core.manifest import About, check_name
@@ -81,6 +81,7 @@ def diff(
     goal: float | None = None,
     metric: str | None = None,
     trials: int = FIRST_TRIALS,
+    fetch_up_to: FetchUpTo = FETCH_UP_TO,
     columns: str | None = None,
     wide: Wide = False,
     output_format: OutputFormat = Format.TABLE,
@@ -106,8 +107,8 @@ def diff(
     require_printable(output_format)
     try:
         with (
-            reading(a, release, option="A") as first,
-            reading(b, release_b or release, option="B") as second,
+            reading(a, release, fetch_up_to=fetch_up_to, option="A") as first,
+            reading(b, release_b or release, fetch_up_to=fetch_up_to, option="B") as second,
         ):
             found = dbtool.diff(first, second, metric=metric, goal=goal, trials=trials)
     except DbtoolError as error:

@@ -8,7 +8,9 @@ import typer
 
 from dbtool.analysis.kinds import Form, Kind
 from dbtool.cli.options import (
+    FETCH_UP_TO,
     AnyWorkloads,
+    FetchUpTo,
     Format,
     OutputFormat,
     Release,
@@ -71,6 +73,7 @@ def scaling(
     columns: str | None = None,
     wide: Wide = False,
     db: str | None = None,
+    fetch_up_to: FetchUpTo = FETCH_UP_TO,
     release: Release = None,
     output_format: OutputFormat = Format.TABLE,
 ) -> None:
@@ -128,7 +131,7 @@ def scaling(
         if csv is not None:
             report = scaling_of_table(csv, level=level, overhead=overhead, start=start, curve=curve)
         else:
-            database = stack.enter_context(reading(db, release))
+            database = stack.enter_context(reading(db, release, fetch_up_to=fetch_up_to))
             tell_unlike_definitions(database, workload or ["*"], release)
             report = database.scaling(
                 workload or "*",

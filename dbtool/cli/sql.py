@@ -12,6 +12,8 @@ from typer.core import TyperCommand
 from dbtool.cli.database import reading
 from dbtool.cli.messages import query_bar, tell
 from dbtool.cli.options import (
+    FETCH_UP_TO,
+    FetchUpTo,
     Format,
     Limit,
     OutputFormat,
@@ -50,7 +52,7 @@ def sql(
     with_: Annotated[list[str] | None, typer.Option("--with")] = None,
     dialect: Annotated[str | None, typer.Option(autocompletion=dialects)] = None,
     db: str | None = None,
-    fetch_up_to: Annotated[int, typer.Option(min=0)] = 100,
+    fetch_up_to: FetchUpTo = FETCH_UP_TO,
     wide: Wide = False,
     output_format: OutputFormat = Format.TABLE,
     limit: Limit = None,
@@ -74,7 +76,6 @@ def sql(
             by its ending; may be given more than once.
         dialect (NAME): Print the query in another dialect instead, over tables RELEASE.workloads,
             .studies, .trials and .measurements: spark, polars, datafusion or clickhouse.
-        fetch_up_to (MB): Of a release on a server, fetch at most so many megabytes.
     """
     from dbtool.cli.output import require_printable
 
@@ -86,7 +87,7 @@ def sql(
         _print_translated(query, dialect, values, db, tables)
         return
     with (
-        reading(db, fetch_up_to=fetch_up_to * 1_000_000) as database,
+        reading(db, fetch_up_to=fetch_up_to) as database,
         database.cursor(tables=tables) as cursor,
     ):
         has_rows = _run(cursor, query, values, output_format, limit, View(wide=wide))

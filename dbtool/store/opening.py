@@ -87,7 +87,8 @@ class Opened:
     def begin_query(self, on_progress: Progress = lambda _done, _total: None) -> None:
         """Check the shards before a query reads measurements, so that damaged ones are an error.
 
-        Each query may fetch `fetch_up_to` bytes, whatever the queries before it have fetched.
+        Queries that run at the same time may together fetch `fetch_up_to` bytes, whatever those
+        before them have fetched.
 
         Args:
             on_progress: called with the bytes done and the total bytes while shards are read.
@@ -99,6 +100,11 @@ class Opened:
             check.require_sound(on_progress)
         if self.remote is not None:
             self.remote.allow(self.fetch_up_to)
+
+    def end_query(self) -> None:
+        """End a query that `begin_query` began."""
+        if self.remote is not None:
+            self.remote.end()
 
 
 def _close(cursor: duckdb.DuckDBPyConnection) -> None:

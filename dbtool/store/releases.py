@@ -130,6 +130,9 @@ class Releases:
             raise DbtoolError(CLOSED) from error
         except duckdb.Error as error:
             raise DbtoolError(CLOSED if self.opened.closed else explained(error)) from error
+        finally:
+            if measurements:
+                self.opened.end_query()
 
     def sql(
         self, text: str, /, *, tables: Mapping[str, object] | None = None, **values: object

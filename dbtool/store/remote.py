@@ -103,7 +103,7 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
         self._sound: set[ReleaseFile] = set()
         self._lock = threading.Lock()
         # Opening a release fetches only its smallest shard.
-        self.allow(sys.maxsize)
+        self._queries, self._fetched, self._allowed = 0, 0, sys.maxsize
 
     def close(self) -> None:
         """Close the connections to servers."""
@@ -133,9 +133,18 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
         return OpenRelease(manifest, tables, names)
 
     def allow(self, most_bytes: int) -> None:
-        """Begin a query, which may fetch this many bytes of shards."""
+        """Begin a query: until `end`, it and those that run beside it may fetch so many bytes."""
         with self._lock:
-            self._allowed, self._fetched = most_bytes, 0
+            # DuckDB does not tell which query opens a shard.
+            if not self._queries:
+                self._fetched = 0
+            self._allowed = most_bytes
+            self._queries += 1
+
+    def end(self) -> None:
+        """End a query."""
+        with self._lock:
+            self._queries -= 1
 
     def open(self, path: str, mode: str = "rb", **_: Any) -> _OpenShard:
         """Open a shard to read; fetch it to this machine where it is missing.

@@ -14,6 +14,7 @@ import duckdb
 import msgspec
 import pytest
 
+import dbtool
 from dbtool.core.download import RetryPolicy
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.manifest import encode_manifest, read_manifest
@@ -181,6 +182,19 @@ def test_more_than_is_allowed_is_not_fetched(server: ReleaseServer, folder: Path
         assert db.sql(f"{query} AND batch_size = 32").rows() == [(8000,)]
         assert db.sql(f"{query} AND batch_size = 64").rows() == [(8000,)]
         assert db.sql(query).rows() == [(24000,)]
+
+
+def test_queries_at_the_same_time_share_what_is_allowed(
+    server: ReleaseServer, folder: Path
+) -> None:
+    query = f"SELECT count(step) FROM measurements WHERE workload = '{LARGE}' AND batch_size = "
+    one = of_study(folder, LARGE, 32)[0].bytes
+    with dbtool.open(server.url, fetch_up_to=1.5 * one / 1_000_000) as db:
+        with db.cursor():
+            assert db.sql(f"{query} 16").rows() == [(8000,)]
+            with pytest.raises(DbtoolError, match="may fetch"):
+                db.sql(f"{query} 32")
+        assert db.sql(f"{query} 32").rows() == [(8000,)]
 
 
 BEYOND = (
