@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
     Progress = Callable[[str, int, int | None], None]
 
+# Bytes a second, over the time after which a silent connection is closed. A server that sends fewer
+# would keep a command for ever.
+_LEAST_RATE = 1_000
 DOWNLOADING, CHECKING = "downloading", "checking"
 
 
@@ -267,13 +270,26 @@ class Downloader:
             with get(self._client, url, part.size, validator) as reply:
                 skip = part.accept(reply, url, validator)
                 on_progress(DOWNLOADING, part.size, part.total)
-                for chunk in reply.chunks:
+                for chunk in self._fast_enough(reply.chunks):
                     part.write(chunk[skip:])
                     skip = max(skip - len(chunk), 0)
                     on_progress(DOWNLOADING, part.size, part.total)
         except NoMoreError:
             # Either the file is complete, or its digest will not match.
             part.total = part.size
+
+    def _fast_enough(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        """Yield chunks; raise an error where they come too slowly over the time-out."""
+        began, came = time.monotonic(), 0
+        for chunk in chunks:
+            came += len(chunk)
+            yield chunk
+            seconds = time.monotonic() - began
+            if seconds > self._retries.timeout:
+                if came < _LEAST_RATE * seconds:
+                    # No retry, since each would bring a little.
+                    raise PermanentError(f"it sends fewer than {_LEAST_RATE:,} bytes a second")
+                began, came = time.monotonic(), 0
 
 
 def _file_digest(path: Path, algorithm: str, on_progress: Progress) -> str:

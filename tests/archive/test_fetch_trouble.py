@@ -91,6 +91,17 @@ def test_stall_is_given_up_and_resumed(fetching: Fetching) -> None:
     assert reasons == ["the server stalled"] * 2
 
 
+def test_a_trickle_is_given_up_and_resumed(fetching: Fetching) -> None:
+    seconds = 0.05 * len(fetching.content) / 10
+    fetching.server.default = Answer(block=10, seconds=seconds)
+    with pytest.raises(DbtoolError, match=r"it sends fewer than 1,000 bytes a second; .* go on"):
+        fetching.fetch(retries=RetryPolicy(timeout=0.2))
+    kept = fetching.part.stat().st_size
+    fetching.server.default = Answer()
+    fetching.fetch()
+    assert fetching.server.sent[-1].range == f"bytes={kept}-"
+
+
 def test_redirects(fetching: Fetching) -> None:
     def to(url: str) -> Answer:
         return Answer(status=302, headers={"Location": url})

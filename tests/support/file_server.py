@@ -37,6 +37,7 @@ class Answer:
         cut: bytes of the body after which the connection breaks; HALF: half of them.
         how: what breaks it: closed, reset, or stalled until the server ends.
         seconds: how long a whole file takes.
+        block: bytes that are sent at once.
         raw: bytes to send in place of all of that.
     """
 
@@ -51,6 +52,7 @@ class Answer:
     cut: int | None = None
     how: str = "closed"
     seconds: float = 0.0
+    block: int = BLOCK
     raw: bytes | None = None
 
 
@@ -180,13 +182,13 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(block)
 
     def _send_body(self, body: bytes, answer: Answer, whole: int) -> None:
-        for first in range(0, len(body), BLOCK):
-            block = body[first : first + BLOCK]
+        for first in range(0, len(body), answer.block):
+            block = body[first : first + answer.block]
             if answer.length == "chunked":
                 block = b"%x\r\n%b\r\n" % (len(block), block)
             self._write(block)
             if answer.seconds and self.command == "GET":
-                time.sleep(answer.seconds * BLOCK / whole)
+                time.sleep(answer.seconds * answer.block / whole)
         if answer.cut is not None:
             self._break(answer)
         elif answer.length == "chunked":
