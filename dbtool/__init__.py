@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from dbtool.database import Database
     from dbtool.release.difference import diff
+    from dbtool.release.forget import forget
     from dbtool.release.publish import publish
     from dbtool.release.pull import pull
     from dbtool.release.verify import verify
@@ -37,6 +38,7 @@ __all__ = [
     "__version__",
     "diff",
     "fetch",
+    "forget",
     "import_archive",
     "ingest",
     "open",
@@ -90,6 +92,7 @@ _HOMES = {
     "Database": "dbtool.database",
     "diff": "dbtool.release.difference",
     "fetch": "dbtool.sources.archive.fetch",
+    "forget": "dbtool.release.forget",
     "import_archive": "dbtool.sources.archive.source",
     "ingest": "dbtool.sources.ingest",
     "publish": "dbtool.release.publish",

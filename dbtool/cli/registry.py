@@ -41,6 +41,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "import": "Import an archive in the published format into a release of yours.",
         "produce": "Train workloads and write their measurements into a release folder.",
         "ingest": "Add release folders, or runs of other tools, to your releases.",
+        "forget": "Remove a release from your own releases.",
         "pull": "Download a whole published release from a server, and check it.",
     },
     "Check and share": {
@@ -60,7 +61,7 @@ _MODULES = {
     "dbtool.cli.figures": ("plot", "explore"),
     "dbtool.cli.sources": ("fetch", "import", "ingest", "pull"),
     "producers.cli.command": ("produce",),
-    "dbtool.cli.releases": ("verify", "index", "diff"),
+    "dbtool.cli.releases": ("verify", "index", "diff", "forget"),
     "dbtool.cli.publication": ("publish", "export", "cite"),
 }
 # Of functions that have another name than their command.
@@ -82,6 +83,8 @@ _OTHER_WORDS = {
     "load": "ingest",
     "download": "fetch, pull",
     "check": "verify",
+    "remove": "forget",
+    "delete": "forget",
     "help": "--help",
     "compare": "diff",
     "upload": "publish",

@@ -2,12 +2,21 @@
 
 import sys
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from dbtool.cli.database import reading
 from dbtool.cli.messages import bar, tell
-from dbtool.cli.options import FETCH_UP_TO, FetchUpTo, Format, Limit, OutputFormat, Wide
+from dbtool.cli.options import (
+    FETCH_UP_TO,
+    FetchUpTo,
+    Format,
+    Limit,
+    OutputFormat,
+    Wide,
+    held_releases,
+)
 from dbtool.cli.table import chosen_view
 from dbtool.core.errors import DbtoolError, counted
 from dbtool.core.manifest import About, check_name
@@ -121,3 +130,20 @@ def diff(
     tell(counted(len(found), "difference") if len(found) else "no differences")
     if len(found):
         raise typer.Exit(DIFFERENT)
+
+
+def forget(name: Annotated[str, typer.Argument(autocompletion=held_releases)]) -> None:
+    """Remove a release from your own releases.
+
+    Its folder, with all that is in it, is removed from where `dbtool ingest` adds releases by
+    default. Releases elsewhere, and the one that ships with dbtool, stay.
+
+    Example: dbtool forget my-runs
+
+    Args:
+        name (NAME): The exact name of the release; see `dbtool releases`.
+    """
+    import dbtool
+
+    gone = dbtool.forget(name)
+    tell(f"removed {gone.folder}: {counted(gone.measurements, 'measurement')}")

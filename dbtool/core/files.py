@@ -219,6 +219,11 @@ def _remove_abandoned(found: Iterable[os.DirEntry[str]]) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
+def unfinished_folder(parent: Path, name: str) -> Path:
+    """Return the path of a folder that `remove_unfinished` takes for abandoned."""
+    return parent / f"{_PREFIX}{name}{_FOLDER}"
+
+
 def _remove_unlocked(folder: Path) -> None:
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

@@ -129,7 +129,7 @@ def _no_release(path: Path, option: str) -> DbtoolError:
     named = f"{path}, which {option} names,"
     found = [mark for each in (path, *entries(path)) for mark in entries(each)]
     locks = [mark.path for mark in found if mark.name.startswith(SWEEP_LOCK)]
-    if any(map(_is_locked, locks)):
+    if any(map(is_locked, locks)):
         return DbtoolError(
             f"a sweep is at work in {named} and has written no trials yet: ask again when its "
             "first ones have ended; `dbtool produce --watch` shows how they come along"
@@ -144,7 +144,8 @@ def _no_release(path: Path, option: str) -> DbtoolError:
     )
 
 
-def _is_locked(path: str) -> bool:
+def is_locked(path: str) -> bool:
+    """Whether a process holds the lock of a file."""
     import filelock
 
     try:

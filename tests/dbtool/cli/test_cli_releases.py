@@ -85,6 +85,21 @@ def test_after_the_first_ingest_the_bundled_release_is_still_there(
     assert drawn.code == 0, drawn.errors
 
 
+def test_a_release_of_the_users_own_is_forgotten_and_no_other(
+    call: Call, database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    own = tmp_path / "dbtool" / "releases"
+    for name in ("a", "b"):
+        write_release(own / name, name)
+    assert "closest: a" in call("forget", "aa").sentence(2)
+    assert "ships with dbtool and stays" in call("forget", "replication").sentence(2)
+    assert "unknown release" in call("forget", "made-up").sentence(2)
+    assert call("forget", "a").errors == f"removed {own / 'a'}: 21 measurements\n"
+    assert [path.name for path in own.iterdir()] == ["b"]
+    assert database.exists()
+
+
 def test_several_releases_of_which_one_is_damaged(
     call: Call, database: Path, tmp_path: Path
 ) -> None:
@@ -155,7 +170,7 @@ def test_export_writes_what_is_named(call: Call, tmp_path: Path) -> None:
     outcome = call("export", *chosen, "--out", str(out))
     assert (outcome.code, outcome.output) == (0, "")
     # Of batch size 8 one of the two has a study.
-    assert outcome.errors == f"wrote {out}: 1 study, 3 trials, 73 measurements\n"
+    assert outcome.errors == f"wrote {out}: 1 study, 3 trials, 721 measurements\n"
     assert pl.read_parquet(out).height == 73
     assert call("export", "--out", str(tmp_path / "all.csv")).code == 0
     assert call("export", "--format", "original", "--out", str(tmp_path / "folder")).code == 0
