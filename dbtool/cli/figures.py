@@ -165,6 +165,8 @@ def _tell_written(written: "Iterable[Written | NoDataError]", *, every: bool, br
             empty.append(made)
             continue
         typer.echo("\n".join(map(str, made.files)))
+        for path in made.stale:
+            tell(f"{path} shows other points, of an earlier run: draw it again, or remove it")
         drawn += 1
         incomplete += bool(made.missing)
         if not brief:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from dbtool.core.errors import DbtoolError
 from dbtool.figures.points import NoDataError, keep_crossings, past, read_points
+from dbtool.figures.specs import DATA_FORMATS, FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
@@ -37,10 +38,12 @@ class Written:
     Attributes:
         files: the picture and the points, one a format.
         missing: what each release lacks of it, a line a release.
+        stale: files of an earlier run beside them, which show other points.
     """
 
     files: Sequence[Path]
     missing: Sequence[str]
+    stale: Sequence[Path] = ()
 
 
 def write_figures(
@@ -96,7 +99,14 @@ def _write(
         ways = f"; to fill: {missing.ways}" if missing.ways else ""
         what = f"no data in release {release}{past(points.goal)}"
         lines.append(f"{spec.name}: {what}: {'; '.join(missing.names)}{ways}")
-    return Written(write_figure(points, spec, folder, formats, width), lines)
+    csv = folder / f"{spec.name}.csv"
+    before = csv.read_bytes() if csv.is_file() else None
+    files = write_figure(points, spec, folder, formats, width)
+    stale: list[Path] = []
+    if before is not None and csv in files and csv.read_bytes() != before:
+        every = (folder / f"{spec.name}.{kind}" for kind in (*FORMATS, *DATA_FORMATS))
+        stale = [path for path in every if path not in files and path.is_file()]
+    return Written(files, lines, stale)
 
 
 def _each(

@@ -118,6 +118,14 @@ def test_data_writes_the_rows_alone_in_every_kind_of_file(dbtool, tmp_path):
     assert (tmp_path / "drawn" / "figure_03.csv").read_bytes() == (tmp_path / names[0]).read_bytes()
 
 
+def test_a_picture_of_other_points_is_told(dbtool):
+    words = ("steps", "--out", ".", "--workload")
+    dbtool(*words, SMALL, "--format", "svg")
+    assert "steps.svg" not in dbtool(*words, SMALL, "--data", "csv").stderr
+    told = dbtool(*words, MEDIUM, "--data", "csv").stderr
+    assert "steps.svg shows other points, of an earlier run: draw it again" in told
+
+
 def test_a_picture_is_as_wide_as_asked(dbtool, tmp_path):
     dbtool("steps", "--format", "svg", "--out", ".", "--width", "3.5")
     width = re.findall(r'viewBox="0 0 ([\d.]+) ', (tmp_path / "steps.svg").read_text())[0]
