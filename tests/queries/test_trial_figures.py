@@ -240,7 +240,7 @@ def test_reading_steps_to_result(
     expected = rules.reading(study, VAL, "0.01", first=first or 100)
     found = rows(db, "reading-steps-to-result", READING, trials=first)
     assert found == expected
-    read = rules.steps(study, VAL, "0.01", first=first or 100)
+    read = rules.steps_to_result(study, VAL, "0.01", first=first or 100)
     assert [(row[1], row[0]) for row in found if row[4]] == ([] if read is None else [read])
     assert len({row[0] for row in found}) == (first or 100)
     assert rows(db, "reading", READING, trials=first, workloads=(CNN,)) == expected

@@ -145,7 +145,9 @@ def _points(
 
 def _steps_point(curve: Curve, study: StudyFrames) -> Point:
     goal = Decimal(curve.goal or 0) + (Decimal("1e-12") if curve.inclusive else 0)
-    found = rules.steps(study, curve.metric, str(goal), first=curve.first, taken=curve.takes)
+    found = rules.steps_to_result(
+        study, curve.metric, str(goal), first=curve.first, taken=curve.takes
+    )
     step, trial_id = found or (None, None)
     return {"y": step, "steps": step, "trial_id": trial_id, **_parameters(study, trial_id)}
 

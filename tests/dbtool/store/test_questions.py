@@ -96,7 +96,7 @@ def test_a_budget_without_measurements_has_no_value(db: Database) -> None:
 @pytest.mark.parametrize("word", [PUBLISHED, "imagenet/*"])
 def test_a_published_workload_that_is_not_held_is_told_as_such(folder: Path, word: str) -> None:
     with dbtool.open(folder) as db:
-        for ask in (db.steps_to_result, db.studies, db.trials, db.measurements, db.scaling):
+        for ask in (db.steps, db.studies, db.trials, db.measurements, db.scaling):
             with pytest.raises(UsageError, match="is published, but not held here: `dbtool fetch`"):
                 ask(word)
 
