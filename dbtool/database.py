@@ -53,7 +53,7 @@ class Database(Releases):
         self,
         workload: str | Iterable[str],
         *,
-        goal: float | None = None,
+        goal: float | Iterable[float] | None = None,
         metric: str | None = None,
         trials: int | None = None,
         overhead: float = 0.2,
@@ -70,7 +70,7 @@ class Database(Releases):
 
         Args:
             workload: names or patterns.
-            goal: target value; None for each workload's own goal.
+            goal: target value, or several; None for each workload's own goal.
             metric: column to compare with the goal; None for each workload's own metric.
             trials: number of trials to take the best of; None for as many as every study has.
             overhead: share by which steps exceed linear scaling at the critical batch size of that
@@ -90,15 +90,22 @@ class Database(Releases):
             >>> report.rows("critical").select("definition", "verdict").rows()
             [('tradeoff', 'identified'), ('overhead', 'identified'), ('speedup', 'identified')]
         """
+        import polars as pl
+
         from dbtool.analysis.scaling import Settings
         from dbtool.report import scaling_of_trials
 
         settings = Settings(level, overhead, start, trials, curve)
-        crossings = self.crossings(workload, goal=goal, metric=metric, release=release)
-        other = None
-        if against is not None:
-            other = self.crossings(against, goal=goal, metric=metric, release=release)
-        return scaling_of_trials(self, crossings, settings, other)
+        goals = [goal] if goal is None or isinstance(goal, int | float) else list(goal)
+        names = workload if isinstance(workload, str) else list(workload)
+
+        def crossings(names: str | list[str]) -> pl.DataFrame:
+            return pl.concat(
+                self.crossings(names, goal=each, metric=metric, release=release) for each in goals
+            )
+
+        other = None if against is None else crossings(against)
+        return scaling_of_trials(self, crossings(names), settings, other)
 
     def plot(
         self,

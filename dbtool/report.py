@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dbtool.figures.plot import Plot
     from dbtool.store.releases import Releases
 
-_IN_SHORT = ("release", "workload", "tradeoff", "overhead", "perfect_to", "useful_to")
+_IN_SHORT = ("release", "workload", "goal", "tradeoff", "overhead", "perfect_to", "useful_to")
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,13 @@ class ScalingReport:
         answers: one a workload.
         settings: those they were made with.
         trials: the trials of all the workloads; None for a table of steps.
-        against: of the workload whose critical batch sizes are compared with theirs; None: of none.
+        against: of the workload whose critical batch sizes are compared with theirs, one a goal.
     """
 
     answers: Sequence[Answer]
     settings: Settings
     trials: Trials | None = None
-    against: Answer | None = None
+    against: Sequence[Answer] = ()
 
     def rows(self, kind: str = "critical") -> pl.DataFrame:
         """Return the rows of one kind; docs/scaling.md has the columns.
@@ -86,11 +86,12 @@ class ScalingReport:
         if kind not in KINDS:
             raise unknown("kind of rows", kind, KINDS, "dbtool scaling --help")
         if kind == "ratios":
-            if self.against is None:
+            if not self.against:
                 raise UsageError(
                     "rows of ratios compare with a workload: name one with against (--against)"
                 )
-            return ratio_rows(self.answers, self.against, self.settings)
+            pairs = [(answer, self._other(answer)) for answer in self.answers]
+            return ratio_rows(pairs, self.settings)
         if kind in OF_ANY_STEPS:
             rows = rows_of_steps(kind, self.answers, self.settings)
             return rows if self.trials is None else with_whole_sizes(rows)
@@ -103,7 +104,7 @@ class ScalingReport:
             return with_whole_sizes(learning_rate_rows(self.answers))
         if kind == "noise_scale":
             critical = {
-                (answer.release, answer.workload): answer.scaling.tradeoff
+                (answer.release, answer.workload, answer.goal): answer.scaling.tradeoff
                 for answer in self.answers
             }
             return noise_scale_rows(self.trials.moments, critical, level=self.settings.level)
@@ -113,12 +114,23 @@ class ScalingReport:
         return comparison_rows(tasks, self.settings.trials, level=self.settings.level)
 
     def in_short(self) -> pl.DataFrame:
-        """Return a row a workload, with batch sizes as text such as `208 (185-233)` or `> 608`."""
+        """Return a row a workload, with batch sizes as text such as `208 (185-233)` or `> 608`.
+
+        Where a workload has several goals, there is a row a goal, with the column goal.
+        """
         made = [
-            {"release": answer.release, "workload": answer.workload, **in_short(answer.scaling)}
+            {
+                "release": answer.release,
+                "workload": answer.workload,
+                "goal": None if answer.goal is None else f"{answer.goal:g}",
+                **in_short(answer.scaling),
+            }
             for answer in self.answers
         ]
-        return pl.DataFrame(made, schema=dict.fromkeys(_IN_SHORT, pl.String))
+        rows = pl.DataFrame(made, schema=dict.fromkeys(_IN_SHORT, pl.String))
+        if rows.select("release", "workload").is_duplicated().any():
+            return rows
+        return rows.drop("goal")
 
     def statements(self) -> Iterator[tuple[Answer, str, list[str]]]:
         """Yield each workload's answer with a heading and statements, the most important first."""
@@ -129,8 +141,20 @@ class ScalingReport:
                 heading += f" ({answer.release}), {answer.metric} past {answer.goal:g}"
             own = noise
             if noise is not None:
-                own = noise.filter(release=answer.release, workload=answer.workload)
-            yield answer, heading, sentences(answer.scaling, self.settings, own, self.against)
+                own = noise.filter(
+                    release=answer.release, workload=answer.workload, goal=answer.goal
+                )
+            yield (
+                answer,
+                heading,
+                sentences(answer.scaling, self.settings, own, self._other(answer)),
+            )
+
+    def _other(self, answer: Answer) -> Answer | None:
+        """Return what an answer is compared with: of the same goal, where there are several."""
+        if len(self.against) == 1:
+            return self.against[0]
+        return next((each for each in self.against if each.goal == answer.goal), None)
 
     def plot(
         self,
@@ -181,14 +205,13 @@ def scaling_of_trials(
         UsageError: `against` has the trials of several workloads.
     """
     trials = Trials(db, crossings, moments_of_trials(db, crossings), db.workloads())
-    other = None
-    if against is not None:
-        found = answers_of_trials(against, settings)
-        if len(found) != 1:
-            names = ", ".join(f"{each.workload} ({each.release})" for each in found)
-            raise UsageError(f"ratios are to one workload, and these are {len(found)}: {names}")
-        [other] = found
-    return ScalingReport(answers_of_trials(crossings, settings), settings, trials, other)
+    others = [] if against is None else answers_of_trials(against, settings)
+    names = list(dict.fromkeys(f"{each.workload} ({each.release})" for each in others))
+    if len(names) > 1:
+        raise UsageError(
+            f"ratios are to one workload, and these are {len(names)}: {', '.join(names)}"
+        )
+    return ScalingReport(answers_of_trials(crossings, settings), settings, trials, others)
 
 
 def scaling_of_table(

@@ -43,19 +43,20 @@ class Answer:
 
 
 def answers_of_trials(trials: pl.DataFrame, settings: Settings) -> list[Answer]:
-    """Return how far larger batches help on the workloads of some trials, in their order.
+    """Return how far larger batches help on the workloads of some trials, a goal each, in order.
 
     Args:
         trials: rows of `Database.crossings`.
         settings: levels and definitions of the analysis.
     """
-    found = []
+    found: dict[object, list[Answer]] = {}
     for key, rows in trials.group_by("release", "workload", "metric", "goal", maintain_order=True):
         release, workload, metric, goal = key
         given = searches(rows)
         scaling = scaling_of_searches(given, settings)
-        found.append(Answer(str(release), str(workload), str(metric), float(goal), scaling, given))
-    return found
+        answer = Answer(str(release), str(workload), str(metric), float(goal), scaling, given)
+        found.setdefault((release, workload), []).append(answer)
+    return [answer for of_workload in found.values() for answer in of_workload]
 
 
 def answers_of_table(

@@ -140,7 +140,7 @@ def moments_of_trials(db: Releases, trials: pl.DataFrame) -> pl.DataFrame:
 
 def noise_scale_rows(
     moments: pl.DataFrame,
-    critical: Mapping[tuple[str | None, str | None], Estimate | None],
+    critical: Mapping[tuple[str | None, str | None, float | None], Estimate | None],
     *,
     level: float,
     within: float = NEARLY,
@@ -157,7 +157,7 @@ def noise_scale_rows(
 
     Args:
         moments: see `moments_of_trials`.
-        critical: by release and workload, the critical batch size estimated for the same goal.
+        critical: by release, workload and goal, the estimated critical batch size.
         level: of the intervals, for instance 0.95.
         within: only trials count that took at most this many times the fewest steps of their study.
     """
@@ -176,7 +176,7 @@ def noise_scale_rows(
             blocks,
             level=level,
         )
-        estimate = critical.get((rows["release"][0], rows["workload"][0]))
+        estimate = critical.get((rows["release"][0], rows["workload"][0], rows["goal"][0]))
         made.append(
             {
                 **dict(zip((*study, "phase"), key, strict=True)),

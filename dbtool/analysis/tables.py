@@ -104,19 +104,20 @@ def _steps(answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
     return _frame(made, "batch_size", "trials", "after", "steps", "low", "high", "fitted", "level")
 
 
-def ratio_rows(answers: Iterable[Answer], against: Answer, settings: Settings) -> pl.DataFrame:
-    """Return a row for each workload and definition: its critical batch size over another's."""
+def ratio_rows(pairs: Iterable[tuple[Answer, Answer | None]], settings: Settings) -> pl.DataFrame:
+    """Return a row for each pair and definition: a critical batch size over the other's."""
     made = [
         {
             **_named(answer),
-            "against": against.workload,
+            "against": other.workload,
             "definition": definition,
             **ratio(
-                getattr(answer.scaling, definition), getattr(against.scaling, definition)
+                getattr(answer.scaling, definition), getattr(other.scaling, definition)
             ).columns("ratio", "low", "high"),
             "level": settings.level,
         }
-        for answer in answers
+        for answer, other in pairs
+        if other is not None
         for definition in ("tradeoff", "overhead", "speedup")
     ]
     return _frame(made, "against", "definition", "ratio", "low", "high", "level")

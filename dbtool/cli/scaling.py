@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dbtool.analysis.scaling import Scaling
     from dbtool.report import ScalingReport
 
-_FITTING = ["release", "workload", "tradeoff", "overhead"]
+_FITTING = ["release", "workload", "goal", "tradeoff", "overhead"]
 # The most informative columns of each kind of rows, which a table shows.
 _FIRST: dict[Kind, tuple[str, ...]] = {
     "critical": (
@@ -60,7 +60,7 @@ def scaling(
     workload: AnyWorkloads = None,
     *,
     csv: Annotated[Path | None, typer.Option("--csv")] = None,
-    goal: float | None = None,
+    goal: Annotated[str | None, typer.Option("--goal")] = None,
     metric: str | None = None,
     trials: int | None = None,
     overhead: float = 0.2,
@@ -90,6 +90,7 @@ def scaling(
     Args:
         csv (FILE): Steps to result of any origin in place of a database's: a table with the columns
             batch_size, steps and, if there are several, workload.
+        goal (X,X,…): The values of the metric to get past, in place of each workload's own.
         trials (K): Compare the best of K trials; without it of as many as every study has.
         overhead (X): The share by which steps exceed linear scaling at the critical batch size of
             that definition, and examples or steps the fewest where perfect scaling and gains end.
@@ -135,7 +136,7 @@ def scaling(
             tell_unlike_definitions(database, workload or ["*"], release)
             report = database.scaling(
                 workload or "*",
-                goal=goal,
+                goal=None if goal is None else _numbers(goal),
                 metric=metric,
                 trials=trials,
                 overhead=overhead,
@@ -154,6 +155,16 @@ def scaling(
             with writing(out.parent):
                 for path in drawn.save_with_points(out):
                     tell(str(path))
+
+
+def _numbers(text: str) -> list[float]:
+    """Return the numbers of a text such as 0.02,0.01."""
+    try:
+        return [float(each) for each in text.split(",")]
+    except ValueError:
+        raise UsageError(
+            f"--goal takes numbers joined by commas, such as 0.02,0.01, and not {text!r}"
+        ) from None
 
 
 def _check_words(csv: Path | None, out: Path | None, of_database: "Mapping[str, object]") -> None:

@@ -135,7 +135,7 @@ def test_phases_are_thirds_of_each_trial_that_came_nearly_as_far() -> None:
         *[(2, 200, step, 1.0, 500.0) for step in range(0, 200, 5)],
         *[(3, None, step, 1.0, 500.0) for step in range(0, 200, 5)],
     ]
-    found = noise_scale_rows(rows_of(moments), {KEY: IDENTIFIED}, level=0.9)
+    found = noise_scale_rows(rows_of(moments), {(*KEY, 0.1): IDENTIFIED}, level=0.9)
     columns = ("phase", "noise_scale", "ratio", "trials", "measurements", "blocks", "level")
     assert found.select(columns).rows() == [
         (1, pytest.approx(10), pytest.approx(0.1), 2, 10 + 8, 10, 0.9),

@@ -68,6 +68,10 @@ def test_a_report_compares_with_a_workload(tmp_path: Path) -> None:
         [adam, _] = report.rows("ratios").filter(definition="tradeoff").to_dicts()
         assert adam["low"] < 4 < adam["high"]
         assert "times that of mnist/fc_64_64_64/sgd (95%: " in " ".join(str(report).split())
+        several = db.scaling("*adam", goal=[0.3, 0.05], against="mnist/fc_64_64_64/sgd")
+        assert several.rows("ratios").filter(definition="tradeoff")["goal"].to_list() == [0.3, 0.05]
+        assert several.in_short()["goal"].to_list() == ["0.3", "0.05"]
+        assert "goal" not in report.in_short().columns
         with pytest.raises(UsageError, match="ratios are to one workload, and these are 2: mnist"):
             db.scaling("*", against="*")
         with pytest.raises(UsageError, match="name one with against"):
