@@ -12,8 +12,9 @@ import polars as pl
 from dbtool.analysis.critical import StepsAt
 from dbtool.analysis.scaling import Scaling, Settings, scaling_of_searches, scaling_of_steps
 from dbtool.analysis.searches import searches
-from dbtool.core.errors import UsageError, first_sentence
-from dbtool.store.tables import read_csv
+from dbtool.core.errors import UsageError
+from dbtool.store.table_files import RunsError
+from dbtool.store.texts import LINE, read_parts, text_frame
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,13 +76,12 @@ def answers_of_table(
     """
     file = "the table" if isinstance(table, pl.DataFrame) else os.fspath(table)
     if isinstance(table, pl.DataFrame):
-        table = table.with_columns(pl.all().cast(pl.String))
+        table = text_frame(table)
     else:
         try:
-            table = read_csv(Path(table).read_bytes(), infer_schema=False)
-        except (OSError, ValueError, pl.exceptions.PolarsError) as error:
-            reason = getattr(error, "strerror", None) or first_sentence(error)
-            raise UsageError(f"{file} cannot be read as CSV: {reason}") from error
+            table = pl.concat(read_parts(Path(table), "csv"))
+        except RunsError as error:
+            raise UsageError(*error.args) from error
     for name in ("batch_size", "steps"):
         if name not in table.columns:
             raise UsageError(
@@ -98,8 +98,9 @@ def answers_of_table(
     twice = numbers.select("workload", "batch_size").is_duplicated().arg_true()
     if len(twice):
         raise UsageError(
-            f"{file}, line {twice[1] + 2}: batch_size {numbers['batch_size'][twice[1]]:g} is there "
-            "twice; leave the fewest steps of each, and name the workloads if there are several"
+            f"{file}, line {table[LINE][twice[1]]}: batch_size "
+            f"{numbers['batch_size'][twice[1]]:g} is there twice; leave the fewest steps "
+            "of each, and name the workloads if there are several"
         )
     return [
         Answer(None, rows["workload"][0], None, None, scaling_of_steps(_steps(rows), settings))
@@ -115,7 +116,9 @@ def _positive(table: pl.DataFrame, name: str, file: str) -> pl.Series:
     wrong = ~is_empty & ~(numbers.is_finite() & (numbers > 0)).fill_null(value=False)
     for row, text in enumerate(texts):
         if wrong[row]:
-            raise UsageError(f"{file}, line {row + 2}: {name} {text!r} is not a number above 0")
+            raise UsageError(
+                f"{file}, line {table[LINE][row]}: {name} {text!r} is not a number above 0"
+            )
     return numbers.alias(name)
 
 

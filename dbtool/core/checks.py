@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
 import msgspec
 from msgspec import Struct, inspect
 
+from dbtool.core.contract import is_share
 from dbtool.core.errors import DbtoolError, UsageError, closest, printable
-from dbtool.core.files import read_small
+from dbtool.core.files import decoded, read_small
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,6 +92,21 @@ def require_number(
     return found
 
 
+def require_goal(goal: float, metric: str | None) -> None:
+    """Raise an error for a goal that no value of a metric can pass, or every value does.
+
+    Raises:
+        UsageError: the goal is not finite, or is out of the metric's range.
+
+    Example:
+        >>> require_goal(0.05, "val_classification_error")
+    """
+    require_number("goal", goal)
+    if metric is not None and is_share(metric) and not 0 <= goal <= 1:
+        likely = f"; {goal:g} % is {goal / 100:g}" if 1 < goal <= 100 else ""
+        raise UsageError(f"the goal {goal:g} is not a share from 0 to 1, as {metric} is{likely}")
+
+
 def parse_json(text: bytes, kind: type[T]) -> T:
     """Parse JSON, which is UTF-8, into a value of some type, such as a Struct with constraints.
 
@@ -127,7 +143,7 @@ def read_toml(path: Path, kind: type[T], what: str) -> T:
         UsageError: the file cannot be read, or does not fit the type.
     """
     try:
-        return convert(tomllib.loads(read_small(path).decode()), kind)
+        return convert(tomllib.loads(decoded(read_small(path))), kind)
     except InvalidError as error:
         faults = (f"the {what} {path}: {fault}" for fault in error.args)
         raise UsageError(*faults) from error

@@ -61,6 +61,11 @@ def metric_columns() -> tuple[str, ...]:
     return tuple(name for name in column_names() if name not in (*KEYS, OTHER_METRICS))
 
 
+def is_share(metric: str) -> bool:
+    """Return whether the values of a metric are shares from 0 to 1."""
+    return metric.endswith(("classification_error", "average_precision"))
+
+
 @functools.cache
 def archive_columns() -> dict[str, str]:
     """Map each metric column to its name in the published archive, in the archive's order.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import errno
 import fcntl
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 _PREFIX, _FOLDER = ".writing-", ".folder"
 # Unfinished folders of version 0.2, each of which stays locked itself.
 _OLD_PREFIX = ".dbtool-unfinished-"
+# The longer marks first, since they begin with a shorter one.
+_MARKS = {
+    **dict.fromkeys((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE), "utf-32"),
+    **dict.fromkeys((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE), "utf-16"),
+}
 # File systems write many small files at once to the disk sooner than one after the other.
 _SYNC_THREADS = 16
 LARGEST_TEXT = 8_000_000
@@ -97,6 +103,20 @@ def read_to_end(file: BinaryIO, name: str) -> bytes:
     if len(content) > LARGEST_TEXT:
         raise OSError(errno.EFBIG, f"it is larger than {LARGEST_TEXT / 1e6:.0f} MB", name)
     return content
+
+
+def encoding_of(start: bytes) -> str:
+    """Return the encoding of a text that begins with these bytes: by its mark, or else UTF-8."""
+    return next((name for mark, name in _MARKS.items() if start.startswith(mark)), "utf-8-sig")
+
+
+def decoded(content: bytes) -> str:
+    """Return a text in any encoding of Unicode that begins with its mark, or else in UTF-8.
+
+    Raises:
+        UnicodeError: it is in another encoding.
+    """
+    return content.decode(encoding_of(content))
 
 
 def sha256_of(path: Path) -> str:

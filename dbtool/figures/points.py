@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from dbtool.core.catalog import catalog
-from dbtool.core.checks import require_number, require_whole
+from dbtool.core.checks import require_goal, require_number, require_whole
 from dbtool.core.errors import DbtoolError, UsageError, unknown
 from dbtool.core.resources import schema_folder
 from dbtool.figures.names import readable
@@ -140,7 +140,8 @@ def read_points(db: Releases, spec: FigureSpec, request: Request) -> Points:
     """Run the query of a figure.
 
     Raises:
-        UsageError: the request names workloads and the figure has its own.
+        UsageError: the request names workloads and the figure has its own, or its goal is out of a
+            metric's range.
         NoDataError: the database holds no rows of the figure.
         DbtoolError: a shard is damaged.
 
@@ -151,6 +152,9 @@ def read_points(db: Releases, spec: FigureSpec, request: Request) -> Points:
     query = filled_query(spec, request)
     frame = db.result(Question(query, {}, measurements=True)).polars()
     points = as_points(frame, spec, request, query)
+    if request.goal is not None:
+        for metric in points.rows["metric"].unique():
+            require_goal(request.goal, metric)
     if points.rows.is_empty():
         releases = request.releases or [name for name, *_ in db.result(index_question("releases"))]
         raise _no_data(spec, releases, points.left_out, request)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -28,20 +28,17 @@ from dbtool.sources.base import (
     conclude,
     where,
 )
-from dbtool.sources.registry import (
-    TABLE_FORMATS,
-    installed_source,
-    source_names,
-    source_words,
-    table_format,
-)
+from dbtool.sources.registry import installed_source, source_names, source_words
 from dbtool.store.locations import folder_to_write, named_location
 from dbtool.store.shard_files import read_whole, sound_shard
+from dbtool.store.table_files import TABLE_FORMATS, table_format
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     import pyarrow as pa
+
+    from dbtool.sources.tables.source import RunSource
 
 
 _FIRST_ROWS = 5
@@ -85,7 +82,7 @@ class ReleaseSource:
 
 
 def ingest(
-    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Any,
     into: str | os.PathLike[str] | None = None,
     *,
     source: str | None = None,
@@ -98,15 +95,18 @@ def ingest(
 
     What is already in the release changes nothing.
 
-    Example:
+    Examples:
         dbtool.ingest("history.csv", source="csv", mapping="mapping.toml")[0].trials
+        dbtool.ingest(frame, mapping="mapping.toml")[0].trials
 
     Args:
         paths: release folders or folders of them; with `source` the files of another tool, folders
-            of such files, or patterns such as `runs/**/metrics.csv`.
+            of such files, or patterns such as `runs/**/metrics.csv`; or a frame of Polars, pandas
+            or Arrow with the rows of such a file.
         into: the release folder to add to, or the folder of releases that contains it or will
             contain it; None: what DBTOOL_DB names, or your own releases.
-        source: csv, jsonl, parquet, or a name from an installed package; None: release folders.
+        source: csv, jsonl, parquet, or a name from an installed package; None: release folders, or
+            a frame.
         mapping: the TOML file that describes the columns of tables; see docs/your_own_runs.md.
         release: the name under which the runs are stored; None: the mapping's.
         on_progress: called with how much was read or added, and with the total.
@@ -120,20 +120,26 @@ def ingest(
         DbtoolError: files are damaged or not as the mapping describes them. Of several releases the
             others are added; `on_message` reports why.
     """
-    listed = [Path(paths)] if isinstance(paths, str | os.PathLike) else [Path(p) for p in paths]
-    if source is None:
-        if mapping is not None or release is not None:
-            raise _needs_source("--map" if mapping is not None else "--release")
-        return _add_releases(listed, into, on_progress, on_message)
-    opened = open_source(
-        listed, source, mapping, release, on_progress=on_progress, on_message=on_message
-    )
+    opened: Source
+    # Of Polars, pandas or Arrow; a frame that is not computed yet has only the other.
+    is_frame = hasattr(paths, "__arrow_c_stream__") or hasattr(paths, "collect_schema")
+    if is_frame:
+        opened = _open_frame(paths, source, mapping, release, on_message)
+    else:
+        listed = [Path(paths)] if isinstance(paths, str | os.PathLike) else [Path(p) for p in paths]
+        if source is None:
+            if mapping is not None or release is not None:
+                raise _needs_source("--map" if mapping is not None else "--release")
+            return _add_releases(listed, into, on_progress, on_message)
+        opened = open_source(
+            listed, source, mapping, release, on_progress=on_progress, on_message=on_message
+        )
     about = opened.about
     if release is not None:
         about = msgspec.structs.replace(about, release=release)
     folder = folder_to_write(into, about.release)
     # The files of tables have been read.
-    progress = {} if source in TABLE_FORMATS else {"on_progress": on_progress}
+    progress = {} if is_frame or source in TABLE_FORMATS else {"on_progress": on_progress}
     with telling_of_change(folder, on_message):
         report = add_source(opened, folder, about=about, **progress)
         return [conclude(report, report.added(), on_message)]
@@ -206,6 +212,26 @@ def open_source(
     from dbtool.sources.tables.source import read_own_runs
 
     runs = read_own_runs(paths, name, Path(mapping), release=release, on_progress=on_progress)
+    return _told(runs, on_message)
+
+
+def _open_frame(
+    frame: object,
+    source: str | None,
+    mapping: str | os.PathLike[str] | None,
+    release: str | None,
+    on_message: OnMessage,
+) -> RunSource:
+    if source is not None or mapping is None:
+        raise UsageError("a frame needs mapping=FILE, which says what the columns are, no source")
+    from dbtool.sources.tables.source import read_frame
+    from dbtool.store.tables import as_table
+
+    return _told(read_frame(as_table("paths", frame), Path(mapping), release=release), on_message)
+
+
+def _told(runs: RunSource, on_message: OnMessage) -> RunSource:
+    """Report what is odd about runs, or dropped from them."""
     for sentence in runs.sentences():
         on_message(sentence)
     return runs

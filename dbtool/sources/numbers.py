@@ -9,9 +9,12 @@ import decimal
 import math
 import re
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
+
+from dbtool.store.texts import shortest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,10 +22,12 @@ if TYPE_CHECKING:
 # Exact for whatever a tool writes; no contents of a file raise an error.
 EXACT = decimal.Context(prec=60, traps=[])
 _DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_WRITTEN = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d{1,9})?", re.ASCII)
 # Python also accepts 1_000 and digits of other scripts as numbers.
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 # Python refuses to convert longer texts into whole numbers.
 _LONGEST = 400
+_FEW = 1_000
 
 
 def number(text: str) -> float | None:
@@ -35,33 +40,116 @@ def number(text: str) -> float | None:
     return None
 
 
-def whole_number(text: str, times: int = 1) -> int | None:
+def whole_number(text: str, times: int = 1, divide: int = 1) -> int | None:
     """Return the whole number that a decimal is, such as 100, 1e2 or 100.0; None for other texts.
 
-    The decimal is multiplied first, and exactly: 0.5 times 10 is 5.
+    The decimal is multiplied and divided first, and exactly: 0.5 times 10 is 5.
     """
     stripped = text.strip()
-    if len(stripped) > _LONGEST or not _DECIMAL.fullmatch(stripped):
+    if len(stripped) > _LONGEST or not _DECIMAL.fullmatch(stripped) or is_rounded(stripped):
         return None
     product = EXACT.multiply(EXACT.create_decimal(stripped), Decimal(times))
-    if not product.is_finite() or abs(product) >= 2**63 or product != product.to_integral_value():
+    # A limit also on what a division would make small.
+    if not product.is_finite() or product.adjusted() > 40:
         return None
-    return int(product)
+    quotient, rest = EXACT.divmod(product, Decimal(divide))
+    return int(quotient) if rest == 0 and abs(quotient) < 2**63 else None
 
 
-def transformed(texts: pl.Series, transform: str | None, *, float32: bool = False) -> pl.Series:
+def is_rounded(text: str) -> bool:
+    """Return whether a number is so large, and so written, that a 64-bit float has rounded it.
+
+    Example:
+        >>> is_rounded("1.6094379124341003e18"), is_rounded("1609437912434100374")
+        (True, False)
+    """
+    value = None if text.lstrip("+-").isdecimal() else number(text)
+    return value is not None and 2**53 < abs(value) < math.inf
+
+
+def same(text: str) -> str:
+    """Return a text that is equal for equal numbers and truths; 007 is not a number.
+
+    Example:
+        >>> same("32.0") == same("32"), same("1e-3") == same("0.001"), same("007") == same("7")
+        (True, True, False)
+    """
+    if not is_number(text):
+        return text.lower() if text.lower() in {"true", "false"} else text
+    return str(EXACT.plus(EXACT.create_decimal(text)).normalize(EXACT))
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is written as programs write finite numbers: not as 007 or +1."""
+    return len(text) <= EXACT.prec and _WRITTEN.fullmatch(text) is not None
+
+
+def respelled(texts: pl.Series) -> pl.Series:
+    """Return texts as the first of those that are equal numbers is spelled, and 1.0 as 1."""
+    first: dict[str, str] = {}
+    changed: dict[str, str] = {}
+    for text in texts.drop_nulls().unique(maintain_order=True):
+        name = re.sub(r"^(-?(?:0|[1-9]\d*))\.0+$", r"\1", first.setdefault(same(text), text))
+        changed |= {} if text == name else {text: name}
+    return texts.replace(changed) if changed else texts
+
+
+def narrow_bits(texts: pl.DataFrame) -> dict[str, int]:
+    """Return 16 or 32 by column where all numbers are floats of so few bits with more digits.
+
+    Each is then within the last digit of the nearest such float. Sums of halves, quarters and so on
+    with few digits, such as shares of 1,024 examples, are no evidence.
+
+    Args:
+        texts: column and text.
+    """
+    # The first rows rule out most other columns.
+    first = _narrow(texts.group_by("column").head(_FEW), np.float32)
+    some = texts.join(first.filter("fits").select("column"), on="column", how="semi")
+    found: dict[str, int] = {}
+    for bits, kind in ((32, np.float32), (16, np.float16)):
+        columns = _narrow(some, kind).filter(pl.col("fits") & pl.col("shown"))["column"]
+        found |= dict.fromkeys(columns, bits)
+    return found
+
+
+def _narrow(texts: pl.DataFrame, kind: type[np.floating[Any]]) -> pl.DataFrame:
+    """Return by column whether its numbers fit floats of a kind, and show that they were such."""
+    text, value = pl.col("text"), pl.col("value")
+    exponent = text.str.extract(r"[eE]([+-]?\d+)").cast(pl.Int32, strict=False).fill_null(0)
+    places = text.str.extract(r"\.(\d*)").str.len_chars().cast(pl.Int32).fill_null(0)
+    digits = text.str.replace(r"[eE].*", "").str.replace_all(r"[^0-9]", "")
+    numbers = texts.select(
+        "column",
+        text.cast(pl.Float64, strict=False).alias("value"),
+        digits.str.strip_chars_start("0").str.len_chars().alias("digits"),
+        unit=10.0 ** (exponent - places),
+    ).filter(value.is_finite())
+    with np.errstate(over="ignore"):
+        nearest = numbers["value"].to_numpy().astype(kind).astype(float)
+    numbers = numbers.with_columns(away=(numbers["value"] - nearest).abs())
+    enough = pl.col("digits") >= (8 if kind is np.float16 else 10)
+    # Of the unit, and of the 64-bit number that the text stands for.
+    slack = pl.col("unit") * 0.500001 + value.abs() * 2.0**-52
+    return numbers.group_by("column", maintain_order=True).agg(
+        fits=(pl.col("away") <= slack).all(),
+        shown=(enough & ((pl.col("digits") > 12) | (pl.col("away") > 0))).any(),
+    )
+
+
+def transformed(texts: pl.Series, transform: str | None, *, bits: int | None = None) -> pl.Series:
     """Return the values of a metric as the database stores them; null where a text is not one.
 
     Args:
         texts: as the file has them.
         transform: one of `TRANSFORMS`; None: values stay as they are.
-        float32: whether they passed through 32-bit numbers; each is then the shortest decimal that
-            rounds to the same one, so that 0.07999999821186066 is 0.08.
+        bits: 16 or 32 where they passed through floats of so many bits; each is then the shortest
+            decimal that rounds to the same one, so that 0.07999999821186066 is 0.08.
     """
     texts = texts.str.strip_chars()
     values = texts.cast(pl.Float64, strict=False)
-    if float32:
-        texts = values.cast(pl.Float32).cast(pl.String)
+    if bits is not None:
+        texts = shortest(values.cast(pl.Float16 if bits == 16 else pl.Float32))
         values = texts.cast(pl.Float64)
     if transform is None:
         return values

@@ -7,9 +7,10 @@ that makes a `dbtool.sources.base.Source` from a list of paths.
 from __future__ import annotations
 
 import importlib.metadata
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING
 
 from dbtool.core.errors import DbtoolError, first_sentence
+from dbtool.store.table_files import TABLE_FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,16 +19,7 @@ if TYPE_CHECKING:
 
     from dbtool.sources.base import Source
 
-TableFormat: TypeAlias = Literal["csv", "jsonl", "parquet"]
-TABLE_FORMATS: tuple[TableFormat, ...] = get_args(TableFormat)
-"""The formats of tables, whose columns a mapping describes."""
 ENTRY_POINTS = "dbtool.sources"
-
-
-def table_format(path: Path) -> TableFormat | None:
-    """Return the format that the file's name implies; None for other names."""
-    ending = path.suffix.lower().removeprefix(".").replace("ndjson", "jsonl")
-    return next((each for each in TABLE_FORMATS if each == ending), None)
 
 
 def source_names() -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dbtool.core.catalog import catalog
-from dbtool.core.checks import require_number, require_whole
+from dbtool.core.checks import require_goal, require_whole
 from dbtool.core.errors import UsageError, unknown
 from dbtool.core.resources import query
 
@@ -115,7 +115,7 @@ def require_metric(db: Releases, metric: str | None) -> None:
 def require_goals(
     db: Releases, chosen: Mapping[str, Any], metric: str | None, goal: float | None
 ) -> None:
-    """Raise an error for an infinite goal, or for a workload without a goal for the metric.
+    """Raise an error for a goal out of range, or for a workload without a goal for the metric.
 
     Args:
         db: the database.
@@ -124,13 +124,13 @@ def require_goals(
         goal: the goal; None for each workload's own.
 
     Raises:
-        UsageError: the goal is not finite, or a workload has none for the metric.
+        UsageError: the goal is out of the metric's range, or a workload has none for the metric.
     """
-    if goal is not None:
-        require_number("goal", goal)
     goals = index_question("goals", workloads=chosen["workloads"], release=chosen["release"])
     for name, own_metric, own_goal in db.result(goals):
-        if goal is None and (own_goal is None or metric not in {None, own_metric}):
+        if goal is not None:
+            require_goal(goal, metric or own_metric)
+        elif own_goal is None or metric not in {None, own_metric}:
             raise UsageError(
                 f"workload {name!r} has no goal of its own for {metric or own_metric}; give one "
                 "(`--goal X`, or goal=X in Python)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import duckdb
 import polars as pl
@@ -12,21 +12,16 @@ import pyarrow as pa
 
 from dbtool.core.errors import UsageError, first_sentence
 from dbtool.core.files import expanded
-from dbtool.core.parquet import ParquetError, read_foreign
 from dbtool.store.statements import require_text
+from dbtool.store.table_files import TABLE_FORMATS, RunsError, table_format
+from dbtool.store.texts import read_typed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
 # The panics of Polars are not exceptions of the usual kind.
 _REFUSED = (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError)
-_READERS: dict[str, Callable[[bytes], pl.DataFrame | pa.Table]] = {
-    ".csv": lambda file: read_csv(file, infer_schema_length=None, try_parse_dates=True),
-    ".parquet": lambda file: read_foreign(pa.BufferReader(file)),
-    ".jsonl": lambda file: pl.read_ndjson(file, infer_schema_length=None),
-}
-_READERS[".ndjson"] = _READERS[".jsonl"]
 _INCOMING = "incoming"
 
 
@@ -35,8 +30,8 @@ def add_tables(cursor: duckdb.DuckDBPyConnection, tables: Mapping[str, object]) 
 
     Args:
         cursor: cursor outside of a transaction; no other cursor sees the tables.
-        tables: name to table: CSV, Parquet or JSON Lines files by their extensions, or frames of
-            Polars, pandas or Arrow.
+        tables: name to table: CSV, Parquet or JSON Lines files by their extensions, compressed or
+            not, or frames of Polars, pandas or Arrow.
 
     Raises:
         UsageError: a file is missing or cannot be read, or a name is in use or is not an
@@ -45,7 +40,7 @@ def add_tables(cursor: duckdb.DuckDBPyConnection, tables: Mapping[str, object]) 
     seen: set[str] = set()
     for name, given in tables.items():
         _check_name(cursor, name, seen)
-        rows = _as_table(name, given)
+        rows = as_table(name, given)
         try:
             cursor.register(_INCOMING, rows)
             cursor.execute(f"CREATE TEMP TABLE {name} AS FROM {_INCOMING}")
@@ -71,7 +66,8 @@ def _check_name(cursor: duckdb.DuckDBPyConnection, name: str, seen: set[str]) ->
     seen.add(name.lower())
 
 
-def _as_table(name: str, given: object) -> pa.Table:
+def as_table(name: str, given: object) -> pa.Table:
+    """Return a file or a frame as a table of Arrow; see `add_tables`."""
     if isinstance(given, str | os.PathLike):
         return _as_arrow(name, _read_table(expanded(given)))
     if isinstance(given, pl.LazyFrame):
@@ -87,24 +83,7 @@ def _as_table(name: str, given: object) -> pa.Table:
         ) from error
 
 
-def read_csv(content: bytes, **options: Any) -> pl.DataFrame:
-    """Return the rows of a user's own CSV file.
-
-    Args:
-        content: the file's bytes, since Polars treats stars and brackets in a path as a pattern.
-        options: those of `polars.read_csv`.
-
-    Raises:
-        ValueError or a Polars error: it is not CSV of text.
-    """
-    if b"\0" in content:
-        raise ValueError("it has a NUL, as files have that are not text in UTF-8")
-    return pl.read_csv(content, **options)
-
-
-def _as_arrow(name: str, frame: pl.DataFrame | pa.Table) -> pa.Table:
-    if isinstance(frame, pa.Table):
-        return frame
+def _as_arrow(name: str, frame: pl.DataFrame) -> pa.Table:
     # Polars has whole numbers of 128 bits, and Arrow does not.
     large = pl.selectors.by_dtype(pl.Int128, pl.UInt128)
     try:
@@ -116,19 +95,16 @@ def _as_arrow(name: str, frame: pl.DataFrame | pa.Table) -> pa.Table:
         raise UsageError(f"the table {name} has a column that SQL cannot take: {reason}") from error
 
 
-def _read_table(file: Path) -> pl.DataFrame | pa.Table:
+def _read_table(file: Path) -> pl.DataFrame:
     require_text(str(file), "the file's name")
     # pathlib turns // into /.
     if re.match(r"\w+:/", str(file)) and not file.exists():
         raise UsageError(f"{str(file)!r} is not a file of this machine: download it first")
-    read = _READERS.get(file.suffix.lower())
-    if read is None:
-        endings = ", ".join(_READERS)
+    kind = table_format(file)
+    if kind is None:
+        endings = ", ".join(f".{each}" for each in TABLE_FORMATS)
         raise UsageError(f"{str(file)!r} does not end with one of {endings}, which tell its format")
     try:
-        return read(file.read_bytes())
-    except (OSError, ParquetError, *_REFUSED) as error:
-        reason = getattr(error, "strerror", None) or first_sentence(error)
-        if "more fields than defined" in reason:
-            reason = "a row has more fields than the first one; commas part them"
-        raise UsageError(f"{str(file)!r} cannot be read: {reason}") from error
+        return read_typed(file, kind)
+    except RunsError as error:
+        raise UsageError(*error.args) from error

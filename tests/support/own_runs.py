@@ -6,9 +6,9 @@ from typing import Any
 
 from dbtool.database import open_database
 from dbtool.sources.base import Report, add_source
-from dbtool.sources.registry import TableFormat
 from dbtool.sources.tables.source import read_own_runs
 from dbtool.store.locations import folder_to_write
+from dbtool.store.table_files import TableFormat
 
 # The lines of a mapping by table; tests change single ones.
 TABLES: Mapping[str, Mapping[str, str]] = {

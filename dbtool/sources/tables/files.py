@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 import polars as pl
 
 from dbtool.core.errors import UsageError
 from dbtool.core.walk import files_matching, is_file, is_folder, status_of, walk
+from dbtool.store.table_files import table_format
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dbtool.sources.registry import TableFormat
+    from dbtool.store.table_files import TableFormat
 
 # Ends the name of a part in braces that may span several folders.
 _SLASHES = ":path"
@@ -46,7 +49,7 @@ def find_files(
                 each
                 for each in files_below(path)
                 if (
-                    each.resolve().suffix == f".{kind}"
+                    table_format(each) == kind
                     if pattern is None
                     else pattern.read(each.resolve().as_posix())
                 )
@@ -126,3 +129,9 @@ class NamePattern:
         names = pl.Series([path]).str.extract_groups(self._expression)
         texts = names.struct.unnest().row(0)
         return None if texts[0] is None else dict(zip(self.parts, texts, strict=True))
+
+
+def part_of(text: str) -> str:
+    """Return a part of a path as its writer meant it: without the escapes of lr=0%2E1."""
+    text = unicodedata.normalize("NFC", unquote(text))
+    return "" if text == "__HIVE_DEFAULT_PARTITION__" else text

@@ -8,8 +8,6 @@ import re
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from dbtool.core.errors import UsageError, printable
 from dbtool.core.index import OWN_COLUMN
 from dbtool.core.manifest import is_release
@@ -21,9 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from dbtool.sources.registry import TableFormat
+    from dbtool.store.table_files import TableFormat
 
-_MOST_LETTERS = 100
 _COLUMN = 'or a column as in { column = "…" }'
 _ASKED = {
     ("workload", "dataset"): f'such as "cifar_10", {_COLUMN}',
@@ -45,8 +42,9 @@ def guess(*folders: Path) -> Guess:
     """Write a first mapping for the runs in a folder: valid, or its errors say what to fill in.
 
     Raises:
-        UsageError: there is another number of folders, no file has a column that could be the step,
-            or a file is a chart.
+        UsageError: there is another number of folders, or no file has a column that could be the
+            step.
+        RunsError: a file is malformed, or has no history, as `read_own_runs` says.
     """
     if len(folders) != 1 or not folders[0].is_dir():
         raise UsageError("--guess takes one folder: that with the files of your runs")
@@ -57,8 +55,7 @@ def guess(*folders: Path) -> Guess:
     texts = {
         column: values
         for column, values in layout.run_texts.items()
-        if column not in layout.differing
-        and not any(len(text) > _MOST_LETTERS or text.startswith("[") for text in values)
+        if column not in layout.differing and words.is_setting(column, values)
     }
     metrics, ignored = _metric_lines(layout)
     goal = next((each for each in words.GOALS if each in metrics), "?")
@@ -79,7 +76,8 @@ def guess(*folders: Path) -> Guess:
         lines += [f"\n[{table}]", *tables[table]]
     left_out = sorted(layout.run_texts.keys() - texts.keys())
     lines += [
-        f"# left out, as too long or different in two files: {_toml(each)}" for each in left_out
+        f"# left out, as no setting, or as different in two files: {_toml(each)}"
+        for each in left_out
     ]
     lines += ["\n[metrics] # guessed from their names; others are kept under their own"]
     return Guess("\n".join([*lines, *metrics.values(), ""]), kind, layout.files)
@@ -88,12 +86,13 @@ def guess(*folders: Path) -> Guess:
 def _file_lines(layout: Layout, ignored: list[str]) -> Iterator[str]:
     """Yield the lines of [files]."""
     step = _toml(layout.step)
-    steps = {whole_number(text) or 0 for text in layout.rows[layout.step].drop_nulls()}
+    plus = layout.plus
     if "epoch" in layout.step.lower():
-        plus = ", plus = 1" if 0 in steps else ""
-        step = f'{{ column = {step}, times = "?"{plus} }} # updates in an epoch, {_COLUMN}'
-    elif len(steps) > 1 and math.gcd(*(each + 1 for each in steps)) > 1:
-        # Such as 49, 99 and 149.
+        added = f", plus = {plus}" if plus else ""
+        step = f'{{ column = {step}, times = "?"{added} }} # updates in an epoch, {_COLUMN}'
+    elif layout.step == words.CALLS and plus:
+        step = f'{{ column = {step}, times = "?", plus = 1 }} # updates a call of wandb.log'
+    elif plus:
         step = f"{{ column = {step}, plus = 1 }} # as steps are counted from 0"
     yield f"step = {step}"
     if layout.name:
@@ -103,12 +102,6 @@ def _file_lines(layout: Layout, ignored: list[str]) -> Iterator[str]:
     if layout.metric and layout.value:
         yield f"metric = {_toml(layout.metric)}"
         yield f"value = {_toml(layout.value)}"
-        texts = layout.rows[layout.value].drop_nulls().to_list()
-        values = [found for text in texts if (found := number(text)) is not None]
-        if max(map(len, texts), default=0) > 12 and all(
-            float(np.float32(each)) == each for each in values
-        ):
-            yield "float32 = true # all values are 32-bit numbers"
     if layout.beside:
         yield f"beside = {_toml(layout.beside)}"
     if ignored:
@@ -121,6 +114,10 @@ def _property_lines(texts: Mapping[str, list[str]], layout: Layout) -> dict[str,
     known: dict[tuple[str, str], str] = {}
     for role, names in words.ROLES.items():
         fitting = [c for name in names for c in texts if words.bare(c) == name]
+        if role == ("study", "batch_size") and (product := _product(fitting, texts)):
+            known[role] = ""
+            lines["study"].append(f'batch_size = "?" # the global one: {product}')
+            continue
         for column in [column for column in fitting if _fits(role, texts[column])][:1]:
             known[role] = column
             values = ""
@@ -144,6 +141,21 @@ def _property_lines(texts: Mapping[str, list[str]], layout: Layout) -> dict[str,
         name = _toml(column) if taken or not own or names_of[own] > 1 else own
         lines["metaparameters"].append(_property_line(name, column, texts[column]))
     return lines
+
+
+def _product(sizes: Sequence[str], texts: Mapping[str, list[str]]) -> str:
+    """Return the global batch size as a product; empty where nothing says it is one."""
+    own = [column for name in words.BATCH_SIZES for column in texts if words.bare(column) == name]
+    parts = [column for name in words.FACTORS for column in texts if words.bare(column) == name]
+    factors = [column for column in parts if {*texts[column]} != {"1"}]
+    if not (own or (factors and sizes)) or any(
+        "global" in size or "total" in size for size in sizes
+    ):
+        return ""
+    columns = [*own[:1], *([] if own else sizes[:1]), *factors]
+    numbers = [whole_number(texts[column][0]) or 0 for column in columns]
+    named = " x ".join(f"{printable(c)} {n}" for c, n in zip(columns, numbers, strict=True))
+    return f"{named} = {math.prod(numbers):,}, unless more devices share it"
 
 
 def _fits(role: tuple[str, str], texts: Sequence[str]) -> bool:
@@ -172,15 +184,18 @@ def _metric_lines(layout: Layout) -> tuple[dict[str, str], list[str]]:
     # Names without a split come first: a bare loss is that of the batch.
     for name in sorted(values, key=lambda name: (len(words.split(name)), name)):
         numbers = [number(text) for text in values[name]]
-        if None in numbers or words.TIMES.search(name.lower()):
+        is_count = words.TIMES.search(name.lower()) or name.lower() in words.STEP_COLUMNS
+        if None in numbers or is_count:
             ignored.append(name)
             continue
         largest = max((each for each in numbers if each and each < math.inf), default=0)
         for column, transform in words.metrics(name, percent=largest > 1):
             if column not in found:
-                source = _toml(name)
-                if transform:
-                    source = f"{{ column = {source}, transform = {_toml(transform)} }}"
+                given = {"column": name, "transform": transform} if transform else {"column": name}
+                source = ", ".join(f"{key} = {_toml(text)}" for key, text in given.items())
+                if layout.tests_are_counted and "test" in words.split(name):
+                    source += ", plus = 0"
+                source = f"{{ {source} }}" if ", " in source else _toml(name)
                 found[column] = f"{column} = {source} # {_first_values(values[name])}"
                 break
     return found, ignored

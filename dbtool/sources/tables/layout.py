@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
@@ -13,11 +14,12 @@ import polars as pl
 from dbtool.core.errors import UsageError
 from dbtool.core.walk import entries, is_file
 from dbtool.sources.numbers import whole_number
-from dbtool.sources.registry import TABLE_FORMATS, TableFormat, table_format
 from dbtool.sources.tables import words
-from dbtool.sources.tables.files import NamePattern, files_below
+from dbtool.sources.tables.doubts import refuse_export
+from dbtool.sources.tables.files import NamePattern, files_below, part_of
 from dbtool.sources.tables.problems import Problems
-from dbtool.sources.tables.texts import LINE, read_document, read_parts
+from dbtool.store.table_files import TABLE_FORMATS, TableFormat, ending, stem, table_format
+from dbtool.store.texts import EMPTY, LINE, read_document, read_parts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,6 +50,8 @@ class Layout:
         table: the table of runs, and its column that names them.
         run_texts: by column, the values that hold for whole runs.
         differing: columns whose values differ between files of a run.
+        plus: 1 where steps are counted from 0.
+        tests_are_counted: whether the steps of tests are not, as in PyTorch Lightning.
     """
 
     files: int
@@ -61,6 +65,8 @@ class Layout:
     table: tuple[Path, str] | None = None
     run_texts: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     differing: set[str] = field(default_factory=set)
+    plus: int = 0
+    tests_are_counted: bool = False
 
 
 def layout_of(folder: Path) -> tuple[Layout, TableFormat]:
@@ -69,47 +75,48 @@ def layout_of(folder: Path) -> tuple[Layout, TableFormat]:
     Raises:
         UsageError: no file in it has a column that could be the step, or a file is a chart.
     """
-    paths = [path for path in files_below(folder) if path.suffix[1:] in TABLE_FORMATS]
+    paths = [path for path in files_below(folder) if table_format(path)]
     most = max(_LEAST_ROWS, _MOST_ROWS // max(1, len(paths)))
-    tables = {path: _beginning_of(path, most) for path in paths}
+    problems = Problems()
+    tables = {path: _beginning_of(path, most, problems) for path in paths}
+    for path, rows in tables.items():
+        refuse_export(path, rows.columns)
     histories = _histories(tables)
     if not histories:
+        problems.refuse()
         *endings, last = (f".{each}" for each in TABLE_FORMATS)
         raise UsageError(
             f"no {', '.join(endings)} or {last} file in {folder} has a column that could be the "
-            f"step: whole numbers, named {', '.join(words.STEP_COLUMNS)}"
+            "step: whole numbers, named step, global_step, iteration, update, epoch or the like"
         )
-    first, rows = next(iter(histories.items()))
-    if any(name.endswith("__MIN") for name in rows.columns):
-        raise UsageError(
-            f"{first} is a chart of Weights & Biases' web interface, which is sampled and has a "
-            "column a run: export the whole history as docs/your_own_runs.md shows"
-        )
+    first = next(iter(histories))
     layout = _layout(histories, folder)
+    _add_offsets(layout)
     runs = _add_runs(layout)
     _add_files_beside(histories, layout)
     _add_table_of_runs({p: t for p, t in tables.items() if p not in histories}, runs, layout)
     return layout, table_format(first) or "csv"
 
 
-def _beginning_of(path: Path, most: int) -> pl.DataFrame:
+def _beginning_of(path: Path, most: int, problems: Problems) -> pl.DataFrame:
     """Return the first rows of a file as text, null where empty; no rows if it cannot be read."""
     parts = [pl.DataFrame()]
-    with Problems():
+    with problems:
         parts += islice(read_parts(path), most // 1_000 + 2)
-    return pl.concat(parts, how="diagonal").head(most).drop("", LINE, strict=False)
+    rows = pl.concat(parts, how="diagonal").head(most).drop("", LINE, strict=False)
+    return rows.with_columns(pl.when(~pl.all().is_in(EMPTY)).then(pl.all()))
 
 
 def _histories(tables: Tables) -> Tables:
     """Return the files of measurements: those with steps; of several kinds, the largest."""
-    groups: dict[tuple[str, str], dict[Path, pl.DataFrame]] = defaultdict(dict)
+    groups: dict[tuple[TableFormat | None, str], dict[Path, pl.DataFrame]] = defaultdict(dict)
     same = Counter(path.name for path in tables)
     for path, rows in tables.items():
         step = words.named(words.STEP_COLUMNS, rows.columns)
         if step and all(whole_number(text) is not None for text in rows[step].drop_nulls()):
             # Files of one name in many folders are a run each; other files may be beside them.
             alone = same[path.name] == 1 or _is_scalar(rows.columns)
-            groups[path.suffix, "" if alone else path.name][path] = rows
+            groups[table_format(path), "" if alone else path.name][path] = rows
     return max(
         groups.values(), key=lambda group: sum(path.stat().st_size for path in group), default={}
     )
@@ -129,7 +136,8 @@ def _layout(histories: Tables, folder: Path) -> Layout:
     pattern = NamePattern(name) if name else None
     parts = []
     for path, rows in histories.items():
-        columns = {_RUN: path.stem, **((pattern and pattern.read(path.resolve().as_posix())) or {})}
+        named = (pattern and pattern.read(path.resolve().as_posix())) or {}
+        columns = {_RUN: stem(path), **{name: part_of(text) for name, text in named.items()}}
         parts.append(rows.with_columns(pl.lit(text).alias(key) for key, text in columns.items()))
     layout = Layout(len(parts), pl.concat(parts, how="diagonal"), "", name=name)
     layout.step = words.named(words.STEP_COLUMNS, first.columns) or ""
@@ -166,11 +174,7 @@ def _level(values: Sequence[str], first: list[str], used: list[str]) -> str:
     """
     if len(set(values)) == 1:
         return values[0]
-    end = (
-        values[0][values[0].rfind(".") :]
-        if values[0].endswith(tuple(f".{kind}" for kind in TABLE_FORMATS))
-        else ""
-    )
+    end = ending(values[0])
     split = [_SEPARATORS.split(value.removesuffix(end)) for value in values]
     even = len({len(each) for each in split}) == 1 and not first
     tokens = [list(dict.fromkeys(each)) for each in zip(*split, strict=False)]
@@ -186,6 +190,25 @@ def _level(values: Sequence[str], first: list[str], used: list[str]) -> str:
         used.append(name if name.isidentifier() and name not in used else f"part_{len(used) + 1}")
         text += f"{{{used[-1]}}}"
     return text + end
+
+
+def _add_offsets(layout: Layout) -> None:
+    """Record whether steps are counted from 0."""
+    tests = [pl.col(name) for name in layout.rows.columns if "test" in words.split(name)]
+    is_test = pl.any_horizontal(each.is_not_null() for each in tests) if tests else pl.lit(False)
+    steps, of_tests = (
+        {whole_number(text) or 0 for text in layout.rows.filter(rows)[layout.step].drop_nulls()}
+        for rows in (~is_test, is_test)
+    )
+    if "epoch" in layout.step.lower():
+        layout.plus = int(0 in steps)
+    elif layout.step == words.CALLS:
+        # Each call in turn.
+        layout.plus = int(len(steps) > 1 and steps == set(range(len(steps))))
+    else:
+        # Such as 49, 99 and 149.
+        layout.plus = int(len(steps) > 1 and math.gcd(*(each + 1 for each in steps)) > 1)
+    layout.tests_are_counted = bool(layout.plus and of_tests - steps)
 
 
 def _add_runs(layout: Layout) -> set[str]:

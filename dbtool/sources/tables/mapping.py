@@ -26,13 +26,14 @@ from dbtool.core.footer import BatchSize, Count, SmallCount, Sparsity, Status
 from dbtool.core.index import OWN_COLUMN
 from dbtool.sources.numbers import TRANSFORMS, whole_number
 from dbtool.sources.tables.files import NamePattern
-from dbtool.sources.tables.problems import shown
+from dbtool.store.table_files import shown
+from dbtool.store.texts import EMPTY
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 T = TypeVar("T")
-_Text = Annotated[str, Meta(pattern=r"\S", description="text that is not empty")]
+_Text = Annotated[str, Meta(pattern=r"[^\s?]|\S.", description="text that is not empty")]
 # They become folders, and parts of a workload's name.
 _Part = Annotated[
     str,
@@ -41,7 +42,10 @@ _Part = Annotated[
         description=r"part of a workload's name, without any of / \ * ? [ ]",
     ),
 ]
-_Times = Annotated[int, Meta(ge=1, le=2**63 - 1)]
+_Times = Annotated[
+    int,
+    Meta(ge=1, le=2**63 - 1, description="a whole number from 1 (for a part of one give divide)"),
+]
 _Seed = Annotated[
     int,
     Meta(
@@ -104,11 +108,13 @@ class StepColumn(_Table, frozen=True):
     Attributes:
         column: its name.
         times: updates in each unit that it counts, such as an epoch.
+        divide: units in each update, such as tokens; a row whose steps are not whole is refused.
         plus: added first, such as 1 to epochs that count from 0 and are logged at their ends.
     """
 
     column: _Text
     times: _Property[_Times] = 1
+    divide: _Times = 1
     plus: SmallCount = 0
 
     @property
@@ -116,12 +122,28 @@ class StepColumn(_Table, frozen=True):
         """Return the `times` of all runs; 1 where each run has its own, which is applied later."""
         return self.times if isinstance(self.times, int) else 1
 
-    def step(self, text: str) -> int | None:
-        """Return the step that a text in the column stands for; None for other texts."""
-        step = whole_number(text, self.constant_times)
-        if step is not None:
-            step += self.plus * self.constant_times
-        return step if step is not None and 0 <= step < 2**63 else None
+    @property
+    def constant_divide(self) -> int:
+        """Return the divisor that applies at once; 1 where the `times` of each run come first."""
+        return self.divide if isinstance(self.times, int) else 1
+
+    def __str__(self) -> str:
+        times = f" times {self.constant_times}" if self.constant_times != 1 else ""
+        return f"{times} divided by {self.divide}" if self.constant_divide != 1 else times
+
+    def step(self, text: str, plus: int) -> int | None:
+        """Return the step that a text in the column stands for; None for other texts.
+
+        Args:
+            text: what the column has.
+            plus: added first.
+        """
+        times, divide = self.constant_times, self.constant_divide
+        count = whole_number(text, times)
+        if count is None or (count + plus * times) % divide:
+            return None
+        step = (count + plus * times) // divide
+        return step if 0 <= step < 2**63 else None
 
 
 class FilesTable(_Table, frozen=True):
@@ -136,7 +158,11 @@ class FilesTable(_Table, frozen=True):
         name: the pattern of the files' names, see `NamePattern`.
         ignore: patterns of columns or metrics that are ignored.
         repeated_steps: which value counts where a run has two values of a metric at a step.
-        float32: whether the tool keeps values as 32-bit numbers.
+        empty: texts that stand for no value.
+        lost_branches: whether values are kept that a run has of later steps than the checkpoint
+            from which it went on.
+        float32: whether the tool keeps values as 32-bit numbers; None: metrics whose values look
+            so.
         sampled: whether steps of longer histories are missing; None: histories are refused that
             look so.
     """
@@ -151,7 +177,9 @@ class FilesTable(_Table, frozen=True):
     name: str | None = None
     ignore: list[str] = []
     repeated_steps: Literal["refuse", "first", "last"] = "refuse"
-    float32: bool = False
+    empty: tuple[str, ...] = EMPTY
+    lost_branches: Literal["drop", "keep"] = "drop"
+    float32: bool | None = None
     sampled: bool | None = None
 
     @property
@@ -227,10 +255,12 @@ class MetricColumn(_Table, frozen=True):
     Attributes:
         column: the column, or the metric's name in the long format.
         transform: one of `TRANSFORMS`; None: values stay as they are.
+        plus: added to the step of its rows, where it differs from that of the others.
     """
 
     column: _Text
     transform: _Transform | None = None
+    plus: SmallCount | None = None
 
 
 class Metric(NamedTuple):
@@ -239,10 +269,12 @@ class Metric(NamedTuple):
     Attributes:
         name: the column of the database, or a name of its own in other_metrics.
         transform: one of `TRANSFORMS`; None: values stay as they are.
+        plus: added to its steps in place of the others' `plus`; None for the same.
     """
 
     name: str
     transform: str | None = None
+    plus: int | None = None
 
 
 class Property(NamedTuple):
@@ -296,7 +328,9 @@ class RunMapping(_Table, frozen=True, kw_only=True, dict=True):
             name: MetricColumn(source) if isinstance(source, str) else source
             for name, source in self.metrics.items()
         }
-        return {each.column: Metric(name, each.transform) for name, each in columns.items()}
+        return {
+            each.column: Metric(name, each.transform, each.plus) for name, each in columns.items()
+        }
 
     @cached_property
     def properties(self) -> tuple[Property, ...]:

@@ -2,52 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from dbtool.core.errors import DbtoolError, closest, counted
+from dbtool.core.errors import DbtoolError, closest, counted, few_of
+from dbtool.store.table_files import RunsError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-# Sentences that differ only in quoted texts and numbers are of one kind.
-_DETAILS = re.compile(r"'[^']*'|\"[^\"]*\"|[\d.,]+")
 MOST_OF_A_KIND = 3
 _MOST_PROBLEMS = 20
-
-
-class RunsError(DbtoolError):
-    """Files of runs are not as their mapping describes; nothing of them is stored.
-
-    Attributes:
-        kind: equal for errors that are alike.
-    """
-
-    kind: str | None = None
-
-
-class Position(NamedTuple):
-    """A line of a file, counted from 1 (in Parquet, a row); 0 is the whole file."""
-
-    path: Path
-    line: int
-
-    def __str__(self) -> str:
-        word = "row" if self.path.suffix == ".parquet" else "line"
-        return f"{self.path} {word} {self.line:,}" if self.line else str(self.path)
-
-    def error(self, column: str | None, reason: str) -> RunsError:
-        """Return an error at this position.
-
-        Args:
-            column: the column, or the metric of a table in the long format; None for the whole.
-            reason: what is wrong, and what would be right.
-        """
-        where = "" if column is None else f", column {shown(column)}"
-        error = RunsError(f"{self}{where}: {reason}")
-        error.kind = f"{where}{_DETAILS.sub('', reason)}"
-        return error
 
 
 class Problems:
@@ -99,9 +64,26 @@ class Problems:
             raise RunsError(*map(str, errors[:_MOST_PROBLEMS]), *more)
 
 
-def shown(text: str) -> str:
-    """Return a text from a file in quotes, cut where it is long, safe for a terminal."""
-    return repr(text if len(text) <= 60 else f"{text[:57]}…")
+class Notes:
+    """What is odd in files that are read all the same: a sentence each, with the files' names."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, dict[str, None]] = {}
+
+    def add(self, sentence: str) -> None:
+        """Keep a sentence."""
+        self._files.setdefault(sentence, {})
+
+    def of_file(self, path: Path, sentence: str) -> None:
+        """Keep a sentence about a file, which is told once of all such files."""
+        self._files.setdefault(sentence, {})[str(path)] = None
+
+    def sentences(self) -> list[str]:
+        """Return the sentences, each after the first few of its files."""
+        return [
+            f"{few_of(list(names), MOST_OF_A_KIND)}: {sentence}" if names else sentence
+            for sentence, names in self._files.items()
+        ]
 
 
 def among(word: str, choices: Iterable[str]) -> str:

@@ -7,33 +7,32 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import polars as pl
 
-from dbtool.core.contract import KEYS, OTHER_METRICS, metric_columns
-from dbtool.sources.numbers import transformed
+from dbtool.core.contract import KEYS, OTHER_METRICS, is_share
+from dbtool.sources.numbers import narrow_bits, respelled, same, transformed
+from dbtool.sources.tables.doubts import refuse_calls, refuse_export
+from dbtool.sources.tables.files import part_of
+from dbtool.sources.tables.histories import FILE, without_lost, without_missing
 from dbtool.sources.tables.mapping import Metric, RunMapping
-from dbtool.sources.tables.problems import Position, Problems, RunsError, among, shown
-from dbtool.sources.tables.texts import LINE, read_document, read_parts
+from dbtool.sources.tables.problems import Problems, among
+from dbtool.store.table_files import Position, RunsError, shown, stem
+from dbtool.store.texts import LINE, read_document
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from dbtool.sources.registry import TableFormat
+    from dbtool.sources.tables.problems import Notes
 
-_SHARES = tuple(
-    name
-    for name in metric_columns()
-    if name.endswith(("classification_error", "average_precision"))
-)
 # Names that a metric must not have.
 _TAKEN = {*KEYS, OTHER_METRICS}
 _KEYS = ["run", "metric", "step"]
 _VALUES = {"run": pl.Int64, "metric": pl.String, "step": pl.Int64, "value": pl.Float64}
 # Our columns beside those of the files: the run, the step as text, and its position. A column
 # without a name is not read.
-_RUN, _STEP, _FILE, _NUMBER = "\0run", "\0step", "\0file", "\0number"
+_RUN, _STEP, _NUMBER = "\0run", "\0step", "\0number"
 # Texts that are turned into numbers at a time.
 _MOST_TEXTS = 1_000_000
-_OURS = {"", _RUN, _STEP, _FILE, _NUMBER, LINE}
+_OURS = {"", _RUN, _STEP, FILE, _NUMBER, LINE}
 
 
 class Cell(NamedTuple):
@@ -68,10 +67,15 @@ class Run:
         """Return the tool's name of the run."""
         return "/".join(self.keys)
 
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Return what is equal for the same run, however its numbers are spelled."""
+        return tuple(map(same, self.keys))
+
     def keep(self, column: str, cell: Cell) -> None:
         """Keep a column's value for the run; it must have only one."""
         known = self.cells.setdefault(column, cell)
-        if known.text != cell.text:
+        if same(known.text) != same(cell.text):
             raise cell.position.error(
                 column,
                 f"run {shown(self.name)} has {shown(cell.text)}, and had {shown(known.text)} at "
@@ -105,19 +109,25 @@ class RunReader:
         paths: the files; they may contain parts of the same runs.
         mapping: describes their contents.
         problems: collects errors: a file is malformed or not as the mapping describes it.
+        notes: collects what is odd about the files.
     """
 
     paths: Sequence[Path]
     mapping: RunMapping
     problems: Problems
+    notes: Notes
 
-    def read(self, kind: TableFormat, on_progress: Callable[[int, int], None]) -> Files:
-        """Read files of a format; report after each its number and the number of all."""
+    def read(
+        self,
+        read: Callable[[Path], Iterable[pl.DataFrame]],
+        on_progress: Callable[[int, int], None],
+    ) -> Files:
+        """Read files with a function; report after each its number and the number of all."""
         files = self.mapping.files
         if not files.run_columns and files.metric not in files.parts:
             with self.problems:
                 _refuse_one_name(self.paths)
-        rows, beside = self._rows(kind, on_progress)
+        rows, beside = self._rows(read, on_progress)
         columns = set(rows.columns) - _OURS
         whole = not self.problems
         runs: list[Run] = []
@@ -130,18 +140,25 @@ class RunReader:
         # Metrics of the long format are known only from sound rows.
         if whole and not (files.metric and self.problems):
             self._refuse_missing(columns, values)
-        values = values.sort(_KEYS, maintain_order=True)
         if files.repeated_steps == "refuse" and not self.problems:
-            self._refuse_repeated(values)
+            self._refuse_repeated(values.sort(_KEYS, maintain_order=True))
+        if files.lost_branches == "drop" and len(values):
+            values = without_lost(values, [run.name for run in runs], self.notes)
         last = files.repeated_steps == "last"
+        values = values.sort(_KEYS, maintain_order=True)
         kept = values.unique(_KEYS, keep="last" if last else "first", maintain_order=True)
         columns |= {column for said in beside.values() for column, _ in said}
         return Files(
-            runs, kept.select(list(_VALUES)), frozenset(columns), self._of_rows(runs, kept)
+            runs,
+            kept.select(list(_VALUES)),
+            frozenset(columns),
+            self._of_rows(runs, kept),
         )
 
     def _rows(
-        self, kind: TableFormat, on_progress: Callable[[int, int], None]
+        self,
+        read: Callable[[Path], Iterable[pl.DataFrame]],
+        on_progress: Callable[[int, int], None],
     ) -> tuple[pl.DataFrame, Beside]:
         """Return the rows of all files as text, null where empty, and what is beside each file."""
         pattern = self.mapping.files.pattern
@@ -153,17 +170,18 @@ class RunReader:
                 if named is None:
                     wanted = self.mapping.files.name
                     raise RunsError(f"{path} is not named as the mapping says, {wanted}")
-                same = {_RUN: path.stem, **named}
+                same_texts = {_RUN: stem(path), **{name: part_of(named[name]) for name in named}}
                 beside[file] = self._beside(path)
-                texts = [pl.lit(text).alias(name) for name, text in same.items()]
-                texts = [text.replace("", None) for text in texts]
-                tables += [
-                    part.with_columns(*texts, pl.lit(file, pl.Int32).alias(_FILE))
-                    for part in read_parts(path, kind)
-                ]
+                texts = [pl.lit(text or None).alias(name) for name, text in same_texts.items()]
+                for part in read(path):
+                    sampled = self.mapping.files.sampled
+                    refuse_export(path, part.columns, sampled=sampled)
+                    tables.append(part.with_columns(*texts, pl.lit(file, pl.Int32).alias(FILE)))
             on_progress(file + 1, len(self.paths))
-        rows = pl.concat(tables, how="diagonal")
-        return rows.drop(_STEP, _NUMBER, strict=False), beside
+        rows = pl.concat(tables, how="diagonal").drop(_STEP, _NUMBER, strict=False)
+        said = pl.col(pl.String).exclude(self.mapping.files.run_columns)
+        empty = self.mapping.files.empty
+        return rows.with_columns(pl.when(~said.is_in(empty)).then(said)), beside
 
     def _beside(self, path: Path) -> list[tuple[str, Cell]]:
         """Return the cells of the files beside a file; a missing file has none."""
@@ -173,6 +191,7 @@ class RunReader:
             for each in there
             if each.exists()
             for column, text in read_document(each).items()
+            if text not in self.mapping.files.empty
         ]
 
     def _with_runs(self, rows: pl.DataFrame) -> tuple[pl.DataFrame, list[Run]]:
@@ -180,9 +199,10 @@ class RunReader:
         keys = self.mapping.files.run_columns or [_RUN]
         for column in keys:
             self._require(rows, column)
+        rows = rows.with_columns(respelled(rows[column]) for column in keys)
         named = rows.unique(keys, keep="first", maintain_order=True).drop_nulls(keys)
         runs: dict[str, Run] = {}
-        for number, each in enumerate(named.select(_FILE, LINE, *keys).iter_rows()):
+        for number, each in enumerate(named.select(FILE, LINE, *keys).iter_rows()):
             run = Run(each[2:], number, self._position(*each[:2]))
             known = runs.setdefault(run.name, run)
             if known is not run:
@@ -194,13 +214,13 @@ class RunReader:
 
     def _keep(self, rows: pl.DataFrame, runs: Sequence[Run], beside: Beside) -> None:
         """Keep what files, and those beside them, say of their runs."""
-        for file, number in rows.select(_FILE, _RUN).unique(maintain_order=True).iter_rows():
+        for file, number in rows.select(FILE, _RUN).unique(maintain_order=True).iter_rows():
             for column, cell in beside[file]:
                 if column in self.mapping.property_columns:
                     with self.problems:
                         runs[number].keep(column, cell)
         for column in self.mapping.property_columns & set(rows.columns):
-            said = rows.select(_RUN, _FILE, LINE, pl.col(column).alias("text")).drop_nulls()
+            said = rows.select(_RUN, FILE, LINE, pl.col(column).alias("text")).drop_nulls()
             said = said.unique([_RUN, "text"], keep="first", maintain_order=True)
             for number, file, line, text in said.iter_rows():
                 with self.problems:
@@ -210,7 +230,8 @@ class RunReader:
         """Return the values of all metrics, with the position of each."""
         files = self.mapping.files
         self._require(rows, files.steps.column, empty=True)
-        kept = [pl.col(_RUN, _FILE, LINE), pl.col(files.steps.column).alias(_STEP)]
+        refuse_calls(self.mapping, rows, _RUN)
+        kept = [pl.col(_RUN, FILE, LINE), pl.col(files.steps.column).alias(_STEP)]
         if files.metric is not None and files.value is not None:
             self._require(rows, files.metric)
             self._require(rows, files.value, empty=True)
@@ -221,7 +242,10 @@ class RunReader:
         else:
             parts = self._unpivoted(rows, kept)
         values = [values for part in parts for values in self._with_values(part)]
-        return self._with_steps(pl.concat(values)) if values else pl.DataFrame(schema=_VALUES)
+        if not values:
+            return pl.DataFrame(schema=_VALUES)
+        row = [FILE, LINE] if files.metric is None else ["run", "step"]
+        return without_missing(self._with_steps(pl.concat(values)), row)
 
     def _unpivoted(self, rows: pl.DataFrame, kept: Sequence[pl.Expr]) -> Iterator[pl.DataFrame]:
         """Yield the texts of columns that may be metrics, many at a time, with their columns."""
@@ -251,23 +275,44 @@ class RunReader:
         return {column: mapped.get(column, Metric(column)) for column in columns}
 
     def _with_values(self, texts: pl.DataFrame) -> Iterator[pl.DataFrame]:
-        """Yield texts with the metrics that they become and their values, by transform."""
+        """Yield texts with the metrics that they become and their values, by kind of column."""
         metrics = self._metrics(texts)
-        for transform in dict.fromkeys(metric.transform for metric in metrics.values()):
-            names = {
-                c: metric.name for c, metric in metrics.items() if metric.transform == transform
-            }
+        bits, plus = self._bits(texts, list(metrics)), self.mapping.files.steps.plus
+        kinds = {
+            column: (each.transform, plus if each.plus is None else each.plus, bits.get(column))
+            for column, each in metrics.items()
+        }
+        for kind in dict.fromkeys(kinds.values()):
+            names = {column: metrics[column].name for column in kinds if kinds[column] == kind}
+            transform, of_steps, width = kind
             part = texts.filter(pl.col("column").is_in(list(names)))
-            values = transformed(part["text"], transform, float32=self.mapping.files.float32)
+            values = transformed(part["text"], transform, bits=width)
             metric = pl.col("column").replace_strict(names, return_dtype=pl.String)
             found = part.with_columns(values.alias("value"), metric.alias("metric"))
             self._refuse_values(found, transform)
+            found = found.with_columns(plus=pl.lit(of_steps, pl.Int64))
             yield found.drop("text", "column").drop_nulls("value")
+
+    def _bits(self, texts: pl.DataFrame, columns: Sequence[str]) -> dict[str, int]:
+        """Return of how many bits the floats of columns were, where not of the usual 64."""
+        given = self.mapping.files.float32
+        if given is not None:
+            return dict.fromkeys(columns, 32) if given else {}
+        found = narrow_bits(texts.filter(pl.col("column").is_in(columns)))
+        for column, bits in found.items():
+            longest = max(texts.filter(pl.col("column") == column)["text"], key=len)
+            short = transformed(pl.Series([longest]), None, bits=bits).item()
+            self.notes.add(
+                f"{column} has numbers of {bits} bits, which are read as the shortest decimals, "
+                f"such as {longest} as {short} (files.float32 = false takes them as they are)"
+            )
+        return found
 
     def _refuse_values(self, found: pl.DataFrame, transform: str | None) -> None:
         """Keep errors about values that are not numbers, or are not shares and have to be."""
         is_null, value = pl.col("value").is_null(), pl.col("value")
-        outside = pl.col("metric").is_in(_SHARES) & value.is_finite() & ~value.is_between(0, 1)
+        shares = [name for name in found["metric"].unique() if is_share(name)]
+        outside = pl.col("metric").is_in(shares) & value.is_finite() & ~value.is_between(0, 1)
         for (column, name), wrong in found.filter(is_null | outside).group_by(
             "column", "metric", maintain_order=True
         ):
@@ -282,16 +327,15 @@ class RunReader:
     def _with_steps(self, values: pl.DataFrame) -> pl.DataFrame:
         """Return values with their steps, without those that have none."""
         steps = self.mapping.files.steps
-        texts = values[_STEP].drop_nulls().unique()
-        numbers = pl.Series("step", [steps.step(text) for text in texts], pl.Int64)
-        by_text = pl.DataFrame([texts, numbers])
-        values = values.join(by_text, on=_STEP, how="left", maintain_order="left")
-        wrong = values.filter(pl.col("step").is_null()).unique([_FILE, LINE], maintain_order=True)
-        times = f" times {steps.constant_times}" if steps.constant_times != 1 else ""
+        pairs = values.select(_STEP, "plus").drop_nulls().unique()
+        numbers = pl.Series("step", [steps.step(*pair) for pair in pairs.iter_rows()], pl.Int64)
+        by_text = pairs.with_columns(numbers)
+        values = values.join(by_text, on=[_STEP, "plus"], how="left", maintain_order="left")
+        wrong = values.filter(pl.col("step").is_null()).unique([FILE, LINE], maintain_order=True)
         wrong = wrong.with_columns(pl.col(_STEP).alias("text"))
         empty = pl.col("text").is_null()
         self._refuse(wrong.filter(empty).drop("text"), steps.column, "it is empty")
-        reason = f"{{}}{times} is not a step, a whole number from 0 to {2**63 - 1:,}"
+        reason = f"{{}}{steps} is not a step, a whole number from 0 to {2**63 - 1:,}"
         self._refuse(wrong.filter(~empty), steps.column, reason)
         return values.drop_nulls("step").rename({_RUN: "run"})
 
@@ -300,14 +344,14 @@ class RunReader:
         if column not in rows.columns:
             closest = among(column, set(rows.columns) - _OURS)
             reason = f"there is no column {shown(column)}; closest: {closest}"
-            raise self._position(*rows.select(_FILE, LINE).row(0)).error(None, reason)
+            raise self._position(*rows.select(FILE, LINE).row(0)).error(None, reason)
         if not empty:
-            nothing = rows.filter(pl.col(column).is_null()).select(_FILE, LINE)
+            nothing = rows.filter(pl.col(column).is_null()).select(FILE, LINE)
             self._refuse(nothing, column, "it is empty")
 
     def _refuse(self, wrong: pl.DataFrame, column: str, reason: str) -> None:
         """Keep errors about texts, which replace the braces in the reason."""
-        where = [_FILE, LINE, *({"text"} & set(wrong.columns))]
+        where = [FILE, LINE, *({"text"} & set(wrong.columns))]
         errors = (
             self._position(file, line).error(column, reason.format(*map(shown, text)))
             for file, line, *text in wrong.select(where).iter_rows()
@@ -337,12 +381,12 @@ class RunReader:
         others = values.join(first, on=_KEYS, suffix="_first", maintain_order="left")
         column_of = {metric.name: column for column, metric in self.mapping.metric_of.items()}
         for row in others.filter(pl.col("value") != pl.col("value_first")).to_dicts():
-            before = self._position(row[f"{_FILE}_first"], row[f"{LINE}_first"])
+            before = self._position(row[f"{FILE}_first"], row[f"{LINE}_first"])
             reason = f"step {row['step']:,} is there with another value at {before}; "
             reason += "name every column that tells runs apart in files.run, or choose one with "
             reason += 'files.repeated_steps = "first" or "last"'
             column = column_of.get(row["metric"], row["metric"])
-            self.problems.add(self._position(row[_FILE], row[LINE]).error(column, reason))
+            self.problems.add(self._position(row[FILE], row[LINE]).error(column, reason))
 
     def _of_rows(self, runs: Sequence[Run], values: pl.DataFrame) -> tuple[str, ...]:
         if len(runs) <= 1 or values.select("run", "step").n_unique() > len(runs):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,25 +12,26 @@ import polars as pl
 from dbtool.core.contract import metric_columns
 from dbtool.core.errors import DbtoolError, UsageError, counted, few_of
 from dbtool.core.manifest import About
+from dbtool.sources.tables.doubts import oddities, refuse_histories
 from dbtool.sources.tables.files import find_files
-from dbtool.sources.tables.mapping import RunMapping, read_mapping
-from dbtool.sources.tables.problems import Problems, shown
+from dbtool.sources.tables.mapping import RunMapping, StepColumn, read_mapping
+from dbtool.sources.tables.problems import Notes, Problems
 from dbtool.sources.tables.properties import properties_of, read_table_of_runs
-from dbtool.sources.tables.runs import Files, Run, RunReader
+from dbtool.sources.tables.runs import Run, RunReader
 from dbtool.sources.tables.studies import MeasuredRun, StudyRuns, by_study, new_shards
+from dbtool.store.table_files import FRAME, shown
+from dbtool.store.texts import read_parts, text_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    import pyarrow as pa
 
     from dbtool.sources.base import Addition, NewShard
-    from dbtool.sources.registry import TableFormat
+    from dbtool.store.table_files import TableFormat
 
 # Few enough to read.
 _MOST_NAMES = 10
-# How many steps of a longer history tools keep by default: run.history() of Weights & Biases, the
-# web interface of TensorBoard, and its readers of event files.
-_WANDB = 500
-_CAPS = (_WANDB, 1_000, 10_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class RunSource:
         other_metrics: metrics that are kept under their own names.
         without_values: runs without a measurement, which are dropped.
         of_rows: columns that were read as the run's name though each row has another value.
+        notes: sentences about what is odd in the files.
     """
 
     mapping: RunMapping
@@ -54,6 +57,7 @@ class RunSource:
     other_metrics: tuple[str, ...]
     without_values: tuple[str, ...]
     of_rows: tuple[str, ...]
+    notes: tuple[str, ...]
 
     @property
     def runs(self) -> list[MeasuredRun]:
@@ -91,6 +95,7 @@ class RunSource:
 
     def sentences(self) -> Iterator[str]:
         """Yield what is odd about the runs, and what is dropped from them."""
+        yield from self.notes
         if self.of_rows:
             yield (
                 f"{counted(len(self.runs), 'run')} of one step each, since "
@@ -128,28 +133,56 @@ def read_own_runs(
             problem.
         DbtoolError: there are no runs.
     """
-    mapping = read_mapping(mapping_path)
-    name = release or mapping.release
-    if name is None:
-        raise UsageError(f"the mapping {mapping_path} names no release: give one with --release")
-    problems = Problems()
+    mapping, name = _mapping_of(mapping_path, release)
+    of_runs = None if mapping.runs is None else Path(mapping.runs.file)
+    found, notes = find_files(paths, kind, mapping.files.name, of_runs), Notes()
+    read = partial(read_parts, kind=kind, on_note=notes.of_file)
+    return runs_of(found, mapping, name, read, notes, on_progress)
+
+
+def read_frame(frame: pa.Table, mapping_path: Path, *, release: str | None = None) -> RunSource:
+    """Read runs from a frame; see `read_own_runs`."""
+    mapping, name = _mapping_of(mapping_path, release)
+    notes = Notes()
+    rows = text_frame(pl.DataFrame(pl.from_arrow(frame)), notes.add)
+    return runs_of([FRAME], mapping, name, lambda _: [rows], notes)
+
+
+def _mapping_of(path: Path, release: str | None) -> tuple[RunMapping, str]:
+    """Return a mapping, and the name of the release."""
+    mapping = read_mapping(path)
+    if (name := release or mapping.release) is None:
+        raise UsageError(f"the mapping {path} names no release: give one with --release")
+    return mapping, name
+
+
+def runs_of(
+    paths: Sequence[Path],
+    mapping: RunMapping,
+    release: str,
+    read: Callable[[Path], Iterable[pl.DataFrame]],
+    notes: Notes | None = None,
+    on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> RunSource:
+    """Return the runs in files, whose rows a function reads as text, as a mapping describes them.
+
+    Raises:
+        RunsError, DbtoolError: as in `read_own_runs`.
+    """
+    problems, notes = Problems(), notes or Notes()
     columns: set[str] = set()
-    table: dict[str, Run] = {}
+    table: dict[tuple[str, ...], Run] = {}
     with problems:
         table = read_table_of_runs(mapping, columns)
     has_table = not problems
-    of_runs = None if mapping.runs is None else Path(mapping.runs.file)
-    found = find_files(paths, kind, mapping.files.name, of_runs)
-    files = RunReader(found, mapping, problems).read(kind, on_progress)
+    files = RunReader(paths, mapping, problems, notes).read(read, on_progress)
     if not has_table:
         # Otherwise each run would be reported as missing there.
         problems.refuse()
     columns |= files.columns
-    if mapping.files.sampled is None and not problems:
+    if not problems:
         with problems:
-            _refuse_sampled(files, mapping.files.steps.constant_times)
-            if mapping.workload.goal is not None:
-                _refuse_final(files)
+            refuse_histories(files, mapping)
     parts = files.values.partition_by("run", as_dict=True, include_key=False)
     measured = []
     for run in files.runs:
@@ -157,72 +190,41 @@ def read_own_runs(
         properties = properties_of(run, mapping, table, columns, problems)
         with problems:
             if (run.number,) in parts and len(problems) == before:
-                values = _in_updates(run, parts[run.number,], properties["files"].get("times", 1))
+                times = properties["files"].get("times")
+                values = _in_updates(run, parts[run.number,], times, mapping.files.steps)
                 measured.append(MeasuredRun(run, properties, values))
     studies = by_study(measured, mapping.search_space, problems)
     problems.refuse()
     without = [run.name for run in files.runs if (run.number,) not in parts]
-    without += table.keys() - {run.name for run in files.runs}
+    there = {run.key for run in files.runs}
+    without += [run.name for key, run in table.items() if key not in there]
     if not studies:
         raise DbtoolError(f"{few_of([str(path) for path in paths], 3)}: no row tells of a run")
     others = sorted(set(files.values["metric"].unique()) - set(metric_columns()))
-    return RunSource(mapping, name, tuple(studies), tuple(others), tuple(without), files.of_rows)
+    examples = [(*each.study.key, max(run.steps for run in each.runs)) for each in studies]
+    return RunSource(
+        mapping,
+        release,
+        tuple(studies),
+        tuple(others),
+        tuple(without),
+        files.of_rows,
+        (*notes.sentences(), *oddities(files, mapping, examples)),
+    )
 
 
-def _in_updates(run: Run, values: pl.DataFrame, times: int) -> pl.DataFrame:
+def _in_updates(
+    run: Run, values: pl.DataFrame, times: int | None, steps: StepColumn
+) -> pl.DataFrame:
+    """Return values with steps in updates, where each run has its own number of them in a unit."""
+    if times is None:
+        return values
     last = int(values.select(pl.col("step").max()).item())
     if last * times >= 2**63:
         raise run.first.error(None, f"run {shown(run.name)} has {times} steps in each of {last}")
-    return values.with_columns(pl.col("step") * times)
-
-
-def _refuse_final(files: Files) -> None:
-    """Refuse runs with one step each, other than the first, as tables of final values have."""
-    values = files.values
-    each = values.select("run", "step").n_unique() == values["run"].n_unique()
-    if values.is_empty() or not each or values["step"].min() == 0:
-        return
-    names = " and ".join(files.of_rows)
-    instead = f", and {names}, which differs in each row, does name the runs" if names else ""
-    raise files.runs[values["run"][0]].first.error(
-        None,
-        "each run has one step, as tables of final values have: when it came past a goal is not in "
-        f"them; say files.sampled = true to take what there is{instead}",
-    )
-
-
-def _refuse_sampled(files: Files, unit: int) -> None:
-    """Refuse histories that look sampled.
-
-    They have exactly as many steps as a tool keeps, with gaps of different sizes between them. With
-    Weights & Biases' 500 steps, even gaps are refused too, unless each step directly follows the
-    one before, by one unit of updates.
-    """
-    # All steps of a run, and those of each metric.
-    every = files.values.select("run", pl.lit(None, pl.String).alias("metric"), "step").unique()
-    gaps = (
-        pl.concat([every, files.values.select("run", "metric", "step")])
-        .sort("step")
-        .group_by("run", "metric")
-        .agg(
-            pl.len(),
-            pl.col("step").diff().drop_nulls().n_unique().alias("gaps"),
-            pl.col("step").diff().max().alias("most"),
-        )
-    )
-    # Two kinds of gaps come from a first or last step that is out of line.
-    uneven = pl.col("len").is_in(_CAPS) & (pl.col("gaps") > 2)
-    apart = (pl.col("len") == _WANDB) & pl.col("metric").is_null() & (pl.col("most") > unit)
-    sampled = gaps.filter(uneven | apart).sort("run", "len")
-    if sampled.is_empty():
-        return
-    run, count = files.runs[sampled["run"][0]], sampled["len"][0]
-    others = sampled["run"].n_unique() - 1
-    raise run.first.error(
-        None,
-        f"the history of run {shown(run.name)}{f' and of {others:,} more' if others else ''} has "
-        f"exactly {count:,} steps with gaps, as tools leave them of a longer one (run.history() of "
-        "Weights & Biases does unless told otherwise; scan_history() leaves nothing out): steps to "
-        "result would come too late; say files.sampled = false if nothing is missing, or true to "
-        "take what there is",
-    )
+    updates = values.with_columns(pl.col("step") * times)
+    wrong = updates.filter(pl.col("step") % steps.divide != 0)["step"]
+    if len(wrong):
+        reason = f"{wrong[0]:,} divided by {steps.divide:,} is not a step, a whole number"
+        raise run.first.error(steps.column, f"run {shown(run.name)}: {reason}")
+    return updates.with_columns(pl.col("step") // steps.divide)

@@ -12,11 +12,14 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from dbtool.core.checks import require_goal
 from dbtool.core.contract import metric_columns
 from dbtool.core.footer import Footer, Status, Study, Trial, Workload
 from dbtool.core.index import Index, differences
 from dbtool.core.rows import with_other_metrics
-from dbtool.sources.tables.problems import Problems, RunsError, shown
+from dbtool.sources.tables import words
+from dbtool.sources.tables.problems import Problems
+from dbtool.store.table_files import RunsError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -39,6 +42,11 @@ class MeasuredRun:
     run: Run
     properties: Mapping[str, Mapping[str, Any]]
     values: pl.DataFrame
+
+    @property
+    def steps(self) -> int:
+        """Return the last step."""
+        return int(self.values.select(pl.col("step").max()).item())
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +71,9 @@ def by_study(
         parts = (given.get(name) for name in ("collection", "dataset", "model", "optimizer"))
         name = "/".join(part for part in parts if part)
         workload = Workload(workload=name, **given)
+        if workload.goal is not None:
+            with problems:
+                require_goal(workload.goal, workload.metric)
         study = Study(
             workload=workload,
             search_space=dict(search_space),
@@ -137,18 +148,18 @@ def _with_train_steps(of: StudyRuns, trials: Sequence[Trial], held: Study | None
 def _trial(each: MeasuredRun) -> Trial:
     """Return a run as a shard describes it, without its number."""
     given = each.properties["trial"]
-    steps = int(each.values.select(pl.col("step").max()).item())
-    ends = each.values.filter(pl.col("metric").is_in(metric_columns()))
+    trained = words.trained(each.values["metric"].unique())
+    ends = each.values.filter(pl.col("metric").is_in(trained or metric_columns()))
     ends = ends.group_by("metric").agg(pl.col("value").last())
     status: Status = "COMPLETE"
     if not ends["value"].is_finite().all():
         status = "INFEASIBLE"
-    elif steps < each.properties["study"].get("train_steps", 0):
+    elif each.steps < each.properties["study"].get("train_steps", 0):
         status = "INCOMPLETE"
     trial = Trial(
         trial_id=given.get("trial_id", 0),
         status=given.get("status", status),
-        steps=steps,
+        steps=each.steps,
         metaparameters=dict(each.properties["metaparameters"]),
         seed=given.get("seed"),
         name=each.run.name,

@@ -5,26 +5,34 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from dbtool.sources.numbers import number
 
-STEP_COLUMNS = (
-    "_step",
-    "global_step",
-    "step",
-    "steps",
-    "iteration",
-    "iter",
-    "update",
-    "epoch",
-    "epochs",
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+COUNTERS = (
+    *("trainer/global_step", "train/global_step", "global_step", "step", "steps"),
+    *("iteration", "iterations", "iter", "update", "updates", "num_updates"),
 )
+CALLS = "_step"
+"""Counts the calls of wandb.log, which may be more or fewer than the updates."""
+STEP_COLUMNS = (*COUNTERS, CALLS, "epoch", "epochs")
 RUNS = ("run", "run_id", "run_name", "dir_name", "experiment", "trial", "trial_id", "id", "name")
 METRICS = ("metric", "metric_name", "tag", "variable", "key")
 VALUES = ("value", "metric_value")
-TIMES = re.compile(
-    r"(^|[^a-z])(time|timestamp|datetime|date|runtime|wall|duration|elapsed|unnamed|epoch)([^a-z]|$)"
+_CLOCKS = "time|timestamp|datetime|date|runtime|wall|duration|elapsed|unnamed"
+TIMES = re.compile(rf"(^|[^a-z])({_CLOCKS}|epoch)([^a-z]|$)")
+# What tells who, where and when, and not what a run was.
+_NO_SETTING = re.compile(
+    r"(^|[^a-z])(user(?!_attr)|username|author|owner|entity|email|host|hostname|machine|path|dir"
+    r"|directory|folder|file|filename|command|cmd|url|uri|uuid|git|commit|sha|created|updated|started"
+    rf"|{_CLOCKS})([^a-z]|$)|(^|[._/])summary[._/]"
 )
+_RESULTS = {"score", "metric", "result", "reward", "bleu", "f1", "auc", "wer", "map"}
+_PATH = re.compile(r"[/~.].*/|[A-Za-z]:\\|.*/.*/|.*\.(pt|pth|ckpt|json|yaml|yml|csv|log|txt|py)\Z")
+_TIME = re.compile(r"\d{4}-\d\d-\d\d([T _].*)?|\d{2}:\d{2}(:.*)?|1[4-9]\d{8}(\.\d+)?|1[4-9]\d{11}")
+_BEST = re.compile(r"(^|[^a-z])(best|final|min|max)[^a-z].*(loss|acc|err|accuracy|error)")
+_MOST_LETTERS = 100
 STATUS_WORDS = {
     **dict.fromkeys(("finished", "completed", "complete", "done", "success"), "COMPLETE"),
     **dict.fromkeys(("crashed", "failed", "killed", "running", "stopped"), "INCOMPLETE"),
@@ -36,7 +44,10 @@ ROLES = {
     ("workload", "model"): ("model", "model_name", "arch", "architecture", "network", "backbone"),
     ("workload", "optimizer"): ("optimizer", "optimizer_name", "optim", "opt"),
     ("workload", "train_examples"): ("train_examples", "num_train_examples", "train_size"),
-    ("study", "batch_size"): ("batch_size", "global_batch_size", "train_batch_size", "bs"),
+    ("study", "batch_size"): (
+        *("global_batch_size", "total_batch_size", "total_train_batch_size", "batch_size"),
+        *("train_batch_size", "bs"),
+    ),
     ("trial", "status"): ("state", "status"),
     ("trial", "seed"): ("seed", "rng_seed", "random_seed"),
     ("metaparameters", "learning_rate"): ("learning_rate", "lr", "base_lr", "initial_lr"),
@@ -47,12 +58,25 @@ _SPLITS = {
     **dict.fromkeys(("train", "training"), "train"),
 }
 _MEASURES = {
-    **dict.fromkeys(("accuracy", "acc", "top1", "acc1"), "accuracy"),
+    **dict.fromkeys(("accuracy", "acc", "top1", "top5", "acc1", "acc5"), "accuracy"),
     **dict.fromkeys(("error", "err"), "error"),
     **dict.fromkeys(("perplexity", "ppl"), "perplexity"),
     **dict.fromkeys(("loss", "nll", "ce", "xent", "entropy"), "loss"),
     **dict.fromkeys(("precision", "map"), "precision"),
 }
+
+
+BATCH_SIZES = (
+    *("per_device_train_batch_size", "per_gpu_batch_size", "micro_batch_size"),
+    *("device_batch_size", "local_batch_size", "batch_size_per_gpu", "batch_size_per_device"),
+)
+"""Batch sizes of one device."""
+FACTORS = (
+    *("gradient_accumulation_steps", "accumulate_grad_batches", "grad_accum", "accumulation_steps"),
+    *("accum_steps", "grad_accum_steps", "world_size", "num_devices", "n_gpu", "n_gpus"),
+    *("num_gpus", "gpus", "ngpu", "devices", "num_nodes", "nodes", "num_processes"),
+)
+"""What a batch size of one device is multiplied with, by the columns' names."""
 
 
 # The order in which metrics are tried as the one of the goal.
@@ -61,6 +85,25 @@ GOALS = [
     for split in ("val", "test", "train")
     for measure in ("classification_error", "cross_entropy_error", "average_precision")
 ]
+
+
+def is_setting(name: str, texts: Sequence[str]) -> bool:
+    """Return whether a column may be a metaparameter: no name of a person, path, time or result."""
+    given, lower = split(name), name.lower()
+    is_result = given[-1:] and (given[-1] in _RESULTS or given[-1] in _MEASURES)
+    if bare(name) in ROLES["trial", "seed"]:
+        return True
+    if _NO_SETTING.search(lower):
+        return False
+    if (is_result or _BEST.search(lower)) and all(number(text) is not None for text in texts):
+        return False
+    return not any(
+        len(text) > _MOST_LETTERS
+        or text.startswith("[")
+        or _PATH.match(text)
+        or _TIME.fullmatch(text)
+        for text in texts
+    )
 
 
 def named(names: Sequence[str], columns: Sequence[str]) -> str | None:
@@ -79,6 +122,23 @@ def split(name: str) -> list[str]:
     return [word for word in re.split(r"[^a-z0-9]+", name.lower()) if word]
 
 
+def measure(name: str) -> str | None:
+    """Return what a metric measures by its name, such as accuracy; None: it does not say."""
+    return next((_MEASURES[word] for word in reversed(split(name)) if word in _MEASURES), None)
+
+
+def trained(names: Iterable[str]) -> list[str]:
+    """Return the losses that are trained on, by which a run is seen to diverge.
+
+    They are the database's columns of such losses, or else the metrics with names of such.
+    """
+    losses = {"batch_cross_entropy_error", "train_cross_entropy_error"}
+    meant = {name: next(metrics(name, percent=False), (name, None))[0] for name in names}
+    return [name for name in meant if name in losses] or [
+        name for name, column in meant.items() if column in losses
+    ]
+
+
 def metrics(name: str, *, percent: bool) -> Iterator[tuple[str, str | None]]:
     """Yield the database's columns for a tool's metric, likeliest first, with their transforms.
 
@@ -86,10 +146,10 @@ def metrics(name: str, *, percent: bool) -> Iterator[tuple[str, str | None]]:
     """
     given = split(name)
     part = next((_SPLITS[word] for word in given if word in _SPLITS), None)
-    measure = next((_MEASURES[word] for word in reversed(given) if word in _MEASURES), None)
-    if measure == "loss" and part in {None, "train"} and "epoch" not in given:
+    measured = measure(name)
+    if measured == "loss" and part in {None, "train"} and "epoch" not in given:
         yield "batch_cross_entropy_error", None
-    match measure if part else None:
+    match measured if part else None:
         case "loss":
             yield f"{part}_cross_entropy_error", None
         case "perplexity":

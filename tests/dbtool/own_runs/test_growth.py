@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dbtool.core.errors import UsageError
-from dbtool.sources.tables.problems import RunsError
+from dbtool.store.table_files import RunsError
 from tests.support.made_up import curve, write_shard
 from tests.support.own_runs import load, query
 

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.base import add_source
-from dbtool.sources.registry import TableFormat
 from dbtool.sources.tables.guess import guess
 from dbtool.sources.tables.source import read_own_runs
+from dbtool.store.table_files import TableFormat
 from tests.support.own_runs import query
 
 # Small folders of runs in the layouts of other tools; every number follows from a rule of ours.
@@ -248,9 +248,9 @@ def test_a_mapping_says_what_it_is_unsure_of(tmp_path: Path) -> None:
     beside = ["args.json", "more.yaml"]
     assert mapping["files"] == {"step": "step", "beside": beside, "ignore": ["note"]}
     assert mapping["study"] == {"batch_size": {"column": "bs"}}
-    assert '# left out, as too long or different in two files: "name"\n' in found.mapping
+    assert '# left out, as no setting, or as different in two files: "name"\n' in found.mapping
     assert mapping["metrics"] == {"batch_cross_entropy_error": "loss"}
-    assert '# left out, as too long or different in two files: "tags"\n' in found.mapping
+    assert '# left out, as no setting, or as different in two files: "tags"\n' in found.mapping
     assert mapping["workload"]["metric"] == "?"
     assert mapping["metaparameters"]["lr_end"] == {"column": "lr_end"}
 
@@ -258,14 +258,14 @@ def test_a_mapping_says_what_it_is_unsure_of(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("when,loss\n0,1\n", "has a column that could be the step: whole numbers, named _step, "),
+        ("when,loss\n0,1\n", "has a column that could be the step: whole numbers, named step, "),
         ("Step,a - loss,a - loss__MIN\n0,1,1\n", "is a chart of Weights & Biases' web interface"),
-        (b"\xff", "has a column that could be the step"),
+        (b"\xff", "a.csv is not UTF-8: write it anew"),
     ],
 )
 def test_folders_that_tell_nothing(tmp_path: Path, text: str | bytes, sentence: str) -> None:
     (tmp_path / "a.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(UsageError, match=re.escape(sentence)):
+    with pytest.raises(DbtoolError, match=re.escape(sentence)):
         guess(tmp_path)
 
 

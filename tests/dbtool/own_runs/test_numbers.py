@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from dbtool.sources.numbers import TRANSFORMS, number, transformed, whole_number
 
 
-def _transformed(text: str, transform: str | None, *, float32: bool = False) -> float | None:
-    found = transformed(pl.Series([text]), transform, float32=float32)
+def _transformed(text: str, transform: str | None, *, bits: int | None = None) -> float | None:
+    found = transformed(pl.Series([text]), transform, bits=bits)
     assert found.dtype == pl.Float64
     value: float | None = found.item()
     return value
@@ -79,12 +79,12 @@ def test_one_minus_a_decimal_is_the_number_nearest_to_it(value: object) -> None:
 @given(st.decimals(0, 100, allow_nan=False, places=4))
 def test_32_bit_numbers_give_back_the_decimal_that_was_logged(value: object) -> None:
     logged = repr(float(np.float32(float(str(value)))))
-    assert _transformed(logged, None, float32=True) == float(str(value))
+    assert _transformed(logged, None, bits=32) == float(str(value))
 
 
 @given(st.text())
 def test_any_text(text: str) -> None:
     for transform in (None, *TRANSFORMS):
-        for float32 in (False, True):
-            found = _transformed(text, transform, float32=float32)
+        for bits in (None, 16, 32):
+            found = _transformed(text, transform, bits=bits)
             assert (found is None) == (number(text) is None)

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.sources.tables.problems import RunsError
 from dbtool.sources.tables.source import read_own_runs
+from dbtool.store.table_files import RunsError
 from tests.support.own_runs import load, mapping_text, query
 
 ROWS = (

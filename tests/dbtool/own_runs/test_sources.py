@@ -8,8 +8,8 @@ import pytest
 
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.base import add_source
-from dbtool.sources.tables.problems import RunsError
 from dbtool.sources.tables.source import RunSource, read_own_runs
+from dbtool.store.table_files import RunsError
 from tests.support.own_runs import load, mapping_text, query
 
 CURVE = "step,error\n0,0.9\n10,0.05\n"
@@ -173,7 +173,7 @@ def test_all_problems_at_once(tmp_path: Path) -> None:
     with pytest.raises(RunsError) as error:
         load(
             tmp_path,
-            {"1.csv": text, "2.csv": "run,step,error\n\xff"},
+            {"1.csv": text, "2.csv": "run,step,error\n\xff\n"},
             study={"batch_size": '{ column = "bs" }'},
             metaparameters={"momentum": '{ column = "mom" }'},
             metrics={"batch_cross_entropy_error": '"losss"'},

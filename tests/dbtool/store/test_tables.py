@@ -96,14 +96,12 @@ def test_what_is_no_identifier_is_refused(db: Database, name: str) -> None:
     ("file", "content", "sentence"),
     [
         ("none.csv", None, "cannot be read: No such file or directory"),
-        ("empty.csv", b"", "cannot be read: "),
-        ("wrong.parquet", b"no Parquet", "cannot be read: "),
-        ("wrong.jsonl", b"{", "cannot be read: "),
-        ("latin.csv", b"a,b\n\xff\xfe,1\n", "cannot be read: "),
-        ("name.csv", b"a\0b,c\n1,2\n", "cannot be read: it has a NUL, as files have that are not"),
-        ("wide.csv", "a,b\n1,2\n".encode("utf-16"), "cannot be read: it has a NUL"),
-        ("deep.jsonl", b'{"a":' * 9_000 + b"1" + b"}" * 9_000, "cannot be read: "),
-        ("runs.xlsx", b"", "does not end with one of .csv, .parquet, .jsonl, .ndjson"),
+        ("empty.csv", b"", "is empty: its first line names the columns"),
+        ("wrong.parquet", b"no Parquet", "is not Parquet of numbers and texts"),
+        ("wrong.jsonl", b"{", "line 1: it is no JSON; each line is one object"),
+        ("latin.csv", b"a,b\n\xff\xfe,1\n", "is not UTF-8: write it anew"),
+        ("deep.jsonl", b'{"a":' * 9_000 + b"1" + b"}" * 9_000, "it is no JSON"),
+        ("runs.xlsx", b"", "does not end with one of .csv, .jsonl, .parquet"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_a_sentence(
