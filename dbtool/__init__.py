@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from dbtool.sources.archive.fetch import fetch
     from dbtool.sources.archive.source import import_archive
     from dbtool.sources.ingest import ingest
+    from dbtool.sources.recorder import record
 
 __all__ = [
     "Database",
@@ -44,6 +45,7 @@ __all__ = [
     "open",
     "publish",
     "pull",
+    "record",
     "scaling_of_table",
     "verify",
 ]
@@ -97,6 +99,7 @@ _HOMES = {
     "ingest": "dbtool.sources.ingest",
     "publish": "dbtool.release.publish",
     "pull": "dbtool.release.pull",
+    "record": "dbtool.sources.recorder",
     "scaling_of_table": "dbtool.report",
     "verify": "dbtool.release.verify",
 }

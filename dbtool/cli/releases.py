@@ -69,10 +69,12 @@ def index(folder: Path, *, release: str | None = None) -> None:
         release (NAME): The release's name, where its manifest is gone or damaged.
     """
     from dbtool.core.release import rebuild, telling_of_change
+    from dbtool.sources.recorder import recover
 
     if release is not None:
         check_name(release)
     with telling_of_change(folder, tell):
+        recover(folder)
         manifest = rebuild(folder, None if release is None else About(release=release))
     rows = sum(file.rows or 0 for file in manifest.shards)
     tell(

@@ -90,11 +90,14 @@ def ingest(
         SourceName | None,
         typer.Option(
             "--from",
-            metavar="|".join(source_names()),
-            help="Take learning curves of another tool from CSV, JSON Lines or Parquet.",
+            metavar="NAME",
+            help="Take learning curves of another tool from its logs, which are recognized without "
+            f"it, or from tables: {', '.join(source_names())}.",
         ),
     ] = None,
     map_: Annotated[Path | None, typer.Option("--map")] = None,
+    workload: str | None = None,
+    batch_size: int | None = None,
     release: str | None = None,
     guess: Annotated[bool, typer.Option("--guess")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run")] = False,
@@ -106,27 +109,32 @@ def ingest(
     named; the others go in. Runs of other tools become a release of their own; where files are not
     what their mapping says, nothing is stored. --guess writes a first mapping.
 
-    Example: dbtool ingest history.csv --from csv --map mapping.toml
+    Example: dbtool ingest logs --workload cifar_10/resnet_8/adam --batch-size 64
 
     Args:
-        path (PATH): Release folders, or folders of them; with --from, the files of another tool,
-            folders of such files, or patterns such as 'runs/**/metrics.csv'.
-        map_ (FILE): With --from: a TOML file that says what the columns are; see
+        path (PATH): Release folders, or folders of them; the logs of another tool, or folders of
+            them; with --from, patterns such as 'runs/**/metrics.csv' too.
+        map_ (FILE): A TOML file that says what the columns are, or what logs do not state; see
             docs/your_own_runs.md.
-        release (NAME): With --from: the name under which the runs are stored; without it the
-            mapping's.
+        workload (NAME): What the runs trained, as DATASET/MODEL/OPTIMIZER.
+        batch_size (N): The global batch size of the runs.
+        release (NAME): The name under which the runs are stored; without it the mapping's, or that
+            of the folder of logs.
         guess: Print a first mapping for the runs in a folder, with ? where you have to say more,
             and store nothing.
-        dry_run: With --from: show how many runs there are and the first rows as they would be
-            stored, and store nothing.
+        dry_run: Show how many runs there are and the first rows as they would be stored, and store
+            nothing.
     """
     import dbtool
 
     if guess:
-        if from_ or map_ or release or dry_run:
+        if from_ or map_ or workload or batch_size or release or dry_run:
             raise UsageError("--guess takes a folder and no other option")
         _guess(path)
         return
+    from dbtool.sources.ingest import open_source, tool_of
+
+    from_ = from_ or tool_of(path)
     with bar("reading files", "files") if from_ else bar("adding shards") as on_progress:
         if not dry_run:
             dbtool.ingest(
@@ -134,14 +142,23 @@ def ingest(
                 db,
                 source=from_,
                 mapping=map_,
+                workload=workload,
+                batch_size=batch_size,
                 release=release,
                 on_progress=on_progress,
                 on_message=tell,
             )
             return
-        from dbtool.sources.ingest import open_source
-
-        source = open_source(path, from_, map_, release, on_progress=on_progress, on_message=tell)
+        source = open_source(
+            path,
+            from_,
+            map_,
+            release,
+            workload=workload,
+            batch_size=batch_size,
+            on_progress=on_progress,
+            on_message=tell,
+        )
     _show(source)
 
 
@@ -161,9 +178,12 @@ def _show(source: "Source") -> None:
 
 
 def _guess(folders: list[Path]) -> None:
+    from dbtool.sources.ingest import tool_of
+    from dbtool.sources.logs.source import guess_logs
     from dbtool.sources.tables.guess import guess
 
-    found = guess(*folders)
+    tool = tool_of(folders)
+    found = guess_logs(folders, tool) if tool else guess(*folders)
     typer.echo(found.mapping, nl=False)
     tell(
         f"guessed from {counted(found.files, 'file')}: save it as mapping.toml, fill in what is "

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from dbtool.core.checks import InvalidError, parse_json
 from dbtool.core.contract import SHARD_FORMAT, SPLITS
-from dbtool.core.errors import DbtoolError
+from dbtool.core.errors import DbtoolError, UsageError
 
 Status = Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
 STATUSES = get_args(Status)
@@ -191,6 +191,26 @@ def plain(value: float | bool | str) -> Scalar:
 def as_json(value: Any) -> str:
     """Return the JSON of an object for the index; equal objects give equal text."""
     return msgspec.json.encode(value, order="deterministic").decode()
+
+
+def workload_names(name: str, option: str) -> dict[str, str]:
+    """Return the parts of a workload's name by the fields of `Workload`.
+
+    Raises:
+        UsageError: the name, which came with an option, has other parts.
+
+    Example:
+        >>> workload_names("mnist/fc_1024/sgd", "--workload")
+        {'dataset': 'mnist', 'model': 'fc_1024', 'optimizer': 'sgd'}
+    """
+    parts = name.split("/")
+    if len(parts) not in {3, 4} or not all(part.strip() for part in parts):
+        raise UsageError(
+            f"{option} {name!r} is not DATASET/MODEL/OPTIMIZER, such as cifar_10/resnet_8/adam, "
+            "nor that after a collection"
+        )
+    fields = ("collection", "dataset", "model", "optimizer")
+    return dict(zip(fields[-len(parts) :], parts, strict=True))
 
 
 def check_names(workload: Workload) -> None:

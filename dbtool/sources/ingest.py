@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from dbtool.core.checks import require_whole
 from dbtool.core.errors import DbtoolError, UsageError, counted, unknown
+from dbtool.core.footer import workload_names
 from dbtool.core.http import as_url
 from dbtool.core.index import Index
-from dbtool.core.manifest import MANIFEST, About, Manifest, check_name
+from dbtool.core.manifest import MANIFEST, About, Manifest, check_name, is_release, releases_in
 from dbtool.core.release import telling_of_change
 from dbtool.core.shards import Shard
-from dbtool.core.walk import status_of
+from dbtool.core.walk import is_file, status_of
 from dbtool.sources.base import (
     Addition,
     NewShard,
@@ -28,16 +30,24 @@ from dbtool.sources.base import (
     conclude,
     where,
 )
-from dbtool.sources.registry import installed_source, source_names, source_words
+from dbtool.sources.registry import (
+    LOG_FORMATS,
+    LogFormat,
+    installed_source,
+    is_log_format,
+    source_names,
+    source_words,
+)
 from dbtool.store.locations import folder_to_write, named_location
 from dbtool.store.shard_files import read_whole, sound_shard
 from dbtool.store.table_files import TABLE_FORMATS, table_format
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import pyarrow as pa
 
+    from dbtool.sources.tables.mapping import Tables
     from dbtool.sources.tables.source import RunSource
 
 
@@ -87,6 +97,8 @@ def ingest(
     *,
     source: str | None = None,
     mapping: str | os.PathLike[str] | None = None,
+    workload: str | None = None,
+    batch_size: int | None = None,
     release: str | None = None,
     on_progress: OnProgress = lambda _done, _total: None,
     on_message: OnMessage = lambda _sentence: None,
@@ -96,18 +108,23 @@ def ingest(
     What is already in the release changes nothing.
 
     Examples:
+        dbtool.ingest("logs", workload="cifar_10/resnet_8/adam", batch_size=64)[0].trials
         dbtool.ingest("history.csv", source="csv", mapping="mapping.toml")[0].trials
         dbtool.ingest(frame, mapping="mapping.toml")[0].trials
 
     Args:
-        paths: release folders or folders of them; with `source` the files of another tool, folders
-            of such files, or patterns such as `runs/**/metrics.csv`; or a frame of Polars, pandas
+        paths: release folders or folders of them; the files of another tool, folders of such files
+            or, with `source`, patterns such as `runs/**/metrics.csv`; or a frame of Polars, pandas
             or Arrow with the rows of such a file.
         into: the release folder to add to, or the folder of releases that contains it or will
             contain it; None: what DBTOOL_DB names, or your own releases.
-        source: csv, jsonl, parquet, or a name from an installed package; None: release folders, or
-            a frame.
-        mapping: the TOML file that describes the columns of tables; see docs/your_own_runs.md.
+        source: csv, jsonl, parquet, a tool such as tensorboard, or a name from an installed
+            package; None: release folders, the tool whose logs are there, or a frame.
+        mapping: the TOML file that describes the columns of tables, or what logs do not state; see
+            docs/your_own_runs.md.
+        workload: the runs' DATASET/MODEL/OPTIMIZER, maybe with a collection before it; None: as the
+            mapping or the logs have it.
+        batch_size: the runs' global batch size; None: as the mapping or the logs have it.
         release: the name under which the runs are stored; None: the mapping's.
         on_progress: called with how much was read or added, and with the total.
         on_message: called with each sentence that `dbtool ingest` prints, such as `print`.
@@ -124,22 +141,34 @@ def ingest(
     # Of Polars, pandas or Arrow; a frame that is not computed yet has only the other.
     is_frame = hasattr(paths, "__arrow_c_stream__") or hasattr(paths, "collect_schema")
     if is_frame:
-        opened = _open_frame(paths, source, mapping, release, on_message)
+        given = _given(workload, batch_size)
+        opened = _open_frame(paths, source, mapping, given, release, on_message)
     else:
         listed = [Path(paths)] if isinstance(paths, str | os.PathLike) else [Path(p) for p in paths]
+        source = source or tool_of(listed)
         if source is None:
-            if mapping is not None or release is not None:
-                raise _needs_source("--map" if mapping is not None else "--release")
+            options = {"--map": mapping, "--workload": workload, "--batch-size": batch_size}
+            for option, value in (options | {"--release": release}).items():
+                if value is not None:
+                    raise _needs_source(option)
             return _add_releases(listed, into, on_progress, on_message)
         opened = open_source(
-            listed, source, mapping, release, on_progress=on_progress, on_message=on_message
+            listed,
+            source,
+            mapping,
+            release,
+            workload=workload,
+            batch_size=batch_size,
+            on_progress=on_progress,
+            on_message=on_message,
         )
     about = opened.about
     if release is not None:
         about = msgspec.structs.replace(about, release=release)
     folder = folder_to_write(into, about.release)
-    # The files of tables have been read.
-    progress = {} if is_frame or source in TABLE_FORMATS else {"on_progress": on_progress}
+    # The files of tables and logs have been read.
+    is_read = is_frame or source in (*TABLE_FORMATS, *LOG_FORMATS)
+    progress = {} if is_read else {"on_progress": on_progress}
     with telling_of_change(folder, on_message):
         report = add_source(opened, folder, about=about, **progress)
         return [conclude(report, report.added(), on_message)]
@@ -178,6 +207,8 @@ def open_source(
     mapping: str | os.PathLike[str] | None,
     release: str | None,
     *,
+    workload: str | None = None,
+    batch_size: int | None = None,
     on_progress: OnProgress,
     on_message: OnMessage,
 ) -> Source:
@@ -185,33 +216,38 @@ def open_source(
 
     Args:
         paths: files, folders or patterns.
-        name: of the source, one of `source_names`.
-        mapping: only for tables.
-        release: the name under which tables are stored; None: the mapping's.
-        on_progress: called with the number of table files that were read, and of all of them.
+        name: of the source, one of `source_names`; None: the tool whose logs are there.
+        mapping: only for tables and logs.
+        release: the name under which they are stored; None: the mapping's.
+        workload: only for tables and logs.
+        batch_size: only for tables and logs.
+        on_progress: called with the number of files that were read, and of all of them.
         on_message: called with what is odd about tables, or dropped from them.
     """
+    name = name or tool_of(paths)
     if name is None:
-        given = "--release" if release is not None else "--dry-run"
-        raise _needs_source("--map" if mapping is not None else given)
+        raise _needs_source("--dry-run")
     if release is not None:
         check_name(release)
-    if name not in TABLE_FORMATS:
-        if name not in source_names():
-            raise unknown("source", name, source_names(), "dbtool ingest --help")
-        if mapping is not None:
-            raise UsageError(f"--from {name} takes no --map: its files say what they hold")
-        return installed_source(name)(paths)
-    if mapping is None:
-        raise UsageError("--from needs --map FILE, which says what the columns are")
-    for path in paths:
-        if table_format(path) not in {None, name}:
-            raise UsageError(
-                f"{path} is not {name} by its ending: give --from {table_format(path)}"
-            )
-    from dbtool.sources.tables.source import read_own_runs
+    given = _given(workload, batch_size)
+    read: Callable[..., RunSource]
+    if is_log_format(name):
+        from dbtool.sources.logs.source import read_logs as read
+    elif name in TABLE_FORMATS:
+        from dbtool.sources.tables.source import read_own_runs as read
 
-    runs = read_own_runs(paths, name, Path(mapping), release=release, on_progress=on_progress)
+        if mapping is None:
+            raise UsageError("--from needs --map FILE, which says what the columns are")
+        _refuse_other_formats(paths, name)
+    elif name in source_names():
+        if mapping is not None or given:
+            option = "--map" if mapping is not None else "--workload or --batch-size"
+            raise UsageError(f"--from {name} takes no {option}: its files say what they hold")
+        return installed_source(name)(paths)
+    else:
+        raise unknown("source", name, source_names(), "dbtool ingest --help")
+    path = None if mapping is None else Path(mapping)
+    runs = read(paths, name, path, given, release=release, on_progress=on_progress)
     return _told(runs, on_message)
 
 
@@ -219,6 +255,7 @@ def _open_frame(
     frame: object,
     source: str | None,
     mapping: str | os.PathLike[str] | None,
+    given: Tables,
     release: str | None,
     on_message: OnMessage,
 ) -> RunSource:
@@ -227,7 +264,8 @@ def _open_frame(
     from dbtool.sources.tables.source import read_frame
     from dbtool.store.tables import as_table
 
-    return _told(read_frame(as_table("paths", frame), Path(mapping), release=release), on_message)
+    rows = as_table("paths", frame)
+    return _told(read_frame(rows, Path(mapping), given, release=release), on_message)
 
 
 def _told(runs: RunSource, on_message: OnMessage) -> RunSource:
@@ -235,6 +273,40 @@ def _told(runs: RunSource, on_message: OnMessage) -> RunSource:
     for sentence in runs.sentences():
         on_message(sentence)
     return runs
+
+
+def _given(workload: str | None, batch_size: int | None) -> dict[str, dict[str, Any]]:
+    """Return options as the tables of a mapping."""
+    given: dict[str, dict[str, Any]] = {}
+    if workload is not None:
+        given["workload"] = workload_names(workload, "--workload")
+    if batch_size is not None:
+        given["study"] = {"batch_size": require_whole("--batch-size", batch_size)}
+    return given
+
+
+def tool_of(paths: Sequence[Path]) -> LogFormat | None:
+    """Return the tool whose logs are in paths; None for releases, and where there are none.
+
+    Raises:
+        UsageError: several tools wrote logs there.
+    """
+    there = [path for path in paths if as_url(path) is None and status_of(path) is not None]
+    if any(is_release(path) or releases_in(path) for path in there):
+        return None
+    from dbtool.sources.logs.source import detected
+
+    return detected(there)
+
+
+def _refuse_other_formats(paths: Sequence[Path], name: str) -> None:
+    """Refuse files that their names or contents show to be of another format than a table's."""
+    for path in paths:
+        form = table_format(path)
+        if form not in {None, name}:
+            raise UsageError(f"{path} is not {name} by its ending: give --from {form}")
+        if form is None and is_file(path) and (tool := tool_of([path])):
+            raise UsageError(f"{path} is not {name}: give --from {tool}")
 
 
 def _needs_source(option: str) -> UsageError:

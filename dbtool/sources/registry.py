@@ -7,7 +7,7 @@ that makes a `dbtool.sources.base.Source` from a list of paths.
 from __future__ import annotations
 
 import importlib.metadata
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeGuard, get_args
 
 from dbtool.core.errors import DbtoolError, first_sentence
 from dbtool.store.table_files import TABLE_FORMATS
@@ -19,12 +19,22 @@ if TYPE_CHECKING:
 
     from dbtool.sources.base import Source
 
+LogFormat: TypeAlias = Literal[
+    "tensorboard", "huggingface", "mlflow", "lightning", "keras", "levanter", "trackio", "text"
+]
+LOG_FORMATS: tuple[LogFormat, ...] = get_args(LogFormat)
+"""The tools whose logs are read as they are, by a module each in `dbtool.sources.logs`."""
 ENTRY_POINTS = "dbtool.sources"
 
 
+def is_log_format(name: str) -> TypeGuard[LogFormat]:
+    """Return whether a source is a tool whose logs are read as they are."""
+    return name in LOG_FORMATS
+
+
 def source_names() -> tuple[str, ...]:
-    """Return the formats of tables, followed by the sources of installed packages."""
-    return tuple(dict.fromkeys((*TABLE_FORMATS, *_installed())))
+    """Return the formats of tables and logs, followed by the sources of installed packages."""
+    return tuple(dict.fromkeys((*TABLE_FORMATS, *LOG_FORMATS, *_installed())))
 
 
 def installed_source(name: str) -> Callable[[Sequence[Path]], Source]:
@@ -46,8 +56,8 @@ def installed_source(name: str) -> Callable[[Sequence[Path]], Source]:
 
 
 def source_words() -> str:
-    """Return the names as a sentence has them: csv, jsonl or parquet."""
-    *others, last = source_names()
+    """Return the names that only `--from` gives, as a sentence has them: csv, jsonl or parquet."""
+    *others, last = (name for name in source_names() if name not in LOG_FORMATS)
     return f"{', '.join(others)} or {last}"
 
 

@@ -128,10 +128,13 @@ def test_the_source_of_the_page_is_previewed_and_named(
     assert not (logs / "runs").exists()
     assert ran(f"{INGEST} --release other --db new").code == 0
     assert (logs / "new" / "other" / "manifest.json").exists()
-    assert "--from csv|jsonl|parquet|lines" in ran("dbtool ingest --help").output
+    assert "text, lines." in " ".join(ran("dbtool ingest --help").output.split())
     for words, sentence in (
         ("--from lines --map m.toml", "--from lines takes no --map"),
-        ("--from line", "--from is 'line', and should be one of csv, jsonl, parquet, lines"),
+        (
+            "--from line",
+            "--from is 'line', and should be one of csv, jsonl, parquet, tensorboard, ",
+        ),
         ("--release x", "--release needs --from csv, jsonl, parquet or lines"),
     ):
         assert sentence in ran(f"dbtool ingest logs/0.1.log {words}").sentence(2)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from dbtool.sources.registry import LogFormat
     from dbtool.store.table_files import TableFormat
 
 _COLUMN = 'or a column as in { column = "…" }'
@@ -34,7 +35,7 @@ class Guess(NamedTuple):
     """A first mapping as TOML, the format of the files that it is for, and their number."""
 
     mapping: str
-    kind: TableFormat
+    kind: TableFormat | LogFormat
     files: int
 
 
@@ -52,6 +53,11 @@ def guess(*folders: Path) -> Guess:
     if is_release(folder):
         raise UsageError(f"{folder} is a release folder: add it with `dbtool ingest {folder}`")
     layout, kind = layout_of(folder)
+    return Guess(mapping_text(layout, folder), kind, layout.files)
+
+
+def mapping_text(layout: Layout, folder: Path) -> str:
+    """Return a first mapping for a layout as TOML; the folder names the release."""
     texts = {
         column: values
         for column, values in layout.run_texts.items()
@@ -80,7 +86,7 @@ def guess(*folders: Path) -> Guess:
         for each in left_out
     ]
     lines += ["\n[metrics] # guessed from their names; others are kept under their own"]
-    return Guess("\n".join([*lines, *metrics.values(), ""]), kind, layout.files)
+    return "\n".join([*lines, *metrics.values(), ""])
 
 
 def _file_lines(layout: Layout, ignored: list[str]) -> Iterator[str]:

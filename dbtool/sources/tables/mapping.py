@@ -20,8 +20,9 @@ from typing import (
 import msgspec
 from msgspec import Meta, Struct
 
-from dbtool.core.checks import read_toml
+from dbtool.core.checks import InvalidError, convert, read_toml
 from dbtool.core.contract import metric_columns
+from dbtool.core.errors import UsageError
 from dbtool.core.footer import BatchSize, Count, SmallCount, Sparsity, Status
 from dbtool.core.index import OWN_COLUMN
 from dbtool.sources.numbers import TRANSFORMS, whole_number
@@ -30,9 +31,11 @@ from dbtool.store.table_files import shown
 from dbtool.store.texts import EMPTY
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 T = TypeVar("T")
+Tables: TypeAlias = "Mapping[str, Mapping[str, Any]]"
 _Text = Annotated[str, Meta(pattern=r"[^\s?]|\S.", description="text that is not empty")]
 # They become folders, and parts of a workload's name.
 _Part = Annotated[
@@ -157,6 +160,7 @@ class FilesTable(_Table, frozen=True):
         value: the column of its value, in the long format.
         name: the pattern of the files' names, see `NamePattern`.
         ignore: patterns of columns or metrics that are ignored.
+        line: the forms of lines with measurements in a text log.
         repeated_steps: which value counts where a run has two values of a metric at a step.
         empty: texts that stand for no value.
         lost_branches: whether values are kept that a run has of later steps than the checkpoint
@@ -176,6 +180,7 @@ class FilesTable(_Table, frozen=True):
     value: _Text | None = None
     name: str | None = None
     ignore: list[str] = []
+    line: _Columns | None = None
     repeated_steps: Literal["refuse", "first", "last"] = "refuse"
     empty: tuple[str, ...] = EMPTY
     lost_branches: Literal["drop", "keep"] = "drop"
@@ -367,14 +372,36 @@ class RunMapping(_Table, frozen=True, kw_only=True, dict=True):
         return any(fnmatchcase(name, pattern) for pattern in self.files.ignore)
 
 
-def read_mapping(path: Path) -> RunMapping:
-    """Read a mapping file.
+def read_mapping(path: Path, given: Tables | None = None) -> RunMapping:
+    """Read a mapping file, with values by table that replace the file's.
 
     Raises:
         UsageError: the file cannot be read, is not valid TOML, or has invalid values.
     """
-    mapping = read_toml(path, RunMapping, "mapping")
-    if mapping.runs is None:
+    return mapping_of(merged(read_toml(path, dict[str, Any], "mapping"), given or {}), path)
+
+
+def merged(tables: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tables of a mapping, with values by table in the place of its own."""
+    found = dict(tables)
+    for name, values in given.items():
+        both = isinstance(values, dict) and isinstance(found.get(name), dict)
+        found[name] = {**found[name], **values} if both else values
+    return found
+
+
+def mapping_of(tables: Mapping[str, Any], path: Path | None) -> RunMapping:
+    """Return the tables of a mapping as one; the path is that of its file.
+
+    Raises:
+        UsageError: it has invalid values.
+    """
+    try:
+        mapping = convert(tables, RunMapping)
+    except InvalidError as error:
+        name = "the mapping" if path is None else f"the mapping {path}"
+        raise UsageError(*(f"{name}: {fault}" for fault in error.args)) from error
+    if mapping.runs is None or path is None:
         return mapping
     runs = msgspec.structs.replace(mapping.runs, file=str(path.parent / mapping.runs.file))
     return msgspec.structs.replace(mapping, runs=runs)

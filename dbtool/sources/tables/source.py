@@ -14,7 +14,7 @@ from dbtool.core.errors import DbtoolError, UsageError, counted, few_of
 from dbtool.core.manifest import About
 from dbtool.sources.tables.doubts import oddities, refuse_histories
 from dbtool.sources.tables.files import find_files
-from dbtool.sources.tables.mapping import RunMapping, StepColumn, read_mapping
+from dbtool.sources.tables.mapping import RunMapping, StepColumn, Tables, read_mapping
 from dbtool.sources.tables.problems import Notes, Problems
 from dbtool.sources.tables.properties import properties_of, read_table_of_runs
 from dbtool.sources.tables.runs import Run, RunReader
@@ -114,6 +114,7 @@ def read_own_runs(
     paths: Sequence[Path],
     kind: TableFormat,
     mapping_path: Path,
+    given: Tables | None = None,
     *,
     release: str | None = None,
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
@@ -124,6 +125,7 @@ def read_own_runs(
         paths: files, folders, or patterns such as runs/**/metrics.csv.
         kind: the files' format.
         mapping_path: the mapping, which docs/your_own_runs.md describes.
+        given: more of it by table, which replaces what the file has.
         release: the name under which the runs are stored; None: the mapping's.
         on_progress: called after each file with its number and the number of all.
 
@@ -133,24 +135,28 @@ def read_own_runs(
             problem.
         DbtoolError: there are no runs.
     """
-    mapping, name = _mapping_of(mapping_path, release)
+    mapping, name = _mapping_of(mapping_path, release, given)
     of_runs = None if mapping.runs is None else Path(mapping.runs.file)
     found, notes = find_files(paths, kind, mapping.files.name, of_runs), Notes()
     read = partial(read_parts, kind=kind, on_note=notes.of_file)
     return runs_of(found, mapping, name, read, notes, on_progress)
 
 
-def read_frame(frame: pa.Table, mapping_path: Path, *, release: str | None = None) -> RunSource:
+def read_frame(
+    frame: pa.Table, mapping_path: Path, given: Tables | None = None, *, release: str | None = None
+) -> RunSource:
     """Read runs from a frame; see `read_own_runs`."""
-    mapping, name = _mapping_of(mapping_path, release)
+    mapping, name = _mapping_of(mapping_path, release, given)
     notes = Notes()
     rows = text_frame(pl.DataFrame(pl.from_arrow(frame)), notes.add)
     return runs_of([FRAME], mapping, name, lambda _: [rows], notes)
 
 
-def _mapping_of(path: Path, release: str | None) -> tuple[RunMapping, str]:
+def _mapping_of(
+    path: Path, release: str | None, given: Tables | None = None
+) -> tuple[RunMapping, str]:
     """Return a mapping, and the name of the release."""
-    mapping = read_mapping(path)
+    mapping = read_mapping(path, given)
     if (name := release or mapping.release) is None:
         raise UsageError(f"the mapping {path} names no release: give one with --release")
     return mapping, name

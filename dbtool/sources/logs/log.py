@@ -1,0 +1,96 @@
+"""The runs of a log: their rows in the long format as text, and their settings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+
+from dbtool.core.files import open_file
+from dbtool.store.table_files import Position, RunsError
+from dbtool.store.texts import LINE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+RUN, STEP, METRIC, VALUE = COLUMNS = ("run", "step", "metric", "value")
+
+
+class LoggedRun(NamedTuple):
+    """A run, or part of one, in a log.
+
+    Attributes:
+        name: the run's name, or the folder or file that names it.
+        rows: `LINE`, and as text the step, metric and value; in the order in which they were
+            logged.
+        settings: what the log states about the run, by name.
+        epochs: whether steps count epochs, from 0.
+    """
+
+    name: Path | str
+    rows: pl.DataFrame
+    settings: Mapping[str, str] = {}
+    epochs: bool = False
+
+
+def long_rows(rows: Iterable[tuple[int, Any, str, Any]]) -> pl.DataFrame:
+    """Return rows of a log as text, from their line, step, metric and value."""
+    schema = {LINE: pl.Int64, STEP: pl.String, METRIC: pl.String, VALUE: pl.String}
+    texts = [(line, str(step), metric, str(value)) for line, step, metric, value in rows]
+    return pl.DataFrame(texts, schema, orient="row")
+
+
+def flat(value: Mapping[str, Any], separator: str = ".", prefix: str = "") -> dict[str, Any]:
+    """Return the numbers, texts and truths of nested objects, by their joined names."""
+    found: dict[str, Any] = {}
+    for key, inner in value.items():
+        if isinstance(inner, Mapping):
+            found |= flat(inner, separator, f"{prefix}{key}{separator}")
+        elif isinstance(inner, str | bool | int | float):
+            found[f"{prefix}{key}"] = inner
+    return found
+
+
+def settings_of(value: Mapping[str, Any]) -> dict[str, str]:
+    """Return an object as the texts of settings; true and false are written as JSON has them."""
+    return {
+        name: each if isinstance(each, str) else json.dumps(each)
+        for name, each in flat(value).items()
+        if each != ""
+    }
+
+
+def parse(text: str | bytes, path: Path, line: int = 0) -> dict[str, Any]:
+    """Parse a JSON object of a log, whose numbers stay text.
+
+    Raises:
+        RunsError: the text is not a JSON object.
+    """
+    try:
+        value = json.loads(text, parse_float=str, parse_int=str, parse_constant=str)
+    except (ValueError, RecursionError) as error:
+        raise Position(path, line).error(None, f"it is not valid JSON ({error})") from error
+    if not isinstance(value, dict):
+        raise Position(path, line).error(None, "it is not a JSON object")
+    return value
+
+
+def content(path: Path) -> bytes:
+    """Return the bytes of a log.
+
+    Raises:
+        RunsError: it cannot be read.
+    """
+    try:
+        with open_file(path) as file:
+            return file.read()
+    except OSError as error:
+        raise RunsError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def lines(path: Path) -> list[str]:
+    """Return the lines of a text log; bytes that are not UTF-8 are replaced."""
+    return content(path).decode("utf-8-sig", errors="replace").splitlines()

@@ -1,0 +1,233 @@
+"""Reads logs as own runs: their columns are known, and a mapping gives what they do not state."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import tomllib
+from functools import partial
+from glob import has_magic
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from dbtool.core.checks import read_toml
+from dbtool.core.errors import DbtoolError, UsageError, few_of
+from dbtool.core.walk import files_matching, is_file, is_folder
+from dbtool.sources.logs.log import COLUMNS, METRIC, RUN, STEP, VALUE, LoggedRun
+from dbtool.sources.registry import LOG_FORMATS, LogFormat
+from dbtool.sources.tables.files import files_below, natural
+from dbtool.sources.tables.guess import Guess, mapping_text
+from dbtool.sources.tables.layout import Layout
+from dbtool.sources.tables.mapping import listed, mapping_of, merged
+from dbtool.sources.tables.problems import Problems
+from dbtool.sources.tables.source import RunSource, runs_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from types import ModuleType
+
+# Enough to tell percents from shares.
+_FIRST_VALUES = 20
+_EPOCH = "epoch"
+# In a name such as batch_size=64,lr=0.1/seed=1.
+_SETTING = re.compile(r"([A-Za-z][\w.]*?)=([^,;/=]+?)(?=[,;/]|[_ ][A-Za-z][\w.]*=|$)")
+_FORMS = "line"
+
+
+def read_logs(
+    paths: Sequence[Path],
+    tool: LogFormat,
+    mapping: Path | None = None,
+    given: Mapping[str, Mapping[str, Any]] | None = None,
+    *,
+    release: str | None = None,
+    on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> RunSource:
+    """Read the runs in a tool's logs.
+
+    Args:
+        paths: files, folders, or patterns such as runs/**/trainer_state.json.
+        tool: the tool that wrote them.
+        mapping: a mapping of what the logs do not state, whose values replace what they suggest.
+        given: more of it by table, which replaces what the mapping has.
+        release: the name under which the runs are stored; None: the mapping's, or the folder's.
+        on_progress: called after each file with its number and the number of all.
+
+    Raises:
+        UsageError: the mapping is invalid, or something is not known.
+        RunsError: logs are malformed or not as the mapping describes them.
+        DbtoolError: there are no runs.
+    """
+    written = {} if mapping is None else read_toml(mapping, dict[str, Any], "mapping")
+    rows, layout = _read(paths, tool, written.get("files", {}), on_progress)
+    suggested = tomllib.loads(mapping_text(layout, _release(paths)))
+    tables = merged(_without(suggested, written.get("metrics")), merged(written, given or {}))
+    _refuse_unknown(tables, tool, paths[0])
+    described = mapping_of(tables, mapping)
+    name = release or described.release or ""
+    return runs_of(list(rows), described, name, rows.__getitem__)
+
+
+def guess_logs(paths: Sequence[Path], tool: LogFormat) -> Guess:
+    """Write the mapping that logs suggest, with ? for what they do not state."""
+    rows, layout = _read(paths, tool, {}, lambda _done, _total: None)
+    return Guess(mapping_text(layout, _release(paths)), tool, len(rows))
+
+
+def detected(paths: Sequence[Path]) -> LogFormat | None:
+    """Return the tool that wrote the logs in files and folders; None where there are none.
+
+    Raises:
+        UsageError: several tools wrote some.
+        AccessError: a folder cannot be read.
+    """
+    files = [file for path in paths for file in (files_below(path) if path.is_dir() else [path])]
+    there = [file for file in files if is_file(file)]
+    # Any text might be a log of lines.
+    tools = [tool for tool in LOG_FORMATS if tool != "text"]
+    first = {tool: next(filter(_module(tool).is_log, there), None) for tool in tools}
+    found = [tool for tool in tools if first[tool]]
+    if len(found) > 1:
+        several = ", ".join(f"--from {tool}, as of {first[tool]}" for tool in found)
+        raise UsageError(f"several tools wrote logs into {_words(paths)}: give one of {several}")
+    return found[0] if found else None
+
+
+def _module(tool: LogFormat) -> ModuleType:
+    return importlib.import_module(f"dbtool.sources.logs.{tool}")
+
+
+def _read(
+    paths: Sequence[Path],
+    tool: LogFormat,
+    files: Mapping[str, Any],
+    on_progress: Callable[[int, int], None],
+) -> tuple[dict[Path, list[pl.DataFrame]], Layout]:
+    """Return the rows of each log, with the settings of their runs as columns, and the layout."""
+    module, problems = _module(tool), Problems()
+    read = module.read
+    if tool == "text":
+        if _FORMS not in files:
+            raise UsageError(
+                "--from text needs the form of the lines: write [files] with a line such as "
+                'line = "iter {step}: loss {loss}" into a file, and name it with --map'
+            )
+        read = partial(read, forms=listed(files[_FORMS]))
+    found = _found(paths, module.is_log, tool)
+    parts: dict[Path, list[tuple[str, LoggedRun]]] = {}
+    settings: dict[str, dict[str, str]] = {}
+    for number, (path, above) in enumerate(found.items(), start=1):
+        with problems:
+            parts[path] = [(_name(each.name, above), each) for each in read(path)]
+            for name, each in parts[path]:
+                known = settings.setdefault(name, dict(_SETTING.findall(name)))
+                known.update(each.settings)
+        on_progress(number, len(found))
+    problems.refuse()
+    step = _EPOCH if any(run.epochs for each in parts.values() for _, run in each) else STEP
+    rows = {
+        path: [_with_settings(name, run.rows, settings[name], step) for name, run in each]
+        for path, each in parts.items()
+    }
+    every = pl.concat([frame for frames in rows.values() for frame in frames], how="diagonal")
+    if every.is_empty():
+        raise DbtoolError(f"{_words(paths)}: the logs have no measurements")
+    first = every.group_by(RUN, METRIC, maintain_order=True).head(_FIRST_VALUES)
+    layout = Layout(len(rows), first.select(step, METRIC, VALUE), step, METRIC, VALUE, keys=[RUN])
+    layout.plus = int(step == _EPOCH)
+    for name in {name for each in settings.values() for name in each}:
+        layout.run_texts[_column(name)] = [
+            each[name] for each in settings.values() if each.get(name)
+        ]
+    return rows, layout
+
+
+def _found(
+    paths: Sequence[Path], is_log: Callable[[Path], bool], tool: LogFormat
+) -> dict[Path, Path]:
+    """Return the logs that paths stand for, each with the folder in which its run has its name."""
+    found: dict[Path, Path] = {}
+    for path in paths:
+        if is_folder(path):
+            there = {each: path for each in files_below(path) if is_log(each)}
+        elif is_file(path):
+            there = {path: path.parent.parent}
+        elif has_magic(str(path)):
+            below = str(path.relative_to(path.anchor))
+            matching = sorted(files_matching(Path(path.anchor), below), key=natural)
+            fixed = next(each for each in path.parents if not has_magic(str(each)))
+            there = dict.fromkeys(matching, fixed)
+        else:
+            raise UsageError(f"{path} does not exist: name a folder of logs")
+        if not there:
+            raise UsageError(f"no log of {tool} is in {path}")
+        found |= {each: above for each, above in there.items() if each not in found}
+    return found
+
+
+def _name(name: Path | str, above: Path) -> str:
+    """Return the name of a run: its path in the folder that was named, or the folder's own."""
+    if isinstance(name, str):
+        return name
+    inner = name.resolve().relative_to(above.resolve()).as_posix()
+    return inner if inner != "." else above.resolve().name
+
+
+def _column(setting: str) -> str:
+    return f"config.{setting}" if setting in {*COLUMNS, _EPOCH} else setting
+
+
+def _with_settings(
+    name: str, rows: pl.DataFrame, settings: Mapping[str, str], step: str
+) -> pl.DataFrame:
+    texts = {RUN: name, **{_column(key): text for key, text in settings.items()}}
+    columns = [pl.lit(text or None, pl.String).alias(key) for key, text in texts.items()]
+    return rows.rename({STEP: step}).with_columns(columns)
+
+
+def _release(paths: Sequence[Path]) -> Path:
+    """Return the folder that names the release of paths."""
+    path = paths[0].resolve()
+    return path if path.is_dir() else path.parent
+
+
+def _without(suggested: dict[str, Any], metrics: Any) -> dict[str, Any]:
+    """Return what logs suggest without the metrics whose columns a mapping names too."""
+    taken = [_source(each) for each in metrics.values()] if isinstance(metrics, dict) else []
+    kept = {name: each for name, each in suggested["metrics"].items() if _source(each) not in taken}
+    return suggested | {"metrics": kept}
+
+
+def _source(metric: Any) -> Any:
+    return metric.get("column") if isinstance(metric, dict) else metric
+
+
+def _refuse_unknown(mapping: Mapping[str, Any], tool: str, path: Path) -> None:
+    """Refuse a mapping with ? for what the logs do not state."""
+    unknown = [name for name, value in mapping["workload"].items() if value == "?"]
+    ways = ["--workload DATASET/MODEL/OPTIMIZER"] if set(unknown) - {"metric"} else []
+    if "metric" in unknown:
+        ways.append("[workload] metric and [metrics] in a mapping")
+    if mapping["study"].get("batch_size") == "?":
+        unknown.append("batch size")
+        ways.append("--batch-size N (of all devices, with accumulated gradients)")
+    step = mapping["files"]["step"]
+    if isinstance(step, dict) and step.get("times") == "?":
+        unknown.append("updates in an epoch")
+        ways.append(f'[files] step = {{ column = "{_EPOCH}", times = N, plus = 1 }} in a mapping')
+    if unknown:
+        raise UsageError(
+            f"the logs of {tool} in {path} do not state the {_and(unknown)}: give {_and(ways)}; "
+            f"`dbtool ingest --guess {path}` prints a mapping of what they state, for --map"
+        )
+
+
+def _words(paths: Sequence[Path]) -> str:
+    return few_of([str(path) for path in paths], 3)
+
+
+def _and(words: Iterable[str]) -> str:
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last

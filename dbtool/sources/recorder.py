@@ -1,0 +1,363 @@
+"""Records a training loop into a release folder while it runs.
+
+Each value is appended to a journal of the trial at once, which becomes a shard when the trial ends.
+The journal of a process that was killed becomes one with the next `record` in the same folder, or
+with `dbtool index`. Many processes may record into one folder at the same time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import math
+import os
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import msgspec
+from msgspec import Struct
+
+from dbtool.core.checks import require_whole
+from dbtool.core.contract import KEYS, OTHER_METRICS, SPLITS
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.files import make_folder
+from dbtool.core.footer import Footer, Scalar, Status, Study, Trial, Workload, plain, workload_names
+from dbtool.core.index import ClashError
+from dbtool.core.walk import entries
+from dbtool.sources.tables.words import GOALS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pyarrow as pa
+
+    from dbtool.core.index import Index
+    from dbtool.core.writer import ReleaseWriter
+
+_FOLDER, _ENDING = ".records", ".jsonl"
+_COMPLETE = b'"COMPLETE"'
+_LOCK_SECONDS = 600.0
+_SHARES = ("classification_error", "average_precision")
+
+
+class _Header(Struct, frozen=True, kw_only=True):
+    """The first line of a journal: what is known of a trial before it trains."""
+
+    names: dict[str, str]
+    batch_size: int
+    metric: str | None
+    goal: float | None
+    train_examples: int | None
+    train_steps: int | None
+    metaparameters: dict[str, Scalar]
+    seed: int | None
+    name: str | None
+
+
+class Recorder:
+    """A trial in training; see `dbtool.record`."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._size = file.tell()
+
+    def log(self, step: int, **metrics: float) -> None:
+        """Record metrics after an update, such as `batch_cross_entropy_error` of its own batch.
+
+        Args:
+            step: the updates so far.
+            metrics: by name; names that are not columns of the database are kept, too.
+
+        Raises:
+            UsageError: the step is not a whole number from 0, or an error is not a share.
+            DbtoolError: the journal cannot be written.
+        """
+        step = require_whole("step", step, least=0)
+        values = {name: _checked(name, value, step) for name, value in metrics.items()}
+        line = msgspec.json.encode([step, values]) + b"\n"
+        try:
+            self._file.write(line)
+        except OSError as error:
+            # Half a line would damage the next one.
+            self._file.truncate(self._size)
+            raise DbtoolError(
+                f"cannot write to {self._file.name}: {error.strerror}; what was recorded is kept; "
+                "free some space"
+            ) from error
+        self._size += len(line)
+
+    def evaluate(self, step: int, **metrics: float) -> None:
+        """Record an evaluation, such as `val_classification_error`, and wait for the disk.
+
+        Raises:
+            UsageError, DbtoolError: as in `log`; or a name does not begin with its split.
+        """
+        for name in metrics:
+            if not name.startswith(("train_", "val_", "test_")):
+                raise UsageError(
+                    f"{name} does not say what it was evaluated on: name it train_…, val_… or "
+                    "test_…, or call log"
+                )
+        self.log(step, **metrics)
+        os.fsync(self._file.fileno())
+
+
+@contextlib.contextmanager
+def record(
+    folder: str | os.PathLike[str],
+    *,
+    workload: str,
+    batch_size: int,
+    metaparameters: Mapping[str, float | bool | str] | None = None,
+    seed: int | None = None,
+    metric: str | None = None,
+    goal: float | None = None,
+    train_examples: int | None = None,
+    train_steps: int | None = None,
+    name: str | None = None,
+) -> Iterator[Recorder]:
+    """Record a trial into a release folder, which is created where it is missing.
+
+    The trial is COMPLETE where the block ends, INCOMPLETE where it raises an error or took fewer
+    steps than `train_steps`, and INFEASIBLE where the last loss is not finite.
+
+    Example:
+        with dbtool.record("runs", workload="mnist/mlp/sgd", batch_size=64) as trial:
+            for step in range(1, 1001):
+                trial.log(step, batch_cross_entropy_error=update())
+            trial.evaluate(step, val_classification_error=evaluate())
+
+    Args:
+        folder: the release folder, which has its name.
+        workload: DATASET/MODEL/OPTIMIZER, maybe with a collection before it.
+        batch_size: the global batch size, in examples.
+        metaparameters: such as learning_rate; numbers, truths or texts.
+        seed: of initialisation and batch order.
+        metric: the metric of the goal; None: the workload's, or the first usual one recorded.
+        goal: the target of the metric; None: the workload's, if it has one.
+        train_examples: size of the training split.
+        train_steps: the updates that a trial needs to be COMPLETE.
+        name: of the run; None for none.
+
+    Raises:
+        UsageError: an argument is not valid, or is not what the release has of the workload.
+        DbtoolError: the folder cannot be written; what was recorded stays in its journal.
+    """
+    path = Path(folder).expanduser()
+    given = {
+        "names": workload_names(workload, "workload"),
+        "batch_size": require_whole("batch_size", batch_size),
+        "metric": metric,
+        "goal": goal,
+        "train_examples": train_examples,
+        "train_steps": train_steps,
+        "metaparameters": {key: plain(value) for key, value in (metaparameters or {}).items()},
+        "seed": seed,
+        "name": name,
+    }
+    try:
+        header = msgspec.convert(given, _Header)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"dbtool.record: {str(error).replace('`', '')}") from error
+    # `dbtool index` reports a trial that is not of the release; it must not stop others.
+    with contextlib.suppress(ClashError):
+        recover(path)
+    _refuse_other(path, header)
+    make_folder(path / _FOLDER, "name another one")
+    place = path / _FOLDER / f"{secrets.token_hex(8)}{_ENDING}"
+    with place.open("xb+", buffering=0) as journal:
+        fcntl.flock(journal, fcntl.LOCK_EX)
+        journal.write(msgspec.json.encode(header) + b"\n")
+        try:
+            yield Recorder(journal)
+            journal.write(_COMPLETE + b"\n")
+        finally:
+            _store(path, journal)
+
+
+def recover(folder: Path) -> int:
+    """Store what processes that were killed had recorded; return the number of their trials.
+
+    Raises:
+        ClashError: the release contradicts a trial, whose journal stays; the others are stored.
+        DbtoolError: the folder cannot be read or written; the journals stay.
+    """
+    stored, clash = 0, None
+    for entry in entries(folder / _FOLDER):
+        if not entry.name.endswith(_ENDING):
+            continue
+        # Another process may have stored and removed it.
+        with contextlib.suppress(FileNotFoundError), Path(entry.path).open("rb+") as journal:
+            try:
+                fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            if os.fstat(journal.fileno()).st_nlink:
+                try:
+                    stored += _store(folder, journal)
+                except ClashError as error:
+                    clash = error
+    if clash:
+        raise clash
+    return stored
+
+
+def _checked(name: str, value: Any, step: int) -> Scalar:
+    try:
+        number = float(value)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{name} is {value!r} at step {step:,}, and should be a number") from error
+    if name.endswith(_SHARES) and math.isfinite(number) and not 0 <= number <= 1:
+        raise UsageError(
+            f"{name} is {number:g} at step {step:,}, and should be a share from 0 to 1"
+        )
+    if name in KEYS or name == OTHER_METRICS:
+        raise UsageError(f"the database has another {name}: rename the metric")
+    return plain(number)
+
+
+def _refuse_other(folder: Path, header: _Header) -> None:
+    """Refuse a trial of a workload or study of which the release has something else."""
+    from dbtool.core.index import Index, differences
+    from dbtool.core.manifest import is_release
+    from dbtool.core.release import read_release
+
+    if not is_release(folder):
+        return
+    index = Index.from_tables(read_release(folder)[1])
+    study = _study(header, {}, index)
+    differing = differences(index.workloads.get(study.workload.workload), study.workload)
+    if differing := differing or differences(index.studies.get(study.key), study):
+        raise UsageError(
+            f"{folder} has {study.workload.workload} with another {', '.join(differing)}: give the "
+            "same, or record into another folder"
+        )
+
+
+def _store(folder: Path, journal: BinaryIO) -> bool:
+    """Add the trial of a journal to the release, and remove the journal; False if it is empty."""
+    from dbtool.core.manifest import About, is_release, read_manifest
+    from dbtool.core.release import locked
+    from dbtool.core.writer import ReleaseWriter
+
+    header, rows, status = _read(journal)
+    path = Path(journal.name)
+    if header is not None and rows:
+        # Trials get their numbers one process after the other.
+        with locked(folder / _FOLDER, _LOCK_SECONDS, f"the trial is kept in {path}"):
+            about = About(release=folder.resolve().name)
+            if is_release(folder):
+                about = read_manifest(folder).about
+            with ReleaseWriter(folder, about) as writer:
+                source = hashlib.sha256(path.stem.encode()).hexdigest()
+                footer = _footer(header, rows, status, source, writer.index)
+                if footer is not None:
+                    _write(writer, footer, rows, path)
+    path.unlink(missing_ok=True)
+    return bool(rows)
+
+
+def _write(
+    writer: ReleaseWriter, footer: Footer, rows: Mapping[int, Mapping[str, float]], journal: Path
+) -> None:
+    try:
+        writer.write(footer, [_table(footer.trials[0].trial_id, rows)])
+    except ClashError as error:
+        raise ClashError(
+            f"{error}; the trial is kept in {journal}: move it to {_FOLDER} of another release "
+            "folder, and list it with `dbtool index`"
+        ) from error
+
+
+def _read(journal: BinaryIO) -> tuple[_Header | None, dict[int, dict[str, float]], Status]:
+    """Return what a journal has: the header, metrics by step, and how the trial ended."""
+    journal.seek(0)
+    first, *lines = journal.read().split(b"\n")
+    header, rows = None, dict[int, dict[str, float]]()
+    # The last line of a process that was killed may be a part.
+    with contextlib.suppress(msgspec.MsgspecError):
+        header = msgspec.json.decode(first, type=_Header)
+        for line in lines[:-1]:
+            if line != _COMPLETE:
+                step, values = msgspec.json.decode(line, type=tuple[int, dict[str, float | str]])
+                numbers = {name: float(value) for name, value in values.items()}
+                rows[step] = rows.get(step, {}) | numbers
+    status: Status = "COMPLETE" if _COMPLETE in lines else "INCOMPLETE"
+    return header, dict(sorted(rows.items())), status
+
+
+def _footer(
+    header: _Header,
+    rows: Mapping[int, Mapping[str, float]],
+    status: Status,
+    source: str,
+    index: Index,
+) -> Footer | None:
+    """Return the footer of a trial's shard; None where the release has the trial already."""
+    study = _study(header, rows, index)
+    held = index.trials_of(*study.key)
+    if any(row["source"] == source for row in held.values()):
+        return None
+    steps = max(rows)
+    losses = [row[name] for row in rows.values() for name in row if name.startswith("batch_")]
+    last = losses[-1] if losses else list(rows.values())[-1].get(study.workload.metric, 0.0)
+    if not math.isfinite(last):
+        status = "INFEASIBLE"
+    elif status == "COMPLETE" and steps < study.train_steps and header.train_steps is not None:
+        status = "INCOMPLETE"
+    if study.key not in index.studies and header.train_steps is None and status == "COMPLETE":
+        study = msgspec.structs.replace(study, train_steps=steps)
+    trial = Trial(
+        trial_id=max(held, default=-1) + 1,
+        status=status,
+        steps=steps,
+        metaparameters=header.metaparameters,
+        seed=header.seed,
+        name=header.name,
+        source=source,
+    )
+    return Footer(study=study, trials=(trial,), producer={"source": "dbtool.record"})
+
+
+def _study(header: _Header, rows: Mapping[int, Mapping[str, float]], index: Index) -> Study:
+    """Return a trial's study, which has what the release knows of it where it is not given."""
+    name = "/".join(header.names.values())
+    given = {
+        key: value
+        for key in ("metric", "goal", "train_examples")
+        if (value := getattr(header, key)) is not None
+    }
+    held = index.workloads.get(name)
+    if held is None:
+        recorded = dict.fromkeys(metric for row in rows.values() for metric in row)
+        usual = [metric for metric in GOALS if metric in recorded]
+        split = [metric for metric in recorded if metric.partition("_")[0] in SPLITS]
+        metric = next(iter([*usual, *split]), GOALS[0])
+        fields = {"workload": name, "metric": metric, **header.names, **given}
+        workload = msgspec.convert(fields, Workload)
+    else:
+        workload = msgspec.structs.replace(held, **given)
+    known = index.studies.get((name, header.batch_size))
+    steps = header.train_steps
+    if known is not None:
+        known = msgspec.structs.replace(known, workload=workload)
+        return known if steps is None else msgspec.structs.replace(known, train_steps=steps)
+    return Study(workload=workload, batch_size=header.batch_size, train_steps=steps or 0)
+
+
+def _table(trial_id: int, rows: Mapping[int, Mapping[str, float]]) -> pa.Table:
+    import pyarrow as pa
+
+    from dbtool.core.rows import with_other_metrics
+
+    names = dict.fromkeys(name for row in rows.values() for name in row)
+    columns = {
+        name: pa.array([row.get(name) for row in rows.values()], pa.float64()) for name in names
+    }
+    keys = {
+        "trial_id": pa.array([trial_id] * len(rows), pa.int32()),
+        "step": pa.array(list(rows), pa.int64()),
+    }
+    return with_other_metrics(keys | columns)

@@ -1,0 +1,345 @@
+"""The logs of other tools, each of the same two runs, read as they are."""
+
+import json
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+import dbtool
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.sources.logs import tensorboard
+from dbtool.sources.logs.source import detected, guess_logs
+from tests.support.own_runs import query
+
+# By step, the loss of the batch and, at an evaluation, the error on the validation split.
+Values: TypeAlias = Sequence[tuple[int, float, float | None]]
+RUNS: Mapping[str, Values] = {
+    "lr=0.1": [(1, 0.9, None), (2, 0.7, 0.3), (3, 0.6, None), (4, 0.5, 0.08)],
+    "lr=0.2": [(1, 0.8, None), (2, float("nan"), 0.5)],
+}
+WORKLOAD = "digits/mlp/sgd"
+Write: TypeAlias = Callable[[Path, str, Values], None]
+
+
+def accuracy(error: float) -> float:
+    return round(1 - error, 6)
+
+
+def as_json(**values: object) -> str:
+    """As most tools write it: without what is missing, and NaN as it is."""
+    return json.dumps({name: value for name, value in values.items() if value is not None})
+
+
+def write_tensorboard(folder: Path, name: str, values: Values) -> None:
+    from tensorboardX import SummaryWriter
+
+    with SummaryWriter(str(folder / name)) as writer:
+        writer.add_text("about", "a text is not a measurement")
+        for step, loss, error in values:
+            writer.add_scalar("train/loss", loss, step)
+            if error is not None:
+                writer.add_scalar("val/accuracy", accuracy(error), step)
+
+
+def write_huggingface(folder: Path, name: str, values: Values) -> None:
+    history: list[dict[str, object]] = []
+    for step, loss, error in values:
+        history.append({"loss": loss, "learning_rate": 0.1, "epoch": 0.5, "step": step})
+        if error is not None:
+            evaluation = {"eval_accuracy": accuracy(error), "eval_runtime": 2.5}
+            history.append({**evaluation, "epoch": 0.5, "step": step})
+        # The state of an earlier checkpoint is part of the later ones.
+        checkpoint = folder / name / f"checkpoint-{step}"
+        checkpoint.mkdir(parents=True)
+        state = {"best_metric": None, "log_history": history, "train_batch_size": 8}
+        (checkpoint / "trainer_state.json").write_text(json.dumps(state, indent=2))
+
+
+def write_mlflow(folder: Path, name: str, values: Values) -> None:
+    run = folder / "mlruns" / "0" / name.replace("=", "_")
+    for part in ("metrics/train", "params", "metrics/val"):
+        (run / part).mkdir(parents=True)
+    (run / "meta.yaml").write_text(f"run_id: {name}\nstatus: 3\nlifecycle_stage: active\n")
+    (run / "params" / "lr").write_text(name.removeprefix("lr="))
+    losses = [f"1700000000{step} {loss} {step}\n" for step, loss, _ in values]
+    errors = [f"1700000000{s} {accuracy(e)} {s}\n" for s, _, e in values if e is not None]
+    (run / "metrics" / "train" / "loss").write_text("".join(losses))
+    (run / "metrics" / "val" / "accuracy").write_text("".join(errors))
+
+
+def write_mlflow_database(folder: Path, name: str, values: Values) -> None:
+    with closing(sqlite3.connect(folder / "mlflow.db")) as database, database:
+        database.executescript(
+            """
+            CREATE TABLE IF NOT EXISTS runs(run_uuid, status, lifecycle_stage, start_time);
+            CREATE TABLE IF NOT EXISTS params(run_uuid, key, value);
+            CREATE TABLE IF NOT EXISTS metrics(run_uuid, timestamp, step, key, value, is_nan);
+            """
+        )
+        runs = [(name, "FINISHED", "active", 0), ("gone", "FINISHED", "deleted", 0)]
+        database.executemany("INSERT INTO runs VALUES (?, ?, ?, ?)", runs)
+        database.execute("INSERT INTO params VALUES (?, 'lr', ?)", (name, name[3:]))
+        for step, loss, error in values:
+            shown = 0.0 if loss != loss else loss  # noqa: PLR0124 (NaN)
+            rows = [(name, step, step, "train/loss", shown, loss != loss)]  # noqa: PLR0124
+            if error is not None:
+                rows.append((name, step, step, "val/accuracy", accuracy(error), False))
+            database.executemany("INSERT INTO metrics VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+
+def write_lightning(folder: Path, name: str, values: Values) -> None:
+    (folder / name).mkdir()
+    rows = ["epoch,step,train_loss,val_acc"]
+    for step, loss, error in values:
+        rows.append(f"0,{step - 1},{loss},")
+        if error is not None:
+            rows.append(f"0,{step - 1},,{accuracy(error)}")
+    (folder / name / "metrics.csv").write_text("\n".join(rows) + "\n")
+    (folder / name / "hparams.yaml").write_text("{}\n")
+
+
+def write_keras(folder: Path, name: str, values: Values) -> None:
+    rows = ["epoch;loss;val_accuracy"]
+    for step, loss, error in values:
+        rows.append(f"{step - 1};{loss};{'NA' if error is None else accuracy(error)}")
+    (folder / f"{name}.csv").write_text("\n".join(rows) + "\n")
+
+
+def write_levanter(folder: Path, name: str, values: Values) -> None:
+    begin = {"tracker": "json_logger"}
+    lines = [
+        json.dumps({**begin, "event": "hparams", "hparams": {"optimizer": {"lr": float(name[3:])}}})
+    ]
+    for step, loss, error in values:
+        metrics = {"train/loss": loss, "grad": {"histogram": [1, 2]}}
+        if error is not None:
+            metrics["eval/accuracy"] = accuracy(error)
+        lines.append(json.dumps({**begin, "event": "log", "step": step, "metrics": metrics}))
+    lines.append(json.dumps({**begin, "event": "finish", "summary": {}})[:-9])
+    text = "\n".join(f"2026-01-01 - levanter.json_logger - INFO :: {line}" for line in lines)
+    (folder / f"{name}.log").write_text(text)
+
+
+def write_trackio(folder: Path, name: str, values: Values) -> None:
+    records = []
+    for step, loss, error in values:
+        metrics = {"train/loss": "NaN" if loss != loss else loss}  # noqa: PLR0124
+        if error is not None:
+            metrics["val/accuracy"] = accuracy(error)
+        record = {"v": 1, "kind": "metric", "project": "p", "run": name, "run_id": f"id {name}"}
+        config = {"lr": float(name[3:]), "_Username": None} if step == 1 else None
+        records.append({**record, "metrics": metrics, "step": step, "config": config})
+    for number, record in enumerate(records):
+        path = folder / "inbox" / name / f"{number:08}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(record, separators=(",", ":")) + "\n")
+
+
+def write_trackio_database(folder: Path, name: str, values: Values) -> None:
+    with closing(sqlite3.connect(folder / "p.db")) as database, database:
+        database.executescript(
+            """
+            CREATE TABLE IF NOT EXISTS metrics(id INTEGER PRIMARY KEY, run_id, run_name, step,
+                metrics);
+            CREATE TABLE IF NOT EXISTS configs(run_id, config);
+            CREATE TABLE IF NOT EXISTS system_metrics(id);
+            """
+        )
+        config = json.dumps({"lr": float(name[3:]), "_Group": None})
+        database.execute("INSERT INTO configs VALUES (?, ?)", (name, config))
+        for step, loss, error in values:
+            nested = None if error is None else {"accuracy": accuracy(error)}
+            metrics = as_json(loss=loss, val=nested)
+            into = "INSERT INTO metrics(run_id, run_name, step, metrics) VALUES (?, ?, ?, ?)"
+            database.execute(into, (name, name, step, metrics))
+
+
+def write_text(folder: Path, name: str, values: Values) -> None:
+    lines = ["compiling, which takes 1 minute"]
+    for step, loss, error in values:
+        lines.append(f"12:00:00 iter  {step:,}: loss {loss}, time 7ms")
+        if error is not None:
+            lines.append(f"12:00:00 eval {step}: accuracy {accuracy(error)}")
+    (folder / f"{name}.log").write_text("\n".join(lines))
+
+
+TOOLS: Mapping[str, Write] = {
+    name.removeprefix("write_"): write
+    for name, write in globals().items()
+    if name.startswith("write_")
+}
+# What a person says of a tool whose logs do not.
+MAPPINGS = {
+    "keras": '[files]\nstep = { column = "epoch", times = 1, plus = 1 }\n',
+    "text": '[files]\nline = ["iter {step}: loss {loss},", "eval {step}: accuracy {val_acc}"]\n',
+}
+
+
+@pytest.fixture(params=TOOLS)
+def tool(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The tool that wrote the logs of both runs into the folder `logs`."""
+    name = str(request.param)
+    (tmp_path / "logs").mkdir()
+    for run, values in RUNS.items():
+        TOOLS[name](tmp_path / "logs", run, values)
+    return name
+
+
+def test_each_tool_tells_the_same(tool: str, tmp_path: Path) -> None:
+    mapping = tmp_path / "mapping.toml"
+    mapping.write_text(MAPPINGS.get(tool, ""))
+    source = tool.removesuffix("_database")
+    assert detected([tmp_path / "logs"]) == (None if tool == "text" else source)
+    [report] = dbtool.ingest(
+        tmp_path / "logs",
+        tmp_path / "db",
+        source="text" if tool == "text" else None,
+        mapping=mapping,
+        workload=WORKLOAD,
+        batch_size=32,
+    )
+    assert (report.release, report.trials, report.studies) == ("logs", 2, 1)
+    trials = "SELECT workload, batch_size, name, learning_rate, status FROM trials ORDER BY name"
+    assert query(tmp_path, trials) == [
+        (WORKLOAD, 32, "lr=0.1", 0.1, "COMPLETE"),
+        (WORKLOAD, 32, "lr=0.2", 0.2, "INFEASIBLE"),
+    ]
+    rows = """
+        SELECT step, round(batch_cross_entropy_error::DOUBLE, 6), val_classification_error
+        FROM measurements JOIN trials USING (release, workload, batch_size, trial_id)
+        WHERE name = 'lr=0.1' ORDER BY step
+    """
+    assert query(tmp_path, rows) == list(RUNS["lr=0.1"])
+    last = """
+        SELECT isfinite(batch_cross_entropy_error), val_classification_error
+        FROM measurements JOIN trials USING (release, workload, batch_size, trial_id)
+        WHERE name = 'lr=0.2' AND step = 2
+    """
+    assert query(tmp_path, last) == [(False, 0.5)]
+
+
+def test_what_logs_do_not_state_is_one_sentence(tool: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as error:
+        dbtool.ingest(tmp_path / "logs", tmp_path / "db", source=tool.removesuffix("_database"))
+    [sentence] = error.value.args
+    ways = ["--map"]
+    if tool != "text":
+        ways += ["--workload DATASET/MODEL/OPTIMIZER", "--batch-size N"]
+    if tool == "keras":
+        ways.append('step = { column = "epoch", times = N, plus = 1 }')
+    assert [way for way in ways if way not in sentence] == []
+
+
+def test_a_mapping_replaces_what_logs_suggest(tmp_path: Path) -> None:
+    write_huggingface(tmp_path / "logs", "lr=0.1,batch_size=16,nesterov=True", RUNS["lr=0.1"])
+    mapping = tmp_path / "mapping.toml"
+    lines = guess_logs([tmp_path / "logs"], "huggingface").mapping
+    assert 'val_classification_error = { column = "eval_accuracy", transform = "1 - x" }' in lines
+    mapping.write_text(
+        'release = "mine"\n[workload]\nmetric = "val_average_precision"\n[metaparameters]\n'
+        'learning_rate = 0.3\n[metrics]\nval_average_precision = "eval_accuracy"\n'
+    )
+    dbtool.ingest(tmp_path / "logs", tmp_path / "db", mapping=mapping, workload="text/bert/adamw")
+    best = "SELECT max(val_average_precision), count(val_classification_error) FROM measurements"
+    assert query(tmp_path, best) == [(0.92, 0)]
+    trials = "SELECT release, batch_size, settings FROM trials"
+    settings = '{"learning_rate":0.3,"nesterov":true}'
+    assert query(tmp_path, trials) == [("mine", 16, settings)]
+
+
+def test_a_test_after_training_has_the_number_of_all_updates(tmp_path: Path) -> None:
+    # As Lightning's CSVLogger numbers them: training and validation from 0, a test from 1.
+    write_lightning(tmp_path, "v", [(50, 0.9, None), (100, 0.7, 0.3)])
+    path = tmp_path / "v" / "metrics.csv"
+    path.write_text(
+        "epoch,step,train_loss,val_acc,test_acc\n" + "0,99,0.5,,\n0,99,,0.7,\n1,100,,,0.6"
+    )
+    dbtool.ingest(tmp_path / "v", tmp_path / "db", workload=WORKLOAD, batch_size=32)
+    rows = "SELECT step, val_classification_error, test_classification_error FROM measurements"
+    assert query(tmp_path, rows) == [(100, 0.3, 0.4)]
+
+
+def test_folders_of_tensorboard(tmp_path: Path) -> None:
+    from tensorboardX import SummaryWriter
+
+    settings = {"lr": 0.5, "batch_size": 64, "nesterov": False, "activation": "relu"}
+    with SummaryWriter(str(tmp_path / "logs" / "a")) as writer:
+        writer.add_scalar("loss", 0.25, 1)
+        writer.add_scalars("score", {"val": 0.75}, 1)
+        # A folder of its own, as is that of each curve.
+        writer.add_hparams(settings, {"best": 0.1})
+    for split, tag in (
+        ("train", "epoch_loss"),
+        ("validation", "evaluation_accuracy_vs_iterations"),
+    ):
+        with SummaryWriter(str(tmp_path / "logs" / "b" / split)) as writer:
+            writer.add_scalar(tag, 0.5, 1)
+            writer.add_hparams(settings | {"seed": 7}, {}, name="hparams")
+    dbtool.ingest(tmp_path / "logs", tmp_path / "db", workload=WORKLOAD)
+    trials = "SELECT name, batch_size, learning_rate, settings->>'activation' FROM trials"
+    assert query(tmp_path, f"{trials} ORDER BY name")[0] == ("a", 64, 0.5, "relu")
+    values = """
+        SELECT
+            step,
+            batch_cross_entropy_error,
+            val_classification_error,
+            other_metrics->>'val/score'
+        FROM measurements ORDER BY batch_cross_entropy_error
+    """
+    assert query(tmp_path, values) == [(1, 0.25, None, "0.75"), (1, None, 0.5, None)]
+
+
+def test_events_of_a_killed_process_are_read_to_the_last_whole_one(tmp_path: Path) -> None:
+    write_tensorboard(tmp_path, "run", RUNS["lr=0.1"])
+    [path] = (tmp_path / "run").iterdir()
+    content = path.read_bytes()
+    [whole] = tensorboard.read(path)
+    counts = []
+    for end in range(0, len(content) + 1, 7):
+        path.write_bytes(content[:end])
+        [part] = tensorboard.read(path)
+        assert part.rows.equals(whole.rows.head(len(part.rows)))
+        counts.append(len(part.rows))
+    assert sorted(set(counts)) == list(range(len(whole.rows) + (counts[-1] == len(whole.rows))))
+
+
+@pytest.mark.parametrize(
+    ("files", "sentence"),
+    [
+        ({"trainer_state.json": "{"}, "trainer_state.json: it is not valid JSON"),
+        ({"trainer_state.json": "[]"}, "trainer_state.json: it is not a JSON object"),
+        ({"trainer_state.json": "{}"}, "trainer_state.json: it has no log_history"),
+        ({"trainer_state.json": '{"log_history": []}'}, "the logs have no measurements"),
+        ({"a.tfevents.1": "x" * 40}, "no measurements"),
+        (
+            {"meta.yaml": "run_id: a\n", "metrics/loss": "1 2\n"},
+            "loss line 1: it is not a time, a value and a step",
+        ),
+        (
+            {"metrics.csv": "step,loss\n1,2\n", "hparams.yaml": "", "trainer_state.json": "{}"},
+            "give one of --from huggingface, as of",
+        ),
+    ],
+)
+def test_logs_that_cannot_be_read(tmp_path: Path, files: Mapping[str, str], sentence: str) -> None:
+    for name, text in files.items():
+        (tmp_path / "logs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "logs" / name).write_text(text)
+    with pytest.raises(DbtoolError) as error:
+        dbtool.ingest(tmp_path / "logs", tmp_path / "db", workload=WORKLOAD, batch_size=8)
+    assert sentence in str(error.value)
+    assert not (tmp_path / "db").exists()
+
+
+@pytest.mark.parametrize(
+    "form", ["loss {loss}", "{step}", "{step} {step} {loss}", "{step} {a} {a}"]
+)
+def test_forms_of_lines_that_are_none(tmp_path: Path, form: str) -> None:
+    (tmp_path / "a.log").write_text("iter 1 loss 2\n")
+    (tmp_path / "m.toml").write_text(f'[files]\nline = "{form}"\n')
+    with pytest.raises(UsageError, match=r"should have \{step\} and metrics in braces"):
+        dbtool.ingest(tmp_path / "a.log", source="text", mapping=tmp_path / "m.toml")

@@ -1,0 +1,157 @@
+"""Trials that training loops record while they run."""
+
+import contextlib
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dbtool
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.sources.recorder import recover
+from tests.support.own_runs import query
+
+WHAT: dict[str, Any] = {"workload": "digits/mlp/sgd", "batch_size": 64}
+TRIALS = "SELECT trial_id, status, steps, seed, settings FROM trials ORDER BY trial_id"
+ROWS = "SELECT trial_id, step, val_classification_error FROM measurements ORDER BY ALL"
+
+
+def journal(release: Path) -> Path:
+    """The only journal of a release."""
+    [path] = (release / ".records").glob("*.jsonl")
+    return path
+
+
+def test_trials_are_recorded_at_the_same_time(tmp_path: Path) -> None:
+    release = tmp_path / "db" / "runs"
+    settings = {"learning_rate": 0.1, "nesterov": True}
+    with (
+        dbtool.record(release, **WHAT, seed=1, metaparameters=settings) as first,
+        dbtool.record(release, **WHAT, seed=2) as second,
+    ):
+        for step in (1, 2):
+            first.log(step, batch_cross_entropy_error=1 / step, grad_norm=2)
+            second.log(step, batch_cross_entropy_error=2 / step)
+        first.evaluate(2, val_classification_error=0.1)
+        second.evaluate(2, val_classification_error=0.3)
+    assert query(tmp_path, TRIALS) == [
+        (0, "COMPLETE", 2, 2, "{}"),
+        (1, "COMPLETE", 2, 1, '{"learning_rate":0.1,"nesterov":true}'),
+    ]
+    assert query(tmp_path, ROWS) == [(0, 1, None), (0, 2, 0.3), (1, 1, None), (1, 2, 0.1)]
+    assert query(tmp_path, "SELECT metric FROM workloads") == [("val_classification_error",)]
+    dbtool.verify(release)
+
+
+def test_a_killed_process_leaves_what_it_recorded(tmp_path: Path) -> None:
+    release = tmp_path / "db" / "runs"
+    with dbtool.record(release, **WHAT, seed=1) as trial:
+        trial.evaluate(5, val_classification_error=0.5)
+        trial.evaluate(10, val_classification_error=0.25)
+        path = journal(release)
+        assert recover(release) == 0, "its process is alive"
+        content = path.read_bytes()
+    # Cut anywhere, it holds the rows that are whole, and becomes a trial once.
+    header, first, _ = (end for end, byte in enumerate(content, start=1) if byte == ord("\n"))
+    cuts = {0: 0, header - 1: 0, first - 1: 0, first: 1, len(content) - 1: 1, len(content): 2}
+    for number, (end, rows) in enumerate(cuts.items()):
+        killed = tmp_path / "cut" / str(number) / "runs"
+        path = killed / ".records" / "0123.jsonl"
+        path.parent.mkdir(parents=True)
+        for _ in range(2):
+            path.write_bytes(content[:end])
+            recover(killed)
+        assert not path.exists()
+        if rows:
+            database = str(Path("cut") / str(number))
+            assert query(tmp_path, ROWS, database) == [(0, 5, 0.5), (0, 10, 0.25)][:rows]
+            assert query(tmp_path, TRIALS, database) == [(0, "INCOMPLETE", 5 * rows, 1, "{}")]
+
+
+def test_how_a_trial_ended(tmp_path: Path) -> None:
+    release = tmp_path / "db" / "runs"
+    with dbtool.record(release, **WHAT, train_steps=10) as trial:
+        trial.evaluate(10, val_classification_error=0.5)
+    with dbtool.record(release, **WHAT) as trial:
+        trial.log(1, batch_cross_entropy_error=math.nan)
+    with dbtool.record(release, **WHAT, train_steps=10) as trial:
+        trial.log(9, batch_cross_entropy_error=1)
+    with contextlib.suppress(KeyboardInterrupt), dbtool.record(release, **WHAT) as trial:
+        trial.log(20, batch_cross_entropy_error=1)
+        raise KeyboardInterrupt
+    with dbtool.record(release, **WHAT):
+        pass
+    assert [row[1] for row in query(tmp_path, TRIALS)] == [
+        *("COMPLETE", "INFEASIBLE", "INCOMPLETE", "INCOMPLETE"),
+    ]
+    assert query(tmp_path, "SELECT train_steps FROM studies") == [(10,)]
+    assert list((release / ".records").glob("*.jsonl")) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"workload": "mlp"}, "workload 'mlp' is not DATASET/MODEL/OPTIMIZER"),
+        ({"batch_size": 0}, "batch_size is 0, and should be a whole number from 1"),
+        ({"seed": 0.5}, "dbtool.record: Expected int | null, got float - at $.seed"),
+        ({"goal": 0.3}, "digits/mlp/sgd with another goal (0.3, there 0.2): give the same, or"),
+        ({"train_steps": 9}, "digits/mlp/sgd with another train_steps (9, there 2)"),
+    ],
+)
+def test_what_cannot_be_recorded(tmp_path: Path, given: dict[str, Any], sentence: str) -> None:
+    with dbtool.record(tmp_path, **WHAT, goal=0.2) as trial:
+        trial.evaluate(2, val_classification_error=0.1)
+    with pytest.raises(UsageError) as error, dbtool.record(tmp_path, **(WHAT | given)):
+        pytest.fail("it began")
+    assert sentence in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("step", "metrics", "sentence"),
+    [
+        (-1, {"val_loss": 1}, "step is -1"),
+        (1, {"val_loss": "high"}, "val_loss is 'high' at step 1, and should be a number"),
+        (1, {"val_classification_error": 12.5}, "is 12.5 at step 1, and should be a share"),
+        (1, {"loss": 1}, "loss does not say what it was evaluated on"),
+    ],
+)
+def test_values_that_are_refused(
+    tmp_path: Path, step: int, metrics: dict[str, Any], sentence: str
+) -> None:
+    with dbtool.record(tmp_path / "db", **WHAT) as trial:
+        trial.log(0, batch_cross_entropy_error=2)
+        with pytest.raises(UsageError, match=sentence):
+            trial.evaluate(step, **metrics)
+    assert query(tmp_path, "SELECT count(*) FROM measurements") == [(1,)]
+
+
+def test_a_trial_whose_release_cannot_be_written_is_kept(tmp_path: Path) -> None:
+    release = tmp_path / "db" / "runs"
+    recording = dbtool.record(release, **WHAT)
+    recording.__enter__().evaluate(3, val_classification_error=0.1)
+    (release / "measurements").write_text("in the way")
+    with pytest.raises(DbtoolError, match="could not write a shard"):
+        recording.__exit__(None, None, None)
+    (release / "measurements").unlink()
+    assert recover(release) == 1
+    assert query(tmp_path, TRIALS) == [(0, "COMPLETE", 3, None, "{}")]
+
+
+def test_a_trial_that_another_process_contradicts_is_kept(tmp_path: Path) -> None:
+    release = tmp_path / "db" / "runs"
+    first = dbtool.record(release, **WHAT, goal=0.2)
+    first.__enter__().evaluate(1, val_classification_error=0.1)
+    with dbtool.record(release, **WHAT) as second:
+        second.evaluate(1, val_classification_error=0.2)
+    with pytest.raises(DbtoolError, match=r"goal .0.2, there null.; the trial is kept in"):
+        first.__exit__(None, None, None)
+    # It does not stop others, and moves to a release of its own.
+    with dbtool.record(release, **WHAT, seed=3) as third:
+        third.evaluate(1, val_classification_error=0.2)
+    assert len(query(tmp_path, TRIALS)) == 2
+    other = tmp_path / "other" / "mine" / ".records"
+    other.mkdir(parents=True)
+    journal(release).rename(other / "a.jsonl")
+    assert recover(other.parent) == 1
+    assert query(tmp_path, "SELECT goal FROM workloads", "other") == [(0.2,)]
