@@ -89,7 +89,7 @@ class Recorder:
         self._size += len(line)
 
     def evaluate(self, step: int, **metrics: float) -> None:
-        """Record an evaluation, such as `val_classification_error`, and wait for the disk.
+        """Record an evaluation, such as `val_classification_error`.
 
         Raises:
             UsageError, DbtoolError: as in `log`; or a name does not begin with its split.
@@ -101,7 +101,6 @@ class Recorder:
                     "test_…, or call log"
                 )
         self.log(step, **metrics)
-        os.fsync(self._file.fileno())
 
 
 @contextlib.contextmanager
@@ -206,7 +205,8 @@ def recover(folder: Path) -> int:
 
 def _checked(name: str, value: Any, step: int) -> Scalar:
     try:
-        number = float(value)
+        # PyTorch warns of a loss that would be trained on.
+        number = float(value.detach() if hasattr(value, "detach") else value)
     except (TypeError, ValueError) as error:
         raise UsageError(f"{name} is {value!r} at step {step:,}, and should be a number") from error
     if name.endswith(_SHARES) and math.isfinite(number) and not 0 <= number <= 1:

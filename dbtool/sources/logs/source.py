@@ -162,7 +162,9 @@ def _found(
         else:
             raise UsageError(f"{path} does not exist: name a folder of logs")
         if not there:
-            raise UsageError(f"no log of {tool} is in {path}")
+            other = detected([path])
+            instead = f"; there is one of {other}: give --from {other}" if other else ""
+            raise UsageError(f"no log of {tool} is in {path}{instead}")
         found |= {each: above for each, above in there.items() if each not in found}
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,10 @@ def has_tables(path: Path, names: set[str]) -> bool:
     with open_file(path) as file:
         if file.read(len(_MAGIC)) != _MAGIC:
             return False
-    return names <= {name for (name,) in select(path, "SELECT name FROM sqlite_master")}
+    # A database that is damaged may be of another program.
+    with contextlib.suppress(RunsError):
+        return names <= {name for (name,) in select(path, "SELECT name FROM sqlite_master")}
+    return False
 
 
 def select(path: Path, query: str) -> list[tuple[Any, ...]]:
