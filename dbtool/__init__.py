@@ -20,6 +20,7 @@ from dbtool.core.errors import DbtoolError, UsageError
 if TYPE_CHECKING:
     import os
 
+    from dbtool import callbacks
     from dbtool.database import Database
     from dbtool.release.difference import diff
     from dbtool.release.forget import forget
@@ -37,6 +38,7 @@ __all__ = [
     "DbtoolError",
     "UsageError",
     "__version__",
+    "callbacks",
     "diff",
     "fetch",
     "forget",
@@ -108,6 +110,8 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
+    if name == "callbacks":
+        return importlib.import_module("dbtool.callbacks")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -351,6 +351,7 @@ def _release_folders(path: Path) -> Sequence[Path]:
             raise
         guess = path if path.is_dir() else path.parent
         raise UsageError(
-            f"{path} is not a release folder, nor a folder of them, nor of the logs of a known tool; "
-            f"for tables give --from {source_words()}, and --map FILE, which `dbtool ingest --guess {guess}` begins"
+            f"{path} is not a release folder, nor a folder of them or of logs of a known tool; for "
+            f"tables give --from {source_words()}, and --map FILE, which `dbtool ingest --guess "
+            f"{guess}` begins"
         ) from error

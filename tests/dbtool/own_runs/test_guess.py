@@ -20,7 +20,6 @@ from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.base import add_source
 from dbtool.sources.tables.guess import guess
 from dbtool.sources.tables.source import read_own_runs
-from dbtool.store.table_files import TableFormat
 from tests.support.own_runs import query
 
 # Small folders of runs in the layouts of other tools; every number follows from a rule of ours.
