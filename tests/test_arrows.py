@@ -26,7 +26,7 @@ BELOW = {
     "producers": {"core"},
     "producers.cli": {"producers", "core"},
     # What the top level of the package promises to Python users.
-    "__init__": {"database", "report", *FEATURES, "core"},
+    "__init__": {"callbacks", "database", "report", *FEATURES, "core"},
     "callbacks": {"sources"},
     "__main__": {"cli"},
     "data_loader": {"database", *FEATURES, "store", "core"},

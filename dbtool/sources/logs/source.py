@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from dbtool.core.checks import read_toml
+from dbtool.core.contract import BATCH_LOSS
 from dbtool.core.errors import DbtoolError, UsageError, few_of
 from dbtool.core.walk import files_matching, is_file, is_folder
 from dbtool.sources.logs.log import COLUMNS, METRIC, RUN, STEP, VALUE, LoggedRun
@@ -63,6 +64,9 @@ def read_logs(
     written = {} if mapping is None else read_toml(mapping, dict[str, Any], "mapping")
     rows, layout = _read(paths, tool, written.get("files", {}), on_progress)
     suggested = tomllib.loads(mapping_text(layout, _release(paths)))
+    if BATCH_LOSS in suggested["metrics"] and suggested["workload"]["metric"] == "?":
+        # Only training was logged.
+        suggested["workload"]["metric"] = BATCH_LOSS
     tables = merged(_without(suggested, written.get("metrics")), merged(written, given or {}))
     _refuse_unknown(tables, tool, paths[0])
     described = mapping_of(tables, mapping)
