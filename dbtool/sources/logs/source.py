@@ -64,6 +64,8 @@ def read_logs(
     written = {} if mapping is None else read_toml(mapping, dict[str, Any], "mapping")
     rows, layout = _read(paths, tool, written.get("files", {}), on_progress)
     suggested = tomllib.loads(mapping_text(layout, _release(paths)))
+    # A tool knows its runs: of a step that was taken again, the last is the run's.
+    suggested["files"]["repeated_steps"] = "last"
     if BATCH_LOSS in suggested["metrics"] and suggested["workload"]["metric"] == "?":
         # Only training was logged.
         suggested["workload"]["metric"] = BATCH_LOSS

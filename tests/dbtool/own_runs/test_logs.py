@@ -293,6 +293,27 @@ def test_folders_of_tensorboard(tmp_path: Path) -> None:
     assert query(tmp_path, values) == [(1, 0.25, None, "0.75"), (1, None, 0.5, None)]
 
 
+def test_a_run_that_went_on_from_a_checkpoint_has_one_branch(tmp_path: Path) -> None:
+    from tensorboardX import SummaryWriter
+
+    for number, steps in enumerate((range(1, 21), range(11, 16))):
+        with SummaryWriter(str(tmp_path / "a"), filename_suffix=f".{number}") as writer:
+            for step in steps:
+                writer.add_scalar("loss", number, step)
+    # Both files may have the time of the same second in their names.
+    told: list[str] = []
+    dbtool.ingest(
+        tmp_path / "a",
+        tmp_path / "db",
+        workload=WORKLOAD,
+        batch_size=8,
+        on_message=told.append,
+    )
+    rows = "SELECT batch_cross_entropy_error, count(*) FROM measurements GROUP BY 1 ORDER BY 1"
+    assert query(tmp_path, rows) == [(0, 10), (1, 5)]
+    assert any("went on from an older checkpoint" in sentence for sentence in told)
+
+
 def test_events_of_a_killed_process_are_read_to_the_last_whole_one(tmp_path: Path) -> None:
     write_tensorboard(tmp_path, "run", RUNS["lr=0.1"])
     [path] = (tmp_path / "run").iterdir()
