@@ -24,6 +24,7 @@ from dbtool.sources.tables.layout import Layout
 from dbtool.sources.tables.mapping import listed, mapping_of, merged
 from dbtool.sources.tables.problems import Problems
 from dbtool.sources.tables.source import RunSource, runs_of
+from dbtool.store.table_files import RunsError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -140,6 +141,7 @@ def _read(
     every = pl.concat([frame for frames in rows.values() for frame in frames], how="diagonal")
     if every.is_empty():
         raise DbtoolError(f"{_words(paths)}: the logs have no measurements")
+    _refuse_without_steps(every, step)
     first = every.group_by(RUN, METRIC, maintain_order=True).head(_FIRST_VALUES)
     layout = Layout(len(rows), first.select(step, METRIC, VALUE), step, METRIC, VALUE, keys=[RUN])
     layout.plus = int(step == _EPOCH)
@@ -148,6 +150,19 @@ def _read(
             each[name] for each in settings.values() if each.get(name)
         ]
     return rows, layout
+
+
+def _refuse_without_steps(rows: pl.DataFrame, step: str) -> None:
+    """Refuse a metric whose values are all at one step, as MLflow has them where none was given."""
+    counts = rows.group_by(RUN, METRIC, maintain_order=True).agg(
+        pl.len(), pl.col(VALUE).n_unique().alias("kinds"), pl.col(step).n_unique().alias("steps")
+    )
+    wrong = counts.filter((pl.col("kinds") > 1) & (pl.col("steps") == 1))
+    for run, metric, count in wrong.select(RUN, METRIC, "len").head(1).iter_rows():
+        raise RunsError(
+            f"run {shown(run)} has {count:,} values of {shown(metric)} at one step: its steps were "
+            "not logged, so the run has no history"
+        )
 
 
 def _found(

@@ -337,6 +337,10 @@ def test_events_of_a_killed_process_are_read_to_the_last_whole_one(tmp_path: Pat
         ({"trainer_state.json": '{"log_history": []}'}, "the logs have no measurements"),
         ({"a.tfevents.1": "x" * 40}, "no measurements"),
         (
+            {"meta.yaml": "run_id: a\n", "metrics/loss": "1 0.9 0\n2 0.8 0\n3 0.7 0\n"},
+            "run 'a' has 3 values of 'loss' at one step: its steps were not logged",
+        ),
+        (
             {"meta.yaml": "run_id: a\n", "metrics/loss": "1 2\n"},
             "loss line 1: it is not a time, a value and a step",
         ),
