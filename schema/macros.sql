@@ -4,10 +4,10 @@
 -- Whether higher values of a metric are better; of all but average precisions lower ones are.
 CREATE MACRO is_maximized(metric) AS metric LIKE '%average_precision';
 
--- Whether a value is past a goal: strictly or, where the goal is inclusive, also equal to it. NaN is past no goal: DuckDB 2.0
--- takes a comparison for true where it holds for a file's least and greatest value, which leave NaN out.
+-- Whether a value is past a goal: strictly or, where the goal is inclusive, also equal to it. What is not finite is past none.
+-- DuckDB 2.0 answers comparisons and isnan by a file's least and greatest value, which leave NaN out; isfinite looks at values.
 CREATE MACRO reached(value, goal, maximize, inclusive) AS
-    (if(maximize, value > goal AND isfinite(value), value < goal) OR inclusive AND value = goal) AND NOT isnan(value);
+    (if(maximize, value > goal, value < goal) OR inclusive AND value = goal) AND isfinite(value);
 
 -- A number that is lower the better a value is.
 CREATE MACRO cost(value, maximize) AS if(maximize, -value, value);

@@ -13,7 +13,7 @@ evaluated AS (
         step,
         value,
         -- What is past no goal betters nothing; see reached.
-        CASE WHEN status <> 'INFEASIBLE' AND NOT isnan(value) AND NOT (is_maximized($metric) AND value = 'infinity') THEN cost(value, is_maximized($metric)) END AS cost
+        CASE WHEN status <> 'INFEASIBLE' AND isfinite(value) THEN cost(value, is_maximized($metric)) END AS cost
     FROM evaluations_of('asked')
     WHERE value IS NOT NULL
 ),

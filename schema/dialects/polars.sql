@@ -1,5 +1,4 @@
--- Polars takes NaN for equal to itself.
-CREATE MACRO isnan(value) AS value = 'nan'::DOUBLE;
+-- Polars takes NaN for larger than any number.
 CREATE MACRO isfinite(value) AS abs(value) < 'inf'::DOUBLE;
 
 CREATE MACRO any_value(value) AS min(value);

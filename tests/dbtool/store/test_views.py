@@ -215,3 +215,21 @@ def test_views_tell_what_the_shards_say(tmp_path: Path) -> None:
         ("digits", "fc_8", "sgd", "COMPLETE", 0, None),
         ("digits", "fc_8", "sgd", "COMPLETE", 1, 1.0),
     ]
+
+
+def test_a_nan_is_past_no_goal_though_all_numbers_beside_it_are(tmp_path: Path) -> None:
+    # DuckDB answers comparisons by a file's least and greatest value, which leave NaN out.
+    errors = {0: [math.nan, math.nan, 0.5], 1: [math.nan, 0.7, math.nan], 2: [math.nan] * 3}
+    trials = [
+        (
+            number,
+            "COMPLETE",
+            {"learning_rate": 0.1},
+            [{"step": step, ERROR: value} for step, value in enumerate(values)],
+        )
+        for number, values in errors.items()
+    ]
+    write_shard(tmp_path, trials=trials, metric=ERROR, goal=0.9)
+    with open_database(tmp_path) as db:
+        assert db.crossings("*")["steps"].to_list() == [2, 1, None]
+        assert db.crossings("*")["after"].to_list() == [1, 0, 2]
