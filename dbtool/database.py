@@ -358,7 +358,7 @@ def _next(workloads: pl.DataFrame) -> str:
     name = repr(largest["workload"])
     calls = [
         "workloads()",
-        f"steps_to_result({name})",
+        f"steps({name})",
         f"scaling({name})",
         f"plot('steps', workload={name})",
         f"measurements({name})",
