@@ -71,6 +71,7 @@ class Scaling:
         left_out: batch sizes that had fewer trials.
         diverged: batch sizes at which half of all searches with that many trials diverge
             throughout.
+        ended: batch sizes at which the search ended before it could reach the goal.
         windowed: batch sizes that were searched only near the best of another one.
         wide: batch sizes that were searched in the whole space, where some were windowed: with as
             many trials they come less far, so their steps are only an upper bound.
@@ -93,6 +94,7 @@ class Scaling:
     trials: int | None
     left_out: Sequence[int]
     diverged: Sequence[int]
+    ended: Sequence[int]
     windowed: Sequence[int]
     wide: Sequence[int]
     curve: FittedCurve | None
@@ -156,6 +158,11 @@ def scaling_of_searches(given: Sequence[Search], settings: Settings) -> Scaling:
         trials=k,
         left_out=[search.batch_size for search in given if search.trials < k],
         diverged=[int(each.batch_size) for each in at if math.isinf(each.lower)],
+        ended=[
+            search.batch_size
+            for each, search in zip(at, enough, strict=True)
+            if search.ended and math.isfinite(each.lower) and math.isinf(each.upper)
+        ],
         windowed=windowed,
         wide=wide,
         rates=rates,
@@ -182,6 +189,7 @@ def _scaling(
     trials: int | None = None,
     left_out: Sequence[int] = (),
     diverged: Sequence[int] = (),
+    ended: Sequence[int] = (),
     windowed: Sequence[int] = (),
     wide: Sequence[int] = (),
     rates: Sequence[BestRate] = (),
@@ -201,6 +209,7 @@ def _scaling(
         trials=trials,
         left_out=left_out,
         diverged=diverged,
+        ended=ended,
         windowed=windowed,
         wide=wide,
         curve=curve,

@@ -36,6 +36,7 @@ class Search:
         search_space: ranges by metaparameter, as the study has them.
         windowed: whether it searched only near the best of another batch size.
         stopped: whether trials were dropped before they could reach the goal, as in lockstep.
+        ended: whether it ended at its own goal, so that steps to a harder one are unknown.
     """
 
     batch_size: int
@@ -46,6 +47,7 @@ class Search:
     search_space: dict[str, dict[str, object]]
     windowed: bool = False
     stopped: bool = False
+    ended: bool = False
 
     @property
     def trials(self) -> int:
@@ -124,4 +126,5 @@ def _search(rows: pl.DataFrame) -> Search:
         search_space=json.loads(rows["search_space"][0] or "{}"),
         windowed=json.loads(rows["search"][0] or "{}").get("origin") is not None,
         stopped=bool(dropped.any()),
+        ended=rows["stopped"][0],
     )

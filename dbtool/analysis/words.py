@@ -190,9 +190,15 @@ def _sources(scaling: Scaling) -> Iterator[str]:
             sizes = f"{counted(len(scaling.steps), 'batch size')}, {first} to {last}"
         of = f"the best of {counted(scaling.trials, 'trial')} at " if scaling.trials else ""
         yield f"From {of}{sizes}."
-    missed = [each.batch_size for each in scaling.steps if math.isinf(each.upper)]
+    unreached = [each.batch_size for each in scaling.steps if math.isinf(each.upper)]
+    missed = [size for size in unreached if size not in scaling.ended]
     if missed:
         yield f"At {_sizes(missed)} the goal was not reached; that counts as a bound."
+    if scaling.ended:
+        yield (
+            f"At {_sizes(scaling.ended)} steps are unknown, since the search ended first; that "
+            "counts as a bound."
+        )
     if scaling.diverged:
         yield f"At {_sizes(scaling.diverged)} most trials diverged, which tells nothing of steps."
     if scaling.windowed:

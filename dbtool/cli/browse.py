@@ -93,14 +93,23 @@ def steps(
     Steps to result are the fewest steps that any of a study's first COMPLETE trials, which were
     trained to their end, took to get strictly past the goal (or to it, where the workload's goal is
     inclusive). Of a study that was searched in lockstep, the trials that were dropped count too.
-    Steps are empty where no trial did.
+    Steps are empty where no trial did, and where the search ended before the goal.
 
     Example: dbtool steps 'mnist/*' --goal 0.05 --metric val_classification_error
     """
     tell_unlike_definitions(database, workload, release)
-    return database.steps(
+    rows = database.steps(
         workload, goal=goal, metric=metric, trials=trials, batch_size=batch_size, release=release
     )
+    ended = rows.filter(rows["steps"].is_null() & rows["stopped_at"].is_not_null())
+    for held, name, sizes in (
+        ended.group_by("release", "workload", maintain_order=True).agg("batch_size").iter_rows()
+    ):
+        tell(
+            f"{name} ({held}): steps are unknown, since the search ended first, at batch "
+            f"size {', '.join(map(str, sizes))}"
+        )
+    return rows
 
 
 @listing("release", "workload", "goal", "studies", "trials")

@@ -279,7 +279,8 @@ class Releases:
 
         The steps to result are the fewest steps that any of a study's first `trials` trials takes
         to get strictly past the goal, or to reach it where the workload's goal is inclusive. They
-        are null where no trial does.
+        are null where no trial does; where `stopped_at` is not, the search ended before the goal
+        and they are unknown.
 
         Args:
             workload: names or patterns.

@@ -1,6 +1,6 @@
 -- When each trial of the named workloads passed the goal, a row a trial; see trial_crossings.
 WITH asked AS (
-    SELECT * EXCLUDE (train_steps, stopped), NULL::INTEGER AS asked_trials
+    SELECT * EXCLUDE (train_steps), NULL::INTEGER AS asked_trials
     FROM study_goals($workloads, $release, $batch_sizes, $metric, $goal)
 )
 SELECT
@@ -16,6 +16,7 @@ SELECT
     learning_rate,
     momentum,
     search_space,
-    search
+    search,
+    stopped
 FROM trial_crossings('asked')
 ORDER BY list_position($workloads, workload), release, batch_size, trial_id;

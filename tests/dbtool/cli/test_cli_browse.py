@@ -55,6 +55,19 @@ def test_studies(words: list[str], expected: list[tuple[str, int]], call: Call) 
     assert [(row["workload"], row["batch_size"]) for row in rows] == expected
 
 
+def test_steps_beyond_where_a_search_ended(call: Call, tmp_path: Path) -> None:
+    trials = [(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5, 0.05]))]
+    search = {"method": "lockstep", "most_steps": 60}
+    for size in (8, 16):
+        write_shard(tmp_path, workload=DIGITS, batch_size=size, trials=trials, search=search)
+    write_shard(tmp_path, workload=DIGITS, batch_size=32, trials=trials)
+    assert call("steps", DIGITS, "--db", str(tmp_path)).errors == ""
+    assert call("steps", DIGITS, "--goal", "0.01", "--db", str(tmp_path)).errors == (
+        f"{DIGITS} (made-up): steps are unknown, since the search ended first, at batch "
+        "size 8, 16\n"
+    )
+
+
 def test_steps_with_the_own_goal(call: Call) -> None:
     rows = _rows(call, "steps", DIGITS)
     # Trial 1 gets below 0.1 with 0.05 at step 30 and with 0.04 at step 20.

@@ -67,6 +67,12 @@ def test_beyond_its_goal_a_study_that_stopped_tells_nothing(db: Database) -> Non
     assert steps(db, 0.05) == [(8, None, None, 3, 40), (16, None, None, 1, None)]
 
 
+def test_a_scaling_tells_what_nobody_knows_from_what_no_trial_reached(db: Database) -> None:
+    told = " ".join(str(db.scaling(WORKLOAD, goal=0.05, trials=1)).split())
+    assert "At 8 steps are unknown, since the search ended first; that counts" in told
+    assert "At 16 the goal was not reached; that counts" in told
+
+
 def test_a_figure_tells_what_nobody_knows_from_what_no_trial_reached(folder: Path) -> None:
     write_shard(folder, workload=WORKLOAD, batch_size=32, trials=[trial(0, "COMPLETE", (8, 0.04))])
 
