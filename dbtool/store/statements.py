@@ -76,8 +76,10 @@ def one_query(connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statem
             f"{word} is not a query; `dbtool sql` runs SELECT and other statements "
             "that only read, and `dbtool ingest` adds rows"
         )
-    is_select = kind == duckdb.StatementType.SELECT
-    _refuse_functions(connection, statement.query if is_select else _explained(statement.query))
+    query = statement.query
+    if kind == duckdb.StatementType.EXPLAIN:
+        query = _explained(connection, query)
+    _refuse_functions(connection, query)
     return statement
 
 
@@ -88,7 +90,7 @@ def _kind(statement: duckdb.Statement) -> duckdb.StatementType | None:
         return None
 
 
-def _explained(query: str) -> str:
+def _explained(connection: duckdb.DuckDBPyConnection, query: str) -> str:
     """Return the query that an EXPLAIN explains.
 
     Raises:
@@ -97,7 +99,9 @@ def _explained(query: str) -> str:
     content = query.encode()
     starts = [at for at, kind in duckdb.tokenize(query) if kind != duckdb.token_type.comment]
     first = 1
-    if content[starts[first] :].startswith(b"("):
+    whole = content[starts[first] :].decode()
+    # What is not a query in parentheses begins with options in some.
+    if whole.startswith("(") and _parsed(connection, whole) is None:
         first = 1 + next(at for at in range(len(starts)) if content[starts[at] :].startswith(b")"))
     following = content[starts[first] :]
     if _ANALYZE.search(content[: starts[first]]) or _ANALYZE.match(following):
@@ -113,13 +117,19 @@ def _refuse_functions(connection: duckdb.DuckDBPyConnection, query: str) -> None
     Raises:
         DbtoolError: it does, or is not a SELECT.
     """
-    found = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [query]).fetchall()
-    [(parsed,)] = found
-    if parsed.startswith('{"error":true'):
+    parsed = _parsed(connection, query)
+    if parsed is None:
         raise DbtoolError("EXPLAIN explains SELECT alone; leave out what writes")
     for name in _FUNCTION.findall(parsed):
         if _DOES_MORE.fullmatch(name):
             raise DbtoolError(f"{name} does more than read; leave it out of the query")
+
+
+def _parsed(connection: duckdb.DuckDBPyConnection, query: str) -> str | None:
+    """Return a SELECT as DuckDB's JSON; None where the query is not one."""
+    found = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [query]).fetchall()
+    parsed: str = found[0][0]
+    return None if parsed.startswith('{"error":true') else parsed
 
 
 def _looks_values_up(statements: Sequence[duckdb.Statement]) -> bool:
