@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.files import expanded
 from dbtool.store.locations import named_location
 from dbtool.store.opening import FETCH_UP_TO, open_location
 from dbtool.store.questions import known_release
@@ -16,6 +16,7 @@ from dbtool.store.result import names_uncut
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from pathlib import Path
 
     import polars as pl
 
@@ -193,7 +194,7 @@ class Database(Releases):
         from dbtool.explorer.page import write_alone
         from dbtool.figures.batch import writing
 
-        path = Path(out)
+        path = expanded(out)
         if path.suffix != ".html":
             raise UsageError(f"--out is {str(path)!r}: name a file that ends with .html")
         material = _page_material(self, workload, release, trainable, on_progress, on_message)
@@ -239,7 +240,7 @@ class Database(Releases):
         from dbtool.release.export import export
         from dbtool.release.file_format import file_format_of
 
-        path = Path(out)
+        path = expanded(out)
         return export(
             self,
             path,

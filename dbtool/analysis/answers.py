@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -13,6 +12,7 @@ from dbtool.analysis.critical import StepsAt
 from dbtool.analysis.scaling import Scaling, Settings, scaling_of_searches, scaling_of_steps
 from dbtool.analysis.searches import searches
 from dbtool.core.errors import UsageError
+from dbtool.core.files import expanded
 from dbtool.store.table_files import RunsError
 from dbtool.store.texts import LINE, read_parts, text_frame
 
@@ -79,7 +79,7 @@ def answers_of_table(
         table = text_frame(table)
     else:
         try:
-            table = pl.concat(read_parts(Path(table), "csv"))
+            table = pl.concat(read_parts(expanded(table), "csv"))
         except RunsError as error:
             raise UsageError(*error.args) from error
     for name in ("batch_size", "steps"):

@@ -58,8 +58,10 @@ def expanded(path: str | os.PathLike[str]) -> Path:
     """Return a path with a home folder in place of ~ or ~USER.
 
     Raises:
-        UsageError: there is no such user.
+        UsageError: there is no such user, or the path has a NUL.
     """
+    if "\0" in str(path):
+        raise UsageError(f"the path {os.fspath(path)!r} has a NUL, which the name of no file has")
     try:
         return Path(path).expanduser()
     except RuntimeError as error:

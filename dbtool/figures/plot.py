@@ -6,7 +6,6 @@ import gzip
 import io
 import json
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -16,7 +15,7 @@ from polars import selectors
 from dbtool import __version__
 from dbtool.core.checks import require_number
 from dbtool.core.errors import counted
-from dbtool.core.files import write_whole
+from dbtool.core.files import expanded, write_whole
 from dbtool.figures.caption import alternative_text, caption_of, title_of
 from dbtool.figures.drawing import draw
 from dbtool.figures.kinds import panels_of
@@ -28,6 +27,7 @@ from dbtool.store.questions import known_release, workload_names
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from matplotlib.figure import Figure
 
@@ -76,7 +76,7 @@ class Plot:
             UsageError: the name ends otherwise.
             OSError: it cannot be written.
         """
-        path = Path(file)
+        path = expanded(file)
         write_whole(path, saved(self.figure, self.drawn, self.spec, format_of(path)))
         return path
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow.parquet as pq
 
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.files import remove_unfinished, sha256_of, whole_output, write_whole
+from dbtool.core.files import expanded, remove_unfinished, sha256_of, whole_output, write_whole
 from dbtool.core.index import STUDIES, TRIALS, WORKLOADS, Index
 from dbtool.core.manifest import (
     CROISSANT,
@@ -38,6 +37,7 @@ from dbtool.store.statements import sql_text
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from dbtool.core.shards import Shard
     from dbtool.release.reduction import Reduction
@@ -78,7 +78,7 @@ def publish(
         DbtoolError: the source is damaged, pyiceberg is needed and not installed, or writing
             fails.
     """
-    source, out = Path(source), None if out is None else Path(out)
+    source, out = expanded(source), None if out is None else expanded(out)
     if iceberg is not None:
         _iceberg_writer()  # or else an error, before the data are read
     manifest = read_whole(source)

@@ -6,12 +6,11 @@ import contextlib
 import hashlib
 import shutil
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbtool.core.download import DOWNLOADING, Downloader
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.files import make_folder, move, remove_unfinished, write_whole
+from dbtool.core.files import expanded, make_folder, move, remove_unfinished, write_whole
 from dbtool.core.http import without_secrets
 from dbtool.core.manifest import MANIFEST, SUMS, is_release, read_manifest
 from dbtool.core.release import locked
@@ -24,6 +23,7 @@ from dbtool.store.shard_files import fault
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from dbtool.core.download import RetryPolicy
     from dbtool.core.manifest import Manifest, ReleaseFile
@@ -86,7 +86,7 @@ def pull(
     ) as downloader:
         manifest, text = read_remote_manifest(downloader, url)
         _check_paths(manifest, url)
-        folder = Path(folder or folder_name(manifest.release))
+        folder = expanded(folder or folder_name(manifest.release))
         _check_folder(folder, manifest.release)
         make_folder(folder / _COMING, _OTHER)
         with locked(folder, 0.0, f"wait until it has ended, or {_OTHER}"):

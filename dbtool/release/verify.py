@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.files import sha256_of
+from dbtool.core.files import expanded, sha256_of
 from dbtool.core.footer import FooterError
 from dbtool.core.index import TABLES, ClashError, Index
 from dbtool.core.manifest import (
@@ -98,7 +98,7 @@ def verify(
         >>> dbtool.verify("data/replication").problems
         ()
     """
-    path = Path(path)
+    path = expanded(path)
     folders, unreadable = _releases(path)
     found = [_verify_release(folder, on_progress) for folder in folders]
     if not (found or unreadable):

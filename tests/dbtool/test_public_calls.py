@@ -88,6 +88,17 @@ MISTAKES: list[tuple[Callable[[dbtool.Database], Any], str]] = [
     (lambda _: dbtool.publish("nowhere"), "nowhere does not exist: name a release folder"),
     (lambda _: dbtool.fetch(sha256="12"), "'12' is not a sha256: give 64 hex digits"),
     (lambda _: dbtool.pull("ftp://host/x"), "'ftp://host/x' is not an http://"),
+    *(
+        (call, "has a NUL, which the name of no file has")
+        for call in (
+            lambda _: dbtool.open("a\0"),
+            lambda _: dbtool.verify("a\0"),
+            lambda _: dbtool.publish("a\0"),
+            lambda _: dbtool.scaling_of_table("a\0.csv"),
+            lambda db: db.export("a\0.csv"),
+            lambda db: db.explore("a\0.html"),
+        )
+    ),
     (lambda _: dbtool.scaling_of_table("nowhere.csv"), "nowhere.csv cannot be read as CSV"),
     (
         lambda _: dbtool.scaling_of_table(pl.DataFrame({"batch_size": [1]})),
