@@ -91,6 +91,20 @@ class Stop:
                 signal.signal(number, handler)
             writer.close()
 
+    @contextlib.contextmanager
+    def listening_beside_ray(self) -> Iterator[None]:
+        """Have SIGTERM interrupt the block as Ctrl-C does; whatever comes after it is ignored."""
+
+        def hear(number: int, frame: object) -> None:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            self._hear(number, frame)
+
+        before = signal.signal(signal.SIGTERM, hear)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGTERM, before)
+
     def _hear(self, number: int, _: object) -> None:
         self.number, self.wanted = number, True
         self._heard.set()
@@ -136,7 +150,7 @@ def interruptible(studies: Sequence[StudyPlan], out: Path, options: SweepOptions
     from producers.training.hosts import is_first
 
     stop = Stop()
-    with contextlib.nullcontext() if options.on else stop.listening():
+    with stop.listening_beside_ray() if options.on else stop.listening():
         try:
             yield stop
         except (KeyboardInterrupt, ImportError) as error:

@@ -11,6 +11,7 @@ import importlib.metadata
 import logging
 import os
 import platform
+import signal
 import socket
 import tempfile
 from collections import Counter
@@ -176,6 +177,8 @@ def _cluster() -> Iterator[Any]:
         ) from error
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     address = os.environ.get("RAY_ADDRESS")
+    # Ray replaces it with one of its own, which ends the process without a word.
+    on_term = signal.getsignal(signal.SIGTERM)
     try:
         if address:
             _connect(address)
@@ -192,6 +195,7 @@ def _cluster() -> Iterator[Any]:
             "with `ray start --head`, or unset RAY_ADDRESS to start one for this sweep alone"
         ) from error
     try:
+        signal.signal(signal.SIGTERM, on_term)
         yield ray
     finally:
         ray.shutdown()

@@ -261,18 +261,36 @@ def test_block_that_always_kills_its_worker_is_one_sentence(
 def test_interrupt_and_kill_of_the_sweep_end_its_workers(
     running: Cluster, environment: dict[str, str], long: tuple[str, ...], tmp_path: Path
 ) -> None:
-    for number, code in ((signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)):
+    codes = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -signal.SIGKILL}
+    for number, code in codes.items():
         process = start_produce(*long, "--out", tmp_path / "ray", "--on", "ray", **environment)
         worker = running.wait_for_worker()
         process.send_signal(number)
         _, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == code
         told = [line for line in errors.splitlines() if not line.startswith("wrote ")]
-        assert len(told) == (1 if code == 130 else 0)
+        assert len(told) == (1 if code > 0 else 0)
         assert all(line.startswith("dbtool: interrupted; ") for line in told)
         worker.wait(PATIENCE)
     in_process((*long, "--on", "ray"), tmp_path / "ray", environment)
     assert_same_sweep(tmp_path / "ray", in_process(long, tmp_path / "here", environment))
+
+
+@pytest.mark.slow
+def test_sigterm_ends_a_cluster_of_the_sweeps_own(
+    environment: dict[str, str], long: tuple[str, ...], tmp_path: Path
+) -> None:
+    pytest.importorskip("ray", reason="Ray is in the extra `cluster`, which `make test` installs")
+    alone = environment | {"RAY_ADDRESS": ""}
+    process = start_produce(*long, "--out", tmp_path, "--on", "ray", **alone)
+    sweep = Cluster("", psutil.Process(process.pid))
+    sweep.wait_for_worker()
+    started = sweep.head.children(recursive=True)
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=PATIENCE)
+    told = [line for line in errors.splitlines() if not line.startswith("wrote ")]
+    assert (process.returncode, len(told)) == (143, 1), errors
+    assert psutil.wait_procs(started, PATIENCE)[1] == []
 
 
 @pytest.mark.slow
