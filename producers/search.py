@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +28,7 @@ class Range:
         integer: whether only whole numbers are drawn.
 
     Raises:
-        ValueError: the range is empty, or its scale has no such values.
+        ValueError: the range is empty, or its scale is not one or has no such values.
 
     Example:
         >>> Range(2.0, 4.0).at(0.5)
@@ -43,6 +43,8 @@ class Range:
     def __post_init__(self) -> None:
         if not self.minimum <= self.maximum:
             raise ValueError(f"the range {self.minimum} to {self.maximum} is empty")
+        if self.scale not in get_args(Scale):
+            raise ValueError(f"the scale {self.scale!r} is not one of {', '.join(get_args(Scale))}")
         if self.scale == "LOG_SCALE" and self.minimum <= 0:
             raise ValueError(f"a LOG_SCALE range needs a minimum above 0, got {self.minimum}")
         if self.scale == "REVERSE_LOG_SCALE" and (self.maximum >= 1 or self.integer):

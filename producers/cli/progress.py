@@ -17,6 +17,7 @@ import numpy as np
 
 from dbtool.cli.messages import tell
 from dbtool.core.errors import counted
+from producers.cli.remarks import Remarks
 from producers.sweep.run import SweepEvents
 from producers.sweep.tasks import all_blocks, held_index, next_blocks
 from producers.training.stopping import Goal, falling
@@ -58,6 +59,7 @@ def sweep_progress(
     on_terminal = sys.stderr.isatty()
     started = time.monotonic()
     rows = Watch() if on_terminal else Watch(tell)
+    remarks = Remarks(studies, out)
     with _bar(rows.lines if watch else list, disable=not on_terminal) as progress:
         task = progress.add_task("starting", total=planned, speed="")
         done = block_steps = passed = 0
@@ -103,11 +105,13 @@ def sweep_progress(
             passed += block_steps
             block_steps = 0
             progress.update(task, completed=passed)
+            remarks.on_shard(shard)
             if not on_terminal:
                 tell(f"wrote {out / shard.path} ({counted(shard.rows, 'measurement')})")
 
         yield SweepEvents(on_block, on_steps, on_shard, on_record)
         rows.end()
+    remarks.tell()
     if not planned:
         tell(f"nothing to train: {_why_nothing(studies, out, options)}")
 
@@ -166,9 +170,7 @@ class Standing:
     @classmethod
     def of(cls, record: BlockRecord, workload: Workload) -> Self:
         """How the trials of a block stand."""
-        # Nothing is past a goal that is not a number.
-        value = math.nan if workload.goal is None else workload.goal
-        goal = Goal(workload.metric, value, workload.maximize, workload.goal_inclusive)
+        goal = Goal.of(workload)
         trials, steps, values = record.values(goal.metric)
         reached = goal.reached(values)
         counts = Counter(trials=record.trials, past=len(np.unique(trials[reached])))

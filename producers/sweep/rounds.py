@@ -94,9 +94,7 @@ class LockstepSearch:
         self._study = study
         self._rule = study.search
         self._folder = study.work_folder(out) / ROUNDS_FOLDER
-        self._goal = Goal(
-            workload.metric, study.workload.goal, workload.maximize, workload.goal_inclusive
-        )
+        self._goal = Goal.of(workload)
         space = study.search_space()
         self._windows = Windows(space, optimizer_definition(workload.optimizer).sums_up)
         self._origin = (

@@ -91,6 +91,7 @@ class StudySession:
             vocabulary=options.vocabulary,
             held_out=workload.held_out,
         )
+        _refuse_one_class(workload, data)
         self._study = study
         self._options = options
         self._stopping = stopping
@@ -211,6 +212,18 @@ def footer_of(
             study.workload.origin,
         ),
     )
+
+
+def _refuse_one_class(workload: Workload, data: Dataset) -> None:
+    """Refuse to classify examples that are all of one class, as any model soon does."""
+    is_classified = (workload.objective or data.form.objective) == "classification"
+    if is_classified and isinstance(data.train, Split):
+        labels = np.unique(data.train.targets)
+        if len(labels) == 1:
+            raise DbtoolError(
+                f"the training examples of {workload.name} are all of class {labels[0]}: check the "
+                "labels of its data"
+            )
 
 
 def _try_own(workload: Workload, functions: Trainer, form: Form) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     import numpy.typing as npt
+
+    from producers.workloads.definition import Workload
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,12 @@ class Goal:
     value: float
     maximize: bool = False
     inclusive: bool = False
+
+    @classmethod
+    def of(cls, workload: Workload) -> Goal:
+        """Return the goal of a workload; nothing is past one that it does not have."""
+        value = math.nan if workload.goal is None else workload.goal
+        return cls(workload.metric, value, workload.maximize, workload.goal_inclusive)
 
     def reached(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool]:
         """Return whether each value is past the goal."""

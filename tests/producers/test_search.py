@@ -108,8 +108,8 @@ def test_search_space_as_the_archive_writes_it() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [(2.0, 1.0), (0.0, 1.0, "LOG_SCALE"), (0.5, 1.0, "REVERSE_LOG_SCALE")],
+    [(2.0, 1.0), (0.0, 1.0, "LOG_SCALE"), (0.5, 1.0, "REVERSE_LOG_SCALE"), (0.1, 1.0, "log")],
 )
 def test_ranges_that_make_no_sense_are_refused(arguments: tuple) -> None:  # type: ignore[type-arg]
-    with pytest.raises(ValueError, match="range"):
+    with pytest.raises(ValueError, match=r"range|'log' is not one of"):
         Range(*arguments)

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from dbtool.core.contract import OTHER_METRICS
+from dbtool.core.shards import Shard, read_footer
 from producers.cli.progress import Watch, sweep_progress
 from producers.configuration import SweepOptions
 from producers.training.block_record import BlockRecord
+from tests.support.made_up import write_shard
 from tests.support.sweeps import (
     TRAINED,
     small_study,
@@ -162,6 +165,39 @@ def test_higher_values_may_be_better(inclusive: bool, past: str, steps: str) -> 
     watch.on_record(record([[0.25, 0.2], [0.1, 0.4]]))
     assert words(watch.lines()[-1])[4:7] == ["0.4", past, steps]
     assert words(watch.lines()[-1])[-1] == "▁▁▁▁▁▁▁▁▁█"
+
+
+@pytest.mark.parametrize("metric", [ERROR, "val_own_error"])
+def test_what_is_odd_about_trials_is_told_at_the_end(
+    metric: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    studies = [study(batch_size, metric=metric) for batch_size in (8, 16, 32)]
+    with sweep_progress(studies, tmp_path, SweepOptions()) as events:
+        for batch_size, trial_id, status, values in (
+            (8, 0, "INFEASIBLE", [0.9, np.nan]),
+            (16, 0, "INFEASIBLE", [0.9, np.nan]),
+            (16, 1, "COMPLETE", [0.9, 0.2]),
+            (32, 0, "COMPLETE", [0.2, 0.3]),
+        ):
+            measured = ({metric: value} for value in values)
+            rows = [
+                {"step": 10 * number, **(each if metric == ERROR else {OTHER_METRICS: each})}
+                for number, each in enumerate(measured)
+            ]
+            path = write_shard(
+                tmp_path,
+                trials=[(trial_id, status, {"learning_rate": 0.1}, rows)],
+                workload=TRAINED,
+                batch_size=batch_size,
+                train_steps=10,
+            )
+            listed = path.relative_to(tmp_path).as_posix()
+            events.on_shard(Shard(listed, "", 0, read_footer(path)))
+    passed = f"{TRAINED} at batch size 32"
+    assert capsys.readouterr().err.splitlines()[-2:] == [
+        f"all trials diverged: {TRAINED} at batch size 8; search lower learning rates",
+        f"a trial was past the goal before its first step: {passed}; set a harder goal",
+    ]
 
 
 def test_negative_values_and_many_rows_fit() -> None:
