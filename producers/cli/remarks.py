@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from dbtool.cli.messages import tell
 from dbtool.core.contract import OTHER_METRICS, metric_columns
 from dbtool.core.errors import few_of
+from producers.sweep.tasks import held_index
 from producers.training.stopping import Goal
 
 if TYPE_CHECKING:
@@ -35,14 +35,14 @@ class Remarks:
     def __init__(self, studies: Sequence[StudyPlan], out: Path) -> None:
         self._studies = {study.key: study for study in studies}
         self._out = out
-        self._statuses: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._trained: dict[str, StudyPlan] = {}
         self._passed: dict[str, None] = {}
 
     def on_shard(self, shard: Shard) -> None:
-        """Note how the trials of a shard ended, and whether one began past the goal."""
+        """Note the study of a shard, and whether a trial began past the goal."""
         footer = shard.footer
         study = self._studies[footer.study.workload.workload, footer.study.batch_size]
-        self._statuses[study.name].update(trial.status for trial in footer.trials)
+        self._trained[study.name] = study
         if study.workload.goal is not None:
             goal = Goal.of(study.workload)
             if goal.reached(_before_training(self._out / shard.path, goal.metric)).any():
@@ -50,7 +50,12 @@ class Remarks:
 
     def tell(self) -> None:
         """Print a sentence for each oddity, with the studies that have it."""
-        diverged = [name for name, each in self._statuses.items() if set(each) == {"INFEASIBLE"}]
+        index = held_index(self._out)
+        diverged = [
+            name
+            for name, study in self._trained.items()
+            if {row["status"] for row in index.trials_of(*study.key).values()} == {"INFEASIBLE"}
+        ]
         if diverged:
             tell(f"all trials diverged: {few_of(diverged, _FEW)}; search lower learning rates")
         if self._passed:
