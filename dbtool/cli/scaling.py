@@ -98,7 +98,7 @@ def scaling(
         level (P): The level of all intervals.
         curve: Fit curves of any bend, or a `hyperbola` alone.
         against (WORKLOAD): Compare critical batch sizes with this workload's, as ratios.
-        rows: Print these rows in place of words: `critical` batch sizes with what they come from,
+        rows (KIND): Print these rows in place of words: `critical` batch sizes with what they come from,
             `regimes` with their ends, `steps` of the best of K trials, `ratios` of critical batch
             sizes to that of the workload of --against, `learning_rates`, the
             gradient `noise_scale` where it was measured, `comparison` of pairs of optimizers, or

@@ -80,6 +80,8 @@ def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name, text in information.items():
         (package / "line_logs-1.0.dist-info" / name).write_text(text, encoding="utf-8")
     monkeypatch.syspath_prepend(package)
+    # It takes the names of sources as it is imported, which another test may have done.
+    monkeypatch.delitem(sys.modules, "dbtool.cli.sources", raising=False)
     folder = tmp_path / "work"
     (folder / "logs").mkdir(parents=True)
     (folder / "logs" / "0.1.log").write_text("step=0 error=0.9\nstep=10 error=0.05\n")

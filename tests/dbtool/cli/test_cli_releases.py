@@ -170,7 +170,7 @@ def test_export_writes_what_is_named(call: Call, tmp_path: Path) -> None:
     outcome = call("export", *chosen, "--out", str(out))
     assert (outcome.code, outcome.output) == (0, "")
     # Of batch size 8 one of the two has a study.
-    assert outcome.errors == f"wrote {out}: 1 study, 3 trials, 721 measurements\n"
+    assert outcome.errors == f"wrote {out}: 1 study, 3 trials, 73 measurements\n"
     assert pl.read_parquet(out).height == 73
     assert call("export", "--out", str(tmp_path / "all.csv")).code == 0
     assert call("export", "--format", "original", "--out", str(tmp_path / "folder")).code == 0
