@@ -98,11 +98,11 @@ def scaling(
         level (P): The level of all intervals.
         curve: Fit curves of any bend, or a `hyperbola` alone.
         against (WORKLOAD): Compare critical batch sizes with this workload's, as ratios.
-        rows (KIND): Print these rows in place of words: `critical` batch sizes with what they come from,
-            `regimes` with their ends, `steps` of the best of K trials, `ratios` of critical batch
-            sizes to that of the workload of --against, `learning_rates`, the
-            gradient `noise_scale` where it was measured, `comparison` of pairs of optimizers, or
-            performance `profiles` of them.
+        rows (KIND): Print these rows in place of words: `critical` batch sizes with what they come
+            from, `regimes` with their ends, `steps` of the best of K trials, `ratios` of critical
+            batch sizes to that of the workload of --against, `learning_rates`, the gradient
+            `noise_scale` where it was measured, `comparison` of pairs of optimizers, or performance
+            `profiles` of them.
         out (FILE): Draw steps to result with what was found, too: a file that ends with .png, .pdf
             or .svg, and the points as .csv beside it.
     """
