@@ -24,7 +24,7 @@ CURVES = st.lists(st.tuples(st.integers(0, 6), VALUES), max_size=8)
 TRIALS = st.lists(st.tuples(st.sampled_from(STATUSES), CURVES), min_size=1, max_size=4)
 # Many at once, as one query answers for all.
 STUDIES = st.lists(TRIALS, min_size=10, max_size=20)
-GOALS = (0.0, 0.1, 0.25, 0.4, 1e300, -1e300)
+GOALS = (0.0, 0.1, 0.25, 0.4, 1.0)
 BUDGETS = (None, 0, 3)
 # How many COMPLETE trials of a study count.
 COUNTS = (100, 2)
@@ -66,7 +66,8 @@ def rows_of(trials: Trials, count: int) -> list[Row]:
 
 
 def first_past(rows: list[Row], goal: float, *, maximize: bool) -> tuple[float | None, ...]:
-    past = [row for row in rows if (goal < row.value < math.inf if maximize else row.value < goal)]
+    finite = (row for row in rows if math.isfinite(row.value))
+    past = [row for row in finite if (goal < row.value if maximize else row.value < goal)]
     return min((row[:2] for row in past), default=(None, None))
 
 

@@ -99,7 +99,7 @@ MISTAKES: list[tuple[Callable[[dbtool.Database], Any], str]] = [
             lambda db: db.explore("a\0.html"),
         )
     ),
-    (lambda _: dbtool.scaling_of_table("nowhere.csv"), "nowhere.csv cannot be read as CSV"),
+    (lambda _: dbtool.scaling_of_table("nowhere.csv"), "nowhere.csv cannot be read: No such"),
     (
         lambda _: dbtool.scaling_of_table(pl.DataFrame({"batch_size": [1]})),
         "the table has no column steps",

@@ -63,9 +63,8 @@ def improvements_by_hand(rows: pl.DataFrame, metric: str) -> list[tuple[Any, ...
     for (batch_size, trial_id), trial in trials:
         best, after = None, 0
         for step, value, status in trial.select("step", metric, "status").iter_rows():
-            is_beyond = math.isnan(value) or (sign < 0 and value == math.inf)
-            is_beyond |= status == "INFEASIBLE"
-            if not is_beyond and (best is None or sign * value < best):
+            can_pass = math.isfinite(value) and status != "INFEASIBLE"
+            if can_pass and (best is None or sign * value < best):
                 best = sign * value
                 found.append((batch_size, trial_id, after, step, value))
             after = step

@@ -93,7 +93,7 @@ def test_a_dropped_file_is_drawn_and_told_of_beside_the_others(explorer, bundled
     assert [(row["workload"], row["batch_size"], row["steps"]) for row in own] == [
         tuple(line.split(",")) for line in MEASURED_STEPS.splitlines()[1:]
     ]
-    assert [row["workload"] for row in critical] == [SGD] * 2 + ["mine"] * 2 + ["theirs"] * 2
+    assert [row["workload"] for row in critical] == [SGD] * 3 + ["mine"] * 3 + ["theirs"] * 3
     # Nothing is sent, not even to the machine itself.
     assert len(explorer.requests) == asked
 
