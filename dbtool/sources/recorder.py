@@ -123,10 +123,10 @@ def record(
     steps than `train_steps`, and INFEASIBLE where the last loss is not finite.
 
     Example:
-        with dbtool.record("runs", workload="mnist/mlp/sgd", batch_size=64) as trial:
-            for step in range(1, 1001):
-                trial.log(step, batch_cross_entropy_error=update())
-            trial.evaluate(step, val_classification_error=evaluate())
+        >>> with dbtool.record("runs", workload="mnist/mlp/sgd", batch_size=64) as trial:
+        ...     for step in range(1, 1001):
+        ...         trial.log(step, batch_cross_entropy_error=update())
+        ...     trial.evaluate(step, val_classification_error=evaluate())
 
     Args:
         folder: the release folder, which has its name.
