@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from dbtool.core.shards import Shard
 
 WORKLOADS, STUDIES, TRIALS = TABLES = ("workloads.parquet", "studies.parquet", "trials.parquet")
-REPEATED = ["workload", "status", "shard", "producer"]
-"""The columns of trials with few distinct values."""
 OWN_COLUMN = (
     "learning_rate",
     "momentum",
@@ -180,19 +178,9 @@ class Index:
     def tables(self) -> dict[str, pa.Table]:
         """Return the sorted tables of the index, by file name."""
         keys = [("workload", "ascending"), ("batch_size", "ascending"), ("trial_id", "ascending")]
-        trials = self.trials.combine_chunks().sort_by(keys)
-        counts = _counts(trials)
-        studies = [_study_row(study, counts[key]) for key, study in sorted(self.studies.items())]
-        totals = _totals(studies)
-        workloads = [
-            _workload_row(workload, totals[name])
-            for name, workload in sorted(self.workloads.items())
-        ]
-        return {
-            WORKLOADS: pa.Table.from_pylist(workloads, SCHEMAS[WORKLOADS]),
-            STUDIES: pa.Table.from_pylist(studies, SCHEMAS[STUDIES]),
-            TRIALS: trials,
-        }
+        rows = _summaries(self.workloads, self.studies, _counts(self.trials))
+        tables = {name: pa.Table.from_pylist(rows[name], SCHEMAS[name]) for name in rows}
+        return {**tables, TRIALS: self.trials.combine_chunks().sort_by(keys)}
 
     @classmethod
     def from_tables(cls, tables: Mapping[str, pa.Table]) -> Index:
@@ -203,11 +191,11 @@ class Index:
 
 
 def check_tables(tables: Mapping[str, pa.Table], shards: Iterable[ReleaseFile]) -> None:
-    """Check that tables, by file name, join without lost or surplus rows, and fit the shards.
+    """Check the values of tables, by file name: those of each table follow from the next one's.
 
     Args:
         tables: tables with the columns of an index, see `check_columns`.
-        shards: the shards that the manifest lists.
+        shards: the shards that the manifest lists, from which the trials follow.
 
     Raises:
         TablesError: tables contradict each other or the manifest, or a value is out of contract.
@@ -217,23 +205,22 @@ def check_tables(tables: Mapping[str, pa.Table], shards: Iterable[ReleaseFile]) 
     rows = {shard: measurements for shard, _, measurements in _grouped(trials, ["shard"])}
     if rows != {shard.path: shard.rows for shard in shards}:
         raise TablesError(f"{TRIALS} has other measurements than the manifest's list of shards")
-    studies = tables[STUDIES].to_pylist()
-    counts = {(row["workload"], row["batch_size"]): _only(row, _COUNTS) for row in studies}
-    if len(counts) != len(studies) or counts != _counts(trials):
-        raise TablesError(f"{STUDIES} counts other trials than {TRIALS} has")
-    workloads = tables[WORKLOADS].to_pylist()
-    totals = {row["workload"]: _only(row, _TOTALS) for row in workloads}
-    if len(totals) != len(workloads) or totals != _totals(studies):
-        raise TablesError(f"{WORKLOADS} counts other studies than {STUDIES} has")
+    held = {name: tables[name].to_pylist() for name in (WORKLOADS, STUDIES)}
     name = WORKLOADS
     try:
-        known = _workloads(workloads)
-        for each in known.values():
+        workloads = _workloads(held[WORKLOADS])
+        for each in workloads.values():
             check_workload(each)
         name = STUDIES
-        _studies(studies, known)
+        studies = _studies(held[STUDIES], workloads)
     except (msgspec.MsgspecError, FooterError, RecursionError) as error:
         raise TablesError(f"{name} is out of contract: {error}") from error
+    counts = _counts(trials)
+    if counts.keys() != studies.keys():
+        raise TablesError(f"{STUDIES} lists other studies than those of {TRIALS}")
+    for name, derived in _summaries(workloads, studies, counts).items():
+        if held[name] != derived:
+            raise TablesError(f"{name} does not follow from {TRIALS}")
 
 
 def check_columns(name: str, schema: pa.Schema) -> None:
@@ -252,16 +239,23 @@ def _check_trials(trials: pa.Table) -> None:
     """Check the values of trials that other code relies on."""
     if any(trials[name].null_count for name in _NEVER_NULL):
         raise TablesError(f"{TRIALS} has a null where every trial has a value")
-    if not set(trials["status"].unique().to_pylist()) <= set(STATUSES):
+    if not set(_texts(trials["status"])) <= set(STATUSES):
         raise TablesError(f"{TRIALS} has a trial of unknown status")
     for name in _NEVER_NEGATIVE:
         if len(trials) and np.from_dlpack(trials[name].combine_chunks()).min() < 0:
             raise TablesError(f"{TRIALS} has a negative number of {name}")
-    for name in ("metaparameters", "producer"):
-        column = trials[name]
-        texts = column.unique() if pa.types.is_dictionary(column.type) else column
-        if not _are_objects(texts.to_pylist(), _METAPARAMETERS if name[0] == "m" else _OBJECTS):
+    for name, decoder in (("metaparameters", _METAPARAMETERS), ("producer", _OBJECTS)):
+        if not _are_objects(_texts(trials[name]), decoder):
             raise TablesError(f"{TRIALS} has {name} that are not a JSON object of their kind")
+
+
+def _texts(column: pa.ChunkedArray) -> list[str]:
+    """Return the distinct texts of a column.
+
+    Those of a dictionary need no `pyarrow.compute`, whose import takes as long as a small query.
+    """
+    texts: list[str] = column.combine_chunks().dictionary_encode().dictionary.to_pylist()
+    return texts
 
 
 def _are_objects(texts: list[str], decoder: msgspec.json.Decoder[Any]) -> bool:
@@ -290,9 +284,9 @@ def _studies(
     """Return the studies of a table's rows, by workload and batch size."""
     studies = {}
     for row in rows:
-        key = row["workload"], row["batch_size"]
-        given = _decoded(row, "search_space", "search") | {"workload": workloads[key[0]]}
-        studies[key] = msgspec.convert(given, Study)
+        workload = workloads.get(row["workload"])
+        given = _decoded(row, "search_space", "search") | {"workload": workload}
+        studies[row["workload"], row["batch_size"]] = msgspec.convert(given, Study)
     return studies
 
 
@@ -363,15 +357,30 @@ def _counts(trials: pa.Table) -> dict[tuple[str, int], dict[str, int]]:
     return counts
 
 
-def _totals(studies: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
-    """Count the studies, trials and measurements, by workload."""
-    totals: dict[str, dict[str, int]] = {}
-    for row in studies:
-        of_workload = totals.setdefault(row["workload"], dict.fromkeys(_TOTALS, 0))
-        of_workload["studies"] += 1
-        of_workload["trials"] += row["trials"]
-        of_workload["measurements"] += row["measurements"]
-    return totals
+def _summaries(
+    workloads: Mapping[str, Workload],
+    studies: Mapping[tuple[str, int], Study],
+    counts: Mapping[tuple[str, int], Mapping[str, int]],
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of the tables of workloads and studies, by file name."""
+    totals = {name: dict.fromkeys(_TOTALS, 0) for name in workloads}
+    for (name, _), count in counts.items():
+        for total, each in zip(_TOTALS, (1, count["trials"], count["measurements"]), strict=True):
+            totals[name][total] += each
+    return {
+        WORKLOADS: [
+            {
+                **_encoded(workload, "definition"),
+                "maximize": workload.maximize,
+                **totals[name],
+            }
+            for name, workload in sorted(workloads.items())
+        ],
+        STUDIES: [
+            {**_encoded(study, "search_space", "search"), "workload": key[0], **counts[key]}
+            for key, study in sorted(studies.items())
+        ],
+    }
 
 
 def _grouped(trials: pa.Table, keys: Sequence[str]) -> Iterator[tuple[Any, ...]]:
@@ -380,12 +389,18 @@ def _grouped(trials: pa.Table, keys: Sequence[str]) -> Iterator[tuple[Any, ...]]
     NumPy does this because every command runs it: Polars, and Arrow's own grouping, which loads
     pandas, take longer to import than a small query runs.
     """
-    columns = [trials[key].combine_chunks().dictionary_encode() for key in keys]
-    values = [column.dictionary.to_pylist() for column in columns]
-    shape = [max(len(each), 1) for each in values]
-    codes = np.zeros(len(trials), np.int64)
-    for column, size in zip(columns, shape, strict=True):
-        codes = codes * size + np.from_dlpack(column.indices).astype(np.int64)
+    values, shape, codes = [], [], np.zeros(len(trials), np.int64)
+    for key in keys:
+        column = trials[key].combine_chunks()
+        if pa.types.is_integer(column.type):
+            found, codes_of_key = np.unique(np.from_dlpack(column), return_inverse=True)
+            values.append(found.tolist())
+        else:
+            column = column.dictionary_encode()
+            codes_of_key = np.from_dlpack(column.indices)
+            values.append(column.dictionary.to_pylist())
+        shape.append(max(len(values[-1]), 1))
+        codes = codes * shape[-1] + codes_of_key
     found, group_of = np.unique(codes, return_inverse=True)
     counts = np.bincount(group_of, minlength=len(found))
     sums = np.zeros(len(found), np.int64)
@@ -395,28 +410,10 @@ def _grouped(trials: pa.Table, keys: Sequence[str]) -> Iterator[tuple[Any, ...]]
         yield *(names[code] for names, code in zip(values, group, strict=True)), count, total
 
 
-def _only(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    return {name: row[name] for name in names}
-
-
-def _study_row(study: Study, counts: Mapping[str, int]) -> dict[str, Any]:
-    return {
-        **msgspec.structs.asdict(study),
-        "workload": study.workload.workload,
-        "search_space": as_json(study.search_space),
-        "search": None if study.search is None else as_json(study.search),
-        **counts,
-    }
-
-
-def _workload_row(workload: Workload, totals: Mapping[str, int]) -> dict[str, Any]:
-    definition = workload.definition
-    return {
-        **msgspec.structs.asdict(workload),
-        "maximize": workload.maximize,
-        "definition": None if definition is None else as_json(definition),
-        **totals,
-    }
+def _encoded(value: Workload | Study, *names: str) -> dict[str, Any]:
+    """Return the fields of a workload or a study with some as JSON."""
+    row = msgspec.structs.asdict(value)
+    return row | {name: as_json(row[name]) for name in names if row[name] is not None}
 
 
 def _decoded(row: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -8,8 +8,8 @@ import re
 import zoneinfo
 from typing import TYPE_CHECKING, BinaryIO
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as kinds
 
@@ -57,8 +57,11 @@ def open_parquet(source: BinaryIO | pa.NativeFile) -> pq.ParquetFile:
     Raises:
         pa.ArrowException, OSError or ValueError: it is not a readable Parquet file; see `decoding`.
     """
-    texts = [field.name for field in pq.read_schema(source) if _is_text(field.type)]
-    return pq.ParquetFile(source, read_dictionary=texts, page_checksum_verification=True)
+    footer = pq.read_metadata(source)
+    texts = [field.name for field in footer.schema.to_arrow_schema() if _is_text(field.type)]
+    return pq.ParquetFile(
+        source, metadata=footer, read_dictionary=texts, page_checksum_verification=True
+    )
 
 
 def read_foreign(source: BinaryIO | pa.NativeFile) -> pa.Table:
@@ -91,14 +94,30 @@ def require_sound(rows: pa.Table) -> None:
         ParquetError: their texts are too long.
     """
     rows.validate(full=True)
-    size = sum(
-        pc.sum(pc.take(pc.binary_length(chunk.dictionary), chunk.indices)).as_py() or 0
+    texts = [
+        chunk
         for column in rows.columns
         if kinds.is_dictionary(column.type) and _is_text(column.type.value_type)
         for chunk in column.chunks
-    )
+    ]
+    if sum(map(_most_bytes, texts)) <= _MOST_TEXT:
+        return
+    # This import takes as long as a small query.
+    import pyarrow.compute as pc
+
+    lengths = (pc.take(pc.binary_length(chunk.dictionary), chunk.indices) for chunk in texts)
+    size = sum(pc.sum(each).as_py() or 0 for each in lengths)
     if size > _MOST_TEXT:
         raise ParquetError(f"it holds {size:,} bytes of text, which is more than {_MOST_TEXT:,}")
+
+
+def _most_bytes(chunk: pa.DictionaryArray) -> int:
+    """Return the bytes of texts if each were as long as the longest."""
+    texts = chunk.dictionary
+    is_large = texts.type in (pa.large_string(), pa.large_binary())
+    ends = np.frombuffer(texts.buffers()[1] or b"", np.int64 if is_large else np.int32)
+    longest = int(np.diff(ends[texts.offset :][: len(texts) + 1]).max(initial=0))
+    return longest * int(len(chunk) - chunk.null_count)
 
 
 def value_type(field: pa.Field) -> pa.DataType:
@@ -116,18 +135,11 @@ def _require_dates(rows: pa.Table) -> None:
         zone = getattr(field.type, "tz", None)
         if zone and not (_OFFSET.fullmatch(zone) or zone in zoneinfo.available_timezones()):
             raise ParquetError(f"its column {field.name} has the unknown time zone {zone!r}")
-        days = column.cast(pa.date32(), safe=False).cast(pa.int32())
-        least, most = pc.min_max(days).values()
-        if days.null_count < len(days) and not (
-            _DAYS[0] <= least.as_py() and most.as_py() <= _DAYS[1]
-        ):
+        dates = column.cast(pa.date32(), safe=False).cast(pa.int32()).drop_null()
+        days = np.from_dlpack(dates.combine_chunks())
+        if len(days) and not (_DAYS[0] <= days.min() and days.max() <= _DAYS[1]):
             raise ParquetError(f"its column {field.name} has a date out of the years 1 to 9999")
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return any(
-        of_kind(kind)
-        for of_kind in (
-            *(kinds.is_string, kinds.is_binary, kinds.is_large_string, kinds.is_large_binary),
-        )
-    )
+    return kind in (pa.string(), pa.binary(), pa.large_string(), pa.large_binary())

@@ -28,8 +28,6 @@ from dbtool.core.files import (
 )
 from dbtool.core.footer import FooterError
 from dbtool.core.index import (
-    REPEATED,
-    SCHEMAS,
     TABLES,
     Index,
     TablesError,
@@ -328,7 +326,7 @@ def _listed_tables(folder: Path, manifest: Manifest) -> dict[str, pa.Table] | No
 
 
 def _index_table(name: str, content: bytes, listed: ReleaseFile | None) -> pa.Table:
-    """Read a table of the index, with dictionary columns for names that repeat in many rows.
+    """Read a table of the index, with dictionary columns for texts.
 
     Raises:
         ParquetError: the file is not readable Parquet, or claims more rows than it can have.
@@ -345,12 +343,4 @@ def _index_table(name: str, content: bytes, listed: ReleaseFile | None) -> pa.Ta
             raise ParquetError(f"it claims {rows:,} rows in {len(content):,} bytes")
         table = file.read()
         require_sound(table)
-        columns = SCHEMAS[name]
-        return table.cast(
-            pa.schema(
-                [
-                    field if field.name in REPEATED else columns.field(field.name)
-                    for field in table.schema
-                ]
-            )
-        )
+        return table

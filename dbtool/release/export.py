@@ -12,11 +12,10 @@ import pyarrow as pa
 from dbtool.core.contract import OTHER_METRICS, metric_columns
 from dbtool.core.errors import first_sentence
 from dbtool.core.files import whole_output
-from dbtool.core.resources import schema_folder
 from dbtool.release.file_format import FileFormat
 from dbtool.release.original import layout_writer, refuse_folders, write_study
 from dbtool.release.selection import read_rows, select
-from dbtool.store.relations import SCHEMA_FILES, curves_view
+from dbtool.store.relations import schema_statements
 from dbtool.store.statements import interruptible, sql_text, table_of
 
 if TYPE_CHECKING:
@@ -122,9 +121,8 @@ def _write_database(path: Path, selection: Selection, rows: pa.RecordBatchReader
             connection.register("incoming", incoming)
             connection.execute(f"CREATE TABLE stored.{name} AS FROM incoming")
             connection.unregister("incoming")
-        connection.execute(curves_view())
-        for part in SCHEMA_FILES:
-            connection.execute((schema_folder() / f"{part}.sql").read_text(encoding="utf-8"))
+        for statements in schema_statements():
+            connection.execute(statements)
 
 
 @contextlib.contextmanager

@@ -30,7 +30,7 @@ from dbtool.release.citation import check_licence, citation_cff, citation_of
 from dbtool.release.croissant import croissant
 from dbtool.release.layout import BIBTEX, CARD, CITATION, SCRIPT, SHARDS, sums
 from dbtool.release.reduction import WHOLE, write_reduced
-from dbtool.store.relations import SCHEMA_FILES, curves_view
+from dbtool.store.relations import schema_statements
 from dbtool.store.shard_files import copy_shard, in_threads, read_whole, sound_shard
 from dbtool.store.statements import sql_text
 
@@ -208,7 +208,8 @@ SELECT
     {_literal(about.citation)} AS citation;"""
     for name in (WORKLOADS, STUDIES, TRIALS):
         yield f"CREATE TEMP VIEW incoming AS SELECT {release} AS release, * FROM '{name}';"  # noqa: S608 (names of ours)
-        yield _schema_text(f"index/{name.removesuffix('.parquet')}.sql")
+        table = schema_folder() / "index" / f"{name.removesuffix('.parquet')}.sql"
+        yield table.read_text(encoding="utf-8")
         yield "DROP VIEW incoming;"
     yield f"""CREATE VIEW stored.measurements AS
 SELECT {release} AS release, *
@@ -217,13 +218,7 @@ FROM read_parquet(
     hive_partitioning = true,
     hive_types = {{'workload': VARCHAR, 'batch_size': INTEGER}}
 );"""  # noqa: S608 (names of ours)
-    yield curves_view()
-    for name in SCHEMA_FILES:
-        yield _schema_text(f"{name}.sql")
-
-
-def _schema_text(path: str) -> str:
-    return (schema_folder() / path).read_text(encoding="utf-8")
+    yield from schema_statements()
 
 
 def _literal(value: str | None) -> str:

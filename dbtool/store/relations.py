@@ -16,14 +16,13 @@ from dbtool.core.resources import schema_folder
 from dbtool.store.statements import sql_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import duckdb
     import pyarrow as pa
 
     from dbtool.core.manifest import Manifest
 
-SCHEMA_FILES = ("functions", "views", "macros", "figures", "bands", "comments")
 _CURVE_COLUMNS = {
     **dict.fromkeys(
         ("figure", "panel", "series", "workload", "metric", "metaparameter"), "VARCHAR"
@@ -67,14 +66,22 @@ def make_relations(connection: duckdb.DuckDBPyConnection, releases: Sequence[Ope
         connection.execute("INSERT INTO stored.releases VALUES (?, ?, ?, ?, ?)", row)
     for name in (WORKLOADS, STUDIES, TRIALS):
         _make_index(connection, name, releases)
-    connection.execute(f"CREATE VIEW stored.measurements AS {_measurements(releases)}")
-    connection.execute(curves_view())
-    for part in SCHEMA_FILES:
-        connection.execute((schema_folder() / f"{part}.sql").read_text(encoding="utf-8"))
+    # Views and macros look at what they read, which takes longer where that is a list of files.
+    connection.execute(f"CREATE VIEW stored.measurements AS {_measurements([])}")
+    for statements in schema_statements():
+        connection.execute(statements)
+    connection.execute(f"CREATE OR REPLACE VIEW stored.measurements AS {_measurements(releases)}")
+
+
+def schema_statements() -> Iterator[str]:
+    """Yield the statements that create the views and macros over the relations in `stored`."""
+    yield _curves_view()
+    for part in ("functions", "views", "macros", "figures", "bands", "comments"):
+        yield (schema_folder() / f"{part}.sql").read_text(encoding="utf-8")
 
 
 @functools.cache
-def curves_view() -> str:
+def _curves_view() -> str:
     """Return the statement that creates stored.figure_curves, which needs no file."""
     curves, columns = (
         msgspec.json.encode(each).decode() for each in (figure_curves(), [_CURVE_COLUMNS])
