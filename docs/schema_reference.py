@@ -20,7 +20,7 @@ from dbtool.core.contract import SHARD_FORMAT
 from dbtool.core.index import Index
 from dbtool.core.manifest import Manifest
 from dbtool.core.resources import schema_folder, schema_version
-from dbtool.store.relations import OpenRelease, make_relations
+from dbtool.store.opening import OpenRelease, make_relations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -197,13 +197,19 @@ def whole_output(target: Path) -> Iterator[Path]:
     make_folder(target.parent, "name another one with --out")
     try:
         _remove_abandoned(entries(target.parent))
-        with unfinished(target.parent) as (_, marker), _scratch_folder(marker) as scratch:
-            made = scratch / target.name
-            yield made
-            _require_free(target)
-            with ThreadPoolExecutor(_SYNC_THREADS) as pool:
-                list(pool.map(_sync, [made, *(Path(entry.path) for entry in walk(made))]))
-            move(made, target)
+        with unfinished(target.parent) as (_, marker):
+            # It is not abandoned while the marker exists.
+            scratch = marker.with_suffix(_FOLDER)
+            scratch.mkdir()
+            try:
+                made = scratch / target.name
+                yield made
+                _require_free(target)
+                with ThreadPoolExecutor(_SYNC_THREADS) as pool:
+                    list(pool.map(_sync, [made, *(Path(entry.path) for entry in walk(made))]))
+                move(made, target)
+            finally:
+                shutil.rmtree(scratch, ignore_errors=True)
     except OSError as error:
         reason = error.strerror or str(error)
         raise DbtoolError(
@@ -254,17 +260,6 @@ def _remove_unlocked(folder: Path) -> None:
             shutil.rmtree(folder, ignore_errors=True)
         finally:
             os.close(handle)
-
-
-@contextlib.contextmanager
-def _scratch_folder(marker: Path) -> Iterator[Path]:
-    """Yield a new folder that is not abandoned while the marker exists; remove it afterwards."""
-    folder = marker.with_suffix(_FOLDER)
-    folder.mkdir()
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _require_free(target: Path) -> None:

@@ -369,11 +369,7 @@ def _summaries(
             totals[name][total] += each
     return {
         WORKLOADS: [
-            {
-                **_encoded(workload, "definition"),
-                "maximize": workload.maximize,
-                **totals[name],
-            }
+            {**_encoded(workload, "definition"), "maximize": workload.maximize, **totals[name]}
             for name, workload in sorted(workloads.items())
         ],
         STUDIES: [

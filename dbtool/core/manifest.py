@@ -17,6 +17,7 @@ from msgspec import Meta, Struct
 from dbtool import __version__
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import open_file
+from dbtool.core.http import as_url
 from dbtool.core.resources import schema_version
 from dbtool.core.walk import access_error, entries, is_file, is_folder, is_text, status_of
 
@@ -150,7 +151,7 @@ def releases_in(folder: Path) -> list[Path]:
 
 def lack_of_release(path: Path) -> str:
     """Return why a path is not a release folder, as the rest of a sentence about the path."""
-    if _is_remote(path):
+    if as_url(path):
         return "is a URL: take it to this machine with `dbtool pull`, and name that folder"
     if not is_folder(path):
         missing = status_of(path) is None
@@ -192,7 +193,7 @@ def parse_manifest(text: bytes, origin: str) -> Manifest:
             )
         manifest = msgspec.json.decode(text, type=Manifest)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        if _is_remote(origin) and text.lstrip()[:1] == b"<":
+        if as_url(origin) and text.lstrip()[:1] == b"<":
             raise DbtoolError(
                 f"{origin} is a page for a browser and no manifest: give the URL of a release "
                 "folder, which holds manifest.json"
@@ -282,13 +283,8 @@ def _is_printable(text: str | None, *, lines: bool = False) -> bool:
     return (text.replace("\n", "").replace("\t", "") if lines else text).isprintable()
 
 
-def _is_remote(origin: str | Path) -> bool:
-    # pathlib turns // into /.
-    return str(origin).startswith(("http:/", "https:/"))
-
-
 def _remedy(origin: str | Path) -> str:
-    if _is_remote(origin):
+    if as_url(origin):
         return "tell whoever hosts it, or try again later"
     folder = str(origin).removesuffix(MANIFEST).rstrip("/") or "."
     return (

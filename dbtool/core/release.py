@@ -27,13 +27,7 @@ from dbtool.core.files import (
     write_whole,
 )
 from dbtool.core.footer import FooterError
-from dbtool.core.index import (
-    TABLES,
-    Index,
-    TablesError,
-    check_columns,
-    check_tables,
-)
+from dbtool.core.index import TABLES, Index, TablesError, check_columns, check_tables
 from dbtool.core.manifest import (
     CROISSANT,
     MANIFEST,
@@ -171,27 +165,21 @@ def rebuild(folder: Path, about: About | None = None) -> Manifest:
         before = None
         try:
             before = read_manifest(folder)
-            about = _kept(folder, before, about)
-        except (AccessError, UsageError):
-            raise
-        except DbtoolError:
-            if about is None:
+        except DbtoolError as error:
+            if about is None or isinstance(error, AccessError):
                 raise
+        else:
+            if about is not None and about.release != before.release:
+                raise UsageError(
+                    f"{folder} holds the release {before.release!r} and not {about.release!r}: "
+                    "leave out --release"
+                )
+            about = before.about
         check_about(about)
         remove_unfinished(folder)
         shards = [load_shard(folder, path) for path in shard_paths(folder)]
         listed = [shard.listed for shard in shards]
         return write_listing(folder, about, listed, Index.of(shards), before)
-
-
-def _kept(folder: Path, before: Manifest, about: About | None) -> About:
-    """Return the description of a release that has a sound manifest."""
-    if about is not None and about.release != before.release:
-        raise UsageError(
-            f"{folder} holds the release {before.release!r} and not {about.release!r}: leave out "
-            "--release"
-        )
-    return before.about
 
 
 def require_mounted(folder: Path) -> None:
@@ -255,11 +243,7 @@ def write_index(folder: Path, tables: Mapping[str, pa.Table]) -> list[ReleaseFil
 
 
 def write_listing(
-    folder: Path,
-    about: About,
-    shards: Iterable[ReleaseFile],
-    index: Index,
-    before: Manifest | None,
+    folder: Path, about: About, shards: Iterable[ReleaseFile], index: Index, before: Manifest | None
 ) -> Manifest:
     """Write the index and then the manifest of a release folder; return the manifest.
 

@@ -16,12 +16,7 @@ import msgspec
 
 from dbtool.core.contract import shard_path
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.files import (
-    finish,
-    make_folder,
-    remove_unfinished,
-    unfinished,
-)
+from dbtool.core.files import finish, make_folder, remove_unfinished, unfinished
 from dbtool.core.index import ClashError, Index
 from dbtool.core.manifest import (
     About,

@@ -172,11 +172,9 @@ def keep_crossings(db: Releases, request: Request) -> None:
     values = {"release": request.release, "goal": request.goal, "workloads": request.workloads}
     text = (schema_folder() / "kept_crossings.sql").read_text(encoding="utf-8")
     # Two threads at once would be a conflict; other queries see all of it or nothing.
-    with _KEEPING, db.cursor() as cursor:
-        cursor.execute("ROLLBACK; BEGIN")  # a transaction that can write
+    with _KEEPING, db.cursor(writes=True) as cursor:
         for each in cursor.extract_statements(text):
             cursor.execute(each, {name: values[name] for name in each.named_parameters})
-        cursor.execute("COMMIT")
 
 
 def as_points(frame: pl.DataFrame, spec: FigureSpec, request: Request, query: str) -> Points:

@@ -15,7 +15,7 @@ from dbtool.core.files import whole_output
 from dbtool.release.file_format import FileFormat
 from dbtool.release.original import layout_writer, refuse_folders, write_study
 from dbtool.release.selection import read_rows, select
-from dbtool.store.relations import schema_statements
+from dbtool.store.opening import schema_statements
 from dbtool.store.statements import interruptible, sql_text, table_of
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from dbtool.release.citation import check_licence, citation_cff, citation_of
 from dbtool.release.croissant import croissant
 from dbtool.release.layout import BIBTEX, CARD, CITATION, SCRIPT, SHARDS, sums
 from dbtool.release.reduction import WHOLE, write_reduced
-from dbtool.store.relations import schema_statements
+from dbtool.store.opening import schema_statements
 from dbtool.store.shard_files import copy_shard, in_threads, read_whole, sound_shard
 from dbtool.store.statements import sql_text
 

@@ -90,15 +90,20 @@ class Releases:
 
     @contextlib.contextmanager
     def cursor(
-        self, *, measurements: bool = True, tables: Mapping[str, object] | None = None
+        self,
+        *,
+        measurements: bool = True,
+        tables: Mapping[str, object] | None = None,
+        writes: bool = False,
     ) -> Iterator[duckdb.DuckDBPyConnection]:
         """Yield a new DuckDB cursor, for queries beyond the methods here.
 
-        The cursor can only read. An error or Ctrl-C in the block ends its query.
+        All of the block is one transaction. An error or Ctrl-C in it ends its query.
 
         Args:
             measurements: whether its queries read measurements, whose files are then checked.
             tables: further tables for its queries; see `sql`.
+            writes: whether its statements may change what is computed of the releases.
 
         Raises:
             UsageError: a table is not available.
@@ -117,8 +122,10 @@ class Releases:
 
                         add_tables(cursor, tables)
                     # EXPLAIN ANALYZE runs its statement, which may do more than read.
-                    cursor.execute("BEGIN TRANSACTION READ ONLY")
+                    cursor.execute("BEGIN" if writes else "BEGIN TRANSACTION READ ONLY")
                     yield cursor
+                    if writes:
+                        cursor.execute("COMMIT")
                     if self.opened.closed:
                         # After a close, DuckDB ends the batches of rows without an error.
                         raise DbtoolError(CLOSED)

@@ -198,9 +198,7 @@ def checked_shard(folder: Path, file: ReleaseFile) -> Shard:
     reason = fault(folder, file)
     if reason is not None:
         raise FooterError(reason)
-    shard = listed_shard(file, read_footer(folder / file.path))
-    check_shard(folder / file.path)
-    return shard
+    return listed_shard(file, check_shard(folder / file.path))
 
 
 def listed_shard(file: ReleaseFile, footer: Footer) -> Shard:
@@ -226,10 +224,7 @@ def copy_shard(folder: Path, shard: Shard, into: Path) -> None:
     """
     path = into / shard.path
     digest = hashlib.sha256()
-    with (
-        open_file(folder / shard.path) as source,
-        unfinished(path.parent) as (target, temporary),
-    ):
+    with open_file(folder / shard.path) as source, unfinished(path.parent) as (target, temporary):
         while block := source.read(_BLOCK):
             digest.update(block)
             target.write(block)

@@ -162,9 +162,7 @@ def require_text(text: str, what: str) -> None:
 
 
 def table_of(
-    cursor: duckdb.DuckDBPyConnection,
-    query: str | duckdb.Statement,
-    values: Mapping[str, object],
+    cursor: duckdb.DuckDBPyConnection, query: str | duckdb.Statement, values: Mapping[str, object]
 ) -> pa.Table:
     """Return the rows of a query.
 

@@ -76,11 +76,7 @@ def test_no_bytes_break_it(value: bytes) -> None:
         (("trials", 0, "trial_id"), True, "trial_id is true, and should be a whole number"),
         (("trials", 0, "steps"), -1, "trials.0.steps is -1, and should be a whole number from 0"),
         (("study", "workload", "metric"), "loss", "metric 'loss' is none of the columns"),
-        (
-            ("study", "workload", "sparsity"),
-            1,
-            "should be a number from 0 below 1",
-        ),
+        (("study", "workload", "sparsity"), 1, "should be a number from 0 below 1"),
         (("study", "workload", "workload"), "x" * 241, "is too long"),
         (("study", "workload", "workload"), " ", "is not a name that can be printed"),
         (("study", "workload", "model"), "\x1b[31mred", "'\\x1b[31mred' is not a name that can"),

@@ -19,13 +19,7 @@ from dbtool.core.release import locked, read_release, rebuild, shard_paths
 from dbtool.core.shards import Shard
 from dbtool.core.writer import ReleaseWriter
 from dbtool.release.verify import verify
-from tests.support.made_up import (
-    curve,
-    shard_footer,
-    shard_table,
-    write_release,
-    write_shard,
-)
+from tests.support.made_up import curve, shard_footer, shard_table, write_release, write_shard
 from tests.support.published import bytes_of, everything, published, write_shards
 
 ABOUT = About(release="made-up")
