@@ -85,15 +85,13 @@ def _no_folder(path: Path) -> str:
     """Return the fault of a path that is not a folder, and its remedy."""
     if re.match(r"\w+:/", str(path)):
         return "is not a URL that can be read: name one of http:// or https://, or a folder"
-    if re.fullmatch(r"[\w.-]+:\d+(?:/.*)?", str(path)):
-        return f"is not a URL: put http:// before it, as in http://{path}"
     if status_of(path) is None:
         named = {each.name: each for each in [*releases_in(user_folder()), bundled_release()]}
         if str(path) in named:
             return f"does not exist; the release of that name is {named[str(path)]}"
         return (
             "does not exist: name a release folder or a folder of them, as `dbtool import`, "
-            "`dbtool ingest` and `dbtool produce` make"
+            "`dbtool ingest` and `dbtool produce` make, or a URL that begins with http://"
         )
     if path.name == MANIFEST:
         return f"is a file: name its folder, {path.parent}"

@@ -60,10 +60,18 @@ def known_release(db: Releases, release: str | None) -> str | None:
     """
     release = release if release is not None else db.release
     if release is not None:
-        held = [name for (name, *_) in db.result(index_question("releases"))]
-        if release not in held:
-            raise unknown("release", release, held, "dbtool releases")
+        _require_held(db, "release", [release], index_question("releases"), "dbtool releases")
     return release
+
+
+def _require_held(
+    db: Releases, kind: str, wanted: Iterable[str | int], held: Question, listing: str
+) -> None:
+    """Raise an error for a wanted name or number that is not in the first column of `held`."""
+    there = dict.fromkeys(str(each) for (each, *_) in db.result(held))
+    for each in map(str, wanted):
+        if each not in there:
+            raise unknown(kind, each, there, listing)
 
 
 def workload_names(db: Releases, patterns: Patterns, release: str | None = None) -> list[str]:
@@ -105,11 +113,9 @@ def require_metric(db: Releases, metric: str | None) -> None:
     Raises:
         UsageError: the metric has no column.
     """
-    if metric is None:
-        return
-    held = [name for (name,) in db.result(index_question("held_metrics"))]
-    if metric not in held:
-        raise unknown("metric", metric, held, "dbtool sql 'DESCRIBE measurements'")
+    if metric is not None:
+        listing = "dbtool sql 'DESCRIBE measurements'"
+        _require_held(db, "metric", [metric], index_question("held_metrics"), listing)
 
 
 def require_goals(
@@ -148,14 +154,10 @@ def chosen_studies(
     release = known_release(db, release)
     names, sizes = workload_names(db, workload, release), _numbers(batch_size, "batch_size")
     chosen = {"workloads": names, "release": release}
-    if sizes is None:
-        return chosen | {"batch_sizes": None}
-    held = [size for (size,) in db.result(index_question("held_batch_sizes", **chosen))]
-    for size in sizes:
-        if size not in held:
-            near = sorted(held, key=lambda each: abs(each - size))[:3]
-            listing = f"dbtool studies {' '.join(names[:1])}".rstrip()
-            raise unknown("batch size", str(size), map(str, near), listing)
+    if sizes is not None:
+        listing = f"dbtool studies {' '.join(names[:1])}".rstrip()
+        held = index_question("held_batch_sizes", **chosen)
+        _require_held(db, "batch size", sizes, held, listing)
     return chosen | {"batch_sizes": sizes}
 
 
@@ -167,12 +169,8 @@ def chosen_trials(db: Releases, chosen: Mapping[str, Any], trial_id: Numbers) ->
     """
     wanted = _numbers(trial_id, "trial_id")
     if wanted is not None:
-        held = {found for (found,) in db.result(index_question("held_trials", **chosen))}
-        for trial in wanted:
-            if trial not in held:
-                near = sorted(held, key=lambda each: (abs(each - trial), each))[:3]
-                listing = f"dbtool trials {' '.join(chosen['workloads'][:1])}".rstrip()
-                raise unknown("trial", str(trial), map(str, near), listing)
+        listing = f"dbtool trials {' '.join(chosen['workloads'][:1])}".rstrip()
+        _require_held(db, "trial", wanted, index_question("held_trials", **chosen), listing)
     return wanted
 
 

@@ -171,9 +171,7 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
         """Whether there is such a shard."""
         return self._strip_protocol(path) in self._shards
 
-    def isfile(self, path: str) -> bool:
-        """Whether there is such a shard."""
-        return self.exists(path)
+    isfile = exists
 
     def modified(self, path: str) -> dt.datetime:  # noqa: ARG002 (one answer for all)
         """Return the time of the last change, the same for all shards."""

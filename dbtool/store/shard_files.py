@@ -121,22 +121,13 @@ class ShardCheck:
         left = [file for file in self._shards if known.get(file.path) != states[file.path]]
         if not left:
             return
-        in_threads(self._require_sound, left, on_progress)
+        in_threads(lambda file: sound_shard(self._folder, file, read_footer), left, on_progress)
         self._sound = {
             path: state for path, state in states.items() if state and state[-1] < now - _TICK_NS
         }
         # Without write access to the cache, everything is checked again next time.
         with contextlib.suppress(OSError):
             write_whole(self._memory, json.dumps(self._sound).encode())
-
-    def _require_sound(self, file: ReleaseFile) -> None:
-        reason = fault(self._folder, file)
-        if reason is not None:
-            raise _damaged(self._folder, file, reason)
-        try:
-            listed_shard(file, read_footer(self._folder / file.path))
-        except FooterError as error:
-            raise _damaged(self._folder, file, str(error)) from error
 
     def _remembered(self) -> dict[str, Any]:
         try:
@@ -173,24 +164,29 @@ def read_whole(folder: Path) -> Manifest:
     return manifest
 
 
-def sound_shard(folder: Path, file: ReleaseFile) -> Shard:
-    """Return a shard of a release after checking it.
+def sound_shard(
+    folder: Path, file: ReleaseFile, read: Callable[[Path], Footer] = check_shard
+) -> Shard:
+    """Return a shard of a release after checking it; see `checked_shard`.
 
     Raises:
-        DbtoolError: the shard is not sound, see `checked_shard`.
+        DbtoolError: the shard is not sound.
     """
     try:
-        return checked_shard(folder, file)
+        return checked_shard(folder, file, read)
     except FooterError as error:
         raise _damaged(folder, file, str(error)) from error
 
 
-def checked_shard(folder: Path, file: ReleaseFile) -> Shard:
+def checked_shard(
+    folder: Path, file: ReleaseFile, read: Callable[[Path], Footer] = check_shard
+) -> Shard:
     """Return a shard whose bytes match the manifest and whose rows match its footer.
 
     Args:
         folder: the release folder.
         file: entry of the manifest.
+        read: `read_footer` to leave out the rows.
 
     Raises:
         FooterError: the shard is damaged or out of contract; the message does not name the file.
@@ -198,7 +194,7 @@ def checked_shard(folder: Path, file: ReleaseFile) -> Shard:
     reason = fault(folder, file)
     if reason is not None:
         raise FooterError(reason)
-    return listed_shard(file, check_shard(folder / file.path))
+    return listed_shard(file, read(folder / file.path))
 
 
 def listed_shard(file: ReleaseFile, footer: Footer) -> Shard:

@@ -2,11 +2,7 @@
 
 from collections import Counter
 
-from dbtool.core.catalog import CatalogWorkload, catalog, published_studies
-
-
-def by_name() -> dict[str, CatalogWorkload]:
-    return {workload.workload: workload for workload in catalog()}
+from dbtool.core.catalog import catalog, published_studies
 
 
 def test_table_has_the_published_totals() -> None:
@@ -25,7 +21,7 @@ def test_catalog_names_every_workload_of_the_table_once() -> None:
 
 
 def test_what_the_figures_need_of_the_workloads() -> None:
-    known = by_name()
+    known = {workload.workload: workload for workload in catalog()}
     found = known["mnist_subsets/mnist_6875/simple_cnn_base/nesterov_momentum"]
     assert found.collection == "mnist_subsets"
     assert (found.metric, found.goal, found.maximize) == ("val_classification_error", 0.02, False)
@@ -40,16 +36,9 @@ def test_what_the_figures_need_of_the_workloads() -> None:
     for name, workload in known.items():
         language = name.startswith(("lm1b/", "common_crawl/"))
         assert (workload.metric == "val_cross_entropy_error") == language
+        assert (workload.train_examples_certainty is None) == (workload.train_examples is None)
     assert {name: each.trial_limit for name, each in known.items() if each.trial_limit != 100} == {
         "common_crawl/transformer_base/nesterov_momentum": 50,
         "lm1b/lstm/nesterov_momentum": 50,
         "lm1b/transformer_shallow/sgd": 50,
     }
-
-
-def test_every_known_setting_says_how_sure_it_is() -> None:
-    for workload in catalog():
-        certainties = {"stated", "recalled", "chosen"}
-        assert workload.goal_certainty in certainties
-        assert workload.train_examples_certainty in certainties | {None}
-        assert (workload.train_examples_certainty is None) == (workload.train_examples is None)

@@ -12,7 +12,6 @@ from msgspec import Meta, Struct
 
 from dbtool.core.checks import (
     InvalidError,
-    convert,
     parse_json,
     read_toml,
     require_number,
@@ -86,11 +85,6 @@ def test_what_other_programs_write() -> None:
     assert found == {"b": -math.inf, "c": math.inf, "d": 2.0}
     assert parse_json(b'{"steps": 1e3}', Part).steps == 1000
     assert parse_json(b'{"steps": 10.0}', Part).steps == 10
-
-
-def test_values_have_names() -> None:
-    with pytest.raises(InvalidError, match=r"^rate is \"x\", and should be a number$"):
-        convert("x", float, "rate")
 
 
 def test_toml(tmp_path: Path) -> None:

@@ -1,11 +1,8 @@
 """The columns and paths of shards."""
 
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,34 +13,10 @@ from dbtool.core.resources import schema_folder
 from tests.support.made_up import curve, write_shard
 
 
-def test_columns_and_their_types() -> None:
-    schema = contract.shard_schema()
-    assert [(field.name, str(field.type)) for field in schema][:9] == [
-        ("workload", "string"),
-        ("batch_size", "int32"),
-        ("dataset", "string"),
-        ("model", "string"),
-        ("optimizer", "string"),
-        ("trial_id", "int32"),
-        ("status", "string"),
-        ("step", "int64"),
-        ("batch_cross_entropy_error", "float"),
-    ]
-    assert {str(field.type) for field in list(schema)[9:-1]} == {"double"}
-    assert (schema.names[-1], schema.types[-1]) == ("other_metrics", pa.string())
-    assert [field.name for field in schema if not field.nullable] == schema.names[:8]
-    assert contract.metric_columns() == tuple(schema.names[8:-1])
-
-
 def test_every_column_and_measure_says_what_it_is() -> None:
     text = tomllib.loads((schema_folder() / "shard.toml").read_text(encoding="utf-8"))
     described = {column["name"]: column for column in text["column"]} | text["other_metrics"]
     assert all(about["meaning"].endswith(".") and "unit" in about for about in described.values())
-
-
-def test_importing_it_leaves_heavy_libraries_alone() -> None:
-    code = "import sys, dbtool.core.contract; sys.exit('pyarrow' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 @given(st.lists(st.text(min_size=1), min_size=2, max_size=2, unique=True))

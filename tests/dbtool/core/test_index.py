@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -29,7 +28,7 @@ from dbtool.core.manifest import read_manifest
 from dbtool.core.release import load_shard, parse_index, read_release, shard_paths
 from dbtool.core.shards import Shard
 from dbtool.core.shards import write_shard as write
-from tests.support.made_up import curve, shard_footer, shard_table, write_shard
+from tests.support.made_up import curve, shard_footer, shard_table
 from tests.support.published import list_as_it_is, write_shards
 
 RATE = {"learning_rate": 0.1, "momentum": 0.9}
@@ -65,37 +64,6 @@ def test_the_index_follows_from_the_shards(folder: Path) -> None:
     assert again.studies == Index.of(shards).studies
     assert all(again.tables()[name].equals(tables[name]) for name in TABLES)
     check_tables(encoded, manifest.shards)
-
-
-def test_rows_of_the_index_by_hand(tmp_path: Path) -> None:
-    written = shard(
-        tmp_path,
-        (0, "COMPLETE", RATE, curve([0.9, 0.5])),
-        (3, "INFEASIBLE", {"β": float("nan"), "learning_rate": "high"}, []),
-        workload="some/digits/fc_8/sgd",
-        batch_size=2,
-        goal=0.2,
-    )
-    rows = {name: table.to_pylist() for name, table in Index.of([written]).tables().items()}
-    [workload] = rows[WORKLOADS]
-    assert {key: workload[key] for key in ("workload", "collection", "dataset", "model")} == {
-        "workload": "some/digits/fc_8/sgd",
-        "collection": "some",
-        "dataset": "digits",
-        "model": "fc_8",
-    }
-    counts = ("goal", "maximize", "goal_inclusive", "studies", "trials", "measurements")
-    assert [workload[key] for key in counts] == [0.2, False, False, 1, 2, 11]
-    [study] = rows[STUDIES]
-    counts = ("batch_size", "train_steps", "complete", "incomplete", "infeasible", "trials")
-    assert [study[key] for key in counts] == [2, 10, 1, 0, 1, 2]
-    first, second = rows[TRIALS]
-    assert (first["learning_rate"], first["momentum"], first["seed"]) == (0.1, 0.9, 1000)
-    assert first["metaparameters"] == '{"learning_rate":0.1,"momentum":0.9}'
-    assert (first["measurements"], second["measurements"]) == (11, 0)
-    assert (second["learning_rate"], second["label_smoothing"]) == (None, None)
-    assert second["metaparameters"] == '{"learning_rate":"high","β":"nan"}'
-    assert {first["shard"], second["shard"]} == {written.path}
 
 
 @pytest.mark.parametrize(
@@ -224,13 +192,3 @@ def test_a_table_that_claims_more_than_it_can_hold_is_not_decoded(tmp_path: Path
     list_as_it_is(folder, TRIALS)
     with pytest.raises(DbtoolError, match=r"trials.parquet: it claims 100,000 rows in .* bytes"):
         parse_index(contents, read_manifest(folder), "it")
-
-
-def test_the_kinds_of_shards_do_not_matter(tmp_path: Path) -> None:
-    """A footer that was read compares with one that was just made."""
-    write_shard(tmp_path, trials=[trial(0)])
-    [held] = loaded(tmp_path)
-    made = shard_footer([trial(1)])
-    assert Index.of([held]).clash(made) is None
-    other = msgspec.structs.replace(made, study=msgspec.structs.replace(made.study, seed=1))
-    assert Index.of([held]).clash(other) is not None

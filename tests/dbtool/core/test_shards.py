@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbtool.core.contract import metric_columns, shard_schema
+from dbtool.core.contract import metric_columns
 from dbtool.core.footer import Footer, FooterError, encode_footer
 from dbtool.core.shards import ROW_GROUP, check_shard, read_footer, read_tables, write_shard
 from tests.support.kills import python_with_disk
@@ -60,22 +60,6 @@ def test_any_rows_come_back(tmp_path_factory: pytest.TempPathFactory, made: list
     assert len(list(folder.rglob("*.parquet"))) == 1
 
 
-def test_a_shard_says_alone_what_it_is(tmp_path: Path) -> None:
-    made = [SAMPLE, DIVERGED]
-    shard = write_shard(tmp_path, shard_footer(made), [shard_table(made)])
-    found = pq.read_table(tmp_path / shard.path, partitioning=None)
-    assert found.schema.remove_metadata().equals(shard_schema())
-    study = shard.footer.study
-    for name in ("workload", "dataset", "model", "optimizer"):
-        assert set(found[name].to_pylist()) == {getattr(study.workload, name)}
-    assert set(zip(found["trial_id"].to_pylist(), found["status"].to_pylist(), strict=True)) == {
-        (0, "COMPLETE"),
-        (1, "INFEASIBLE"),
-    }
-    assert [trial.measurements for trial in shard.footer.trials] == [21, 21]
-    assert pa.concat_tables(read_tables(tmp_path / shard.path, ["step"])).num_rows == 42
-
-
 # A trial that ends where a row group does, one over three row groups, one of a single row, a rest.
 LENGTHS = (ROW_GROUP, 2 * ROW_GROUP + 5, 1, 70)
 
@@ -105,7 +89,7 @@ def test_long_shards_are_written_in_row_groups(tmp_path: Path) -> None:
     assert check_shard(tmp_path / shard.path) == shard.footer
 
 
-@pytest.mark.parametrize("at", [1, ROW_GROUP + 1, 2 * ROW_GROUP, sum(LENGTHS) - 1])
+@pytest.mark.parametrize("at", [1, 2 * ROW_GROUP])
 def test_a_step_repeated_at_any_row_is_refused(tmp_path: Path, at: int) -> None:
     footer, trial, step = long_rows()
     step[at] = step[at - 1]
@@ -132,10 +116,9 @@ def out_of_contract() -> dict[str, tuple[pa.Table, Footer]]:
     first, second = footer.trials
     steps = table["step"].to_pylist()
 
-    def column(name: str, values: list[Any], kind: pa.DataType | None = None) -> pa.Table:
+    def column(name: str, values: list[Any]) -> pa.Table:
         at = table.schema.get_field_index(name)
         field = table.schema.field(name).with_nullable(True)
-        field = field.with_type(kind or field.type)
         return table.set_column(at, field, pa.array(values, field.type))
 
     def listing(*listed: Any) -> Footer:
@@ -144,7 +127,6 @@ def out_of_contract() -> dict[str, tuple[pa.Table, Footer]]:
     def metrics(text: str) -> pa.Table:
         return column("other_metrics", [text] * len(table))
 
-    others = table["val_classification_error"].to_pylist()
     return {
         "it has 41 rows and its footer lists 42": (table.slice(1), footer),
         "trial 0 has 21 rows and its footer says 20": (
@@ -169,7 +151,6 @@ def out_of_contract() -> dict[str, tuple[pa.Table, Footer]]:
         "it has a negative step": (column("step", [-1, *steps[1:]]), footer),
         "its column step holds a null": (column("step", [None, *steps[1:]]), footer),
         "its rows are not sorted": (column("step", [steps[1], steps[0], *steps[2:]]), footer),
-        "its rows are not sorte": (column("step", [0, 0, *steps[2:]]), footer),
         "its column optimizer is not 'nesterov_momentum' throughout": (
             column("optimizer", ["adam"] * len(table)),
             footer,
@@ -178,17 +159,8 @@ def out_of_contract() -> dict[str, tuple[pa.Table, Footer]]:
             column("batch_size", [None] + [64] * (len(table) - 1)),
             footer,
         ),
-        "its columns are not those of a shard": (table.drop_columns(["status"]), footer),
-        "its columns are not those of a shar": (table.append_column("x", table["step"]), footer),
-        "its columns are not those of a sha": (table.select(table.column_names[::-1]), footer),
-        "its columns are not those of a sh": (
-            column("val_classification_error", others, pa.float32()),
-            footer,
-        ),
-        "its column other_metrics holds more than numbers": (metrics('{"a": "b"}'), footer),
-        "its column other_metrics holds more than number": (metrics('{"a": null}'), footer),
-        "its column other_metrics holds more than numbe": (metrics("[1]"), footer),
-        "its column other_metrics holds more than numb": (metrics("a"), footer),
+        "its columns are not those of a shard": (table.select(table.column_names[::-1]), footer),
+        "its column other_metrics holds more than numbers": (metrics('{"a": null}'), footer),
         "its column other_metrics holds step, which has a column": (metrics('{"step":1}'), footer),
     }
 
@@ -218,21 +190,16 @@ def test_rows_are_counted_before_they_are_read(tmp_path: Path) -> None:
                 read(path)
 
 
-@pytest.mark.parametrize("contents", [b"", b"PAR1" * 9])
-def test_what_is_no_parquet_is_found(tmp_path: Path, contents: bytes) -> None:
-    path = tmp_path / "a.parquet"
-    path.write_bytes(contents)
+def test_what_is_no_shard_is_found(tmp_path: Path) -> None:
+    (tmp_path / "noise").write_bytes(b"PAR1" * 9)
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "other")
     for read in (read_footer, check_shard):
         with pytest.raises(FooterError, match="it is not a readable Parquet file"):
-            read(path)
+            read(tmp_path / "noise")
+        with pytest.raises(FooterError, match="it is not a shard: its metadata has no footer"):
+            read(tmp_path / "other")
         with pytest.raises(FooterError, match=r"it cannot be read \(No such file or directory\)"):
             read(tmp_path / "nowhere")
-
-
-def test_a_parquet_file_of_others_is_none(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
-    with pytest.raises(FooterError, match="it is not a shard: its metadata has no footer"):
-        read_footer(tmp_path / "a.parquet")
 
 
 def test_a_flipped_byte_of_a_page_is_found_without_a_hash(tmp_path: Path) -> None:

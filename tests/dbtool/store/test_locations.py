@@ -35,6 +35,12 @@ def test_the_option_goes_before_the_variable(
     assert named_location(None).folders == [variable]
     assert folder_to_write(option, "mine") == option
     assert folder_to_write(None, "mine") == variable.parent / "mine"
+    assert folder_to_write(tmp_path, "a/b") == tmp_path / "a%2Fb"
+    with pytest.raises(UsageError, match="can only be read: name a folder to write to with --db"):
+        folder_to_write("https://example.org/release", "mine")
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="file is a file: name a folder of releases with --db"):
+        folder_to_write(tmp_path / "file", "mine")
 
 
 def test_a_release_a_folder_of_them_and_a_url_are_named_alike(tmp_path: Path) -> None:
@@ -102,12 +108,6 @@ def test_a_sweep_that_has_written_nothing_yet_is_told(tmp_path: Path, part: Slic
         named_location(tmp_path)
 
 
-def test_what_a_sweep_has_written_is_read_while_it_goes_on(tmp_path: Path) -> None:
-    held = release(tmp_path / "runs")
-    with only_writer(held):
-        assert named_location(held).folders == [held]
-
-
 def test_the_users_own_releases_are_open_beside_the_bundled_one() -> None:
     assert named_location(None).folders == [bundled_release()]
     own = folder_to_write(None, "mine")
@@ -119,18 +119,6 @@ def test_the_users_own_releases_are_open_beside_the_bundled_one() -> None:
     assert named_location(None).folders == [own, copy]
     with pytest.raises(UsageError, match=r"the release of that name is .*mine$"):
         named_location("mine")
-
-
-def test_where_a_release_is_written(tmp_path: Path) -> None:
-    held = release(tmp_path / "held")
-    assert folder_to_write(held, "other") == held
-    assert folder_to_write(tmp_path, "a/b") == tmp_path / "a%2Fb"
-    assert folder_to_write(tmp_path / "new", "mine") == tmp_path / "new" / "mine"
-    with pytest.raises(UsageError, match="can only be read: name a folder to write to with --db"):
-        folder_to_write("https://example.org/release", "mine")
-    (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="file is a file: name a folder of releases with --db"):
-        folder_to_write(tmp_path / "file", "mine")
 
 
 @pytest.mark.parametrize(

@@ -173,4 +173,5 @@ def test_nan_beside_values_that_are_all_past_the_goal(tmp_path: Path) -> None:
         write_shard(tmp_path / metric, metric=metric, goal=goal, trials=trials)
         with open_database(tmp_path / metric) as db:
             found = db.steps("*").select("steps", "value").rows()
-        assert found == [(1, value)]
+            crossings = db.crossings("*").select("steps", "after").rows()
+        assert (found, crossings) == ([(1, value)], [(1, 0)])

@@ -92,19 +92,13 @@ def test_answers_are_those_of_the_folder(server: ReleaseServer, folder: Path) ->
     queries = [f"FROM {view}" for view in (*VIEWS, "evaluations")]
     # DBTOOL_DB and pathlib leave one slash of two.
     assert rows(Path(server.url), *queries) == rows(folder, *queries)
-
-
-def test_python_asks_a_server_as_a_folder(server: ReleaseServer, folder: Path) -> None:
     with open_database(server.url) as db, open_database(folder) as local:
-        assert db.workloads().equals(local.workloads())
-        assert db.trials(SGD).equals(local.trials(SGD))
         assert db.steps(SGD).equals(local.steps(SGD))
-        assert db.best("*", trials=2).equals(local.best("*", trials=2))
-        curves = [
+        found, expected = (
             each.measurements(SGD, batch_size=8, trial_id=2).sort("step").collect()
             for each in (db, local)
-        ]
-        assert curves[0].equals(curves[1])
+        )
+        assert found.equals(expected)
 
 
 def test_only_the_shards_of_the_study_come_and_come_once(
@@ -198,7 +192,6 @@ def test_queries_at_the_same_time_share_what_is_allowed(
 
 
 BEYOND = (
-    "FROM read_csv('/etc/hosts')",
     "FROM '/etc/hosts'",
     "FROM read_text('release:///etc/hosts')",
     "FROM read_text('release://../../../../etc/hosts')",
@@ -210,10 +203,7 @@ BEYOND = (
     "COPY (SELECT 1) TO 'never'",
     "ATTACH 'never.duckdb'",
     "ATTACH 'release://never.duckdb'",
-    "INSTALL httpfs",
-    "LOAD httpfs",
     "SET enable_external_access = true",
-    "SET allowed_directories = ['/']",
 )
 
 
@@ -223,12 +213,6 @@ def test_nothing_else_can_be_read_or_written(server: ReleaseServer) -> None:
         for query in BEYOND:
             with contextlib.suppress(duckdb.Error, PermissionError):
                 assert db.opened.connection.execute(query).fetchall() == [], query
-
-
-def test_a_server_that_stumbles_is_tried_again(server: ReleaseServer, folder: Path) -> None:
-    server.faults.statuses["manifest.json"] = [503, 429, 0]
-    server.faults.cuts = 3
-    assert rows(Path(server.url), "FROM measurements") == rows(folder, "FROM measurements")
 
 
 def test_what_goes_wrong_is_said_in_a_sentence(server: ReleaseServer, folder: Path) -> None:
@@ -274,28 +258,11 @@ def test_a_shard_of_another_study_than_its_path_is_refused(tmp_path: Path) -> No
     )
 
 
-def test_a_server_without_ranges_will_do(server: ReleaseServer, folder: Path) -> None:
-    server.faults.ranges = False
-    assert rows(Path(server.url), "FROM measurements") == rows(folder, "FROM measurements")
-
-
-def test_a_slow_server_is_given_up(server: ReleaseServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote, "_RETRIES", RetryPolicy(most=0, timeout=0.2))
-    server.faults.seconds = 1.0
-    assert "the server stalled; check" in failure(server.url)
-
-
-@pytest.mark.parametrize(
-    ("url", "sentence"),
-    [
-        ("https://example.org/release?token=1", "has a part behind its path"),
-        ("http://127.0.0.1:0/release", "names no server"),
-        ("http://[::1/release", "not a URL that can be fetched"),
-    ],
-)
-def test_urls_that_cannot_be_are_told(url: str, sentence: str) -> None:
-    with pytest.raises(UsageError, match=sentence):
-        open_database(url)
+def test_urls_that_cannot_be_are_told() -> None:
+    with pytest.raises(UsageError, match="has a part behind its path"):
+        open_database("https://example.org/release?token=1")
+    with pytest.raises(UsageError, match="names no server"):
+        open_database("http://127.0.0.1:0/release")
 
 
 def test_secrets_are_not_shown(server: ReleaseServer) -> None:

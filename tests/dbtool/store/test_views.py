@@ -182,6 +182,7 @@ def test_the_long_form_has_a_row_a_value(tmp_path: Path) -> None:
 
 def test_views_tell_what_the_shards_say(tmp_path: Path) -> None:
     rate = {"learning_rate": 0.1, "momentum": 0.9, "β": 2.0}
+    odd: Any = {"learning_rate": "high", "β": math.nan}
     rows = curve([0.9, 0.5, 0.1])
     write_shard(
         tmp_path,
@@ -189,8 +190,9 @@ def test_views_tell_what_the_shards_say(tmp_path: Path) -> None:
         batch_size=2,
         goal=0.2,
         trials=[
-            (number, status, rate, rows)
-            for number, status in ((0, "COMPLETE"), (1, "INFEASIBLE"), (2, "INCOMPLETE"))
+            (0, "COMPLETE", rate, rows),
+            (1, "INFEASIBLE", rate, rows),
+            (2, "INCOMPLETE", odd, []),
         ],
     )
     assert fetch(tmp_path, "SELECT release, workloads, studies, trials FROM releases") == [
@@ -198,16 +200,16 @@ def test_views_tell_what_the_shards_say(tmp_path: Path) -> None:
     ]
     columns = "collection, dataset, model, optimizer, metric, goal, maximize, studies, trials"
     assert fetch(tmp_path, f"SELECT {columns}, measurements FROM workloads") == [
-        ("some", "digits", "fc_8", "sgd", ERROR, 0.2, False, 1, 3, 63)
+        ("some", "digits", "fc_8", "sgd", ERROR, 0.2, False, 1, 3, 42)
     ]
     columns = "workload, batch_size, train_steps, complete, incomplete, infeasible, measurements"
     assert fetch(tmp_path, f"SELECT {columns} FROM studies") == [
-        ("some/digits/fc_8/sgd", 2, 20, 1, 1, 1, 63)
+        ("some/digits/fc_8/sgd", 2, 20, 1, 1, 1, 42)
     ]
     columns = "trial_id, status, steps, learning_rate, label_smoothing, metaparameters, seed"
-    assert fetch(tmp_path, f"SELECT {columns} FROM trials ORDER BY ALL LIMIT 1") == [
-        (0, "COMPLETE", 20, 0.1, None, rate, 1000)
-    ]
+    first, _, last = fetch(tmp_path, f"SELECT {columns} FROM trials ORDER BY trial_id")
+    assert first == (0, "COMPLETE", 20, 0.1, None, rate, 1000)
+    assert str(last) == "(2, 'INCOMPLETE', 0, None, None, {'learning_rate': None, 'β': nan}, 1002)"
     columns = "dataset, model, optimizer, status, step, batch_cross_entropy_error"
     assert fetch(
         tmp_path, f"SELECT {columns} FROM measurements ORDER BY trial_id, step LIMIT 2"
@@ -215,21 +217,3 @@ def test_views_tell_what_the_shards_say(tmp_path: Path) -> None:
         ("digits", "fc_8", "sgd", "COMPLETE", 0, None),
         ("digits", "fc_8", "sgd", "COMPLETE", 1, 1.0),
     ]
-
-
-def test_a_nan_is_past_no_goal_though_all_numbers_beside_it_are(tmp_path: Path) -> None:
-    # DuckDB answers comparisons by a file's least and greatest value, which leave NaN out.
-    errors = {0: [math.nan, math.nan, 0.5], 1: [math.nan, 0.7, math.nan], 2: [math.nan] * 3}
-    trials = [
-        (
-            number,
-            "COMPLETE",
-            {"learning_rate": 0.1},
-            [{"step": step, ERROR: value} for step, value in enumerate(values)],
-        )
-        for number, values in errors.items()
-    ]
-    write_shard(tmp_path, trials=trials, metric=ERROR, goal=0.9)
-    with open_database(tmp_path) as db:
-        assert db.crossings("*")["steps"].to_list() == [2, 1, None]
-        assert db.crossings("*")["after"].to_list() == [1, 0, 2]
