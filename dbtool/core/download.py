@@ -1,4 +1,8 @@
-"""Downloads that resume after any failure; a file gets its name once its digest matches."""
+"""Downloads that resume after any failure; a file gets its name once its digest matches.
+
+Its first bytes lie in NAME.part beside it. A kill at any moment leaves them sound, since bytes are
+only appended. Where they turn out to be of another file, all are downloaded again.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +21,16 @@ from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import make_folder
 from dbtool.core.http import (
     NoMoreError,
+    Part,
     PermanentError,
     RemoteFile,
     TemporaryError,
     get,
     http_client,
+    megabytes,
+    part_path,
     without_secrets,
 )
-from dbtool.core.part import Part, megabytes, part_path, remove_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -124,8 +130,7 @@ class Downloader:
                 downloading it, or the disk is too small or not writable.
         """
         if self._is_there(file, path, on_progress):
-            # A kill right after the file got its name leaves the note of its origin.
-            remove_part(path)
+            part_path(path).unlink(missing_ok=True)
             return True
         make_folder(path.parent, self._other_path)
         try:
@@ -264,11 +269,9 @@ class Downloader:
 
     def _receive(self, url: str, part: Part, on_progress: Progress) -> None:
         """Request the missing bytes of a part once, and write what arrives."""
-        # A validator is only valid for the server that sent it.
-        validator = part.validator if part.url == without_secrets(url) else None
         try:
-            with get(self._client, url, part.size, validator) as reply:
-                skip = part.accept(reply, url, validator)
+            with get(self._client, url, part.size) as reply:
+                skip = part.accept(reply)
                 on_progress(DOWNLOADING, part.size, part.total)
                 for chunk in self._fast_enough(reply.chunks):
                     part.write(chunk[skip:])

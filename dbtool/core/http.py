@@ -1,20 +1,22 @@
-"""URLs of files, and the replies of servers to requests that start at some byte."""
+"""URLs of files, the replies of servers to requests that start at some byte, and what came."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import os
 import re
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
 
 from dbtool import __version__
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.files import open_file
+from dbtool.core.files import move, open_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,15 +79,98 @@ class Reply:
     Attributes:
         start: position of the first byte in the file.
         total: size of the file in bytes; None where the server does not send it.
-        validator: value that changes with the file, an ETag or a date; None where the server does
-            not send one.
         chunks: the bytes.
     """
 
     start: int
     total: int | None
-    validator: str | None
     chunks: Iterator[bytes]
+
+
+class Part:
+    """The first bytes of a file, without a gap, as an unfinished download leaves them.
+
+    Attributes:
+        file: the file that is downloaded.
+        path: path of the bytes.
+        size: number of bytes.
+        is_pieced: whether the bytes came in more than one reply.
+        total: size of the server's file; None where it is not known.
+    """
+
+    def __init__(self, target: Path, file: RemoteFile) -> None:
+        """Open the bytes of earlier tries to download a file to a path.
+
+        Raises:
+            OSError: the bytes cannot be written.
+        """
+        self.file = file
+        self.path = part_path(target)
+        self._target = target
+        # These flags leave a pipe or a link of that name untouched.
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
+        self._handle = os.open(self.path, flags, 0o666)
+        self.size = os.fstat(self._handle).st_size
+        self.is_pieced = self.size > 0
+        self.total: int | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._handle)
+        if not self.size:
+            self.path.unlink(missing_ok=True)
+
+    def clear(self) -> None:
+        """Delete all bytes."""
+        os.ftruncate(self._handle, 0)
+        self.size, self.is_pieced, self.total = 0, False, None
+
+    def accept(self, reply: Reply) -> int:
+        """Prepare for a reply; return how many of its bytes are present already."""
+        file, total = self.file, reply.total
+        if total is not None and not file.least_bytes <= total <= file.most_bytes:
+            about = f"{file.least_bytes:,} to " if file.least_bytes < file.most_bytes else ""
+            raise PermanentError(f"it has {total:,} bytes in place of {about}{file.most_bytes:,}")
+        missing = (total or file.least_bytes) - self.size
+        free = shutil.disk_usage(self.path.parent).free
+        if missing > free:
+            reason = f"{megabytes(missing)} are missing and {megabytes(free)} are free"
+            raise OSError(errno.ENOSPC, reason)
+        if total is not None and total < self.size:
+            self.clear()
+            if reply.start:
+                raise TemporaryError("the file has changed")
+        self.is_pieced |= self.size > 0
+        self.total = total
+        return self.size - reply.start
+
+    def write(self, chunk: bytes) -> None:
+        """Append bytes up to the end of the file."""
+        rest = memoryview(chunk if self.total is None else chunk[: self.total - self.size])
+        while rest:
+            written = os.write(self._handle, rest)
+            self.size += written
+            rest = rest[written:]
+        if self.size > self.file.most_bytes:
+            self.clear()
+            raise PermanentError(f"it has more than {self.file.most_bytes:,} bytes")
+
+    def finish(self) -> None:
+        """Rename the bytes to the file's name once they are on the disk."""
+        os.fsync(self._handle)
+        move(self.path, self._target)
+
+
+def part_path(target: Path) -> Path:
+    """Return the path of the bytes of an unfinished download."""
+    return target.with_name(f"{target.name}.part")
+
+
+def megabytes(count: int) -> str:
+    """Return a number of bytes in MB, for messages."""
+    return f"{count / 1e6:,.1f} MB"
 
 
 def as_url(given: str | os.PathLike[str]) -> str | None:
@@ -161,14 +246,13 @@ def http_client(timeout: float) -> httpx.Client:
 
 
 @contextlib.contextmanager
-def get(client: httpx.Client, url: str, offset: int, validator: str | None) -> Iterator[Reply]:
+def get(client: httpx.Client, url: str, offset: int) -> Iterator[Reply]:
     """Request a file from some byte on.
 
     Args:
         client: client from `http_client`.
         url: URL of the file, from `check_url`.
         offset: position of the first requested byte; the reply may still start at 0.
-        validator: validator of the file whose earlier bytes exist; None where it is not known.
 
     Raises:
         TemporaryError: the connection or the server failed, also while chunks are read.
@@ -182,9 +266,6 @@ def get(client: httpx.Client, url: str, offset: int, validator: str | None) -> I
             yield reply
         return
     headers = {"Range": f"bytes={offset}-"} if offset else {}
-    # If-Range does not accept a weak ETag.
-    if offset and validator and not validator.startswith("W/"):
-        headers["If-Range"] = validator
     try:
         with client.stream("GET", url, headers=headers) as response:
             yield _http_reply(response, offset)
@@ -222,10 +303,7 @@ def _http_reply(response: httpx.Response, offset: int) -> Reply:
             raise PermanentError(reason)
         wait = headers.get("Retry-After", "")
         raise TemporaryError(reason, float(wait) if _NUMBER.fullmatch(wait) else None)
-    validator = headers.get("ETag") or headers.get("Last-Modified")
-    return Reply(
-        start, int(total) if _NUMBER.fullmatch(total) else None, validator, response.iter_raw()
-    )
+    return Reply(start, int(total) if _NUMBER.fullmatch(total) else None, response.iter_raw())
 
 
 @contextlib.contextmanager
@@ -235,12 +313,12 @@ def _file_reply(path: Path, offset: int) -> Iterator[Reply]:
     except OSError as error:
         raise PermanentError(error.strerror or str(error)) from error
     with file:
-        found = os.fstat(file.fileno())
-        if offset > found.st_size:
+        size = os.fstat(file.fileno()).st_size
+        if offset > size:
             raise NoMoreError
         file.seek(offset)
         chunks = iter(functools.partial(file.read, _CHUNK_BYTES), b"")
-        yield Reply(offset, found.st_size, f'"{found.st_mtime_ns}"', chunks)
+        yield Reply(offset, size, chunks)
 
 
 def _path(url: str) -> Path:

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 from urllib.parse import unquote
 
-SOUND_ETAG = '"first"'
-SOUND_DATE = "Thu, 08 Nov 2018 00:00:00 GMT"
 BLOCK = 1 << 14
 HALF = -1
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)")
@@ -29,9 +27,7 @@ class Answer:
         content: the whole file; None: the server's.
         status: an error to answer with; None: the file.
         headers: headers to add.
-        etag, modified: sent with the file; None: not sent.
         ranges: whether Range is heeded.
-        checks: whether If-Range is heeded.
         length: Content-Length sent in place of the right one; None: none, the body ends where the
             connection is closed; "chunked": none, the body comes in chunks.
         cut: bytes of the body after which the connection breaks; HALF: half of them.
@@ -44,10 +40,7 @@ class Answer:
     content: bytes | None = None
     status: int | None = None
     headers: dict[str, str] = field(default_factory=dict)
-    etag: str | None = SOUND_ETAG
-    modified: str | None = SOUND_DATE
     ranges: bool = True
-    checks: bool = True
     length: int | str | None = "right"
     cut: int | None = None
     how: str = "closed"
@@ -62,7 +55,6 @@ class Request:
 
     path: str
     range: str | None
-    if_range: str | None
     bytes: int = 0
 
 
@@ -80,7 +72,7 @@ class Server(http.server.ThreadingHTTPServer):
     def root(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}/"
 
-    def answer(self, path: str, command: str) -> Answer:
+    def answer(self, path: str) -> Answer:
         """How a request is answered; its content is the file."""
         raise NotImplementedError
 
@@ -101,7 +93,7 @@ class FileServer(Server):
     def url(self) -> str:
         return f"{self.root}archive.bin"
 
-    def answer(self, path: str, command: str) -> Answer:  # noqa: ARG002 (all are one)
+    def answer(self, path: str) -> Answer:  # noqa: ARG002 (all are one)
         found = self.answers.popleft() if self.answers else self.default
         return replace(found, content=self.content) if found.content is None else found
 
@@ -115,8 +107,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path = unquote(self.path.removeprefix("/release/"))
-        asked = Request(path, self.headers["Range"], self.headers["If-Range"])
-        answer = self.server.answer(path, self.command)
+        asked = Request(path, self.headers["Range"])
+        answer = self.server.answer(path)
         if self.command == "GET":
             self.server.sent.append(asked)
         if answer.raw is not None:
@@ -161,8 +153,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _span(asked: Request, answer: Answer, size: int) -> slice | None:
         """The part that is sent; None: the whole file."""
         found = _RANGE.fullmatch(asked.range or "")
-        is_other = answer.checks and asked.if_range not in {None, answer.etag, answer.modified}
-        if found is None or not answer.ranges or is_other:
+        if found is None or not answer.ranges:
             return None
         if not found[1]:
             return slice(max(size - int(found[2]), 0), size)
@@ -170,9 +161,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def _head(self, status: int, answer: Answer, headers: dict[str, str]) -> None:
         self.send_response(status)
-        if status in {200, 206}:
-            tags = {"ETag": answer.etag, "Last-Modified": answer.modified}
-            headers = {name: value for name, value in tags.items() if value} | headers
         for name, value in (headers | answer.headers).items():
             self.send_header(name, value)
         self.end_headers()

@@ -1,12 +1,11 @@
 """A real HTTP server of a folder: it heeds byte ranges, logs what it sends, fails when told to."""
 
-import hashlib
 import time
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .file_server import BLOCK, HALF, Answer, Server, running
+from .file_server import BLOCK, Answer, Server, running
 
 
 @dataclass
@@ -16,16 +15,12 @@ class Faults:
     Attributes:
         statuses: answers in place of files, by path; one a request, the last one for ever; 0 is
             the file.
-        ranges: whether Range is heeded.
-        cuts: how many of the next bodies break off in their middle, but for the manifest's.
         seconds: how long each answer takes to begin.
         seconds_a_block: how long each 16 KiB of a body take.
         contents: other contents of files.
     """
 
     statuses: dict[str, list[int]] = field(default_factory=dict)
-    ranges: bool = True
-    cuts: int = 0
     seconds: float = 0.0
     seconds_a_block: float = 0.0
     contents: dict[str, bytes] = field(default_factory=dict)
@@ -44,7 +39,7 @@ class ReleaseServer(Server):
     def url(self) -> str:
         return f"{self.root}release/"
 
-    def answer(self, path: str, command: str) -> Answer:
+    def answer(self, path: str) -> Answer:
         faults, file = self.faults, self.folder / path
         self.asked += 1
         time.sleep(faults.seconds)
@@ -55,16 +50,9 @@ class ReleaseServer(Server):
         if status:
             return Answer(status=status)
         content = faults.contents[path] if path in faults.contents else file.read_bytes()
-        is_cut = faults.cuts > 0 and command == "GET" and path != "manifest.json"
-        faults.cuts -= is_cut
         return Answer(
             content,
-            headers={"Accept-Ranges": "bytes" if faults.ranges else "none"},
-            etag=f'"{hashlib.sha256(content).hexdigest()}"',
-            modified=None,
-            ranges=faults.ranges,
-            checks=False,
-            cut=HALF if is_cut else None,
+            headers={"Accept-Ranges": "bytes"},
             seconds=faults.seconds_a_block * len(content) / BLOCK,
         )
 
