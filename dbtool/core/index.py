@@ -144,7 +144,7 @@ class Index:
         """Add a shard that does not clash with the index."""
         study = shard.footer.study
         self.workloads.setdefault(study.workload.workload, study.workload)
-        self.studies.setdefault((study.workload.workload, study.batch_size), study)
+        self.studies.setdefault(study.key, study)
         self.trials = pa.concat_tables([self.trials, _trials_of(shard)])
 
     def trials_of(self, workload: str, batch_size: int) -> dict[int, dict[str, Any]]:
@@ -160,13 +160,12 @@ class Index:
     def clash(self, footer: Footer) -> str | None:
         """Return how a shard contradicts the index; None where it does not."""
         study = footer.study
-        name, size = study.workload.workload, study.batch_size
-        differing = differences(self.workloads.get(name), study.workload)
-        if not differing:
-            differing = differences(self.studies.get((name, size)), study)
+        differing = differences(
+            self.workloads.get(study.workload.workload), study.workload
+        ) or differences(self.studies.get(study.key), study)
         if differing:
             return f"its study differs from the one that is there in {', '.join(differing)}"
-        held = self.trials_of(name, size)
+        held = self.trials_of(*study.key)
         for trial in footer.trials:
             if trial.trial_id in held:
                 return (

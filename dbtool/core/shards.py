@@ -75,8 +75,7 @@ def placed_shard(path: str, sha256: str, size: int, footer: Footer) -> Shard:
     Raises:
         FooterError: it lies elsewhere; the message does not name the file.
     """
-    study = footer.study
-    if path != shard_path(study.workload.workload, study.batch_size, sha256):
+    if path != shard_path(*footer.study.key, sha256):
         raise FooterError("its name is not that of its study and its contents")
     return Shard(path, sha256, size, footer)
 
@@ -101,15 +100,13 @@ def write_shard(
         FooterError: the footer or the rows are out of contract.
         DbtoolError: the file cannot be written, for instance because the disk is full.
     """
-    study = footer.study
-    check_names(study.workload)
-    name = study.workload.workload
-    folder = release / study_path(name, study.batch_size)
+    check_names(footer.study.workload)
+    folder = release / study_path(*footer.study.key)
     try:
         with unfinished(folder) as (file, temporary):
             footer = _write_rows(temporary, footer, tables, compression_level)
             sha256, size = sha256_of(temporary), temporary.stat().st_size
-            path = shard_path(name, study.batch_size, sha256)
+            path = shard_path(*footer.study.key, sha256)
             finish(file, temporary, release / path)
     except OSError as error:
         raise not_written(folder, error) from error

@@ -124,7 +124,7 @@ class ReleaseWriter:
                 footer = read_footer(temporary)
                 self.refuse_clash(footer)
                 sha256 = hashlib.sha256(content).hexdigest()
-                path = shard_path(footer.study.workload.workload, footer.study.batch_size, sha256)
+                path = shard_path(*footer.study.key, sha256)
                 (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
                 finish(file, temporary, self.folder / path)
         except OSError as error:
@@ -172,22 +172,17 @@ class ReleaseWriter:
         if clash:
             raise clash
 
-    def refuse_clash(self, footer: Footer) -> None:
+    def refuse_clash(self, footer: Footer, index: Index | None = None) -> None:
         """Raise an error where a footer contradicts the release.
 
         Raises:
             ClashError: the footer contradicts it.
         """
-        if error := self._clash(self.index, footer):
-            raise error
-
-    def _clash(self, index: Index, footer: Footer) -> ClashError | None:
-        reason = index.clash(footer)
-        if reason is None:
-            return None
-        study = footer.study
-        name = f"{study.workload.workload} at batch size {study.batch_size}"
-        return ClashError(f"{name} cannot be added to {self.folder}: {reason}")
+        if reason := (index or self.index).clash(footer):
+            name, batch_size = footer.study.key
+            raise ClashError(
+                f"{name} at batch size {batch_size} cannot be added to {self.folder}: {reason}"
+            )
 
     def _take_in(self, shard: Shard) -> None:
         if shard.path in self._shards or any(shard.path == each.path for each in self._new):
@@ -220,7 +215,9 @@ class ReleaseWriter:
         for shard in self._new:
             if shard.path in shards:
                 continue
-            if error := self._clash(index, shard.footer):
+            try:
+                self.refuse_clash(shard.footer, index)
+            except ClashError as error:
                 (self.folder / shard.path).unlink(missing_ok=True)
                 clash = clash or error
             else:

@@ -223,15 +223,7 @@ def _lock(connection: duckdb.DuckDBPyConnection, releases: Sequence[OpenRelease]
 
 
 def _refuse_twice(releases: Sequence[OpenRelease], places: Sequence[str]) -> None:
-    """Raise an error for two folders of one release, whose rows would be indistinguishable.
-
-    Args:
-        releases: the open releases.
-        places: folder or URL of each.
-
-    Raises:
-        DbtoolError: a release has two folders.
-    """
+    """Raise an error for two folders of one release, whose rows would be indistinguishable."""
     first: dict[str, str] = {}
     for each, place in zip(releases, places, strict=True):
         name = each.manifest.release

@@ -98,7 +98,8 @@ class Releases:
     ) -> Iterator[duckdb.DuckDBPyConnection]:
         """Yield a new DuckDB cursor, for queries beyond the methods here.
 
-        All of the block is one transaction. An error or Ctrl-C in it ends its query.
+        The cursor can only read, unless it is to write, and the block is one transaction. An error
+        or Ctrl-C in the block ends its query.
 
         Args:
             measurements: whether its queries read measurements, whose files are then checked.

@@ -76,11 +76,6 @@ class Result:
         try:
             return pl.DataFrame(self._table)
         except pl.exceptions.PolarsError as error:
-            if isinstance(error, pl.exceptions.DuplicateError):
-                raise DbtoolError(
-                    f"Polars cannot hold the rows ({first_sentence(error)}): give each column a "
-                    "name of its own in the query, as in a AS b, or take .arrow()"
-                ) from error
             raise _unheld("Polars", error) from error
 
     def pandas(self) -> pd.DataFrame:
@@ -158,8 +153,8 @@ def names_uncut(**more: Any) -> pl.Config:
 def _unheld(what: str, error: BaseException) -> DbtoolError:
     """Return the error for values that a language or a library cannot represent."""
     return DbtoolError(
-        f"{what} cannot hold the rows ({first_sentence(error)}): cast the values to text in the "
-        "query, or take .arrow()"
+        f"{what} cannot hold the rows ({first_sentence(error)}): in the query, give each column a "
+        "name of its own (a AS b) or cast its values to text, or take .arrow()"
     )
 
 

@@ -91,11 +91,7 @@ def _kind(statement: duckdb.Statement) -> duckdb.StatementType | None:
 
 
 def _explained(connection: duckdb.DuckDBPyConnection, query: str) -> str:
-    """Return the query that an EXPLAIN explains.
-
-    Raises:
-        DbtoolError: it would run the query.
-    """
+    """Return the query that an EXPLAIN explains; raise an error where that would run it."""
     content = query.encode()
     starts = [at for at, kind in duckdb.tokenize(query) if kind != duckdb.token_type.comment]
     first = 1
@@ -112,11 +108,7 @@ def _explained(connection: duckdb.DuckDBPyConnection, query: str) -> str:
 
 
 def _refuse_functions(connection: duckdb.DuckDBPyConnection, query: str) -> None:
-    """Refuse a query that calls what does more than read, wherever in it.
-
-    Raises:
-        DbtoolError: it does, or is not a SELECT.
-    """
+    """Refuse what is not a SELECT, or calls what does more than read, wherever in it."""
     parsed = _parsed(connection, query)
     if parsed is None:
         raise DbtoolError("EXPLAIN explains SELECT alone; leave out what writes")

@@ -9,12 +9,8 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-import pytest
-
-from dbtool.core.errors import DbtoolError
 from dbtool.core.files import (
     finish,
-    make_folder,
     remove_unfinished,
     unfinished,
     whole_output,
@@ -108,12 +104,6 @@ def test_writers_lose_nothing_while_others_remove_what_is_left(tmp_path: Path) -
         done.set()
         remover.join()
     assert len(list(tmp_path.iterdir())) == 200
-
-
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(DbtoolError, match=r"cannot make the folder .*; name another one$"):
-        make_folder(tmp_path / "file" / "below", "name another one")
 
 
 def test_folders_under_construction_are_removed_once_their_process_is_killed(

@@ -138,13 +138,6 @@ def test_a_manifest_that_leaves_out_a_shard_is_refused(folder: Path) -> None:
     )
 
 
-def test_a_manifest_without_a_table_is_made_up_for(folder: Path) -> None:
-    expected = everything(folder)
-    files = read_manifest(folder).files
-    rewrite(folder, files=tuple(each for each in files if each.path not in TABLES))
-    assert everything(folder) == expected
-
-
 def test_a_shard_out_of_contract_is_a_sentence(folder: Path) -> None:
     for file in read_manifest(folder).shards:
         rows = pq.read_table(folder / file.path, partitioning=None)
