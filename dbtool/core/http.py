@@ -9,6 +9,8 @@ import os
 import re
 import shutil
 import sys
+import threading
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     import httpx
 
 _CHUNK_BYTES = 1 << 18
+# How many time-outs the headers of an answer may take: to connect, to redirect and to begin.
+_HEADERS = 3
 _RANGE = re.compile(r"bytes ([0-9]{1,18})-[0-9]{1,18}/([0-9]{1,18}|\*)")
 # A number of bytes or seconds; longer ones are not plausible.
 _NUMBER = re.compile(r"[0-9]{1,18}")
@@ -267,7 +271,8 @@ def get(client: httpx.Client, url: str, offset: int) -> Iterator[Reply]:
         return
     headers = {"Range": f"bytes={offset}-"} if offset else {}
     try:
-        with client.stream("GET", url, headers=headers) as response:
+        request = client.build_request("GET", url, headers=headers)
+        with contextlib.closing(_response(client, request)) as response:
             yield _http_reply(response, offset)
     except httpx.TimeoutException as error:
         raise TemporaryError("the server stalled") from error
@@ -282,6 +287,30 @@ def get(client: httpx.Client, url: str, offset: int) -> Iterator[Reply]:
     except httpx.RequestError as error:
         lasting = "certificate verify failed" in str(error)
         raise (PermanentError if lasting else TemporaryError)(_failure_reason(error)) from error
+
+
+def _response(client: httpx.Client, request: httpx.Request) -> httpx.Response:
+    """Return the response to a request once all its headers are here.
+
+    The client's time-out is one for each piece, so a server could send headers byte by byte for
+    ever. A thread of its own waits for these, and ends with the client where they come too late.
+    """
+    begun: Future[httpx.Response] = Future()
+
+    def send() -> None:
+        try:
+            begun.set_result(client.send(request, stream=True))
+        except BaseException as error:  # noqa: BLE001 (raised below)
+            begun.set_exception(error)
+
+    waiting = threading.Thread(target=send, daemon=True)
+    waiting.start()
+    most = (client.timeout.read or 0.0) * _HEADERS
+    waiting.join(most)
+    if waiting.is_alive():
+        # No retry, since each would wait as long.
+        raise PermanentError(f"its answer does not begin within {most:g} s")
+    return begun.result()
 
 
 def _http_reply(response: httpx.Response, offset: int) -> Reply:

@@ -99,6 +99,13 @@ def test_a_trickle_is_given_up_and_resumed(fetching: Fetching) -> None:
     assert fetching.server.sent[-1].range == f"bytes={kept}-"
 
 
+def test_headers_that_trickle_are_given_up(fetching: Fetching) -> None:
+    head = b"HTTP/1.1 200 OK\r\nX: " + b"x" * 1000
+    fetching.server.default = Answer(raw=head, block=1, seconds=20.0)
+    with pytest.raises(DbtoolError, match=r"its answer does not begin within 0\.3 s; "):
+        fetching.fetch(retries=RetryPolicy(timeout=0.1))
+
+
 def test_redirects(fetching: Fetching) -> None:
     def to(url: str) -> Answer:
         return Answer(status=302, headers={"Location": url})

@@ -81,7 +81,7 @@ def test_everything_that_is_known_of_a_study(importing: Importing) -> None:
         (MNIST, "val_classification_error", 0.01, False),
     ]
     [(licence, citation)] = importing.query("SELECT licence, citation FROM releases")
-    assert "names no licence" in licence
+    assert "CC BY 4.0 International license" in licence
     assert citation.startswith("@article{shallue2019measuring,")
 
 

@@ -112,7 +112,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if self.command == "GET":
             self.server.sent.append(asked)
         if answer.raw is not None:
-            self.wfile.write(answer.raw)
+            for first in range(0, len(answer.raw), answer.block):
+                self.wfile.write(answer.raw[first : first + answer.block])
+                time.sleep(answer.seconds * answer.block / len(answer.raw))
             self.close_connection = True
         elif answer.status is not None:
             self._head(answer.status, answer, {"Content-Length": "5"})

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from dbtool.core.download import Downloader
 from dbtool.core.errors import UsageError
+from dbtool.core.files import expanded
 from dbtool.core.http import RemoteFile, check_url
 from dbtool.sources.archive.published import ABOUT_BYTES, FILE_NAME, SHA256, URL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from dbtool.core.download import RetryPolicy
 
@@ -99,7 +100,7 @@ def fetch(
         PosixPath('downloads/batch_science_data.tar.bz2')
     """
     file = archive_file(url, mirrors, sha256)
-    path = Path(dest)
+    path = expanded(dest)
     if os.fspath(dest).endswith(os.sep) or path.is_dir():
         path /= file.name
     with Downloader(

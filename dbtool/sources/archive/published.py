@@ -22,7 +22,11 @@ RELEASE = "published"
 ARCHIVE_TITLE = (
     "Measuring the Effects of Data Parallelism on Neural Network Training: the raw measurements"
 )
-LICENCE = "The release names no licence: ask its authors before you pass the data on."
+LICENCE = (
+    "The authors' repository says: \"All datasets in this repository are released under the CC BY "
+    '4.0 International license". The archive lies in a bucket that this repository documents; '
+    "whether that sentence covers it is for you to judge."
+)
 ARCHIVE_CITATION = """\
 @article{shallue2019measuring,
   title = {Measuring the Effects of Data Parallelism on Neural Network Training},

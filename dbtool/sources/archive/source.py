@@ -6,12 +6,11 @@ import contextlib
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbtool.core.catalog import published_studies
 from dbtool.core.errors import UsageError, counted
-from dbtool.core.files import make_folder
+from dbtool.core.files import expanded, make_folder
 from dbtool.core.http import as_url
 from dbtool.core.manifest import About, check_name
 from dbtool.core.release import telling_of_change
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Generator, Iterator
     from concurrent.futures import Future
+    from pathlib import Path
 
     from dbtool.sources.archive.gather import Gathered
     from dbtool.sources.archive.members import Member
@@ -163,7 +163,7 @@ def import_archive(
     if url := as_url(path):
         raise UsageError(f"{url} is a URL: download it first with `dbtool fetch --url {url}`")
     folder = folder_to_write(into, release)
-    source = ArchiveSource(Path(path), release)
+    source = ArchiveSource(expanded(path), release)
     make_folder(folder, "name another one with --db")
     with telling_of_change(folder, on_message):
         report = add_source(source, folder, on_progress=on_progress)
