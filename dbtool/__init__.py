@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dbtool.release.pull import pull
     from dbtool.release.verify import verify
     from dbtool.report import scaling_of_table
-    from dbtool.sources.archive.fetch import fetch
+    from dbtool.sources.archive.published import fetch
     from dbtool.sources.archive.source import import_archive
     from dbtool.sources.ingest import ingest
     from dbtool.sources.recorder import record
@@ -95,7 +95,7 @@ def open(  # noqa: A001 (named like gzip.open and its like, and called as dbtool
 _HOMES = {
     "Database": "dbtool.database",
     "diff": "dbtool.release.difference",
-    "fetch": "dbtool.sources.archive.fetch",
+    "fetch": "dbtool.sources.archive.published",
     "forget": "dbtool.release.forget",
     "import_archive": "dbtool.sources.archive.source",
     "ingest": "dbtool.sources.ingest",

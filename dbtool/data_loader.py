@@ -41,7 +41,8 @@ except ImportError as error:
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
 
     from dbtool.database import Database
     from dbtool.release.selection import ExportedStudy
@@ -86,12 +87,11 @@ def load_study(
             f"{ARCHIVE_ROOT}/mnist/simple_cnn_base/sgd/32"
         )
     with _reading(database) as db:
-        studies = _studies(db, path)
-        for study in studies:
-            if study.batch_size == int(size):
-                return _load(db, study, statuses, num_trials, study_dir)
-    sizes = [str(study.batch_size) for study in studies]
-    raise unknown("batch size", size, sizes, f"dbtool studies {studies[0].workload}")
+        studies = {str(study.batch_size): study for study in _studies(db, path)}
+        if size in studies:
+            return _load(db, studies[size], statuses, num_trials, study_dir)
+    [workload] = {study.workload for study in studies.values()}
+    raise unknown("batch size", size, studies, f"dbtool studies {workload}")
 
 
 def load_workload(
@@ -103,24 +103,11 @@ def load_workload(
     *,
     database: Database | None = None,
 ) -> tuple[OrderedDict[int, dict[str, Any]], pd.DataFrame]:
-    """Load the measurements of all studies of a workload.
-
-    Args:
-        workload_dir: the workload's folder in the published archive; it need not exist.
-        num_trials: number of each study's first trials to load; None for all.
-        load_complete_trials: as for `load_study`, and so the next three.
-        load_incomplete_trials: likewise.
-        load_infeasible_trials: likewise.
-        database: likewise.
+    """Load the measurements of all studies of a workload; arguments and errors as for `load_study`.
 
     Returns:
         The metadata of each study, as for `load_study`, by batch size; and a frame with the
         archive's columns, indexed by (batch_size, trial_id, step).
-
-    Raises:
-        ValueError: all statuses are excluded, or a study has fewer trials than requested.
-        UsageError: no release of the database has the workload, or several have it.
-        DbtoolError: the database cannot be opened.
     """
     statuses = _statuses(load_complete_trials, load_incomplete_trials, load_infeasible_trials)
     metadata: OrderedDict[int, dict[str, Any]] = OrderedDict()
@@ -143,14 +130,9 @@ def _statuses(complete: bool, incomplete: bool, infeasible: bool) -> list[str]:
     return [status for status, load in given.items() if load]
 
 
-@contextlib.contextmanager
-def _reading(database: Database | None) -> Iterator[Database]:
-    """Yield a database; None for the default one, open for the time of the block."""
-    if database is not None:
-        yield database
-        return
-    with dbtool.open() as opened:
-        yield opened
+def _reading(database: Database | None) -> AbstractContextManager[Database]:
+    """Return a database for a block; without one the default database, which the block closes."""
+    return dbtool.open() if database is None else contextlib.nullcontext(database)
 
 
 def _load(
@@ -207,7 +189,8 @@ def _studies(db: Database, path: PurePath) -> Sequence[ExportedStudy]:
             f"database=dbtool.open(release={releases[0]!r})"
         )
     release = RELEASE if RELEASE in releases else releases[0]
-    return select(db, workload, None, release).studies
+    studies, _ = select(db, workload, None, release)
+    return studies
 
 
 def _workload(path: PurePath, held: Sequence[str]) -> str:

@@ -30,22 +30,13 @@ SOURCE = "duckdb"
 
 @dataclass(frozen=True)
 class Macro:
-    """The result of CREATE MACRO.
-
-    Attributes:
-        parameters: names of the parameters.
-        body: an expression, or a query where the macro returns rows.
-    """
+    """The result of CREATE MACRO; the body is a query where the macro returns rows."""
 
     parameters: tuple[str, ...]
     body: exp.Expr
 
     def called_with(self, values: Sequence[exp.Expr]) -> exp.Expr:
-        """Return the body with values in place of the parameters.
-
-        Raises:
-            UsageError: there are more or fewer values than parameters.
-        """
+        """Return the body with values in place of the parameters."""
         if len(values) != len(self.parameters):
             raise UsageError(
                 f"a macro of ({', '.join(self.parameters)}) is called with {len(values)} values"
@@ -63,12 +54,7 @@ class Macro:
 
 @dataclass(frozen=True)
 class Definitions:
-    """The macros and views of queries.
-
-    Attributes:
-        macros: macros by name.
-        views: views by name, with SCHEMA.NAME for one in another schema.
-    """
+    """The macros and views of queries by name, which is SCHEMA.NAME for one in another schema."""
 
     macros: Mapping[str, Macro]
     views: Mapping[str, exp.Query]
@@ -84,11 +70,6 @@ class Definitions:
 def written_out(query: exp.Query, definitions: Definitions) -> exp.Query:
     """Return an equal query without calls of macros and without views.
 
-    Args:
-        query: the query, which is not modified.
-        definitions: the macros and views. A macro takes precedence over a DuckDB function of its
-            name.
-
     Raises:
         UsageError: a call has more or fewer values than its macro has parameters.
     """
@@ -100,10 +81,7 @@ def written_out(query: exp.Query, definitions: Definitions) -> exp.Query:
 
 
 class _Expansion:
-    """The expansion of one query.
-
-    `parts` are its common table expressions, each after those that it reads.
-    """
+    """The expansion of one query; `parts` are its WITH clauses, each after those that it reads."""
 
     def __init__(self, definitions: Definitions) -> None:
         self.parts: dict[str, exp.Query] = {}
@@ -113,9 +91,7 @@ class _Expansion:
     def expanded(self, query: exp.Query, scope: Mapping[str, str]) -> exp.Query:
         """Return a copy of a query that reads only parts and tables.
 
-        Args:
-            query: the query.
-            scope: name of each enclosing common table expression to the name of its part.
+        The scope is the part of each enclosing common table expression, by the latter's name.
         """
         holder = exp.Subquery(this=query.copy())
         scope = dict(scope)
@@ -268,9 +244,7 @@ def namespace(release: str) -> str:
 def definitions(files: Sequence[str], releases: Sequence[About]) -> Definitions:
     """Return the macros and views of queries, over the shards and the index as tables.
 
-    Args:
-        files: files of schema/dialects, whose macros override others of the same name.
-        releases: the releases.
+    Macros in files of schema/dialects override others of the same name.
     """
     macros: dict[str, Macro] = {}
     views = {"stored.releases": _releases(releases)}
@@ -319,12 +293,13 @@ def _rows(name: str, releases: Sequence[About]) -> exp.Query:
 
 def _releases(releases: Sequence[About]) -> exp.Query:
     """Return the query of the releases' descriptions."""
-    selects = []
-    for position, each in enumerate(releases):
-        texts = {
-            name: exp.cast(exp.convert(getattr(each, name)), "VARCHAR")
-            for name in ("release", "title", "licence", "citation")
-        }
-        columns = [exp.alias_(exp.convert(position), "position")]
-        selects.append(exp.select(*columns, *(exp.alias_(v, n) for n, v in texts.items())))
-    return all_of(selects)
+    names = ("release", "title", "licence", "citation")
+    return all_of(
+        [
+            exp.select(
+                exp.alias_(exp.convert(position), "position"),
+                *(exp.cast(exp.convert(getattr(each, n)), "VARCHAR").as_(n) for n in names),
+            )
+            for position, each in enumerate(releases)
+        ]
+    )

@@ -41,12 +41,9 @@ class _Arrow(Postgres):
 
 @dataclass(frozen=True)
 class Engine:
-    """The SQL of an engine.
+    """The SQL of an engine: sqlglot's dialect, files of schema/dialects, and a query's settings.
 
-    Attributes:
-        generator: sqlglot's dialect.
-        files: files of schema/dialects, each after those that it overrides.
-        settings: settings that a query needs.
+    Each file comes after those that it overrides.
     """
 
     generator: type[Dialect]
@@ -76,12 +73,6 @@ def translated(
     RELEASE.studies, RELEASE.trials and RELEASE.measurements, which are a release's index and its
     shards. RELEASE is its name, with _ for all but letters, digits and _. Columns of JSON objects
     are text. All else is equal, except for the last digits of decimals.
-
-    Args:
-        text: one SELECT of DuckDB over the views and macros.
-        dialect: one of `DIALECTS`.
-        releases: releases of the views.
-        values: values of the query's parameters, by name.
 
     Raises:
         UsageError: the text is not a SELECT, lacks a value, or has a part without a counterpart in

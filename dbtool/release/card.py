@@ -53,7 +53,6 @@ trials = StaticTable.from_metadata("$trials")
 measurements = StaticTable.from_metadata("$measurements")
 measurements.scan("batch_size = 64").to_polars()
 ```"""
-_ARCHIVE = "the import of an archive in the form that Shallue et al. (2019) published theirs in"
 
 
 def card(
@@ -66,12 +65,7 @@ def card(
 ) -> str:
     """Return the text of README.md.
 
-    Args:
-        manifest: manifest of the release.
-        index: its tables by file name.
-        shards: its shards.
-        page: file of the explorer; None where there is none.
-        iceberg: address of the folder in Iceberg tables; None where there are none.
+    Where there are some, it shows the explorer's `page`, and the Iceberg tables with their address.
     """
     measurements = sum(file.rows or 0 for file in manifest.shards)
     parts = {
@@ -159,7 +153,7 @@ def _sources(shards: Sequence[Shard]) -> Iterator[str]:
 def _maker(producer: Mapping[str, Any]) -> str:
     """Return the program that wrote a shard, with its library and device."""
     if "archive" in producer:
-        return _ARCHIVE
+        return "the import of an archive in the form that Shallue et al. (2019) published theirs in"
     named = [f"{name} {producer[name]}" for name in ("dbtool", "jax") if producer.get(name)]
     made = _cell(" with ".join(named)) or "a program that does not give its name"
     device = producer.get("device")
@@ -168,24 +162,24 @@ def _maker(producer: Mapping[str, Any]) -> str:
 
 def _reduced(shards: Sequence[Shard]) -> str:
     found = {reduction_of(shard.footer) for shard in shards} - {WHOLE}
-    sentences = sorted(map(_reduction, found))
-    if not sentences:
+    if not found:
         return "Nothing was left out of them."
     return (
-        f"To save space, {'; in others '.join(sentences)}. Evaluations and the last row of each "
-        "trial were kept whole."
+        f"To save space, {'; in others '.join(sorted(map(_reduction, found)))}. Evaluations and "
+        "the last row of each trial were kept whole."
     )
 
 
 def _reduction(each: Reduction) -> str:
-    losses = f"losses of training batches were kept at every step up to {each.every_loss_up_to:,}"
-    if each.then_one_in == 1:
-        losses = "losses of training batches were kept at every step"
-    elif each.then_one_in is None:
-        losses += " and, after that, only where the networks were evaluated"
+    if each.then_one_in is None:
+        rest = " and, after that, only where the networks were evaluated"
     else:
-        losses += f" and at one step in {each.then_one_in:,} after that"
-    return f"{losses}, with {each.loss_bits} of 23 bits of mantissa"
+        rest = f" and at one step in {each.then_one_in:,} after that"
+    steps = "" if each.then_one_in == 1 else f" up to {each.every_loss_up_to:,}{rest}"
+    return (
+        f"losses of training batches were kept at every step{steps}, "
+        f"with {each.loss_bits} of 23 bits of mantissa"
+    )
 
 
 def _iceberg(address: str) -> str:

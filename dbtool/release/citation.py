@@ -34,17 +34,18 @@ _FIELD = re.compile(
 _YEAR = re.compile(r"[1-9]\d{3}")
 _VERSION = re.compile(r"(0|[1-9]\d*)(\.(0|[1-9]\d*)){0,2}")
 
-# SPDX identifiers.
-_LICENCES = frozenset(
-    {
-        *("CC0-1.0", "CC-BY-3.0", "CC-BY-4.0", "CC-BY-SA-3.0", "CC-BY-SA-4.0", "CC-BY-NC-4.0"),
-        *("CC-BY-NC-SA-4.0", "CC-BY-NC-ND-4.0", "CC-BY-ND-4.0", "CDLA-Permissive-1.0"),
-        *("CDLA-Permissive-2.0", "CDLA-Sharing-1.0", "Apache-2.0", "MIT", "BSD-2-Clause"),
-        *("BSD-3-Clause", "ODbL-1.0", "ODC-By-1.0", "PDDL-1.0"),
-    }
+_SPDX = (
+    "CC0-1.0 CC-BY-3.0 CC-BY-4.0 CC-BY-SA-3.0 CC-BY-SA-4.0 CC-BY-NC-4.0 CC-BY-NC-SA-4.0 "
+    "CC-BY-NC-ND-4.0 CC-BY-ND-4.0 CDLA-Permissive-1.0 CDLA-Permissive-2.0 CDLA-Sharing-1.0 "
+    "Apache-2.0 MIT BSD-2-Clause BSD-3-Clause"
 )
-# Where Hugging Face's name is not the identifier in small letters.
-_HUGGING_FACE = {"ODbL-1.0": "odbl", "ODC-By-1.0": "odc-by", "PDDL-1.0": "pddl"}
+# SPDX identifiers, and what Hugging Face calls these licences.
+_LICENCES = {
+    **{name: name.lower() for name in _SPDX.split()},
+    "ODbL-1.0": "odbl",
+    "ODC-By-1.0": "odc-by",
+    "PDDL-1.0": "pddl",
+}
 _KEY = re.compile(r"@\w+\s*\{\s*([^,\s]+)")
 _SPARSITY_PAPER = """\
 @inproceedings{lee2021understanding,
@@ -160,37 +161,31 @@ def _newest_day(shards: Sequence[Shard]) -> str | None:
             # Whatever another program wrote there.
             with contextlib.suppress(AttributeError, TypeError, ValueError, OverflowError):
                 moment = dt.datetime.fromisoformat(producer.get("created"))
-                is_zoned = moment.tzinfo is not None
-                moments.append(
-                    moment.astimezone(dt.UTC) if is_zoned else moment.replace(tzinfo=dt.UTC)
-                )
+                zone = moment.tzinfo or dt.UTC
+                moments.append(moment.replace(tzinfo=zone).astimezone(dt.UTC))
     return max(moments).date().isoformat() if moments else None
 
 
 def citation_cff(citation: Citation, licence: str | None) -> str:
     """Return the text of CITATION.cff."""
-    return "\n".join(_lines(citation, licence)) + "\n"
-
-
-def _lines(citation: Citation, licence: str | None) -> Iterator[str]:
-    """Yield the lines of CITATION.cff."""
-    yield "cff-version: 1.2.0"
-    yield "message: If you use these measurements, please cite them as below."
-    yield "type: dataset"
-    yield f"title: {yaml_text(citation.title)}"
-    yield "authors:"
-    for name in citation.authors:
-        yield from _author(name)
-    yield f"version: {yaml_text(citation.version)}"
-    # A year alone is no date there.
+    lines = [
+        "cff-version: 1.2.0",
+        "message: If you use these measurements, please cite them as below.",
+        "type: dataset",
+        f"title: {yaml_text(citation.title)}",
+        "authors:",
+        *(line for name in citation.authors for line in _author(name)),
+        f"version: {yaml_text(citation.version)}",
+    ]
+    # A year alone is not a date there.
     if citation.date and len(citation.date) > len("2025"):
-        yield f"date-released: {citation.date}"
+        lines.append(f"date-released: {citation.date}")
     if is_spdx(licence):
-        yield f"license: {licence}"
-    if citation.doi:
-        yield f"doi: {yaml_text(citation.doi)}"
-    if citation.url:
-        yield f"url: {yaml_text(citation.url)}"
+        lines.append(f"license: {licence}")
+    for name, value in (("doi", citation.doi), ("url", citation.url)):
+        if value:
+            lines.append(f"{name}: {yaml_text(value)}")
+    return "\n".join(lines) + "\n"
 
 
 def _author(name: str) -> Iterator[str]:
@@ -235,17 +230,13 @@ def licence_url(licence: str) -> str:
 
 def hugging_face_licence(licence: str) -> str | None:
     """Return Hugging Face's name of a licence; None where it has none."""
-    return _HUGGING_FACE.get(licence, licence.lower()) if licence in _LICENCES else None
+    return _LICENCES.get(licence)
 
 
 def bibtex(db: Releases, release: str | None = None) -> str:
     """Return the BibTeX entries of the papers and this program, then those of releases.
 
     BibTeX rejects repeated keys, so only the first of the entries with the same key is returned.
-
-    Args:
-        db: the releases.
-        release: the release to cite; None for all.
     """
     own = [citation for (citation,) in db.result(index_question("cite", release=release))]
     entries: dict[str, str] = {}

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from dbtool.core.shards import Shard
     from dbtool.release.citation import Citation
 
-_CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
 _PARQUET = "application/x-parquet"
 _FILES = "measurements-files"
 _CONTEXT = Path(__file__).parent / "assets" / "croissant_context.json"
@@ -53,7 +52,7 @@ def croissant(manifest: Manifest, citation: Citation, shards: Sequence[Shard]) -
     content = {
         "@context": json.loads(_CONTEXT.read_text(encoding="utf-8")),
         "@type": "sc:Dataset",
-        "conformsTo": _CONFORMS_TO,
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": manifest.release,
         "description": manifest.title or f"The release {manifest.release} of training measurements",
         "license": licence_url(manifest.licence or ""),
@@ -88,10 +87,9 @@ def _trials(shards: Sequence[Shard]) -> tuple[PublishedColumn, ...]:
     """
     trials = (trial for shard in shards for trial in shard.footer.trials)
     names = ", ".join(sorted({name for trial in trials for name in trial.metaparameters}))
+    own = {"metaparameters": f" Of this release: {names}."} if names else {}
     return tuple(
-        each._replace(meaning=f"{each.meaning} Of this release: {names}.")
-        if each.name == "metaparameters" and names
-        else each
+        each._replace(meaning=each.meaning + own.get(each.name, ""))
         for each in published_columns()["trials"]
     )
 
@@ -122,10 +120,8 @@ def _record_set(table: str, columns: tuple[PublishedColumn, ...]) -> dict[str, A
 
 
 def _fields(table: str, columns: tuple[PublishedColumn, ...]) -> Iterator[dict[str, Any]]:
-    if table == MEASUREMENTS_TABLE:
-        source = {"fileSet": {"@id": _FILES}}
-    else:
-        source = {"fileObject": {"@id": table_path(table)}}
+    is_set = table == MEASUREMENTS_TABLE
+    files = {"fileSet": {"@id": _FILES}} if is_set else {"fileObject": {"@id": table_path(table)}}
     for column in columns:
         yield {
             "@type": "cr:Field",
@@ -133,5 +129,5 @@ def _fields(table: str, columns: tuple[PublishedColumn, ...]) -> Iterator[dict[s
             "name": column.name,
             **({"description": column.meaning} if column.meaning else {}),
             "dataType": _TYPES[column.type],
-            "source": {**source, "extract": {"column": column.name}},
+            "source": {**files, "extract": {"column": column.name}},
         }

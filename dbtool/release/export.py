@@ -13,17 +13,17 @@ from dbtool.core.contract import OTHER_METRICS, metric_columns
 from dbtool.core.errors import first_sentence
 from dbtool.core.files import whole_output
 from dbtool.release.file_format import FileFormat
-from dbtool.release.original import layout_writer, refuse_folders, write_study
+from dbtool.release.original import refuse_folders, write_original
 from dbtool.release.selection import read_rows, select
 from dbtool.store.opening import schema_statements
 from dbtool.store.statements import interruptible, sql_text, table_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from dbtool.release.original import OnTrials
-    from dbtool.release.selection import ExportedStudy, ExportedTrial, Selection
+    from dbtool.release.selection import ExportedStudy, ExportedTrial
     from dbtool.store.releases import Releases
 
 
@@ -46,8 +46,7 @@ def export(
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[ExportedStudy]:
     """Write measurements to a new file; see `dbtool.Database.export`."""
-    selection = select(db, workload, batch_size, release)
-    studies = selection.studies
+    studies, index = select(db, workload, batch_size, release)
     done, total = 0, sum(trial.measurements for study in studies for trial in study.trials)
 
     def on_trials(trials: Sequence[ExportedTrial]) -> None:
@@ -59,17 +58,15 @@ def export(
         refuse_folders(studies)
     with whole_output(out) as path, db.cursor() as cursor:
         if file_format is FileFormat.ORIGINAL:
-            with layout_writer(path) as put:
-                for study in studies:
-                    write_study(cursor, study, put, on_trials)
-        else:
-            with _rows(cursor, studies, file_format, on_trials) as rows:
-                if file_format is FileFormat.ARROW:
-                    _write_arrow(path, rows)
-                elif file_format is FileFormat.DUCKDB:
-                    _write_database(path, selection, rows)
-                else:
-                    _copy(path, file_format, rows)
+            write_original(cursor, studies, path, on_trials)
+            return studies
+        with _rows(cursor, studies, file_format, on_trials) as rows:
+            if file_format is FileFormat.ARROW:
+                _write_arrow(path, rows)
+            elif file_format is FileFormat.DUCKDB:
+                _write_database(path, {**index, "measurements": rows})
+            else:
+                _copy(path, file_format, rows)
     return studies
 
 
@@ -113,11 +110,11 @@ def _json_column(name: str) -> str:
     return name
 
 
-def _write_database(path: Path, selection: Selection, rows: pa.RecordBatchReader) -> None:
-    """Write a DuckDB file with the rows of a selection, the views and the macros."""
+def _write_database(path: Path, relations: Mapping[str, pa.Table | pa.RecordBatchReader]) -> None:
+    """Write a DuckDB file with the relations behind the views, the views and the macros."""
     with duckdb.connect(str(path)) as connection:
         connection.execute("CREATE SCHEMA stored")
-        for name, incoming in {**selection.index, "measurements": rows}.items():
+        for name, incoming in relations.items():
             connection.register("incoming", incoming)
             connection.execute(f"CREATE TABLE stored.{name} AS FROM incoming")
             connection.unregister("incoming")

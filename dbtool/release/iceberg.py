@@ -9,40 +9,21 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import functools
 import hashlib
-import json
 import uuid
 from typing import TYPE_CHECKING, Final
 
 from pyarrow.fs import LocalFileSystem
+from pyiceberg import manifest as manifests
+from pyiceberg import types
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO, parquet_file_to_data_file
-from pyiceberg.manifest import (
-    ManifestEntry,
-    ManifestEntryStatus,
-    write_manifest,
-    write_manifest_list,
-)
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
-from pyiceberg.table import TableProperties
-from pyiceberg.table.metadata import TableMetadataUtil, new_table_metadata
-from pyiceberg.table.snapshots import (
-    Operation,
-    SnapshotSummaryCollector,
-    Summary,
-    update_snapshot_summaries,
-)
+from pyiceberg.table import TableProperties, snapshots, update
+from pyiceberg.table.metadata import new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.transforms import IdentityTransform
-from pyiceberg.types import (
-    BooleanType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    NestedField,
-    StringType,
-)
 
 from dbtool.core.contract import OTHER_METRICS, shard_schema
 from dbtool.core.files import finish, unfinished, write_whole
@@ -64,42 +45,38 @@ if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile, ManifestFile
     from pyiceberg.table.metadata import TableMetadata
 
-    from dbtool.core.manifest import Manifest, ReleaseFile
+    from dbtool.core.manifest import Manifest
 
 _FORMAT: Final = 2
 _CODEC: Final = "deflate"
 _SYNC_BYTES = 16
 _TYPES = {
-    "BOOLEAN": BooleanType(),
-    "FLOAT": FloatType(),
-    "DOUBLE": DoubleType(),
-    "INTEGER": IntegerType(),
-    "BIGINT": LongType(),
-    "VARCHAR": StringType(),
+    "BOOLEAN": types.BooleanType(),
+    "FLOAT": types.FloatType(),
+    "DOUBLE": types.DoubleType(),
+    "INTEGER": types.IntegerType(),
+    "BIGINT": types.LongType(),
+    "VARCHAR": types.StringType(),
 }
+# The columns whose values name the folders of shards.
 _FOLDERS = ("workload", "batch_size")
-"""The columns whose values name the folders of shards."""
 
 
 def write_iceberg(folder: Path, manifest: Manifest, address: str, date: str | None) -> list[str]:
-    """Write Iceberg tables over workloads, studies, trials and measurements.
+    """Write Iceberg tables over a release folder; return the written files, relative to it.
 
     Args:
         folder: the release folder.
         manifest: its manifest.
         address: the address that the folder will have, from `check_base_url`.
         date: date of the tables' only snapshot, as YYYY-MM-DD or YYYY; None for 1970-01-01.
-
-    Returns:
-        The written files, relative to the folder.
-
-    Raises:
-        OSError: a file cannot be written.
     """
+    day = "1970-01-01" if date is None else date if "-" in date else f"{date}-01-01"
+    moment = int(dt.datetime.fromisoformat(day).replace(tzinfo=dt.UTC).timestamp() * 1000)
     return [
         path
         for table in MEANINGS
-        for path in _write_table(folder, manifest, table, address, _milliseconds(date))
+        for path in _write_table(folder, manifest, table, address, moment)
     ]
 
 
@@ -114,7 +91,10 @@ def _write_table(
     ).model_copy(update={"last_updated_ms": moment})
     path = iceberg_state(table)
     below = path.rpartition("/")[0]
-    files = {address_of(address, file.path): file for file in _files(manifest, table)}
+    is_whole = table != MEASUREMENTS_TABLE
+    of_table = [manifest.file(table_path(table))] if is_whole else [*manifest.shards]
+    # A file without rows has no values to sort it by.
+    files = {address_of(address, file.path): file for file in of_table if file and file.rows}
     written = []
     if files:
         source = _Files({at: folder / file.path for at, file in files.items()})
@@ -127,7 +107,7 @@ def _write_table(
             listed = _write_manifest(output, state, data_files, number)
         with (
             _avro(folder, written[1], address) as output,
-            write_manifest_list(_FORMAT, output, number, None, 1, _CODEC) as writer,
+            manifests.write_manifest_list(_FORMAT, output, number, None, 1, _CODEC) as writer,
         ):
             writer.add_manifests([listed])
         state = _with_snapshot(state, data_files, number, address_of(address, written[1]))
@@ -137,18 +117,11 @@ def _write_table(
     return [*written, path, hint]
 
 
-def _files(manifest: Manifest, table: str) -> list[ReleaseFile]:
-    """Return the files of a table that have rows: others have no values to sort them by."""
-    is_whole = table != MEASUREMENTS_TABLE
-    files = [manifest.file(table_path(table))] if is_whole else manifest.shards
-    return [file for file in files if file is not None and file.rows]
-
-
 def _columns(table: str) -> tuple[Schema, PartitionSpec]:
     """Return the columns of a table, and those that its folders are named by."""
     nullable = {field.name: field.nullable for field in shard_schema()}
     fields = [
-        NestedField(
+        types.NestedField(
             number,
             column.name,
             _TYPES[column.type],
@@ -191,53 +164,45 @@ def _properties(table: str) -> dict[str, str]:
 def _write_manifest(
     output: OutputFile, table: TableMetadata, data_files: list[DataFile], number: int
 ) -> ManifestFile:
-    with write_manifest(_FORMAT, table.spec(), table.schema(), output, number, _CODEC) as writer:
+    create = functools.partial(
+        manifests.ManifestEntry.from_args,
+        status=manifests.ManifestEntryStatus.ADDED,
+        snapshot_id=number,
+        sequence_number=None,
+        file_sequence_number=None,
+    )
+    with manifests.write_manifest(
+        _FORMAT, table.spec(), table.schema(), output, number, _CODEC
+    ) as writer:
         for data_file in data_files:
-            writer.add(
-                ManifestEntry.from_args(
-                    status=ManifestEntryStatus.ADDED,
-                    snapshot_id=number,
-                    sequence_number=None,
-                    file_sequence_number=None,
-                    data_file=data_file,
-                )
-            )
+            writer.add(create(data_file=data_file))
     return writer.to_manifest_file()
 
 
 def _with_snapshot(
-    empty: TableMetadata, data_files: list[DataFile], number: int, manifests: str
+    empty: TableMetadata, data_files: list[DataFile], number: int, listing: str
 ) -> TableMetadata:
     """Return the state of a table after its only snapshot, with the address of its manifests."""
-    counts = SnapshotSummaryCollector()
+    counts = snapshots.SnapshotSummaryCollector()
     for data_file in data_files:
         counts.add_file(data_file, empty.schema(), empty.spec())
-    summary = update_snapshot_summaries(Summary(Operation.APPEND, **counts.build()))
-    snapshot = {"snapshot-id": number, "timestamp-ms": empty.last_updated_ms}
-    of_files = {
+    summary = snapshots.Summary(snapshots.Operation.APPEND, **counts.build())
+    added = {
+        "snapshot-id": number,
         "sequence-number": 1,
-        "manifest-list": manifests,
-        "summary": summary.model_dump(),
+        "timestamp-ms": empty.last_updated_ms,
+        "manifest-list": listing,
+        "summary": snapshots.update_snapshot_summaries(summary),
         "schema-id": empty.current_schema_id,
     }
-    return TableMetadataUtil.parse_obj(
-        json.loads(empty.model_dump_json())
-        | {
-            "last-sequence-number": 1,
-            "current-snapshot-id": number,
-            "snapshots": [snapshot | of_files],
-            "snapshot-log": [snapshot],
-            "refs": {"main": {"snapshot-id": number, "type": "branch"}},
-        }
+    main = {"ref-name": "main", "type": "branch", "snapshot-id": number}
+    updates = (
+        update.AddSnapshotUpdate(snapshot=snapshots.Snapshot.model_validate(added)),
+        update.SetSnapshotRefUpdate.model_validate(main),
     )
-
-
-def _milliseconds(date: str | None) -> int:
-    """Return the start of a day or a year in UTC, in milliseconds since 1970."""
-    if date is None:
-        return 0
-    day = dt.datetime.fromisoformat(date if "-" in date else f"{date}-01-01")
-    return int(day.replace(tzinfo=dt.UTC).timestamp() * 1000)
+    # The library puts the present moment where none has passed.
+    same_moment = {"last_updated_ms": empty.last_updated_ms}
+    return update.update_table_metadata(empty, updates).model_copy(update=same_moment)
 
 
 class _Files(PyArrowFileIO):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from dbtool.core.contract import shard_schema, sql_type
-from dbtool.core.errors import UsageError, closest
+from dbtool.core.errors import UsageError
 from dbtool.core.http import check_url
 from dbtool.core.index import Index
 from dbtool.core.manifest import MANIFEST, encode_manifest
@@ -53,18 +53,18 @@ _OTHER_MEANINGS = {
     ): "Metrics without a column of their own, by name: an object. NULL where a step has none.",
 }
 _WEB = ("https", "http")
-_SCHEMES = (*_WEB, "s3", "s3a", "gs", "abfs", "abfss", "hdfs", "hf", "file")
+_STORES = ("s3", "s3a", "gs", "abfs", "abfss", "hdfs", "hf")
 # What begins a query or a fragment, and what would end a text in a program.
 _NEVER = re.compile(r"[?#\"\\]")
+_PART = r"[^?#\"\\ ']"
+_ADDRESS = re.compile(
+    rf"({'|'.join(_WEB)})://[^@/?#\"\\ ']+(/{_PART}*)?"
+    rf"|(({'|'.join(_STORES)})://|file:///+)(?!/){_PART}+"
+)
 
 
 def iceberg_state(table: str) -> str:
-    """Return the path of an Iceberg table's metadata file, which names the other files.
-
-    Example:
-        >>> iceberg_state("trials")
-        'iceberg/trials/metadata/v1.metadata.json'
-    """
+    """Return the path of an Iceberg table's metadata file, which names the other files."""
     return f"{ICEBERG}/{table}/metadata/v1.metadata.json"
 
 
@@ -76,13 +76,7 @@ def sums(manifest: Manifest) -> str:
 
 
 class PublishedColumn(NamedTuple):
-    """A column of a table.
-
-    Attributes:
-        name: its name.
-        type: its type in DuckDB, such as VARCHAR.
-        meaning: what it holds, with the unit where it has one.
-    """
+    """A column of a table, with its type in DuckDB, and with the unit where it has one."""
 
     name: str
     type: str
@@ -123,27 +117,19 @@ def _comments() -> dict[tuple[str, str], str]:
 def check_base_url(text: str) -> str:
     """Return the address of a release folder, without a slash at its end.
 
-    Args:
-        text: an address of a web server, an object store, a data set hub or a file system.
-
     Raises:
-        UsageError: it is not such an address, or has more than a server and a path.
+        UsageError: it is not an address of a web server, an object store, a data set hub or a file
+            system, or has more than a server and a path.
 
     Example:
         >>> check_base_url("s3://bucket/my-release/")
         's3://bucket/my-release'
     """
-    scheme, is_url, rest = text.partition("://")
-    if is_url and scheme not in _SCHEMES:
-        known = ", ".join(f"{name}://" for name in closest(scheme, _SCHEMES))
-        raise UsageError(f"--base-url {text!r} begins with {scheme}://; closest: {known}")
-    is_placed = rest.startswith("/") == (scheme == "file") and rest.strip("/")
-    has_user = is_web(text) and "@" in rest.partition("/")[0]
-    is_written = text.isprintable() and not re.search(rf"{_NEVER.pattern}|[ ']", rest)
-    if not is_placed or has_user or not is_written:
+    if not (text.isprintable() and _ADDRESS.fullmatch(text)):
         raise UsageError(
             f"--base-url {text!r} is not an address of a folder, such as s3://bucket/my-release or "
-            "https://example.org/my-release: give one without user, query, blanks or quotes"
+            "https://example.org/my-release: give one without user, query, blanks or quotes, which "
+            f"begins with {', '.join(f'{name}://' for name in (*_WEB, *_STORES))} or file:///"
         )
     if is_web(text):
         check_url(text)

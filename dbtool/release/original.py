@@ -17,7 +17,7 @@ import pyarrow as pa
 from dbtool.core.contract import ARCHIVE_ROOT, archive_columns
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.release.file_format import TAR_ENDINGS
-from dbtool.release.selection import ExportedStudy, ExportedTrial, read_rows, trial_ids
+from dbtool.release.selection import OF_STUDY, ExportedStudy, ExportedTrial, read_rows, trial_ids
 from dbtool.store.statements import sql_text
 
 if TYPE_CHECKING:
@@ -61,11 +61,7 @@ def metadata_json(study: ExportedStudy, trial: ExportedTrial) -> dict[str, Any]:
 
 
 def refuse_folders(studies: Sequence[ExportedStudy]) -> None:
-    """Raise an error for workloads that share a folder across releases or whose name is not a path.
-
-    Raises:
-        UsageError: a workload is one of these.
-    """
+    """Raise an error for workloads that share a folder or whose name is not a path."""
     release_of: dict[str, str] = {}
     for study in studies:
         path = PurePosixPath(study.workload)
@@ -82,14 +78,32 @@ def refuse_folders(studies: Sequence[ExportedStudy]) -> None:
             )
 
 
-@contextlib.contextmanager
-def layout_writer(path: Path) -> Iterator[Put]:
-    """Yield a function that writes files into a new folder or, by its extension, a new tar file.
+def write_original(
+    cursor: duckdb.DuckDBPyConnection,
+    studies: Sequence[ExportedStudy],
+    path: Path,
+    on_trials: OnTrials,
+) -> None:
+    """Write studies in the archive's layout; equal ones give equal bytes.
 
-    Equal files give equal bytes.
+    Raises:
+        DbtoolError: the name of a metric is not valid in a header.
     """
+    with _layout_writer(path) as put:
+        for study in studies:
+            _write_study(cursor, study, put, on_trials)
+
+
+@contextlib.contextmanager
+def _layout_writer(path: Path) -> Iterator[Put]:
+    """Yield a function that writes files into a new folder or, by its extension, a new tar file."""
+
+    def write(name: str, contents: bytes) -> None:
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_bytes(contents)
+
     if not path.name.endswith(TAR_ENDINGS):
-        yield lambda name, contents: _put(path / name, contents)
+        yield write
         return
     with contextlib.ExitStack() as stack:
         file = cast("BinaryIO", stack.enter_context(path.open("wb")))
@@ -108,14 +122,9 @@ def layout_writer(path: Path) -> Iterator[Put]:
         yield add
 
 
-def write_study(
+def _write_study(
     cursor: duckdb.DuckDBPyConnection, study: ExportedStudy, put: Put, on_trials: OnTrials
 ) -> None:
-    """Write a study in the archive's layout with `put`, and report trials once they are written.
-
-    Raises:
-        DbtoolError: the name of a metric is not valid in a header.
-    """
     folder = f"{ARCHIVE_ROOT}/{study.workload}/{study.batch_size}"
     put(f"{folder}/study.json", _json(study_json(study)))
     columns = _columns(cursor, study)
@@ -135,14 +144,12 @@ def _columns(cursor: duckdb.DuckDBPyConnection, study: ExportedStudy) -> dict[st
     share one header.
     """
     own = archive_columns()
-    where = "WHERE release = $release AND workload = $workload AND batch_size = $batch_size"
-    values = {name: getattr(study, name) for name in ("release", "workload", "batch_size")}
+    rows = f"FROM measurements WHERE {OF_STUDY}"
     counts = ", ".join(f"count({name})" for name in own)
-    counting = f"SELECT {counts} FROM measurements {where}"  # noqa: S608 (columns of ours)
-    [found] = cursor.execute(counting, values).fetchall()
+    [found] = cursor.execute(f"SELECT {counts} {rows}", study.keys).fetchall()
     columns = {own[name]: name for name, count in zip(own, found, strict=True) if count}
-    naming = f"SELECT DISTINCT unnest(map_keys(other_metrics)) FROM measurements {where}"  # noqa: S608 (ours)
-    others = sorted(name for (name,) in cursor.execute(naming, values).fetchall())
+    naming = f"SELECT DISTINCT unnest(map_keys(other_metrics)) {rows}"
+    others = sorted(name for (name,) in cursor.execute(naming, study.keys).fetchall())
     return columns | {name: f"other_metrics[{sql_text(name)}]" for name in others}
 
 
@@ -177,11 +184,6 @@ def _header(names: Sequence[str]) -> bytes:
     line = io.StringIO()
     csv.writer(line, lineterminator="\n").writerow(names)
     return line.getvalue().encode()
-
-
-def _put(path: Path, contents: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(contents)
 
 
 def _json(value: Any) -> bytes:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
+from pathlib import Path
+from string import Template
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -36,11 +37,12 @@ from dbtool.store.statements import sql_text
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Sequence
 
     from dbtool.core.shards import Shard
     from dbtool.release.reduction import Reduction
+
+_SCRIPT = Path(__file__).parent / "assets" / "script.sql"
 
 
 def publish(
@@ -92,9 +94,9 @@ def publish(
             "as --licence CC-BY-4.0"
         )
     check_licence(about.licence)
-    if out is not None and source.resolve() in out.resolve().parents:
-        raise UsageError(f"{out} lies in {source}: name a folder beside it with --out")
     if out is not None and out.resolve() != source.resolve():
+        if source.resolve() in out.resolve().parents:
+            raise UsageError(f"{out} lies in {source}: name a folder beside it with --out")
         with whole_output(out) as folder:
             folder.mkdir()
             shards = _shards(source, manifest, folder, reduction, on_progress)
@@ -147,14 +149,13 @@ def _describe(
     manifest = new_manifest(about, files)
     citation = citation_of(manifest, shards)
     pages: Sequence[str] = ()
+    metadata: Sequence[str] = ()
     if explorer is not None:
         # It reads the release, which is whole but for what is written below.
         write_whole(folder / MANIFEST, encode_manifest(manifest))
         pages = explorer(folder)
-        files += [_listed(folder, path) for path in pages]
     if iceberg is not None:
         metadata = _iceberg_writer()(folder, manifest, iceberg, citation.date)
-        files += [_listed(folder, path) for path in metadata]
     texts = {
         CARD: card(manifest, tables, shards, page=pages[0] if pages else None, iceberg=iceberg),
         CITATION: citation_cff(citation, manifest.licence),
@@ -164,10 +165,8 @@ def _describe(
     if manifest.citation is not None:
         texts[BIBTEX] = manifest.citation.strip() + "\n"
     for name, text in texts.items():
-        content = text.encode()
-        write_whole(folder / name, content)
-        digest = hashlib.sha256(content).hexdigest()
-        files.append(ReleaseFile(path=name, sha256=digest, bytes=len(content)))
+        write_whole(folder / name, text.encode())
+    files += [_listed(folder, path) for path in (*pages, *metadata, *texts)]
     manifest = new_manifest(about, files)
     write_whole(folder / MANIFEST, encode_manifest(manifest))
     write_whole(folder / SUMS, sums(manifest).encode())
@@ -190,36 +189,19 @@ def _listed(folder: Path, path: str) -> ReleaseFile:
 
 def script(about: About) -> str:
     """Return dbtool.sql: the views and macros of schema/ for plain DuckDB, over the folder."""
-    return "\n".join(_script_parts(about))
+    texts = {name: getattr(about, name) for name in ("release", "title", "licence", "citation")}
+    literals = {
+        name: "NULL::VARCHAR" if text is None else sql_text(text) for name, text in texts.items()
+    }
+    index = [
+        f"CREATE TEMP VIEW incoming AS SELECT {literals['release']} AS release, * FROM '{name}';\n"  # noqa: S608 (names of ours)
+        f"{_schema_text(f'index/{Path(name).stem}')}\nDROP VIEW incoming;"
+        for name in (WORKLOADS, STUDIES, TRIALS)
+    ]
+    template = Template(_SCRIPT.read_text(encoding="utf-8"))
+    head = template.substitute(literals, index="\n".join(index), script=SCRIPT, shards=SHARDS)
+    return "\n".join([head.rstrip("\n"), *schema_statements()])
 
 
-def _script_parts(about: About) -> Iterator[str]:
-    release = sql_text(about.release)
-    yield (
-        f"-- The views and macros of dbtool for DuckDB: run `duckdb -init {SCRIPT}` in this folder."
-    )
-    yield "CREATE SCHEMA stored;"
-    yield f"""CREATE TABLE stored.releases AS
-SELECT
-    0 AS position,
-    {release} AS release,
-    {_literal(about.title)} AS title,
-    {_literal(about.licence)} AS licence,
-    {_literal(about.citation)} AS citation;"""
-    for name in (WORKLOADS, STUDIES, TRIALS):
-        yield f"CREATE TEMP VIEW incoming AS SELECT {release} AS release, * FROM '{name}';"  # noqa: S608 (names of ours)
-        table = schema_folder() / "index" / f"{name.removesuffix('.parquet')}.sql"
-        yield table.read_text(encoding="utf-8")
-        yield "DROP VIEW incoming;"
-    yield f"""CREATE VIEW stored.measurements AS
-SELECT {release} AS release, *
-FROM read_parquet(
-    '{SHARDS}',
-    hive_partitioning = true,
-    hive_types = {{'workload': VARCHAR, 'batch_size': INTEGER}}
-);"""  # noqa: S608 (names of ours)
-    yield from schema_statements()
-
-
-def _literal(value: str | None) -> str:
-    return "NULL::VARCHAR" if value is None else sql_text(value)
+def _schema_text(name: str) -> str:
+    return (schema_folder() / f"{name}.sql").read_text(encoding="utf-8")

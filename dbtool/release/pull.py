@@ -130,11 +130,11 @@ def _remove_gone(folder: Path) -> None:
 
 def _check_paths(manifest: Manifest, url: str) -> None:
     """Raise an error for hidden files and for paths that a release folder uses itself."""
-    for file in manifest.files:
-        if file.path.startswith(".") or file.path in {MANIFEST, SUMS}:
+    for path in (file.path for file in manifest.files):
+        if path.startswith(".") or path in {MANIFEST, SUMS}:
             raise DbtoolError(
-                f"the manifest of {without_secrets(url)} lists {file.path}, which no release has: "
-                "tell whoever hosts it"
+                f"the manifest of {without_secrets(url)} lists {path}, which no release has: tell "
+                "whoever hosts it"
             )
 
 

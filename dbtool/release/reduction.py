@@ -42,12 +42,7 @@ class Reduction(Struct, frozen=True, forbid_unknown_fields=True):
     loss_bits: Annotated[int, Meta(ge=1, le=_FLOAT32_MANTISSA_BITS)] = _FLOAT32_MANTISSA_BITS
 
     def apply(self, rows: pa.Table, last_steps: dict[int, int]) -> pa.Table:
-        """Return the rows to keep, with their batch losses rounded.
-
-        Args:
-            rows: trial_id, step and metrics.
-            last_steps: trial_id to the last step of that trial.
-        """
+        """Return the rows to keep, with their batch losses rounded; each trial has a last step."""
         frame = pl.DataFrame(rows)
         step = pl.col("step")
         kept = (
@@ -103,17 +98,9 @@ def reduction_of(footer: Footer) -> Reduction:
 
 
 def write_reduced(path: Path, footer: Footer, reduction: Reduction, folder: Path) -> Shard | None:
-    """Write the reduced rows of a shard into another release folder.
+    """Write the reduced rows of a shard into another release folder; return the new shard.
 
-    Args:
-        path: the shard.
-        footer: footer of the shard.
-        reduction: what to drop.
-        folder: the other release folder.
-
-    Returns:
-        The new shard; None where nothing is dropped, as for archives' shards, which have no batch
-        losses.
+    Where nothing is dropped, as of archives' shards, which have no batch losses, there is none.
 
     Raises:
         UsageError: the shard was reduced before in a way that this reduction cannot follow.
@@ -153,18 +140,13 @@ def _row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 
 def rounded(values: np.ndarray, bits: int) -> np.ndarray:
-    """Round values to some bits of mantissa, to nearest, ties to even.
-
-    Args:
-        values: float32 of any shape; infinities and NaN are unchanged.
-        bits: from 1 to 23.
-    """
+    """Round float32 to 1 to 23 bits of mantissa, ties to even; infinities and NaN stay."""
     dropped = _FLOAT32_MANTISSA_BITS - bits
     if dropped == 0:
         return values
     raw = np.ascontiguousarray(values, np.float32).view(np.uint32)
-    half = (np.uint32(1) << np.uint32(dropped - 1)) - np.uint32(1)
     odd = (raw >> np.uint32(dropped)) & np.uint32(1)
+    half = np.uint32((1 << (dropped - 1)) - 1)
     mask = ~np.uint32((1 << dropped) - 1)
     nearest = ((raw + half + odd) & mask).view(np.float32)
     result: np.ndarray = np.where(np.isfinite(values), nearest, values).astype(np.float32)

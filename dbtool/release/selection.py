@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,7 +16,7 @@ from dbtool.store.questions import chosen_studies
 from dbtool.store.statements import table_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import duckdb
     import pyarrow as pa
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 # A longer trial is still read at once.
 _ROWS_AT_ONCE = 500_000
 _INDEX = ("releases", "workloads", "studies", "trials")
+OF_STUDY = "release = $release AND workload = $workload AND batch_size = $batch_size"
 # The words in shards for numbers that JSON lacks.
 _NUMBERS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
@@ -53,6 +55,11 @@ class ExportedStudy(Struct, frozen=True):
     search_space: dict[str, Any]
     trials: list[ExportedTrial]
 
+    @property
+    def keys(self) -> dict[str, str | int]:
+        """Return the values that `OF_STUDY` selects the rows of the study by."""
+        return {name: getattr(self, name) for name in ("release", "workload", "batch_size")}
+
     def groups(self) -> Iterator[list[ExportedTrial]]:
         """Yield all trials in order, in groups whose measurements are read at once."""
         group: list[ExportedTrial] = []
@@ -66,25 +73,13 @@ class ExportedStudy(Struct, frozen=True):
         yield group
 
 
-class Selection(Struct, frozen=True):
-    """The rows to export.
-
-    Attributes:
-        studies: studies sorted by release, workload and batch size.
-        index: rows of each relation behind the views that belong to these studies, by its name.
-    """
-
-    studies: list[ExportedStudy]
-    index: Mapping[str, pa.Table]
-
-
 def select(
     db: Releases,
     workload: str | Iterable[str] | None,
     batch_size: int | Iterable[int] | None,
     release: str | None,
-) -> Selection:
-    """Return the requested studies; see `dbtool.release.export.export`.
+) -> tuple[list[ExportedStudy], dict[str, pa.Table]]:
+    """Return the requested studies, sorted, and their rows of each relation behind the views.
 
     Raises:
         UsageError: a name does not exist.
@@ -93,28 +88,21 @@ def select(
     with db.cursor(measurements=False) as cursor:
         index = {name: table_of(cursor, query(name, "export"), values) for name in _INDEX}
     workloads = {(row["release"], row["workload"]): row for row in index["workloads"].to_pylist()}
-    trials: dict[Any, list[ExportedTrial]] = {}
+    trials = defaultdict(list)
     for row in index["trials"].drop_columns(["producer"]).to_pylist():
         given = json.loads(row["metaparameters"])
-        numbers = {
+        row["metaparameters"] = {
             name: _NUMBERS.get(value, value) if isinstance(value, str) else value
             for name, value in given.items()
         }
-        trial = msgspec.convert(row | {"metaparameters": numbers}, ExportedTrial)
-        trials.setdefault((row["release"], row["workload"], row["batch_size"]), []).append(trial)
-    studies = [
-        msgspec.convert(
-            {
-                **workloads[row["release"], row["workload"]],
-                **row,
-                "search_space": json.loads(row["search_space"]),
-                "trials": trials[row["release"], row["workload"], row["batch_size"]],
-            },
-            ExportedStudy,
-        )
-        for row in index["studies"].to_pylist()
-    ]
-    return Selection(studies, index)
+        trials[row["release"], row["workload"], row["batch_size"]].append(row)
+    studies = []
+    for row in index["studies"].to_pylist():
+        row["search_space"] = json.loads(row["search_space"])
+        row["trials"] = trials[row["release"], row["workload"], row["batch_size"]]
+        of_workload = workloads[row["release"], row["workload"]]
+        studies.append(msgspec.convert(of_workload | row, ExportedStudy))
+    return studies, index
 
 
 def read_rows(
@@ -126,26 +114,14 @@ def read_rows(
 ) -> pa.Table:
     """Return the measurements of trials, sorted by trial and step; repeated steps keep their order.
 
-    Args:
-        cursor: cursor of the database.
-        study: study of the trials.
-        trials: at least one, consecutive in the study.
-        columns: SQL of the columns to read, with trial_id.
-        source: view or table to read from.
+    The trials are consecutive in the study. The columns, of a view or a table, have trial_id.
     """
     text = f"""
         SELECT {columns}
         FROM {source}
-        WHERE release = $release AND workload = $workload AND batch_size = $batch_size
-            AND trial_id BETWEEN $first AND $last
+        WHERE {OF_STUDY} AND trial_id BETWEEN $first AND $last
     """  # noqa: S608 (columns and a source of ours)
-    values = {
-        "release": study.release,
-        "workload": study.workload,
-        "batch_size": study.batch_size,
-        "first": trials[0].trial_id,
-        "last": trials[-1].trial_id,
-    }
+    values = {**study.keys, "first": trials[0].trial_id, "last": trials[-1].trial_id}
     rows = table_of(cursor, text, values)
     # Shards follow one another with trials sorted in each, so that rows are in order already
     # unless trials of one shard lie between those of another.

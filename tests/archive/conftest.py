@@ -11,7 +11,7 @@ import pytest
 
 from dbtool.core.download import RetryPolicy
 from dbtool.core.errors import DbtoolError
-from dbtool.sources.archive.fetch import fetch
+from dbtool.sources.archive.published import fetch
 from dbtool.sources.base import MalformedError, Report
 from tests.dbtool.cli.conftest import call, database
 from tests.support.archives import contents, imported, query, write_tar

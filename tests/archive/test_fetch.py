@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.http import check_url, without_secrets
-from dbtool.sources.archive.fetch import archive_file, fetch
-from dbtool.sources.archive.published import SHA256, URL
+from dbtool.sources.archive.published import SHA256, URL, archive_file, fetch
 from tests.support.file_server import Answer, serving
 
 from .conftest import QUICK, Fetching
@@ -104,19 +103,12 @@ def test_other_hash_is_another_file() -> None:
     ("sha256", "urls", "parts"),
     [
         ("12", ("http://a/",), ["'12'", "64 hex digits"]),
-        (OTHER + "0", ("http://a/",), ["64 hex digits"]),
         (OTHER, (), ["--sha256", "--url"]),
         (None, ("ftp://a/b",), ["'ftp://a/b'", "http://, https:// or file://"]),
         (None, ("a b.bz2",), ["character"]),
         (None, ("there.bz2",), ["file:///", "there.bz2"]),
-        (None, ("http://",), ["names no server"]),
-        (None, ("http://a:99999/",), ["'http://a:99999/'", "ort"]),
         (None, ("http://a:0/",), ["names no server"]),
-        (None, ("http://[::1/",), ["not a URL that can be fetched"]),
         (None, ("http://a..b/",), ["not a URL that can be fetched"]),
-        (None, ("http://" + "a" * 64 + "/",), ["not a URL that can be fetched"]),
-        (None, ("file://host/a",), ["file:///PATH"]),
-        (None, ("file:a",), ["file:///PATH"]),
         (None, ("file:///a%00b",), ["file:///PATH"]),
     ],
 )

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pytest
 
 import dbtool
-from dbtool.sources.archive import gather
+from dbtool.sources.archive import source
 from dbtool.sources.archive.published import compared
 from tests.replica import plan_study, published_plans, write_archive
 from tests.support.archives import (
@@ -111,7 +111,7 @@ def test_what_outgrows_memory_comes_back(
     path = tmp_path / "a.tar"
     write_archive(path, studies=plans, layout="tar", order="interleaved")
     importing(path)
-    monkeypatch.setattr(gather, "_MOST_IN_MEMORY", 20_000)
+    monkeypatch.setattr(source, "_MOST_IN_MEMORY", 20_000)
     report = importing(path, "small.db")
     assert report.malformed == []
     assert importing.contents("small.db") == importing.contents()

@@ -25,12 +25,9 @@ _OTHER_SPLIT = {"train": 0.9, "val": 1.0, "test": 1.03}
 class Course:
     """How the trials of a study go, a position a trial.
 
-    Attributes:
-        crossing: index of the first evaluation past the goal; at or above the number of
-            evaluations where there is none.
-        length: how many evaluations the trial has.
-        quality: 0 for the best; the learning rate is further off the larger it is.
-        equal: index of an evaluation whose value equals the goal; -1 where there is none.
+    The first evaluation past the goal, at or above the number of evaluations where there is none;
+    how many evaluations there are; 0 for the best, whose learning rate is in the middle; and
+    the evaluation whose value equals the goal, -1 where there is none.
     """
 
     crossing: Ints

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dbtool.core.catalog import CatalogWorkload, catalog, published_studies
+from dbtool.core.catalog import catalog, published_studies
 from producers.search import Choice, Range, SearchSpace, search_space_json
 
 # Trained for a time rather than a number of steps: study.json says train_steps 0.
@@ -21,22 +21,11 @@ DECAYED_MODELS = frozenset({"resnet_8", "resnet_50", "vgg_11"})
 class StudyPlan:
     """A study to write.
 
-    Attributes:
-        workload: its path in the archive.
-        batch_size: the global batch size.
-        complete: how many trials of each status to write.
-        incomplete: the same.
-        infeasible: the same.
-        metric: the column of the goal, such as val_classification_error.
-        goal: a decimal of at most six digits.
-        maximize: whether higher values are better.
-        trial_limit: how many COMPLETE trials count towards steps to result.
-        steps_to_goal: the step at which the best of these gets past the goal; None: none does.
-        last_step: the last step of most COMPLETE trials.
-        evaluations: lines of most COMPLETE trials after the one of step 0.
-        train_steps: as study.json gives it: last_step, or 0 for a budget of time.
-        odd: whether some files are unusual, as `odd.KINDS` lists, and a metaparameter is searched
-            that the published studies do not have.
+    The best of its first `trial_limit` COMPLETE trials gets past the goal, a decimal of at most six
+    digits, at `steps_to_goal`; None: none does. Most COMPLETE trials end at `last_step`, with so
+    many evaluations after the one of step 0; `train_steps`, as study.json gives it, is 0 for a
+    budget of time. Where it is odd, some files are unusual, as `odd.KINDS` lists, and a
+    metaparameter is searched that the published studies do not have.
     """
 
     workload: str
@@ -130,7 +119,7 @@ def plan_study(
 
     `dataclasses.replace` gives the plan any other workload. There are at least 12 evaluations.
     """
-    published = _published(workload)
+    published = {known.workload: known for known in catalog()}[workload]
     least, critical = scaling_law(workload, seed)
     steps = math.ceil(least * (1 + critical / batch_size))
     last_step = max(3 * steps, 3 * evaluations)
@@ -173,8 +162,3 @@ def published_plans(
         )
         for study, length in zip(published_studies(), lengths, strict=True)
     )
-
-
-def _published(workload: str) -> CatalogWorkload:
-    """The catalog's workload of that name."""
-    return {known.workload: known for known in catalog()}[workload]

@@ -6,34 +6,33 @@ A tar file is read once, and its members are never written to the disk.
 from __future__ import annotations
 
 import functools
+import os
+import re
 import tarfile
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Self, cast
+
+import pyarrow as pa
 
 from dbtool.core.contract import ARCHIVE_ROOT
 from dbtool.core.files import open_file
 from dbtool.core.walk import walk
+from dbtool.sources.archive.stream import Stream, UnreadableError, open_stream
 from dbtool.sources.base import MalformedError
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from dbtool.core.walk import AccessError
-    from dbtool.sources.archive.stream import Stream
 
 STUDY, METADATA, MEASUREMENTS = "study.json", "metadata.json", "measurements.csv"
 # The published archive's files are far smaller; a file that claims more is not one of these.
 _LARGEST = {STUDY: 16 << 20, METADATA: 16 << 20, MEASUREMENTS: 256 << 20}
-_LARGEST_BATCH_SIZE = 2**31 - 1
+_BATCH_SIZE, _LARGEST_BATCH_SIZE = re.compile("[1-9][0-9]{0,9}"), 2**31 - 1
 _FEWEST_PARTS = 4  # DATASET/MODEL/OPTIMIZER/BATCH_SIZE
-_REFUSED = {
-    tarfile.LNKTYPE: "it is a hard link",
-    tarfile.SYMTYPE: "it is a symbolic link",
-    tarfile.CHRTYPE: "it is a character device",
-    tarfile.BLKTYPE: "it is a block device",
-    tarfile.FIFOTYPE: "it is a named pipe",
-}
+_IS_LINK, _IS_OTHER = "it is a link", "it is neither a file nor a folder"
+_CODEC = "zstd"
 _PLAIN = {tarfile.REGTYPE, tarfile.DIRTYPE}
 _EXTENSIONS = {
     tarfile.XHDTYPE,
@@ -44,10 +43,6 @@ _EXTENSIONS = {
 _MOST_EXTENSION = 1 << 20  # bytes of a long name or of extended attributes
 # Nothing comes after a member of this size: skipping it would take hours.
 _HOPELESS = 1 << 36
-
-
-class UnreadableError(MalformedError):
-    """The rest of the archive cannot or must not be read."""
 
 
 class Member(NamedTuple):
@@ -71,13 +66,67 @@ class Member(NamedTuple):
         return "/".join(part for part in (self.study, self.trial, self.file) if part)
 
 
+class Spilled(NamedTuple):
+    """A file that was moved out of memory: its position and its size."""
+
+    handle: int
+    offset: int
+    packed: int
+    size: int
+
+    @classmethod
+    def write(cls, body: bytes, file: BinaryIO) -> Self:
+        """Write contents at the end of a file."""
+        packed = pa.compress(body, codec=_CODEC, asbytes=True)
+        written = cls(file.fileno(), file.tell(), len(packed), len(body))
+        file.write(packed)
+        return written
+
+    def read(self) -> bytes:
+        """Return the contents."""
+        packed = os.pread(self.handle, self.packed, self.offset)
+        unpacked: bytes = pa.decompress(packed, self.size, codec=_CODEC, asbytes=True)
+        return unpacked
+
+
+@dataclass(slots=True)
+class Gathered:
+    """The files of a study, WORKLOAD/BATCH_SIZE, that have arrived.
+
+    Attributes:
+        path: the study.
+        files: by the trial's folder (empty for study.json) and by name; see `read`.
+        whole: how many trials have both files.
+    """
+
+    path: str
+    files: dict[str, dict[str, bytes | Spilled]] = field(default_factory=dict)
+    whole: int = 0
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Return the workload and the batch size."""
+        workload, _, size = self.path.rpartition("/")
+        return workload, int(size)
+
+    @property
+    def trials(self) -> list[str]:
+        """List the trials' folders."""
+        return [folder for folder in self.files if folder]
+
+    def read(self, trial: str, file: str) -> bytes | None:
+        """Return the contents of a file; None where it has not arrived."""
+        found = self.files.get(trial, {}).get(file)
+        return found.read() if isinstance(found, Spilled) else found
+
+
 def named_member(name: str, size: int) -> Member | MalformedError | None:
     """Return a file as a member without contents, or why it is refused.
 
     None for a file that does not belong to a study.
     """
-    if reason := _hostile(name):
-        return MalformedError(name, reason)
+    if name.startswith("/") or "\\" in name or (".." in name and ".." in name.split("/")):
+        return MalformedError(name, "its path leads out of the archive, or has a backslash")
     folder, _, file = name.rpartition("/")
     if file not in _LARGEST:
         return None
@@ -96,17 +145,6 @@ def named_member(name: str, size: int) -> Member | MalformedError | None:
     return Member(study, trial, file)
 
 
-def _hostile(name: str) -> str | None:
-    """Return why a name could lead out of the folder to unpack into; None where it could not."""
-    if name.startswith("/"):
-        return "it has an absolute path, which no sound archive has"
-    if ".." in name and ".." in name.split("/"):
-        return "its path leads out of the archive through .."
-    if "\\" in name:
-        return "its path has a backslash, which some systems take for a folder"
-    return None
-
-
 @functools.lru_cache(maxsize=10_000)
 def _study_path(folder: str) -> str | None:
     """Return a study's path below the archive's root; None if the folder is not a study's."""
@@ -115,13 +153,8 @@ def _study_path(folder: str) -> str | None:
         parts = parts[len(parts) - parts[::-1].index(ARCHIVE_ROOT) :]
     if len(parts) < _FEWEST_PARTS or not all(part.isprintable() for part in parts):
         return None
-    batch_size = parts[-1]
-    if not (batch_size.isascii() and batch_size.isdigit()) or batch_size.startswith("0"):
-        return None
-    # Python takes long to convert a long number.
-    if len(batch_size) > len(str(_LARGEST_BATCH_SIZE)) or int(batch_size) > _LARGEST_BATCH_SIZE:
-        return None
-    return "/".join(parts)
+    is_number = _BATCH_SIZE.fullmatch(parts[-1]) and int(parts[-1]) <= _LARGEST_BATCH_SIZE
+    return "/".join(parts) if is_number else None
 
 
 def folder_members(
@@ -129,9 +162,7 @@ def folder_members(
 ) -> Iterator[Member | MalformedError]:
     """Yield the files of a folder that belong to studies, and errors for others, such as links.
 
-    Args:
-        folder: the unpacked archive, its folder batch_science, or one below that.
-        on_progress: called after each file with the number of files read, and of all files.
+    The folder is an unpacked archive, its folder batch_science, or one below that.
     """
     whole = folder.resolve()
     above = whole.parts[whole.parts.index(ARCHIVE_ROOT) :] if ARCHIVE_ROOT in whole.parts else ()
@@ -157,9 +188,9 @@ def folder_members(
 
 def _from_folder(name: str, entry: os.DirEntry[str]) -> Member | MalformedError | None:
     if entry.is_symlink():
-        return MalformedError(name, "it is a symbolic link")
+        return MalformedError(name, _IS_LINK)
     if not entry.is_file(follow_symlinks=False):
-        return MalformedError(name, "it is neither a file nor a folder")
+        return MalformedError(name, _IS_OTHER)
     member = named_member(name, entry.stat(follow_symlinks=False).st_size)
     if not isinstance(member, Member):
         return member
@@ -208,15 +239,19 @@ class _Header(tarfile.TarInfo):
         return member if is_sound and b"\0" not in name else None
 
 
-def tar_members(stream: Stream) -> Iterator[Member | MalformedError]:
-    """Yield the members of a tar file that belong to studies, and why others are refused.
-
-    Args:
-        stream: the archive's contents.
+def tar_members(
+    path: Path, on_progress: Callable[[int, int], None]
+) -> Iterator[Member | MalformedError]:
+    """Yield the members of a .tar.bz2, .tar.gz or .tar that belong to studies, and errors.
 
     Raises:
         UnreadableError: the archive is damaged, cut short, not a tar file, or a bomb.
     """
+    with open_stream(path, on_progress) as stream:
+        yield from _members(stream)
+
+
+def _members(stream: Stream) -> Iterator[Member | MalformedError]:
     try:
         archive = tarfile.TarFile(
             fileobj=cast("BinaryIO", stream),
@@ -228,12 +263,11 @@ def tar_members(stream: Stream) -> Iterator[Member | MalformedError]:
             # It would keep the headers of all members.
             vars(archive)["members"].clear()
             stream.member = header.name
-            if (member := _from_tar(header)) is not None:
-                yield (
-                    member
-                    if isinstance(member, MalformedError)
-                    else member._replace(body=stream.read(header.size))
-                )
+            member = _from_tar(header)
+            if isinstance(member, Member):
+                member = member._replace(body=stream.read(header.size))
+            if member is not None:
+                yield member
     except (tarfile.TarError, ArithmeticError, ValueError, RecursionError) as error:
         raise stream.unreadable("it is damaged") from error
 
@@ -249,5 +283,5 @@ def _from_tar(header: tarfile.TarInfo) -> Member | MalformedError | None:
         return named_member(name, header.size)
     if header.isdir() or header.type == b"V":  # the name of a volume
         return None
-    kind = header.type.decode("latin-1")
-    return MalformedError(name, _REFUSED.get(header.type, f"it is of the unknown kind {kind!r}"))
+    is_link = header.islnk() or header.issym()
+    return MalformedError(name, _IS_LINK if is_link else _IS_OTHER)

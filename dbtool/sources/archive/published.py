@@ -1,22 +1,32 @@
-"""The archive that Shallue et al. published: what is known of it, and comparison with it."""
+"""The archive that Shallue et al. published: what is known of it, its download, and comparison."""
 
 from __future__ import annotations
 
+import os
+import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
 from dbtool.core.catalog import published_studies
-from dbtool.core.errors import counted, few_of
+from dbtool.core.download import Downloader
+from dbtool.core.errors import UsageError, counted, few_of
+from dbtool.core.files import expanded
 from dbtool.core.footer import STATUSES
+from dbtool.core.http import RemoteFile, check_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+
+    from dbtool.core.download import RetryPolicy
 
 FILE_NAME = "batch_science_data.tar.bz2"
 URL = "https://storage.googleapis.com/batch_science_data/batch_science_data.tar.bz2"
 SHA256 = "6460ab86a6ab0f22a02e1c9b982e1ca31220bf41f669304ce86f14d19053f435"
-# The release states its size only in rounded megabytes; the hash decides.
-ABOUT_BYTES = 802_000_000
+# The release states its size in rounded megabytes, which may be 1000 or 1024 kilobytes.
+_LEAST_BYTES, _MOST_BYTES = 721_800_000, 882_200_000
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 RELEASE = "published"
 ARCHIVE_TITLE = (
@@ -43,6 +53,82 @@ ARCHIVE_CITATION = """\
 # Few enough to read; the counts above cover the rest.
 _MOST_DIFFERENCES = 20
 _MOST_STUDIES = 3
+
+
+def archive_file(
+    url: str | None = None, mirrors: Sequence[str] = (), sha256: str | None = None
+) -> RemoteFile:
+    """Return the published archive, or another file, as a file to download; see `fetch`."""
+    urls = (*([] if url is None else [url]), *mirrors)
+    if sha256 is None:
+        urls = tuple(map(check_url, urls if url is not None else (URL, *urls)))
+        return RemoteFile(FILE_NAME, urls, SHA256, _LEAST_BYTES, _MOST_BYTES)
+    if not _SHA256.fullmatch(sha256.lower()):
+        raise UsageError(
+            f"{sha256!r} is not a sha256: give 64 hex digits, as `sha256sum FILE` prints them"
+        )
+    if not urls:
+        raise UsageError("--sha256 names another file than the published one: give its --url too")
+    name = unquote(urlsplit(check_url(urls[0])).path).rpartition("/")[2]
+    is_name = name not in {"", ".", ".."} and name.isprintable()
+    return RemoteFile(name if is_name else FILE_NAME, tuple(map(check_url, urls)), sha256.lower())
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A file that exists and is correct.
+
+    Attributes:
+        path: the file.
+        sha256: hash of its contents.
+        was_there: whether it existed before.
+    """
+
+    path: Path
+    sha256: str
+    was_there: bool
+
+
+def fetch(
+    dest: str | os.PathLike[str] = ".",
+    *,
+    url: str | None = None,
+    mirrors: Sequence[str] = (),
+    sha256: str | None = None,
+    retries: RetryPolicy | None = None,
+    on_progress: Callable[[str, int, int | None], None] = lambda _what, _done, _total: None,
+) -> Fetched:
+    """Download the published archive, or another file with a known sha256, and check it.
+
+    What has arrived is kept in a .part file, so the same call goes on after an interruption.
+
+    Args:
+        dest: the file to write, or the folder for it; end the name of a missing folder with a
+            slash.
+        url: URL to use instead of the published one.
+        mirrors: URLs to try after it, in order.
+        sha256: hash of another file; None: the published archive's.
+        retries: how long to try each URL.
+        on_progress: see `Downloader.download`.
+
+    Raises:
+        UsageError: a URL, the sha256 or the path is malformed.
+        DbtoolError: the file cannot be downloaded or written; what has arrived is kept.
+
+    Example:
+        >>> dbtool.fetch("downloads/").path
+        PosixPath('downloads/batch_science_data.tar.bz2')
+    """
+    file = archive_file(url, mirrors, sha256)
+    path = expanded(dest)
+    if os.fspath(dest).endswith(os.sep) or path.is_dir():
+        path /= file.name
+    with Downloader(
+        retries,
+        other_path="choose another path with --dest",
+        other_source="try again later or name another URL with --mirror",
+    ) as downloader:
+        return Fetched(path, str(file.digest), downloader.download(file, path, on_progress))
 
 
 def compared(folder: Path) -> Iterator[str]:

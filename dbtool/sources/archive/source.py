@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from dbtool.core.catalog import published_studies
 from dbtool.core.errors import UsageError, counted
@@ -14,9 +15,15 @@ from dbtool.core.files import expanded, make_folder
 from dbtool.core.http import as_url
 from dbtool.core.manifest import About, check_name
 from dbtool.core.release import telling_of_change
+from dbtool.core.shards import not_written
 from dbtool.core.walk import walk
-from dbtool.sources.archive.gather import Gatherer
-from dbtool.sources.archive.members import UnreadableError, folder_members, tar_members
+from dbtool.sources.archive.members import (
+    STUDY,
+    Gathered,
+    Spilled,
+    folder_members,
+    tar_members,
+)
 from dbtool.sources.archive.published import (
     ARCHIVE_CITATION,
     ARCHIVE_TITLE,
@@ -24,24 +31,101 @@ from dbtool.sources.archive.published import (
     RELEASE,
     compared,
 )
-from dbtool.sources.archive.stream import open_stream
+from dbtool.sources.archive.stream import UnreadableError
 from dbtool.sources.archive.study import StudyReader
 from dbtool.sources.base import MalformedError, add_source, conclude
 from dbtool.store.locations import folder_to_write
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator, Iterable, Iterator
     from concurrent.futures import Future
     from pathlib import Path
 
-    from dbtool.sources.archive.gather import Gathered
     from dbtool.sources.archive.members import Member
     from dbtool.sources.base import Addition, NewShard, OnMessage, OnProgress, Report
 
 _GIVE = "give a .tar.bz2, .tar.gz or .tar of the published format, or the folder of one"
 # Studies that are read, or wait to be, while the next one is gathered.
 _MOST_READING = 2
+_MOST_IN_MEMORY = 384 << 20
+
+
+class Gatherer:
+    """The studies that are not complete yet.
+
+    What outgrows memory goes to a file without a name, which vanishes with the process however
+    that ends.
+    """
+
+    def __init__(self, report: Report) -> None:
+        """Start without studies."""
+        self._report = report
+        self._studies: dict[str, Gathered] = {}
+        self._spill = tempfile.TemporaryFile(dir=report.folder, prefix=".dbtool-import-")  # noqa: SIM115 (closed by __exit__)
+        self._in_memory = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # On a full disk, closing it raises an error, after one that says more.
+        with contextlib.suppress(OSError):
+            self._spill.close()
+
+    def studies(self, members: Iterable[Member | MalformedError]) -> Generator[Gathered]:
+        """Yield each study once all its published trials are there, and the others at the end."""
+        expected = {study.path: study.trials for study in published_studies()}
+        try:
+            for member in members:
+                if isinstance(member, MalformedError):
+                    self._report.malformed.append(member)
+                    continue
+                study = self._keep(member)
+                if study.whole == expected.get(study.path) and STUDY in study.files.get("", {}):
+                    yield self._forget(study.path)
+            while self._studies:
+                yield self._forget(next(iter(self._studies)))
+        except UnreadableError as error:
+            self._report.failure = error
+
+    def _keep(self, member: Member) -> Gathered:
+        """Keep a member, unless the same file arrived before; return its study."""
+        study = self._studies.setdefault(member.study, Gathered(member.study))
+        files = study.files.setdefault(member.trial, {})
+        if member.file not in files:
+            files[member.file] = member.body
+            study.whole += len(files) == 2
+            self._in_memory += len(member.body)
+            if self._in_memory > _MOST_IN_MEMORY:
+                self._empty_memory()
+        elif study.read(member.trial, member.file) != member.body:
+            reason = "it is in the archive twice, with different contents"
+            self._report.malformed.append(MalformedError(member.name, reason))
+        return study
+
+    def _forget(self, path: str) -> Gathered:
+        study = self._studies.pop(path)
+        self._in_memory -= sum(
+            len(body)
+            for files in study.files.values()
+            for body in files.values()
+            if isinstance(body, bytes)
+        )
+        return study
+
+    def _empty_memory(self) -> None:
+        try:
+            for files in (
+                each for study in self._studies.values() for each in study.files.values()
+            ):
+                for name, body in files.items():
+                    if isinstance(body, bytes):
+                        files[name] = Spilled.write(body, self._spill)
+            self._spill.flush()
+        except OSError as error:
+            raise not_written(self._report.folder, error) from error
+        self._in_memory = 0
 
 
 @dataclass(frozen=True)
@@ -67,24 +151,26 @@ class ArchiveSource:
     @property
     def about(self) -> About:
         """Return the licence and the citation, for a release named as the published one."""
-        if self.release == RELEASE:
-            return About(
-                release=RELEASE, title=ARCHIVE_TITLE, licence=LICENCE, citation=ARCHIVE_CITATION
-            )
-        return About(release=self.release)
+        if self.release != RELEASE:
+            return About(release=self.release)
+        return About(
+            release=RELEASE, title=ARCHIVE_TITLE, licence=LICENCE, citation=ARCHIVE_CITATION
+        )
 
     def studies(self, addition: Addition) -> Iterator[NewShard]:
-        """Yield each study when its last trial has arrived, and the other studies at the end.
+        """Yield the shards of each study when its last trial has arrived.
 
         Raises:
             UsageError: the archive has no study.
         """
         report, reader = addition.report, StudyReader(addition)
-        expected = {study.path: study.trials for study in published_studies()}
+        members = folder_members if self.path.is_dir() else tar_members
         found = False
         with (
-            Gatherer(report.folder, expected) as gatherer,
-            contextlib.closing(_gathered(gatherer, self._members(addition), report)) as studies,
+            Gatherer(report) as gatherer,
+            contextlib.closing(
+                gatherer.studies(members(self.path, addition.on_progress))
+            ) as studies,
             ThreadPoolExecutor(1) as reading,
         ):
             ahead: deque[Future[NewShard | None]] = deque()
@@ -96,29 +182,6 @@ class ArchiveSource:
             yield from (shard for each in ahead if (shard := each.result()))
         if not (found or report.malformed or report.failure):
             raise UsageError(_nothing_in(self.path))
-
-    def _members(self, addition: Addition) -> Iterator[Member | MalformedError]:
-        if self.path.is_dir():
-            yield from folder_members(self.path, addition.on_progress)
-        else:
-            with open_stream(self.path, addition.on_progress) as stream:
-                yield from tar_members(stream)
-
-
-def _gathered(
-    gatherer: Gatherer, members: Iterator[Member | MalformedError], report: Report
-) -> Generator[Gathered]:
-    """Yield each study of an archive once it is complete, and the others at its end."""
-    try:
-        for member in members:
-            found = member if isinstance(member, MalformedError) else gatherer.add(member)
-            if isinstance(found, MalformedError):
-                report.malformed.append(found)
-            elif found is not None:
-                yield found
-        yield from gatherer.rest()
-    except UnreadableError as error:
-        report.failure = error
 
 
 def _nothing_in(path: Path) -> str:

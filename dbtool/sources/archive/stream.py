@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, BinaryIO
 
 from dbtool.core.files import open_file
-from dbtool.sources.archive.members import UnreadableError
+from dbtool.sources.base import MalformedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,6 +24,11 @@ _FAILURES = (OSError, EOFError, RuntimeError, ValueError, zlib.error)
 # Measurements compress far less than this; zeros alone compress far more.
 _MOST_EXPANSION = 250
 _HARMLESS = 256 << 20
+_NO_ARCHIVE = "it is not an archive: give a .tar.bz2, .tar.gz or .tar, or the unpacked folder"
+
+
+class UnreadableError(MalformedError):
+    """The rest of the archive cannot or must not be read."""
 
 
 class Stream:
@@ -40,14 +45,7 @@ class Stream:
         tell: Callable[[], int],
         on_block: Callable[[int], None],
     ) -> None:
-        """Start before the first byte.
-
-        Args:
-            name: the archive, for messages.
-            read: reads decoded bytes.
-            tell: returns how many bytes of the file they were decoded from.
-            on_block: called with that number after every block.
-        """
+        """Start before the first byte, with functions as `_decoder` and `open_stream` give them."""
         self.member = ""
         self._name = name
         self._read_decoded = read
@@ -64,11 +62,7 @@ class Stream:
         return self._start + self._position
 
     def read(self, count: int) -> bytes:
-        """Return the next bytes, exactly `count` of them.
-
-        Raises:
-            UnreadableError: the archive is damaged, cut short or a bomb.
-        """
+        """Return the next bytes, exactly `count`; raise `UnreadableError` where there are fewer."""
         parts = []
         while count > len(self._block) - self._position:
             parts.append(self._block[self._position :])
@@ -79,11 +73,7 @@ class Stream:
         return b"".join([*parts, last]) if parts else last
 
     def seek(self, position: int) -> None:
-        """Skip the bytes up to a position.
-
-        Raises:
-            UnreadableError: as in `read`.
-        """
+        """Skip the bytes up to a position; raise `UnreadableError` as `read` does."""
         while position > self._start + len(self._block):
             self._next_block()
         self._position = position - self._start
@@ -94,12 +84,8 @@ class Stream:
 
     def unreadable(self, reason: str) -> UnreadableError:
         """Return the error for an archive that is damaged after the last sound member."""
-        if self.member:
-            return UnreadableError(self._name, f"{reason} after {self.member}")
-        return UnreadableError(
-            self._name,
-            "it is not an archive: give a .tar.bz2, .tar.gz or .tar, or the unpacked folder",
-        )
+        where = f"{reason} after {self.member}"
+        return UnreadableError(self._name, where if self.member else _NO_ARCHIVE)
 
     def _next_block(self) -> None:
         while len(self._ahead) < _BLOCKS_AHEAD:
@@ -128,10 +114,6 @@ class Stream:
 def open_stream(path: Path, on_progress: Callable[[int, int], None]) -> Iterator[Stream]:
     """Open the contents of a .tar.bz2, .tar.gz or .tar, recognized by its first bytes.
 
-    Args:
-        path: the file.
-        on_progress: called now and then with the number of its bytes read, and of all its bytes.
-
     Raises:
         UnreadableError: the file cannot be opened.
     """
@@ -155,13 +137,11 @@ def _decoder(
 ) -> tuple[Callable[[int], bytes], Callable[[], int]]:
     """Return functions that read the decoded bytes and tell the position in the file."""
     if start.startswith(b"BZh") and start[3:4] in b"123456789":
-        # Importing it starts no thread, but takes a while.
         from rapidgzip import IndexedBzip2File
 
         # 0: as many threads as cores.
-        packed = stack.enter_context(
-            contextlib.closing(IndexedBzip2File(str(path), parallelization=0))
-        )
+        packed = IndexedBzip2File(str(path), parallelization=0)
+        stack.enter_context(contextlib.closing(packed))
         return packed.read, lambda: int(packed.raw.bz2reader.tell_compressed()) // 8
     if start.startswith(b"\x1f\x8b"):
         unpacked = stack.enter_context(gzip.GzipFile(fileobj=file, mode="rb"))

@@ -25,13 +25,12 @@ from dbtool.core.footer import (
 )
 from dbtool.core.index import differences
 from dbtool.sources.archive.measurements import TrialText, parse_measurements, split_header
-from dbtool.sources.archive.members import MEASUREMENTS, METADATA, STUDY
+from dbtool.sources.archive.members import MEASUREMENTS, METADATA, STUDY, Gathered
 from dbtool.sources.base import MalformedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dbtool.sources.archive.gather import Gathered
     from dbtool.sources.base import Addition, NewShard
 
 _Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -96,13 +95,7 @@ class TrialDescription(Struct, frozen=True):
 
 
 def parse_description(kind: type[T], path: str, body: bytes, folder: str) -> T:
-    """Read study.json or metadata.json.
-
-    Args:
-        kind: which of the two.
-        path: the file's name, for messages.
-        body: its contents.
-        folder: the name of its folder, which is the study's batch size or the trial's id.
+    """Read study.json or metadata.json from a folder named by the batch size or the trial's id.
 
     Raises:
         MalformedError: the file is malformed, or belongs to another folder.
@@ -128,8 +121,8 @@ def _name(config: dict[str, Any]) -> Any:
 class StudyReader:
     """Reader of studies one after another, beside those in the release.
 
-    Trials may arrive after their study was complete. That study may not be stored yet, so what was
-    read is remembered.
+    Trials may arrive after their study was complete, and before it is stored: what was read is
+    remembered.
     """
 
     def __init__(self, addition: Addition) -> None:
@@ -148,8 +141,8 @@ class StudyReader:
             study = self._study(gathered)
         except MalformedError as error:
             trials = len(gathered.trials)
-            left_out = f"; {counted(trials, 'trial')} left out" if trials else ""
-            report.leave_out(MalformedError(error.path, f"{error.reason}{left_out}"), trials)
+            reason = f"{error.reason}; {counted(trials, 'trial')} left out"
+            report.leave_out(MalformedError(error.path, reason), trials)
             return None
         new = sorted(self._new_trials(gathered), key=lambda pair: pair[0].trial_id)
         parsed = parse_measurements(
@@ -195,12 +188,10 @@ class StudyReader:
                 raise MalformedError(path, "it is missing")
             return before
         description = parse_description(StudyDescription, path, body, str(size))
-        read = (study.workload for study in self._studies.values())
-        workload = held.workloads.get(name) or next(
-            (each for each in read if each.workload == name), None
-        )
+        read = {each.workload.workload: each.workload for each in self._studies.values()}
+        known = held.workloads.get(name) or read.get(name)
         study = Study(
-            workload=workload or _workload(name, gathered),
+            workload=known or _workload(name, gathered),
             batch_size=description.batch_size,
             train_steps=description.train_steps,
             early_stopping=description.early_stopping,

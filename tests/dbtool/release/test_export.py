@@ -21,7 +21,6 @@ from dbtool.database import open_database
 from dbtool.release import selection
 from dbtool.release.export import export
 from dbtool.release.file_format import FileFormat, file_format_of
-from dbtool.release.verify import verify
 from tests.replica import plan_study
 from tests.support.archives import Replica, contents, imported
 from tests.support.made_up import curve, write_shard
@@ -229,28 +228,6 @@ assert "pandas" not in sys.modules
     subprocess.run([sys.executable, "-c", program, str(archived)], cwd=tmp_path, check=True)
 
 
-def test_files_are_as_the_authors_wrote_them(archived: Path, tmp_path: Path) -> None:
-    out = exported(archived, tmp_path / "original")
-    folder = out / "batch_science" / "imagenet/resnet_50/nesterov_momentum/512"
-    assert list(json.loads((folder / "study.json").read_text())) == [
-        "batch_size",
-        "dataset",
-        "early_stopping",
-        "model",
-        "optimizer",
-        "parameter_configs",
-        "train_steps",
-    ]
-    trial = json.loads((folder / "1" / "metadata.json").read_text())
-    assert list(trial) == ["parameters", "status", "steps", "trial_id"]
-    assert isinstance(trial["parameters"]["learning_rate_decay_steps"], int)
-    assert isinstance(trial["parameters"]["label_smoothing"], float)
-    [header] = {path.read_text().splitlines()[0] for path in folder.glob("*/measurements.csv")}
-    metrics = ("cross_entropy_error", "classification_error")
-    names = [f"{split}/{metric}" for split in ("train", "val", "test") for metric in metrics]
-    assert header == ",".join(["step", *names, "val/perplexity"])
-
-
 def test_measurements_of_producers_come_back(produced: Path, tmp_path: Path) -> None:
     out = exported(produced, tmp_path / "original", release="first")
     text = (out / f"batch_science/{DIGITS}/8/5/measurements.csv").read_text()
@@ -296,11 +273,6 @@ def test_a_metric_that_no_header_can_name(tmp_path: Path) -> None:
     with pytest.raises(DbtoolError, match=r"the metric 'two\\nlines' cannot stand in a header"):
         exported(tmp_path / "own", tmp_path / "original")
     assert [path.name for path in tmp_path.iterdir()] == ["own"]
-
-
-def test_it_is_sound_to_verify(replica: Replica) -> None:
-    outcome = verify(replica.folder)
-    assert (outcome.problems, outcome.measurements) == ((), replica.truth.measurements)
 
 
 @pytest.mark.parametrize("name", ["a.tar.bz2", pytest.param("folder", marks=pytest.mark.slow)])

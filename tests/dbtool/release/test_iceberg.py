@@ -1,6 +1,5 @@
-"""Iceberg tables over a published release, as the real pyiceberg and Polars read them."""
+"""Iceberg tables over a published release, as the real pyiceberg reads them."""
 
-import io
 import json
 import subprocess
 import sys
@@ -8,10 +7,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import httpx
 import polars as pl
 import pytest
-from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile
 from pyiceberg.table import StaticTable, Table
 
 from dbtool.core.errors import UsageError
@@ -27,19 +24,14 @@ from dbtool.release.layout import (
     published_columns,
 )
 from dbtool.release.publish import publish
-from dbtool.release.pull import pull
 from dbtool.release.verify import verify
 from tests.support.made_up import curve, write_shard
-from tests.support.proxies import without_proxies
 from tests.support.published import (
     SGD,
-    add_release,
     bytes_of,
-    everything,
     published,
     write_shards,
 )
-from tests.support.release_server import serving_release
 
 # Letters that folders' names hold as %XX.
 ODD = "a b/ü=+&/c%20"
@@ -61,35 +53,8 @@ def folder(own: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return published(own, out, iceberg=address_of_folder(out))
 
 
-class FromServer(FileIO):
-    """Files of web servers, which pyiceberg does not read by itself."""
-
-    def new_input(self, location: str) -> InputFile:
-        return FileOfServer(location)
-
-    def new_output(self, location: str) -> OutputFile:
-        raise NotImplementedError
-
-    def delete(self, location: str | InputFile | OutputFile) -> None:
-        raise NotImplementedError
-
-
-class FileOfServer(InputFile):
-    def content(self) -> bytes:
-        return httpx.get(self.location).raise_for_status().content
-
-    def __len__(self) -> int:
-        return len(self.content())
-
-    def exists(self) -> bool:
-        return httpx.head(self.location).is_success
-
-    def open(self, seekable: bool = True) -> InputStream:  # noqa: ARG002 (as pyiceberg calls it)
-        return io.BytesIO(self.content())
-
-
-def opened(address: str, table: str, **properties: str) -> Table:
-    return StaticTable.from_metadata(f"{address}/{iceberg_state(table)}", properties)
+def opened(address: str, table: str) -> Table:
+    return StaticTable.from_metadata(f"{address}/{iceberg_state(table)}")
 
 
 def texts(frame: pl.DataFrame) -> list[str]:
@@ -129,16 +94,6 @@ def test_pyiceberg_reads_the_rows_of_the_files(folder: Path, table: str) -> None
     assert found.schema().find_field("workload").required == (table == MEASUREMENTS_TABLE)
 
 
-@pytest.mark.filterwarnings("ignore:Iceberg scan planning with the polars_iceberg plugin")
-def test_polars_reads_the_rows_of_the_files(folder: Path) -> None:
-    for table in MEANINGS:
-        path = f"{address_of_folder(folder)}/{iceberg_state(table)}"
-        found = pl.scan_iceberg(path, reader_override="native")
-        assert texts(found.collect()) == texts(in_files(folder, table))
-        of_one = found.filter(workload=ODD).collect()
-        assert texts(of_one) == texts(in_files(folder, table).filter(workload=ODD)) != []
-
-
 def test_only_the_files_of_a_study_are_opened(folder: Path) -> None:
     base = address_of_folder(folder)
     table = opened(base, MEASUREMENTS_TABLE)
@@ -171,30 +126,6 @@ def test_only_the_files_of_a_study_are_opened(folder: Path) -> None:
     assert data_files(table, row_filter="step > 1000000") == []
 
 
-def test_the_tables_are_those_of_a_server(
-    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each address leads to its file; what is pulled from there and added is as without tables."""
-    without_proxies(monkeypatch)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    out = tmp_path / "out"
-    with serving_release(out) as server:
-        base = check_base_url(server.url)
-        published(own, out, iceberg=base)
-        for name in MEANINGS:
-            table = opened(base, name, **{"py-io-impl": f"{__name__}.FromServer"})
-            assert texts(table.scan().to_polars()) == texts(in_files(out, name))
-        pull(server.url, tmp_path / "pulled")
-    assert bytes_of(tmp_path / "pulled") == bytes_of(out)
-    assert verify(tmp_path / "pulled").problems == ()
-    assert f"iceberg_scan('{base}/{iceberg_state(MEASUREMENTS_TABLE)}')" in (out / CARD).read_text()
-    add_release(tmp_path / "pulled", tmp_path / "added")
-    found, expected = everything(tmp_path / "added"), everything(own)
-    assert {view: found[view] for view in found if view != "releases"} == {
-        view: expected[view] for view in found if view != "releases"
-    }
-
-
 def test_the_rest_of_the_folder_is_that_without_tables(own: Path, tmp_path: Path) -> None:
     plain = bytes_of(published(own, tmp_path / "plain"))
     tables = bytes_of(published(own, tmp_path / "tables", iceberg=STORE))
@@ -213,6 +144,12 @@ def test_the_rest_of_the_folder_is_that_without_tables(own: Path, tmp_path: Path
     avro = {path for path in metadata if path.endswith(".avro")}
     assert len(avro) == 2 * len(MEANINGS)
     assert not avro & elsewhere.keys()
+    # On a web server, where letters are written as %XX.
+    web = published(own, tmp_path / "d", iceberg="https://example.org/mine")
+    state = json.loads((web / iceberg_state(MEASUREMENTS_TABLE)).read_text())
+    [snapshot] = state["snapshots"]
+    assert snapshot["manifest-list"].startswith("https://example.org/mine/iceberg/")
+    assert "iceberg_scan('https://example.org/mine/iceberg/" in (web / CARD).read_text()
 
 
 def test_verify_notices_damage_to_tables(own: Path, tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from dbtool.release.verify import verify
+from tests.replica import published_plans, write_archive
+from tests.support.archives import contents
 from tests.support.kills import (
     MOST_FILES,
     Undisturbed,
@@ -22,6 +24,7 @@ from tests.support.made_up import curve, write_shard
 from tests.support.published import LICENCE, bytes_of
 
 KILLS = 2
+SLOW_KILLS = [("ingest", 1), ("ingest", 2), ("import_", 0), ("import_", 1)]
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +42,15 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve studies with all their trials, in any order, each stored as soon as it is whole."""
+    path: Path = tmp_path_factory.mktemp("archive") / "made-up.tar.bz2"
+    plans = published_plans(1.0, evaluations=40, odd=True)[:12]
+    write_archive(path, studies=plans, layout="tar.bz2", order="shuffled")
+    return path
+
+
 def is_sound(folder: Path) -> None:
     """What is listed is whole; a kill may leave a whole shard that is not listed."""
     for problem in verify(folder).problems:
@@ -51,11 +63,22 @@ def ingest(own: Path, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
     return run_undisturbed(("ingest", str(own)), bytes_of, folder)
 
 
+@pytest.fixture(scope="module")
+def import_(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
+    folder = tmp_path_factory.mktemp("undisturbed") / "all"
+    return run_undisturbed(("import", str(archive)), contents, folder)
+
+
 @pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
+    ("command", "seed"),
+    [("ingest", 0), *(pytest.param(*each, marks=pytest.mark.slow) for each in SLOW_KILLS)],
 )
-def test_killed_adding_goes_on(tmp_path: Path, ingest: Undisturbed, seed: int) -> None:
-    kill_and_repeat(ingest, tmp_path / "all", KILLS, seed, is_sound)
+def test_killed_adding_goes_on(
+    tmp_path: Path, request: pytest.FixtureRequest, command: str, seed: int
+) -> None:
+    undisturbed = request.getfixturevalue(command)
+    kill_and_repeat(undisturbed, tmp_path / "all", KILLS, seed, is_sound)
+    assert not list(tmp_path.glob(".dbtool-import-*"))
 
 
 def test_ctrl_c_ends_adding_in_one_line(tmp_path: Path, ingest: Undisturbed) -> None:

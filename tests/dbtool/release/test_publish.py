@@ -221,15 +221,6 @@ def test_a_reduction_of_another_version_is_refused(tmp_path: Path) -> None:
             publish(tmp_path / "own", out)
 
 
-def test_a_reduced_release_is_refused_beside_the_whole(own: Path, tmp_path: Path) -> None:
-    small = published(own, tmp_path / "small", reduction=Reduction(then_one_in=None))
-    add_release(own, tmp_path / "all")
-    before = bytes_of(tmp_path / "all")
-    with pytest.raises(DbtoolError, match=r"its trial \d is already there from .* contents differ"):
-        add_release(small, tmp_path / "all")
-    assert bytes_of(tmp_path / "all") == before
-
-
 def test_names_that_are_no_file_names(tmp_path: Path) -> None:
     names = ["../../up/x/y", "/etc/x", "a//b/", ".hidden/x/y", "a/./.", "a.parquet/b/c", "ü/%/*"]
     parts: dict[str, Any] = {"collection": None, "dataset": "a", "model": "b", "optimizer": "c"}
@@ -314,7 +305,7 @@ def test_an_identifier_of_a_licence_written_otherwise(own: Path, tmp_path: Path)
     published(own, tmp_path / "out", licence="CC-BY-2.0")
 
 
-@pytest.mark.parametrize("spoil", ["flip", "rows", "unlisted"])
+@pytest.mark.parametrize("spoil", ["flip", "missing", "rows", "unlisted"])
 def test_what_is_damaged_is_not_published_or_added(own: Path, tmp_path: Path, spoil: str) -> None:
     source = tmp_path / "source"
     shutil.copytree(own, source)
@@ -322,6 +313,9 @@ def test_what_is_damaged_is_not_published_or_added(own: Path, tmp_path: Path, sp
     if spoil == "flip":
         path.write_bytes(path.read_bytes()[:-9] + b"x" + path.read_bytes()[-8:])
         sentence = "is damaged: its contents are not those that the manifest lists"
+    elif spoil == "missing":
+        path.unlink()
+        sentence = "is damaged: it is missing"
     elif spoil == "rows":
         table = pq.read_table(path, partitioning=None)
         pq.write_table(pa.concat_tables([table.slice(1), table.slice(0, 1)]), path)
@@ -349,12 +343,3 @@ def test_adding_what_is_there_already_changes_nothing(own: Path, tmp_path: Path)
     assert add_release(own, own) == Report("made-up", own, 0, 0, 0, 0, 4)
     assert bytes_of(into) == bytes_of(own)
     assert verify(into).problems == ()
-
-
-def test_a_release_that_lacks_a_shard_is_not_added(own: Path, tmp_path: Path) -> None:
-    add_release(own, tmp_path / "into")
-    (shard, *_) = sorted((tmp_path / "into").rglob("measurements/**/*.parquet"))
-    shard.unlink()
-    with pytest.raises(DbtoolError, match="is damaged: it is missing"):
-        add_release(tmp_path / "into", tmp_path / "third")
-    assert verify(own).problems == ()

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -57,58 +57,32 @@ def run_without_rights(*commands: Sequence[str | Path]) -> list[tuple[int, str, 
     return [(code, out, errors) for code, out, errors in json.loads(result.stdout)]
 
 
-HIDES: dict[str, Callable[[Path], Path]] = {}
-"""By kind: hides shards of a release folder, and returns what a sentence should name."""
 LISTS = (MANIFEST, "workloads.parquet", "studies.parquet", "trials.parquet")
+KINDS = (
+    *("all measurements", "a workload", "a study that may be listed", "a shard"),
+    *("a link to a disk", "an empty folder for a disk"),
+)
 
 
-def hides(function: Callable[[Path], Path]) -> Callable[[Path], Path]:
-    HIDES[function.__name__] = function
-    return function
-
-
-@hides
-def all_measurements(release: Path) -> Path:
-    path = release / "measurements"
-    path.chmod(0)
-    return path
-
-
-@hides
-def folder_of_a_workload(release: Path) -> Path:
-    path = release / shard_paths(release)[0]
-    path.parent.parent.chmod(0)
-    return path.parent.parent
-
-
-@hides
-def folder_of_a_study_that_may_be_listed(release: Path) -> Path:
-    path = release / shard_paths(release)[0]
-    path.parent.chmod(0o400)
-    return path.parent
-
-
-@hides
-def shard(release: Path) -> Path:
-    path = release / shard_paths(release)[0]
-    path.chmod(0)
-    return path
-
-
-@hides
-def disk_behind_a_link(release: Path) -> Path:
-    path = release / "measurements"
-    path.rename(release.parent / "disk")
-    path.symlink_to(release.parent / "not_mounted")
-    return path
-
-
-@hides
-def disk_at_an_empty_folder(release: Path) -> Path:
-    path = release / "measurements"
-    path.rename(release.parent / "disk")
-    path.mkdir()
-    return path
+def hide(kind: str, release: Path) -> Path:
+    """Hides shards of a release folder; returns what a sentence should name."""
+    measurements, shard = release / "measurements", release / shard_paths(release)[0]
+    modes = {
+        "all measurements": (measurements, 0),
+        "a workload": (shard.parent.parent, 0),
+        "a study that may be listed": (shard.parent, 0o400),
+        "a shard": (shard, 0),
+    }
+    if kind in modes:
+        path, mode = modes[kind]
+        path.chmod(mode)
+        return path
+    measurements.rename(release.parent / "disk")
+    if kind == "a link to a disk":
+        measurements.symlink_to(release.parent / "not_mounted")
+    else:
+        measurements.mkdir()
+    return measurements
 
 
 def restore(release: Path) -> None:
@@ -126,12 +100,12 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Sequence[
     """By kind, what `ingest`, `index` and `verify` said, and a problem with what they left."""
     top: Path = tmp_path_factory.mktemp("hidden")
     more = write_release(top / "more", "hidden")
-    releases = {kind: write_release(top / kind / "release", "hidden") for kind in HIDES}
+    releases = {kind: write_release(top / kind / "release", "hidden") for kind in KINDS}
     listed = {name: (more / name).read_bytes() for name in LISTS}
     commands: list[tuple[str | Path, ...]] = []
     paths = {}
     for kind, release in releases.items():
-        paths[kind] = HIDES[kind](release)
+        paths[kind] = hide(kind, release)
         commands += [("ingest", more, "--db", release), ("index", release), ("verify", release)]
     try:
         found = iter(run_without_rights(*commands))
@@ -141,15 +115,15 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Sequence[
     for release in releases.values():
         assert {name: (release / name).read_bytes() for name in LISTS} == listed
         assert verify(release).problems == ()
-    return {kind: [(str(paths[kind]), *next(found)) for _ in range(3)] for kind in HIDES}
+    return {kind: [(str(paths[kind]), *next(found)) for _ in range(3)] for kind in KINDS}
 
 
-@pytest.mark.parametrize("kind", HIDES)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_release_keeps_what_it_lists(
     outcomes: Mapping[str, Sequence[Outcome]], kind: str
 ) -> None:
     ingest, index, verify = outcomes[kind]
-    for path, code, out, errors in (index, verify, *([] if kind == "shard" else [ingest])):
+    for path, code, out, errors in (index, verify, *([] if kind == "a shard" else [ingest])):
         assert (code, out) == (1, ""), errors
         assert path in errors
     assert index[-1].count("\n") == 1

@@ -1,0 +1,17 @@
+-- The views and macros of dbtool for DuckDB: run `duckdb -init $script` in this folder.
+CREATE SCHEMA stored;
+CREATE TABLE stored.releases AS
+SELECT
+    0 AS position,
+    $release AS release,
+    $title AS title,
+    $licence AS licence,
+    $citation AS citation;
+$index
+CREATE VIEW stored.measurements AS
+SELECT $release AS release, *
+FROM read_parquet(
+    '$shards',
+    hive_partitioning = true,
+    hive_types = {'workload': VARCHAR, 'batch_size': INTEGER}
+);
