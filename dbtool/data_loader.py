@@ -131,7 +131,7 @@ def _statuses(complete: bool, incomplete: bool, infeasible: bool) -> list[str]:
 
 
 def _reading(database: Database | None) -> AbstractContextManager[Database]:
-    """Return a database for a block; without one the default database, which the block closes."""
+    """Return a block with a database; None for the default one, open for the time of the block."""
     return dbtool.open() if database is None else contextlib.nullcontext(database)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import expanded
 from dbtool.store.locations import named_location
-from dbtool.store.opening import FETCH_UP_TO, open_location
+from dbtool.store.opening import FETCH_BYTES, open_location
 from dbtool.store.questions import known_release
 from dbtool.store.releases import Releases
 from dbtool.store.result import names_uncut
@@ -271,21 +271,16 @@ def open_database(
     release: str | None = None,
     option: str = "--db",
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
-    fetch_up_to: int = FETCH_UP_TO,
+    fetch_up_to: int = FETCH_BYTES,
 ) -> Database:
-    """Open releases to read; see `dbtool.open`.
+    """Open releases to read, as `dbtool.open` does.
 
     Args:
-        source: a release folder, a folder of them, or the URL of one; None for the command line's
-            default.
-        release: default release of all questions; None for all releases.
+        source: as of `dbtool.open`.
+        release: as of `dbtool.open`.
         option: the option that the source came with, for messages.
         on_progress: see `Database`.
         fetch_up_to: limit on the bytes of shards that a query fetches from a server.
-
-    Raises:
-        UsageError: the release does not exist.
-        DbtoolError: a release cannot be opened.
     """
     opened = open_location(named_location(source, option), fetch_up_to)
     try:

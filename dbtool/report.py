@@ -193,13 +193,7 @@ def scaling_of_trials(
     settings: Settings,
     against: pl.DataFrame | None = None,
 ) -> ScalingReport:
-    """Return the report of trials, with all that its text and its rows need.
-
-    Args:
-        db: the database of the trials.
-        crossings: their rows of `Database.crossings`.
-        settings: the settings of the analysis.
-        against: rows of one workload, whose critical batch sizes are compared with theirs.
+    """Return the report of trials, which are rows of `Database.crossings`.
 
     Raises:
         UsageError: `against` has the trials of several workloads.

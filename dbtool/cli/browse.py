@@ -3,6 +3,7 @@
 import json
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 
 from dbtool.cli.database import listing, reading, tell_unlike_definitions
@@ -19,7 +20,7 @@ from dbtool.cli.options import (
     Workloads,
     trainable_workloads,
 )
-from dbtool.cli.table import chosen_view
+from dbtool.cli.table import View
 from dbtool.core.errors import DbtoolError, UsageError, unknown
 from dbtool.store.questions import FIRST_TRIALS
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from dbtool import database as store
-    from dbtool.core.catalog import CatalogWorkload
 
 
 @listing("release", "workloads", "studies", "trials", "measurements", "licence")
@@ -113,7 +113,9 @@ def steps(
 
 
 @listing("release", "workload", "goal", "studies", "trials")
-def _workloads(database: "store.Database", *, release: Release = None) -> "pl.DataFrame":
+def _workloads_of_database(
+    database: "store.Database", *, release: Release = None
+) -> "pl.DataFrame":
     return database.workloads(release=release)
 
 
@@ -140,7 +142,7 @@ def workloads(
             is stated by the paper or its release, recalled from the paper, or chosen here.
     """
     if show is None and not catalog:
-        _workloads(
+        _workloads_of_database(
             columns=columns,
             wide=wide,
             db=db,
@@ -165,9 +167,8 @@ def workloads(
         first = ("workload", "goal", "complete", "infeasible", "releases", "metric")
     import pyarrow as pa
 
-    selected = "* REPLACE (value::JSON AS value)" if is_nested else "*"
-    view = chosen_view(first, columns, wide=wide)
-    print_table(pa.Table.from_pylist(rows), output_format, limit, selected, view)
+    view, documents = View(first, columns, wide), ("value",) if is_nested else ()
+    print_table(pa.Table.from_pylist(rows), output_format, limit, view, documents)
 
 
 def _setting_rows(name: str, *, is_nested: bool) -> list[dict[str, Any]]:
@@ -178,7 +179,6 @@ def _setting_rows(name: str, *, is_nested: bool) -> list[dict[str, Any]]:
 
     load_own()
     if name not in WORKLOADS:
-        # Of another kind than those that a release may have.
         raise unknown("workload to show", name, WORKLOADS, "dbtool produce --list")
     return [
         {
@@ -207,27 +207,14 @@ def _workload_rows(db: str | None, release: str | None) -> list[dict[str, Any]]:
             raise
         tell(f"not known which releases hold the workloads: {error}")
     rows = [
-        _catalog_row(workload, None if holding is None else holding.get(workload.workload, []))
+        {
+            **msgspec.structs.asdict(workload),
+            "batch_sizes": workload.batch_sizes,
+            "complete": sum(study.complete for study in workload.studies),
+            "incomplete": sum(study.incomplete for study in workload.studies),
+            "infeasible": sum(study.infeasible for study in workload.studies),
+            "releases": None if holding is None else holding.get(workload.workload, []),
+        }
         for workload in sorted(catalog(), key=lambda each: each.workload)
     ]
     return [row for row in rows if release is None or release in row["releases"]]
-
-
-def _catalog_row(workload: "CatalogWorkload", releases: list[str] | None) -> dict[str, Any]:
-    studies = workload.studies
-    return {
-        "workload": workload.workload,
-        "metric": workload.metric,
-        "goal": workload.goal,
-        "maximize": workload.maximize,
-        "train_examples": workload.train_examples,
-        "batch_sizes": workload.batch_sizes,
-        "complete": sum(study.complete for study in studies),
-        "incomplete": sum(study.incomplete for study in studies),
-        "infeasible": sum(study.infeasible for study in studies),
-        "releases": releases,
-        "trial_limit": workload.trial_limit,
-        "goal_certainty": workload.goal_certainty,
-        "train_examples_certainty": workload.train_examples_certainty,
-        "notes": workload.notes,
-    }

@@ -15,7 +15,7 @@ from dbtool.cli.options import (
     OutputFormat,
     Wide,
 )
-from dbtool.cli.table import chosen_view
+from dbtool.cli.table import View
 from dbtool.core.errors import few_of
 
 if TYPE_CHECKING:
@@ -37,14 +37,7 @@ def reading(
     fetch_up_to: int = FETCH_UP_TO,
     option: str = "--db",
 ) -> Iterator[store.Database]:
-    """Open the chosen releases for reading; see `dbtool.database.open_database`.
-
-    Args:
-        source: the value of --db.
-        release: the value of --release.
-        fetch_up_to: the value of --fetch-up-to, in megabytes.
-        option: the option that the source came with.
-    """
+    """Open the chosen releases; `fetch_up_to` is in megabytes, `option` named the source."""
     from dbtool.database import open_database
 
     with (
@@ -105,10 +98,8 @@ def listing(*first: str) -> Callable[[Callable[..., pl.DataFrame]], Callable[...
             require_printable(output_format)
             with reading(db, fetch_up_to=fetch_up_to) as database:
                 rows = answer(database, **values)
-            view = chosen_view(first, columns, wide=wide)
-            documents = [f"{name}::JSON AS {name}" for name in _JSON if name in rows.columns]
-            selected = f"* REPLACE ({', '.join(documents)})" if documents else "*"
-            print_table(rows.to_arrow(), output_format, limit, selected, view)
+            view = View(first, columns, wide)
+            print_table(rows.to_arrow(), output_format, limit, view, _JSON)
 
         own = dict(inspect.signature(answer).parameters)
         own.pop("database")

@@ -124,7 +124,7 @@ def plot(
     else:
         formats = chosen_formats("kind of data", data, DATA_FORMATS)
     with reading(db, fetch_up_to=fetch_up_to) as database:
-        request = _checked(database, named)
+        request = _checked_request(database, named)
         _tell_other_releases(database, request)
         with contextlib.closing(
             write_figures(database, specs, request, out or _DEFAULT_FOLDER, formats, width)
@@ -132,7 +132,7 @@ def plot(
             _tell_written(written, every=every, brief=every and not verbose)
 
 
-def _checked(database: "Opened", request: "Request") -> "Request":
+def _checked_request(database: "Opened", request: "Request") -> "Request":
     # Drawing takes a while to import.
     from dbtool.figures.plot import checked
 
@@ -218,7 +218,7 @@ def _print_queries(specs: "Sequence[FigureSpec]", request: "Request", db: str | 
 
     if request.workloads is not None:
         with reading(db) as database:
-            request = _checked(database, request)
+            request = _checked_request(database, request)
     for spec in specs:
         typer.echo(filled_query(spec, request), nl=False)
 

@@ -31,7 +31,7 @@ _NO_MEMORY = (
     "there is not enough memory: close other programs, raise the limit of this process "
     "(see `ulimit -v`), or ask for less at once"
 )
-_NUMBERS = {int: "a whole number", float: "a number"}
+_NUMBER_WORDS = {int: "a whole number", float: "a number"}
 
 app = typer.Typer(
     name="dbtool",
@@ -172,7 +172,7 @@ def _usage_sentence(error: TyperException, words: Sequence[str]) -> str:
                 "in `dbtool sql -- '--query'`"
             )
         return _unknown_option(option, context, command)
-    reason = _reason(error)
+    reason = _usage_reason(error)
     if command == "dbtool sql" and reason.startswith("unexpected"):
         reason += "; put the query in quotes, as in `dbtool sql 'SELECT 1'`"
     return f"{reason} (see `{command} --help`)"
@@ -191,7 +191,7 @@ def _unknown_option(name: str, context: typer.Context, command: str) -> str:
     return str(unknown("option", name, known, f"{command} --help"))
 
 
-def _reason(error: TyperException) -> str:
+def _usage_reason(error: TyperException) -> str:
     name = getattr(error, "option_name", None)
     if name is not None:
         return f"{name} takes no value" if "not take" in error.message else f"{name} needs a value"
@@ -200,7 +200,7 @@ def _reason(error: TyperException) -> str:
         faults: list[dict[str, Any]] = getattr(error.__cause__, "errors", list)()
         if error.param is not None and faults and isinstance(faults[0]["input"], str):
             option = max(error.param.opts, key=len)
-            wanted = _wanted(error.param)
+            wanted = _valid_values(error.param)
             if wanted:
                 if error.param.multiple and "," in faults[0]["input"]:
                     wanted += ", given once for each"
@@ -213,14 +213,14 @@ def _reason(error: TyperException) -> str:
     return f"{message[:1].lower()}{message[1:]}"
 
 
-def _wanted(param: Any) -> str:
+def _valid_values(param: Any) -> str:
     """Return what a parameter's value should be; empty unless a number or one of a few choices."""
     described = param.type_descriptor
     if described.choices:
         choices = list(map(str, described.choices))
         return f"one of {', '.join(choices)}" if len(choices) > 1 else choices[0]
     kind = (getattr(described.annotation, "__args__", None) or (described.annotation,))[0]
-    if kind not in _NUMBERS:
+    if kind not in _NUMBER_WORDS:
         return ""
     # Large bounds, which nobody needs, are shown by their size.
     least, most = described.parameter_info.min, described.parameter_info.max
@@ -229,4 +229,4 @@ def _wanted(param: Any) -> str:
         for word, limit in (("from", least), ("to", most))
         if limit is not None
     ]
-    return " ".join([_NUMBERS[kind], *bounds])
+    return " ".join([_NUMBER_WORDS[kind], *bounds])

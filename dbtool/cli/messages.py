@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Unit = Literal["bytes", "shards", "files", "measurements", "workloads", "figures", "percent"]
 
 _SECONDS_BEFORE_IT_SHOWS = 0.5
-_SECONDS_BETWEEN_LOOKS = 0.2
+_SECONDS_A_FRAME = 0.2
 
 
 def tell(line: str) -> None:
@@ -58,7 +58,7 @@ def bar(description: str, unit: Unit = "shards") -> Iterator[OnProgress]:
             elif show is not None:
                 show(done, total)
             elif time.monotonic() - began > _SECONDS_BEFORE_IT_SHOWS:
-                show = stack.enter_context(_shown(description, unit))
+                show = stack.enter_context(_running_bar(description, unit))
 
         yield update
 
@@ -80,8 +80,8 @@ def query_bar(connection: duckdb.DuckDBPyConnection) -> Iterator[Callable[[], No
 
     def show() -> None:
         if not ended.wait(2 * _SECONDS_BEFORE_IT_SHOWS):
-            with _shown("Ctrl-C stops the query", "percent") as update:
-                while not ended.wait(_SECONDS_BETWEEN_LOOKS):
+            with _running_bar("Ctrl-C stops the query", "percent") as update:
+                while not ended.wait(_SECONDS_A_FRAME):
                     # DuckDB returns -1 while it does not know.
                     update(max(0, int(connection.query_progress())), 100)
 
@@ -125,7 +125,7 @@ def download_bar() -> Iterator[tuple[OnDownload, OnRetry]]:
 
 
 @contextlib.contextmanager
-def _shown(description: str, unit: Unit) -> Iterator[OnProgress]:
+def _running_bar(description: str, unit: Unit) -> Iterator[OnProgress]:
     with _progress(unit) as progress:
         task = progress.add_task(description, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)

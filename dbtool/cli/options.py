@@ -26,12 +26,12 @@ BINARY = (Format.PARQUET, Format.ARROW)
 
 def held_workloads(context: typer.Context) -> list[str]:
     """List the workloads of the releases that are read, or of the release named before."""
-    return _held(context, "held_workloads", release=context.params.get("release"))
+    return _names_in_database(context, "held_workloads", release=context.params.get("release"))
 
 
 def held_releases(context: typer.Context) -> list[str]:
     """List the releases that are read."""
-    return _held(context, "releases")
+    return _names_in_database(context, "releases")
 
 
 def trainable_workloads() -> list[str]:
@@ -62,7 +62,7 @@ def dialects() -> list[str]:
     return list(DIALECTS)
 
 
-def _held(context: typer.Context, query_name: str, **values: str | None) -> list[str]:
+def _names_in_database(context: typer.Context, query_name: str, **values: str | None) -> list[str]:
     """Return the first column of one of the queries in queries/browse."""
     from dbtool.core.errors import DbtoolError
     from dbtool.database import open_database

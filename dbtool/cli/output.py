@@ -17,14 +17,14 @@ from dbtool.core.errors import DbtoolError, UsageError, first_sentence
 from dbtool.store.statements import streamed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from dbtool.store.questions import Question
 
 ALL_COLUMNS = View()
 _NESTED = frozenset({"map", "struct", "tuple", "list", "array", "union"})
 # Types whose text in CSV is read back as the same value.
-_PLAIN = frozenset(
+_READ_BACK = frozenset(
     {"boolean", "varchar", "tinyint", "smallint", "integer", "bigint", "float", "double"}
     | {"utinyint", "usmallint", "uinteger", "ubigint"}
 )
@@ -54,15 +54,6 @@ class TypedRows:
     def nested(self) -> list[bool]:
         """Whether the values of each column are nested; `plain` has them as JSON."""
         return [kind.id in _NESTED for kind in self.types]
-
-    def of(self, positions: Sequence[int]) -> TypedRows:
-        """Return the rows with only these columns."""
-        return TypedRows(
-            pa.schema([self.schema.field(position) for position in positions]),
-            [self.types[position] for position in positions],
-            (batch.select(list(positions)) for batch in self.batches),
-            self.converter,
-        )
 
     def plain(self) -> Iterator[pa.Table]:
         """Yield the rows as numbers, booleans and text."""
@@ -108,7 +99,7 @@ def print_rows(
         cursor: runs the query.
         question: the query.
         output_format: how its rows are printed.
-        limit: print at most this many rows; None: all.
+        limit: print at most this many rows; None for all.
         on_rows: called before the first row is printed.
         view: which columns are printed.
 
@@ -137,19 +128,15 @@ def print_table(
     rows: pa.Table,
     output_format: Format,
     limit: int | None = None,
-    columns: str = "*",
     view: View = ALL_COLUMNS,
+    documents: Collection[str] = (),
 ) -> None:
-    """Print rows from memory; see `print_rows`.
-
-    Args:
-        rows: the rows.
-        output_format: how they are printed.
-        limit: print at most this many; None: all.
-        columns: SQL of what to print of each row.
-        view: which of these columns are printed.
-    """
+    """Print rows from memory as `print_rows` does; the text of columns in `documents` is JSON."""
     require_printable(output_format)
+    replaced = ", ".join(
+        f"{name}::JSON AS {name}" for name in documents if name in rows.schema.names
+    )
+    columns = f"* REPLACE ({replaced})" if replaced else "*"
     with duckdb.connect() as converter:
         converter.register("rows", rows)
         relation = converter.sql(f"SELECT {columns} FROM rows")  # noqa: S608 (ours)
@@ -161,16 +148,16 @@ def print_table(
 
 def _print(rows: TypedRows, output_format: Format, limit: int | None, view: View) -> None:
     names = _distinct(rows.schema.names)
-    schema = pa.schema(
-        [field.with_name(name) for field, name in zip(rows.schema, names, strict=True)]
-    )
-    batches = _first(rows.batches, schema, limit)
-    rows = TypedRows(schema, rows.types, batches, rows.converter).of(view.positions(names))
+    chosen = view.positions(names)
+    schema = pa.schema([rows.schema.field(at).with_name(names[at]) for at in chosen])
+    types = [rows.types[at] for at in chosen]
+    batches = _limited((batch.select(chosen) for batch in rows.batches), schema, limit)
+    rows = TypedRows(schema, types, batches, rows.converter)
     if output_format in (Format.TABLE, Format.MARKDOWN):
         print_text(rows, output_format, view)
         return
     try:
-        _write(rows, output_format, sys.stdout.buffer)
+        _write_for_programs(rows, output_format, sys.stdout.buffer)
     except pa.ArrowException as error:
         raise DbtoolError(
             f"writing --format {output_format} failed: {first_sentence(error)}; "
@@ -179,7 +166,7 @@ def _print(rows: TypedRows, output_format: Format, limit: int | None, view: View
     sys.stdout.buffer.flush()
 
 
-def _first(
+def _limited(
     batches: Iterator[pa.RecordBatch], schema: pa.Schema, limit: int | None
 ) -> Iterator[pa.RecordBatch]:
     left = limit
@@ -204,8 +191,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
     return distinct
 
 
-def _write(rows: TypedRows, output_format: Format, output: BinaryIO) -> None:
-    """Write rows in a format for programs."""
+def _write_for_programs(rows: TypedRows, output_format: Format, output: BinaryIO) -> None:
     match output_format:
         case Format.CSV:
             # Polars takes a while to import.
@@ -249,40 +235,35 @@ def _for_json(expression: str, kind: DuckDBPyType) -> str:
             # Through its text, since 0.1 would be written as 0.10000000149011612 otherwise.
             return f"(CASE WHEN isfinite({expression}) THEN {expression}::VARCHAR::DOUBLE END)"
         case "map":
-            value = _for_json(f"{_EACH}.value", _children(kind)["value"])
+            value = _for_json(f"{_EACH}.value", dict(_children(kind))["value"])
             entries = (
                 f"list_transform(map_entries({expression}), "
                 f"lambda {_EACH}: {{k: {_EACH}.key, v: {value}}})"
             )
             return f"map_from_entries({entries})"
         case "list" | "array":
-            item = _for_json(_EACH, _children(kind)["child"])
+            item = _for_json(_EACH, dict(_children(kind))["child"])
             return f"list_transform({expression}, lambda {_EACH}: {item})"
         case "struct" | "tuple":
-            return _struct(expression, kind)
+            values = [
+                (name, _for_json(f"struct_extract_at({expression}, {position})", child))
+                for position, (name, child) in enumerate(_children(kind), 1)
+            ]
+            # JSON has the fields of row(), which are without names, as a list.
+            fields = ", ".join(
+                f"{_quoted(name)}: {value}" if name else value for name, value in values
+            )
+            made = f"{{{fields}}}" if all(name for name, _ in values) else f"row({fields})"
+            return f"(CASE WHEN {expression} IS NOT NULL THEN {made} END)"
     return f"{expression}::JSON" if str(kind) == "JSON" else expression
 
 
-def _children(kind: DuckDBPyType) -> dict[str, DuckDBPyType]:
-    return {name: child for name, child in kind.children if isinstance(child, DuckDBPyType)}
-
-
-def _struct(expression: str, kind: DuckDBPyType) -> str:
-    """Return a struct as an object; as a list if its fields have no names, as those of row()."""
-    values = [
-        (name, _for_json(f"struct_extract_at({expression}, {position})", child))
-        for position, (name, child) in enumerate(kind.children, 1)
-        if isinstance(child, DuckDBPyType)
-    ]
-    if all(name for name, _ in values):
-        made = f"{{{', '.join(f'{_quoted(name)}: {value}' for name, value in values)}}}"
-    else:
-        made = f"json_array({', '.join(value for _, value in values)})"
-    return f"(CASE WHEN {expression} IS NOT NULL THEN {made} END)"
+def _children(kind: DuckDBPyType) -> list[tuple[str, DuckDBPyType]]:
+    return [(name, child) for name, child in kind.children if isinstance(child, DuckDBPyType)]
 
 
 def _for_csv(expression: str, kind: DuckDBPyType) -> str:
     """Return an expression for a number, a boolean or text; nested values become JSON."""
     if kind.id in _NESTED:
         return f"to_json({_for_json(expression, kind)})::VARCHAR"
-    return expression if kind.id in _PLAIN else f"{expression}::VARCHAR"
+    return expression if kind.id in _READ_BACK else f"{expression}::VARCHAR"

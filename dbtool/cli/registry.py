@@ -107,7 +107,7 @@ WORDS = {
 
 
 # A parameter in a docstring: its name, its metavariable in brackets, and the sentence on it.
-_PARAMETER = re.compile(r"(\w+)(?: \((.+?)\))?: (.+)")
+_DOCUMENTED = re.compile(r"(\w+)(?: \((.+?)\))?: (.+)")
 
 
 def function_of(name: str) -> Any:
@@ -189,7 +189,7 @@ def _documented(docstring: str) -> tuple[str, dict[str, tuple[str | None, str]]]
     text, _, arguments = docstring.partition("\n\nArgs:\n")
     described = {}
     for paragraph in re.split(r"\n(?=    \w)", arguments) if arguments else ():
-        if found := _PARAMETER.fullmatch(" ".join(paragraph.split())):
+        if found := _DOCUMENTED.fullmatch(" ".join(paragraph.split())):
             name, metavar, sentence = found.groups()
             described[name] = (metavar, sentence)
     return text, described

@@ -17,12 +17,12 @@ from dbtool.cli.options import (
     Wide,
     held_releases,
 )
-from dbtool.cli.table import chosen_view
+from dbtool.cli.table import View
 from dbtool.core.errors import DbtoolError, counted
 from dbtool.core.manifest import About, check_name
 from dbtool.store.questions import FIRST_TRIALS
 
-_FIRST = ("workload", "batch_size", "trial_id", "kind", "what", "a", "b")
+_DIFF_COLUMNS = ("workload", "batch_size", "trial_id", "kind", "what", "a", "b")
 DIFFERENT = 1
 TROUBLE = 2
 
@@ -126,7 +126,7 @@ def diff(
         error.exit_code = TROUBLE
         raise
     if len(found) or output_format is not Format.TABLE:
-        view = chosen_view(_FIRST, columns, wide=wide)
+        view = View(_DIFF_COLUMNS, columns, wide)
         print_table(found.arrow(), output_format, limit, view=view)
     sys.stdout.flush()
     tell(counted(len(found), "difference") if len(found) else "no differences")

@@ -16,7 +16,7 @@ from dbtool.cli.options import (
     Release,
     Wide,
 )
-from dbtool.cli.table import View, chosen_view
+from dbtool.cli.table import View
 from dbtool.core.errors import UsageError, printable
 from dbtool.figures.specs import format_of
 
@@ -202,7 +202,7 @@ def _print_report(
         made = report.rows(kind)
         if output_format in (Format.TABLE, Format.MARKDOWN):
             made = made.with_columns(polars.selectors.float().round_sig_figs(_DIGITS))
-        view = chosen_view(_FIRST[kind], columns, wide=wide)
+        view = View(_FIRST[kind], columns, wide)
         print_table(made.to_arrow(), output_format, view=view)
 
 

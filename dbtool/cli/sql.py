@@ -30,9 +30,9 @@ from dbtool.store.questions import Question
 if TYPE_CHECKING:
     import duckdb
 
-_WHOLE = re.compile(r"[+-]?\d+")
+_WHOLE_NUMBER = re.compile(r"[+-]?\d+")
 _MOST_DIGITS = 38
-_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_DECIMAL_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 class Command(TyperCommand):
@@ -82,7 +82,7 @@ def sql(
     require_printable(output_format)
     query = _query_text(text, file)
     values = parse_parameters(param or [])
-    tables = _named(with_ or [], "--with", "FILE", "runs=my.csv", may_be_empty=False)
+    tables = _named_values(with_ or [], "--with", "FILE", "runs=my.csv", may_be_empty=False)
     if dialect is not None:
         _print_translated(query, dialect, values, db, tables)
         return
@@ -90,7 +90,7 @@ def sql(
         reading(db, fetch_up_to=fetch_up_to) as database,
         database.cursor(tables=tables) as cursor,
     ):
-        has_rows = _run(cursor, query, values, output_format, limit, View(wide=wide))
+        has_rows = _print_answer(cursor, query, values, output_format, limit, View(wide=wide))
     if not has_rows and text is not None and (lack := lack_of(text)):
         tell(lack)
 
@@ -104,11 +104,11 @@ def parse_parameters(given: list[str]) -> dict[str, int | float | str]:
     Raises:
         UsageError: an item has no name or no equals sign, or a name is repeated.
     """
-    named = _named(given, "--param", "VALUE", "goal=0.03")
-    return {name: _typed(name, value) for name, value in named.items()}
+    named = _named_values(given, "--param", "VALUE", "goal=0.03")
+    return {name: _parameter_value(name, value) for name, value in named.items()}
 
 
-def _named(
+def _named_values(
     given: list[str], option: str, noun: str, example: str, *, may_be_empty: bool = True
 ) -> dict[str, str]:
     """Split each NAME=VALUE of an option; the name may stand as in the query, as $NAME."""
@@ -123,11 +123,11 @@ def _named(
     return values
 
 
-def _typed(name: str, value: str) -> int | float | str:
-    if not _DECIMAL.fullmatch(value):
+def _parameter_value(name: str, value: str) -> int | float | str:
+    if not _DECIMAL_NUMBER.fullmatch(value):
         return value
     # As in SQL, longer ones are decimals.
-    if _WHOLE.fullmatch(value) and len(value) <= _MOST_DIGITS:
+    if _WHOLE_NUMBER.fullmatch(value) and len(value) <= _MOST_DIGITS:
         return int(value)
     number = float(value)
     if math.isinf(number):
@@ -174,7 +174,7 @@ def _print_translated(
     typer.echo(translated(query, dialect, [About(**row) for row in rows.to_dicts()], values))
 
 
-def _run(
+def _print_answer(
     cursor: "duckdb.DuckDBPyConnection",
     query: str,
     values: dict[str, int | float | str],

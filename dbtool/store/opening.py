@@ -45,7 +45,7 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "allow_community_extensions": False,
     "temp_directory": "",
 }
-FETCH_UP_TO = 100_000_000
+FETCH_BYTES = 100_000_000
 """Default limit on the bytes of shards that a query fetches from servers."""
 _FEWEST_THREADS_TO_FETCH = 8
 # DuckDB 1 does not have this error; it waits instead.
@@ -95,7 +95,7 @@ class Opened:
     name: str
     checks: Sequence[ShardCheck] = ()
     remote: RemoteFiles | None = None
-    fetch_up_to: int = FETCH_UP_TO
+    fetch_up_to: int = FETCH_BYTES
     closed: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _cursors: weakref.WeakSet[duckdb.DuckDBPyConnection] = field(default_factory=weakref.WeakSet)
@@ -150,7 +150,7 @@ def _close(cursor: duckdb.DuckDBPyConnection) -> None:
             time.sleep(_SECONDS_BETWEEN_TRIES)
 
 
-def open_location(location: Location, fetch_up_to: int = FETCH_UP_TO) -> Opened:
+def open_location(location: Location, fetch_up_to: int = FETCH_BYTES) -> Opened:
     """Open the releases at a location.
 
     Args:

@@ -35,8 +35,3 @@ def test_the_page_is_written_from_what_queries_print(database: Path) -> None:
     text = cookbook.analysis("divergence", database)
     assert "| made-up | made_up/simple_cnn_base/nesterov_momentum | 8 | " in text
     assert "--limit" not in text
-
-
-def test_comments_become_paragraphs() -> None:
-    sql = "-- Why?\n--\n-- One\n-- line.\n--\n-- Two.\nSELECT 1; -- last\n"
-    assert cookbook.split_comment(sql) == ("Why?", "One line.\n\nTwo.", "SELECT 1; -- last")

@@ -1,8 +1,5 @@
 """A small database with known contents, and ways to run the command line on it."""
 
-import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -58,21 +55,3 @@ def call(
         return Outcome(code, printed.out.decode(errors="replace"), printed.err.decode())
 
     return run_here
-
-
-@pytest.fixture
-def start(database: Path) -> Call:
-    """Runs the command line in a process of its own, on the small database."""
-
-    def run_there(*words: str) -> Outcome:
-        done = subprocess.run(
-            [sys.executable, "-m", "dbtool", *words],
-            env=os.environ | {"DBTOOL_DB": str(database)},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return Outcome(done.returncode, done.stdout, done.stderr)
-
-    return run_there

@@ -155,24 +155,3 @@ def test_an_archive_has_no_definitions_to_compare(call: Call, tmp_path: Path) ->
     )
     assert ["workload", plan.workload, "", "", "definition", "", "given"] in rows
     assert not [row for row in rows if row[4].startswith("definition ")]
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["nowhere", "{first}"], "nowhere, which A names, does not exist"),
-        (
-            ["{first}", "{first}", "--metric", "val_error", "--goal", "1"],
-            "unknown metric 'val_error'; closest: ",
-        ),
-        (["{first}", "{damaged}"], "is damaged: it has "),
-    ],
-)
-def test_what_cannot_be_compared_ends_with_2(
-    call: Call, shards: tuple[Path, Path], tmp_path: Path, words: list[str], sentence: str
-) -> None:
-    trial: MadeTrial = (0, "COMPLETE", {}, curve([0.9]))
-    shard = write_shard(tmp_path / "damaged", workload=ONE, batch_size=8, trials=[trial])
-    shard.write_bytes(shard.read_bytes()[:-1])
-    paths = {"first": shards[0], "damaged": tmp_path / "damaged"}
-    assert sentence in call("diff", *(word.format(**paths) for word in words)).sentence(2)

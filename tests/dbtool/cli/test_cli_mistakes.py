@@ -5,8 +5,8 @@ Each file in `mistakes` holds lines such as
     steps digit => 2 unknown workload 'digit' … `dbtool workloads`
 
 with what is typed, the exit code, and parts of the sentence: one for each kind of mistake, of any
-command that can make it. The files and folders that they name
-are those of `tests.support.faulty`; SERVER is the URL of a server of them, and at NOBODY is none.
+command that can make it. The files and folders that they name are those of the fixture `faulty`;
+SERVER is the URL of a server of them, and at NOBODY is none.
 """
 
 import errno
@@ -14,7 +14,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import duckdb
@@ -22,8 +22,9 @@ import polars as pl
 import pytest
 
 from dbtool.cli.main import failure
-from tests.support.faulty import write_all
+from tests.support.archives import LINES, small_study, write_tar
 from tests.support.file_server import running
+from tests.support.made_up import write_digits, write_letters, write_release
 from tests.support.release_server import ReleaseServer
 
 from .conftest import Call
@@ -34,12 +35,62 @@ MISTAKES = [
     for line in file.read_text().splitlines()
 ]
 NOBODY = "http://127.0.0.1:1"
+MAPPING = """release = "mine"
+files = { run = "run", step = "step" }
+workload = { dataset = "a", model = "b", optimizer = "c", metric = "val_classification_error" }
+study = { batch_size = 8 }
+metrics = { val_classification_error = "error" }
+"""
+TEXTS = {
+    "notes.txt": "made up\n",
+    "notes/a.txt": "made up\n",
+    "header.csv": "run,step,error\n",
+    "curve.csv": "run,step,error\n1,0,0.9\n1,10,0.5\n",
+    "map.toml": MAPPING,
+    "map_goal.toml": MAPPING.replace('metric = "val', 'goal = "low", metric = "val'),
+    "question.sql": "SELECT 1 AS one",
+    "plan.toml": 'release = "mine"\n[[sweep]]\nworkloads = ["mnist/fc_64_64_64/sgd"]\n',
+}
+
+
+def shard(release: Path) -> Path:
+    return next(release.glob("measurements/*/*/*.parquet"))
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 1
+    path.write_bytes(content)
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "no_manifest": lambda release: (release / "manifest.json").unlink(),
+    "no_json": lambda release: (release / "manifest.json").write_text("made up"),
+    "flipped_shard": lambda release: flip(shard(release)),
+    "lost_shard": lambda release: shard(release).unlink(),
+    "text_shard": lambda release: shard(release).write_text("made up"),
+}
 
 
 @pytest.fixture(scope="module")
 def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of sound and faulty files; the release `good` is the one that is read by default."""
     folder = tmp_path_factory.mktemp("faulty")
-    write_all(folder)
+    for name, text in TEXTS.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    (folder / "empty").mkdir()
+    with (folder / "endless.sql").open("wb") as file:
+        file.truncate(1 << 40)
+    write_letters(write_digits(folder / "good"))
+    write_release(folder / "two" / "first", "first", licence="MIT")
+    write_release(folder / "two" / "second", "second", licence="MIT")
+    for name, damage in DAMAGE.items():
+        write_release(folder / name, "damaged", licence="MIT")
+        damage(folder / name)
+    write_tar(folder / "sound.tar", small_study(LINES))
+    cut = write_tar(folder / "cut.tar.bz2", small_study(LINES), "w:bz2")
+    cut.write_bytes(cut.read_bytes()[: cut.stat().st_size // 2])
     return folder
 
 
@@ -97,11 +148,6 @@ def test_letters_that_no_line_of_a_file_holds(
 ) -> None:
     sentence = call(*words).sentence(2)
     assert all(part in sentence for part in parts), sentence
-
-
-def test_mistake_in_a_process_of_its_own(start: Call) -> None:
-    said = start("sql", "SELECT 'x'::INTEGER FROM measurements", "--format", "jsonl").sentence(1)
-    assert said.startswith("dbtool: Conversion Error: Could not convert string 'x'")
 
 
 @pytest.mark.parametrize(

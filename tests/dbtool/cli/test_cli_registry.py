@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import typer.main
-from typer.exceptions import TyperException
 
 from dbtool import __version__
 from dbtool.cli.main import app
@@ -27,7 +26,7 @@ def _docstring(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_fits_80_columns_and_holds_an_example_that_parses(
+def test_help_fits_80_columns_describes_all_and_holds_an_example_that_parses(
     name: str, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert _docstring(name).splitlines()[0] == COMMANDS[name]
@@ -49,6 +48,10 @@ def test_help_fits_80_columns_and_holds_an_example_that_parses(
     command = group.get_command(context, name)
     assert command is not None
     command.make_context(name, words[2:], parent=context)
+    parameters = {each.name: getattr(each, "help", None) for each in command.params}
+    assert all(parameters.values()), parameters
+    described = re.findall(r"^    (\w+)(?: \(.+?\))?: ", _docstring(name), re.MULTILINE)
+    assert set(described) <= set(parameters)
 
 
 @pytest.mark.parametrize(
@@ -73,33 +76,6 @@ def test_examples_run_on_the_release_that_ships(
     outcome = call(*shlex.split(example))
     assert outcome.code == 0, outcome.output
     assert outcome.output or list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_each_parameter_has_a_sentence_and_each_sentence_a_parameter(name: str) -> None:
-    group = typer.main.get_group(app)
-    command = group.get_command(group.make_context("dbtool", [name]), name)
-    assert command is not None
-    parameters = {each.name: getattr(each, "help", None) for each in command.params}
-    assert all(parameters.values()), parameters
-    described = re.findall(r"^    (\w+)(?: \(.+?\))?: ", _docstring(name), re.MULTILINE)
-    assert set(described) <= set(parameters)
-
-
-@pytest.mark.parametrize(
-    ("words", "is_unknown"),
-    [
-        ("steps x --gaol", True),
-        ("steps x --goal", False),
-        ("steps", False),
-        ("steps x --trials y", False),
-    ],
-)
-def test_typer_offers_others_for_an_unknown_option_alone(words: str, is_unknown: bool) -> None:
-    # The sentences on wrong words tell the errors of Typer apart by this, as they have no names.
-    with pytest.raises(TyperException) as caught:
-        app(words.split(), standalone_mode=False)
-    assert hasattr(caught.value, "possibilities") == is_unknown
 
 
 def test_listing_imports_nothing_heavy() -> None:

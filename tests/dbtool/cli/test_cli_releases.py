@@ -80,9 +80,6 @@ def test_after_the_first_ingest_the_bundled_release_is_still_there(
     assert told[-1] == f"in {tmp_path / 'dbtool' / 'releases' / 'made-up'}"
     listed = call("releases", "--columns", "release", "--format", "csv").output.split()
     assert listed[1:] == ["made-up", "replication"]
-    out = str(tmp_path / "figures")
-    drawn = call("plot", "1", "--release", "made-up,replication", "--out", out, "--format", "svg")
-    assert drawn.code == 0, drawn.errors
 
 
 def test_a_release_of_the_users_own_is_forgotten_and_no_other(

@@ -138,23 +138,6 @@ def test_too_few_batch_sizes_tell_nothing(call: Call) -> None:
     assert said == "  No batch size has 9 trials: ask for fewer (--trials)."
 
 
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        ("batch_size,step\n1,2\n", "has no column steps"),
-        ("batch_size,steps\n1,2\n0,3\n", "line 3: batch_size '0' is not a number above 0"),
-    ],
-)
-def test_tables_that_are_none(call: Call, tmp_path: Path, content: str, sentence: str) -> None:
-    (tmp_path / "steps.csv").write_text(content)
-    assert sentence in call("scaling", "--csv", str(tmp_path / "steps.csv")).sentence(2)
-
-
-def test_a_table_takes_the_place_of_a_database(call: Call, table: Path) -> None:
-    said = call("scaling", DIGITS, "--csv", str(table)).sentence(2)
-    assert "--csv takes the place of a database; leave out WORKLOAD" in said
-
-
 def test_letters_that_move_the_cursor_are_escaped(call: Call, tmp_path: Path) -> None:
     table = tmp_path / "steps.csv"
     rows = [f"a\x1b[2Jb,{2**power},{2 ** (20 - power)}" for power in range(12)]

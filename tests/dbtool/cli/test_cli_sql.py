@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import dbtool
 from dbtool.cli.sql import parse_parameters
-from dbtool.store.queries import analyses, query_text
+from dbtool.store.queries import analyses
 from tests.support.made_up import DIGITS, LETTERS, curve, write_shard
 
 from .conftest import Call
@@ -59,11 +59,6 @@ def test_help_lists_every_analysis_on_a_line_of_its_own(call: Call) -> None:
     listed = lines[lines.index("Analyses:") + 1 :]
     assert [line.split(maxsplit=1) for line in listed] == [*map(list, analyses().items())]
     assert all(line.endswith("?") for line in listed)
-
-
-@pytest.mark.parametrize("text", ["SELECT(1)", "SELECT'a'", "FROM(SELECT 1)", "", "select\n1"])
-def test_what_is_no_name_is_a_query(text: str) -> None:
-    assert query_text(text) == text
 
 
 def test_parameters_are_numbers_where_they_look_like_it(call: Call) -> None:

@@ -36,6 +36,9 @@ def test_settings_keep_their_types_in_json(call: Call) -> None:
         "stated",
     )
     assert shown["replaces"] == (None, "stated")
+    assert {certainty for _, certainty in shown.values()} <= set(CERTAINTIES)
+    wholes = {setting.partition(": ")[0] for setting in shown}
+    assert wholes == {"workload", *vars(WORKLOADS[SPARSE])} - {"certainty"}
 
 
 def test_table_is_for_people(call: Call) -> None:
@@ -49,17 +52,6 @@ def test_table_is_for_people(call: Call) -> None:
     assert lines["batch_sizes"].endswith("32768, 55000")
     assert lines["form: mean"].split()[2:] == ["chosen", "by", "experiment", "0.1307"]
     assert lines["train_examples"].split()[1:] == ["recalled", "55,000"]
-
-
-@pytest.mark.parametrize("name", ["mnist/fc_1024/sgd", SPARSE])
-def test_every_setting_is_graded_and_named_once(call: Call, name: str) -> None:
-    outcome = call("workloads", "--show", name, "--format", "jsonl")
-    shown = [json.loads(line) for line in outcome.output.splitlines()]
-    assert {row["certainty"] for row in shown} <= set(CERTAINTIES)
-    assert len({row["setting"] for row in shown}) == len(shown)
-    workload = WORKLOADS[name]
-    wholes = {row["setting"].partition(": ")[0] for row in shown}
-    assert wholes == {"workload", *vars(workload)} - {"certainty"}
 
 
 @pytest.fixture

@@ -9,36 +9,24 @@ import pytest
 
 from dbtool.explorer import page
 from tests.support.explorer import contents_of, needs_explorer
-from tests.support.made_up import DIGITS, LETTERS
+from tests.support.made_up import DIGITS
 
 from .conftest import Call
 
 
 @needs_explorer
-def test_it_prints_the_files_name_and_nothing_else(
-    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    done = call("explore")
-    assert (done.code, done.output, done.errors) == (0, "explorer.html\n", "")
-    contents = contents_of(tmp_path / "explorer.html")
-    assert [each["workload"] for each in contents.facts["workloads"]] == [DIGITS, LETTERS]
-    assert contents.facts["options"] == []
-    assert contents.facts["bibtex"] + "\n" == call("cite").output
-    assert {each["name"] for each in contents.figures["figures"]} >= {"steps", "learning-rates"}
-
-
-@needs_explorer
-def test_workloads_are_chosen_by_patterns_and_the_database_said_again(
+def test_the_page_shows_the_workloads_that_are_chosen_and_repeats_the_database(
     call: Call, database: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "new" / "digits.html"
     words = ("--db", str(database), "--release", "made-up", "--workload", "digits/*")
     done = call("explore", *words, "--out", str(out))
-    assert done.output == f"{out}\n"
+    assert (done.code, done.output, done.errors) == (0, f"{out}\n", "")
     contents = contents_of(out)
     assert [each["workload"] for each in contents.facts["workloads"]] == [DIGITS]
     assert contents.facts["options"] == ["--db", str(database)]
+    assert contents.facts["bibtex"] + "\n" == call("cite").output
+    assert {each["name"] for each in contents.figures["figures"]} >= {"steps", "learning-rates"}
     # Those that name their workloads themselves are not of these.
     assert not any("figure_" in each["name"] for each in contents.figures["figures"])
     assert not contents.figures["missing"][0]["full_name"].startswith("Figure")
@@ -54,17 +42,6 @@ def test_it_is_shown_in_the_browser(database: Path, tmp_path: Path) -> None:
     environment = os.environ | {"BROWSER": f"{browser} %s", "PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run(words, cwd=tmp_path, env=environment, check=True, capture_output=True)
     assert shown.read_text() == f"{(tmp_path / 'explorer.html').as_uri()}\n"
-
-
-@pytest.mark.slow
-@needs_explorer
-def test_a_file_that_cannot_be_written_is_told(call: Call, tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").touch()
-    (tmp_path / "folder.html").mkdir()
-    below = call("explore", "--out", str(tmp_path / "notes.txt" / "a.html")).sentence(1)
-    assert "cannot write to" in below
-    assert "name another" in below
-    assert "folder.html" in call("explore", "--out", str(tmp_path / "folder.html")).sentence(1)
 
 
 def test_without_its_application_it_says_what_builds_it(

@@ -19,7 +19,7 @@ from dbtool.figures.points import Points
 from dbtool.figures.scaling import scaling_points
 from dbtool.figures.specs import find_figure
 from dbtool.report import ScalingReport
-from tests.support.made_up import DIGITS, curve, write_shard
+from tests.support.made_up import curve, write_shard
 
 from .conftest import Call
 
@@ -192,16 +192,3 @@ def test_the_command_writes_a_picture_and_its_points(
     )
     assert [int(point["x"]) for point in points if point["workload"] == HYPERBOLA] == SIZES
     assert float(points[0]["fitted"]) == pytest.approx(13_000, rel=0.05)
-
-
-def test_a_table_of_steps_has_no_points_to_draw(call: Call, tmp_path: Path) -> None:
-    table = tmp_path / "steps.csv"
-    table.write_text("batch_size,steps\n1,2\n")
-    said = call("scaling", "--csv", str(table), "--out", str(tmp_path / "a.png")).sentence(2)
-    assert "--out draws the trials of a database; leave out --csv" in said
-
-
-def test_a_folder_that_cannot_be_written_to_is_one_sentence(call: Call, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    sentence = call("scaling", DIGITS, "--out", str(tmp_path / "file" / "a.png")).sentence(2)
-    assert f"{tmp_path / 'file'} is not a folder: name another one with --out" in sentence
