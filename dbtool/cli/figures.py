@@ -192,13 +192,11 @@ def _check_together(outputs: "Mapping[str, object]", details: "Mapping[str, obje
         outputs: options that each request something other than pictures in files, by name.
         details: options about files of pictures.
     """
-    wanted = [name for name, value in outputs.items() if value]
-    if len(wanted) > 1:
-        raise UsageError(f"{wanted[0]} and {wanted[1]} ask for different things; give one of them")
-    of_use = {("--data", "--out"), ("--list", "--format")}
-    for name, value in details.items():
-        if wanted and value is not None and (wanted[0], name) not in of_use:
-            raise UsageError(f"{name} plays no part with {wanted[0]}; leave one of them out")
+    for wanted in [name for name, value in outputs.items() if value][:1]:
+        of_use = {wanted, *{"--data": ["--out"], "--list": ["--format"]}.get(wanted, [])}
+        for name, value in {**outputs, **details}.items():
+            if value and name not in of_use:
+                raise UsageError(f"{name} has no effect with {wanted}; give one of the two")
 
 
 def _print_list(output_format: str) -> None:

@@ -75,53 +75,29 @@ def _names_in_database(context: typer.Context, query_name: str, **values: str | 
         return []
 
 
-SHARED = {
-    "db": (
-        "FOLDER|URL",
-        (
-            "A release folder, a folder of them, or the URL of one (to read only); without it what "
-            "DBTOOL_DB names, or your own releases and the one that ships with dbtool."
-        ),
-    ),
-    "release": ("NAME", "Only rows of this release; see `dbtool releases`."),
-    "workload": (
-        "WORKLOAD",
-        "Names of workloads, or patterns in quotes such as 'mnist/fc_*'; without any, all.",
-    ),
-    "batch_size": ("B", "Only this batch size; may be given more than once."),
-    "goal": (
-        "X",
-        (
-            "The value of the metric to get past: below it or, where more is better, above it; in "
-            "place of each workload's own."
-        ),
-    ),
-    "metric": (
-        "NAME",
-        (
-            "The column whose values are to get past the goal, such as val_classification_error; "
-            "without it each workload's own metric."
-        ),
-    ),
-    "trials": ("N", "Count the first N trials of each study."),
-    "columns": (
-        "NAME,NAME,…",
-        "Print these columns in this order; a table leaves out some unless they are named.",
-    ),
-    "wide": (None, "Print a table with all columns, however wide the terminal is."),
-    "output_format": (
-        "|".join(Format),
-        (
-            "How rows are printed. In json and jsonl, NaN and infinite numbers become null; arrow "
-            "is an IPC stream."
-        ),
-    ),
-    "limit": ("N", "Print at most N rows."),
-    "fetch_up_to": ("MB", "Of a release on a server, fetch at most so many megabytes."),
-    "retries": ("N", "Give up after so many tries that bring nothing new."),
-    "timeout": ("SECONDS", "Give up a connection on which nothing comes for so long."),
-}
-"""The metavariables and the help of parameters by name, unless a command describes its own."""
+SHARED = f"""
+    db (FOLDER|URL): A release folder, a folder of them, or the URL of one (to read only); without
+        it what DBTOOL_DB names, or your own releases and the one that ships with dbtool.
+    release (NAME): Only rows of this release; see `dbtool releases`.
+    workload (WORKLOAD): Names of workloads, or patterns in quotes such as 'mnist/fc_*'; without
+        any, all.
+    batch_size (B): Only this batch size; may be given more than once.
+    goal (X): The value of the metric to get past: below it or, where more is better, above it; in
+        place of each workload's own.
+    metric (NAME): The column whose values are to get past the goal, such as
+        val_classification_error; without it each workload's own metric.
+    trials (N): Count the first N trials of each study.
+    columns (NAME,NAME,…): Print these columns in this order; a table leaves out some unless they
+        are named.
+    wide: Print a table with all columns, however wide the terminal is.
+    output_format ({"|".join(Format)}): How rows are printed. In json and jsonl, NaN and infinite
+        numbers become null; arrow is an IPC stream.
+    limit (N): Print at most N rows.
+    fetch_up_to (MB): Of a release on a server, fetch at most so many megabytes.
+    retries (N): Give up after so many tries that bring nothing new.
+    timeout (SECONDS): Give up a connection on which nothing comes for so long.
+"""
+"""The parameters that commands share, described as in a docstring, unless a command has its own."""
 
 Destination = Annotated[
     str | None,

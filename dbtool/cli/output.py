@@ -14,7 +14,7 @@ from duckdb.sqltypes import DuckDBPyType
 from dbtool.cli.options import BINARY, Format
 from dbtool.cli.table import View, print_text
 from dbtool.core.errors import DbtoolError, UsageError, first_sentence
-from dbtool.store.statements import streamed
+from dbtool.store.statements import RowStream, streamed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -35,19 +35,13 @@ _ROWS_OF_A_BATCH = 30_720
 
 
 @dataclass(frozen=True)
-class TypedRows:
-    """Rows as they arrive.
+class TypedRows(RowStream):
+    """Rows as they arrive, with no two columns of the same name.
 
     Attributes:
-        schema: the columns, no two of the same name.
-        types: DuckDB's types of the columns.
-        batches: the rows.
         converter: a connection of its own to convert them with.
     """
 
-    schema: pa.Schema
-    types: Sequence[DuckDBPyType]
-    batches: Iterator[pa.RecordBatch]
     converter: duckdb.DuckDBPyConnection
 
     @property

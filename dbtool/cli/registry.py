@@ -144,8 +144,8 @@ class LazyGroup(TyperGroup):
             add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
         )
         kind = getattr(sys.modules[function.__module__], "Command", TyperCommand)
-        text, own = _documented(inspect.getdoc(function) or "")
-        described = SHARED | own
+        text, _, arguments = (inspect.getdoc(function) or "").partition("\n\nArgs:\n")
+        described = _described(SHARED) | _described(arguments)
         holder.command(cmd_name, cls=kind, help=text)(function)
         command = typer.main.get_command(holder)
         for each in command.params:
@@ -184,15 +184,11 @@ class LazyGroup(TyperGroup):
             formatter.write_dl(list(WORDS.items()))
 
 
-def _documented(docstring: str) -> tuple[str, dict[str, tuple[str | None, str]]]:
-    """Return the text of a command's help, and the metavariable and help of its own parameters."""
-    text, _, arguments = docstring.partition("\n\nArgs:\n")
-    described = {}
-    for paragraph in re.split(r"\n(?=    \w)", arguments) if arguments else ():
-        if found := _DOCUMENTED.fullmatch(" ".join(paragraph.split())):
-            name, metavar, sentence = found.groups()
-            described[name] = (metavar, sentence)
-    return text, described
+def _described(arguments: str) -> dict[str, tuple[str | None, str]]:
+    """Return the metavariable and the help of each parameter in a docstring's list of them."""
+    paragraphs = (" ".join(each.split()) for each in re.split(r"\n(?=    \w)", arguments))
+    matches = filter(None, map(_DOCUMENTED.fullmatch, paragraphs))
+    return {found[1]: (found[2], found[3]) for found in matches}
 
 
 def _refuse_empty(words: Sequence[str]) -> None:

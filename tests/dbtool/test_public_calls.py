@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -10,7 +9,6 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import dbtool
-from tests.support.explorer import contents_of, needs_explorer
 from tests.support.made_up import write_release
 
 if TYPE_CHECKING:
@@ -41,17 +39,6 @@ def test_measurements_are_exported_as_the_name_says(release: str, tmp_path: Path
         assert "@misc{dbtool," in db.cite()
 
 
-@needs_explorer
-def test_the_explorer_is_a_page_of_the_named_workloads(release: str, tmp_path: Path) -> None:
-    with dbtool.open(release) as db:
-        [held] = db.workloads()["workload"]
-        page = db.explore(tmp_path / "new" / "page.html", held)
-    facts = contents_of(page).facts
-    assert [each["workload"] for each in facts["workloads"]] == [held]
-    # The commands on the page read what was opened.
-    assert facts["options"] == ["--db", release]
-
-
 def test_a_report_is_read_after_the_database_is_closed(release: str) -> None:
     with dbtool.open(release) as db:
         report = db.scaling("*", goal=0.5)
@@ -60,16 +47,6 @@ def test_a_report_is_read_after_the_database_is_closed(release: str) -> None:
     assert str(report) == before[0]
     assert_frame_equal(report.rows("noise_scale"), before[1])
     assert_frame_equal(report.rows("comparison"), before[2])
-
-
-def test_a_file_is_fetched_once(tmp_path: Path) -> None:
-    content = b"made up" * 1000
-    (tmp_path / "there.bin").write_bytes(content)
-    url, sha256 = (tmp_path / "there.bin").as_uri(), hashlib.sha256(content).hexdigest()
-    first, second = (dbtool.fetch(f"{tmp_path}/new/", url=url, sha256=sha256) for _ in range(2))
-    assert (first.was_there, second.was_there) == (False, True)
-    assert first.path == second.path == tmp_path / "new" / "there.bin"
-    assert first.path.read_bytes() == content
 
 
 MISTAKES: list[tuple[Callable[[dbtool.Database], Any], str]] = [

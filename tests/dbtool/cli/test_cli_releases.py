@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.support.archives import HEADER, LINES, STUDY, small_study, write_folder, write_tar
+from tests.support.archives import HEADER, LINES, small_study, write_tar
 from tests.support.made_up import DIGITS, curve, write_release, write_shard
 from tests.support.published import LICENCE
 
@@ -38,21 +38,6 @@ def test_import_twice(call: Call, tmp_path: Path) -> None:
     )
     found = call("sql", "SELECT count(*) AS n FROM measurements", "--db", database)
     assert found.output.split()[-1] == "4"
-
-
-def test_what_is_left_out_is_listed(call: Call, tmp_path: Path) -> None:
-    files = small_study(LINES, HEADER + "0,x,1\n")
-    folder = str(write_folder(tmp_path, files))
-    outcome = call("import", folder, "--db", str(tmp_path / "db"))
-    assert (outcome.code, outcome.output) == (1, "")
-    refused, added, *_, sentence = outcome.errors.splitlines()
-    assert refused == (
-        f"left out {STUDY}/2/measurements.csv: its line 2 has 'x', which is not a number"
-    )
-    assert added.startswith("added 1 study with 1 trial and 2 measurements to published")
-    assert sentence.startswith(
-        "dbtool: 1 malformed file and 1 trial were left out, as listed above"
-    )
 
 
 def test_ingest_twice(call: Call, database: Path, tmp_path: Path) -> None:
