@@ -101,15 +101,9 @@ def listing(*first: str) -> Callable[[Callable[..., pl.DataFrame]], Callable[...
             view = View(first, columns, wide)
             print_table(rows.to_arrow(), output_format, limit, view, _JSON)
 
-        own = dict(inspect.signature(answer).parameters)
-        own.pop("database")
-        shared = dict(inspect.signature(command, eval_str=True).parameters)
-        shared.pop("values")
-        release = [own.pop("release")] if "release" in own else []
-        printed = [shared.pop("output_format"), shared.pop("limit")]
-        command.__signature__ = inspect.Signature(  # type: ignore[attr-defined] # Typer reads it
-            [*own.values(), *shared.values(), *release, *printed]
-        )
+        _, *own = inspect.signature(answer).parameters.values()
+        *shared, _ = inspect.signature(command, eval_str=True).parameters.values()
+        command.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined] # Typer reads it
         command.__doc__ = answer.__doc__
         return command
 

@@ -192,11 +192,12 @@ def _check_together(outputs: "Mapping[str, object]", details: "Mapping[str, obje
         outputs: options that each request something other than pictures in files, by name.
         details: options about files of pictures.
     """
-    for wanted in [name for name, value in outputs.items() if value][:1]:
-        of_use = {wanted, *{"--data": ["--out"], "--list": ["--format"]}.get(wanted, [])}
-        for name, value in {**outputs, **details}.items():
-            if value and name not in of_use:
-                raise UsageError(f"{name} has no effect with {wanted}; give one of the two")
+    wanted = next((name for name, value in outputs.items() if value), None)
+    of_use = {"--data": "--out", "--list": "--format"}
+    for name, value in {**outputs, **details}.items():
+        is_given = value is not None and value is not False
+        if wanted and is_given and name not in (wanted, of_use.get(wanted)):
+            raise UsageError(f"{name} has no effect with {wanted}; give one of the two")
 
 
 def _print_list(output_format: str) -> None:

@@ -4,7 +4,7 @@ import math
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -24,11 +24,8 @@ from dbtool.cli.options import (
 from dbtool.cli.table import View
 from dbtool.core.errors import UsageError
 from dbtool.core.files import read_small, read_to_end
-from dbtool.store.queries import lack_of, query_text
+from dbtool.store.queries import check_values, lack_of, query_text
 from dbtool.store.questions import Question
-
-if TYPE_CHECKING:
-    import duckdb
 
 _WHOLE_NUMBER = re.compile(r"[+-]?\d+")
 _MOST_DIGITS = 38
@@ -77,7 +74,10 @@ def sql(
         dialect (NAME): Print the query in another dialect instead, over tables RELEASE.workloads,
             .studies, .trials and .measurements: spark, polars, datafusion or clickhouse.
     """
-    from dbtool.cli.output import require_printable
+    import duckdb
+
+    from dbtool.cli.output import print_rows, require_printable
+    from dbtool.store.statements import one_query
 
     require_printable(output_format)
     query = _query_text(text, file)
@@ -90,7 +90,19 @@ def sql(
         reading(db, fetch_up_to=fetch_up_to) as database,
         database.cursor(tables=tables) as cursor,
     ):
-        has_rows = _print_answer(cursor, query, values, output_format, limit, View(wide=wide))
+        statement = one_query(cursor, query)
+        check_values(statement.named_parameters, values, "give it with `--param {name}=VALUE`")
+        with query_bar(cursor) as ended:
+            if statement.type == duckdb.StatementType.EXPLAIN and output_format is Format.TABLE:
+                # A plan is a drawing over many lines, which do not fit in the cell of a table.
+                sys.stdout.writelines(
+                    plan for _, plan in cursor.execute(statement, values).fetchall()
+                )
+                return
+            # A bar ends when rows go to the terminal, and stays while they go to a file or a pipe.
+            on_rows = ended if sys.stdout.isatty() else lambda: None
+            question, view = Question(statement, values), View(wide=wide)
+            has_rows = print_rows(cursor, question, output_format, limit, on_rows, view)
     if not has_rows and text is not None and (lack := lack_of(text)):
         tell(lack)
 
@@ -172,31 +184,3 @@ def _print_translated(
     with reading(db) as database:
         rows = database.sql("SELECT release, title, licence, citation FROM releases").polars()
     typer.echo(translated(query, dialect, [About(**row) for row in rows.to_dicts()], values))
-
-
-def _print_answer(
-    cursor: "duckdb.DuckDBPyConnection",
-    query: str,
-    values: dict[str, int | float | str],
-    output_format: Format,
-    limit: int | None,
-    view: View,
-) -> bool:
-    """Run a query that is one statement and only reads; return whether it has rows."""
-    import duckdb
-
-    from dbtool.cli.output import print_rows
-    from dbtool.store.queries import check_values
-    from dbtool.store.statements import one_query
-
-    statement = one_query(cursor, query)
-    check_values(statement.named_parameters, values, "give it with `--param {name}=VALUE`")
-    with query_bar(cursor) as ended:
-        if statement.type == duckdb.StatementType.EXPLAIN and output_format is Format.TABLE:
-            # A plan is a drawing over many lines, which do not fit in the cell of a table.
-            sys.stdout.writelines(plan for _, plan in cursor.execute(statement, values).fetchall())
-            return True
-        # A bar ends when rows go to the terminal, and stays while they go to a file or a pipe.
-        on_rows = ended if sys.stdout.isatty() else lambda: None
-        question = Question(statement, values)
-        return print_rows(cursor, question, output_format, limit, on_rows, view)

@@ -1,4 +1,4 @@
-"""The commands that list: known rows of the small database."""
+"""The commands that list: known rows of the small database, workloads published or built in."""
 
 import csv
 import io
@@ -6,9 +6,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from producers.workloads.definition import CERTAINTIES
+from producers.workloads.registry import WORKLOADS
 from tests.support.made_up import DIGITS, LETTERS, curve, write_shard
 
 from .conftest import Call
+
+WORDS = ("workloads", "--catalog")
+SUBSET = "mnist_subsets/mnist_6875/simple_cnn_base/nesterov_momentum"
+SPARSE = "sparsity_90/mnist/simple_cnn/momentum"
 
 
 def _rows(call: Call, *words: str) -> list[dict[str, Any]]:
@@ -111,3 +119,95 @@ def test_a_table_says_once_what_all_rows_share(call: Call) -> None:
     several = call("studies").output.splitlines()
     assert several[0] == "made-up"
     assert several[2].split()[:2] == ["workload", "batch_size"]
+
+
+def test_settings_keep_their_types_in_json(call: Call) -> None:
+    rows = _rows(call, "workloads", "--show", SPARSE)
+    shown = {row["setting"]: (row["value"], row["certainty"]) for row in rows}
+    assert shown["workload"] == (SPARSE, "stated")
+    assert shown["sparsity"] == (0.9, "recalled")
+    assert shown["budget: fewest"] == (40_000, "recalled")
+    assert shown["model: channels"] == ([32, 64], "stated")
+    assert shown["form: mean"] == ([0.1307], "stated")
+    assert shown["sobol: scramble"] == (False, "stated")
+    assert shown["search_space: momentum"] == (
+        {"type": "DOUBLE", "min_value": 0.9, "max_value": 0.9999, "scale": "REVERSE_LOG_SCALE"},
+        "stated",
+    )
+    assert shown["replaces"] == (None, "stated")
+    assert {certainty for _, certainty in shown.values()} <= set(CERTAINTIES)
+    wholes = {setting.partition(": ")[0] for setting in shown}
+    assert wholes == {"workload", *vars(WORKLOADS[SPARSE])} - {"certainty"}
+
+
+def test_table_is_for_people(call: Call) -> None:
+    outcome = call("workloads", "--show", "mnist/fc_64_64_64/sgd")
+    assert (outcome.code, outcome.errors) == (0, "")
+    lines = {line.partition("  ")[0]: line for line in outcome.output.splitlines()}
+    assert lines["search_space: learning_rate"].split()[2:] == [
+        *("stated", "0.0001", "to", "10,", "log", "scale"),
+    ]
+    assert lines["batch_sizes"].split()[1:5] == ["stated", "1,", "2,", "4,"]
+    assert lines["batch_sizes"].endswith("32768, 55000")
+    assert lines["form: mean"].split()[2:] == ["chosen", "by", "experiment", "0.1307"]
+    assert lines["train_examples"].split()[1:] == ["recalled", "55,000"]
+
+
+@pytest.fixture
+def with_subset(tmp_path: Path) -> Path:
+    """A database in which two releases hold one of the published workloads, and one another."""
+    errors = [(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.1]))]
+    for release, workload in (
+        ("first", SUBSET),
+        ("second", SUBSET),
+        ("second", "mnist/fc_1024/sgd"),
+        ("second", "digits/fc_1024/sgd"),
+    ):
+        write_shard(tmp_path / release, workload=workload, release=release, trials=errors)
+    return tmp_path
+
+
+def test_every_published_workload_is_listed_with_its_facts(call: Call) -> None:
+    rows = {row["workload"]: row for row in _rows(call, *WORDS)}
+    assert list(rows) == sorted(rows)
+    assert len(rows) == 35
+    assert sum(row["complete"] for row in rows.values()) == 108_194
+    assert rows["open_images_v4/resnet_50/nesterov_momentum"] == {
+        "workload": "open_images_v4/resnet_50/nesterov_momentum",
+        "metric": "val_average_precision",
+        "goal": 0.31,
+        "maximize": True,
+        "train_examples": 4_526_492,
+        "batch_sizes": [64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768],
+        "complete": 1_153,
+        "incomplete": 177,
+        "infeasible": 613,
+        "releases": [],
+        "trial_limit": 100,
+        "goal_certainty": "stated",
+        "train_examples_certainty": "recalled",
+        "notes": None,
+    }
+
+
+def test_releases_that_hold_a_workload_are_named(with_subset: Path, call: Call) -> None:
+    words = (*WORDS, "--db", str(with_subset))
+    rows = {row["workload"]: row for row in _rows(call, *words)}
+    assert rows[SUBSET]["releases"] == ["first", "second"]
+    assert rows["mnist/fc_1024/sgd"]["releases"] == ["second"]
+    assert rows["lm1b/lstm/nesterov_momentum"]["releases"] == []
+    assert "digits/fc_1024/sgd" not in rows
+    assert [row["workload"] for row in _rows(call, *words, "--release", "first")] == [SUBSET]
+
+
+def test_catalog_needs_no_database(
+    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "manifest.json").write_text("damaged")
+    for path in (tmp_path / "none", tmp_path):
+        monkeypatch.setenv("DBTOOL_DB", str(path))
+        outcome = call(*WORDS, "--format", "json")
+        assert outcome.code == 0
+        assert outcome.errors.startswith("not known which releases hold the workloads: ")
+        assert [row["releases"] for row in json.loads(outcome.output)] == [None] * 35
+        assert len(call(*WORDS).output.splitlines()) == 2 + 35
