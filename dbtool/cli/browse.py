@@ -112,13 +112,6 @@ def steps(
     return rows
 
 
-@listing("release", "workload", "goal", "studies", "trials")
-def _workloads_of_database(
-    database: "store.Database", *, release: Release = None
-) -> "pl.DataFrame":
-    return database.workloads(release=release)
-
-
 def workloads(
     *,
     catalog: Annotated[bool, typer.Option("--catalog")] = False,
@@ -141,34 +134,27 @@ def workloads(
         show (NAME): Print instead every setting of a workload that can be trained, and whether it
             is stated by the paper or its release, recalled from the paper, or chosen here.
     """
-    if show is None and not catalog:
-        _workloads_of_database(
-            columns=columns,
-            wide=wide,
-            db=db,
-            fetch_up_to=fetch_up_to,
-            release=release,
-            output_format=output_format,
-            limit=limit,
-        )
-        return
-    from dbtool.cli.output import print_table
+    import polars as pl
 
+    from dbtool.cli.output import print_table, require_printable
+
+    require_printable(output_format)
+    is_nested = show is not None and output_format in (Format.JSON, Format.JSONL)
     if show is not None:
         for name, value in {"--catalog": catalog, "--release": release, "--db": db}.items():
             if value:
                 raise UsageError(f"--show needs no release; leave out {name}, or --show")
-        is_nested = output_format in (Format.JSON, Format.JSONL)
-        rows = _setting_rows(show, is_nested=is_nested)
+        rows = pl.DataFrame(_setting_rows(show, is_nested=is_nested))
         first: tuple[str, ...] = ("setting", "certainty", "value")
-    else:
-        is_nested = False
-        rows = _workload_rows(db, release)
+    elif catalog:
+        rows = pl.DataFrame(_catalog_rows(db, release), infer_schema_length=None)
         first = ("workload", "goal", "complete", "infeasible", "releases", "metric")
-    import pyarrow as pa
-
+    else:
+        with reading(db, fetch_up_to=fetch_up_to) as database:
+            rows = database.workloads(release=release)
+        first = ("release", "workload", "goal", "studies", "trials")
     view, documents = View(first, columns, wide), ("value",) if is_nested else ()
-    print_table(pa.Table.from_pylist(rows), output_format, limit, view, documents)
+    print_table(rows.to_arrow(), output_format, limit, view, documents)
 
 
 def _setting_rows(name: str, *, is_nested: bool) -> list[dict[str, Any]]:
@@ -190,7 +176,7 @@ def _setting_rows(name: str, *, is_nested: bool) -> list[dict[str, Any]]:
     ]
 
 
-def _workload_rows(db: str | None, release: str | None) -> list[dict[str, Any]]:
+def _catalog_rows(db: str | None, release: str | None) -> list[dict[str, Any]]:
     """Return a row for each published workload, with the releases that have it.
 
     Unless a database or release is named, all are listed even where no release can be read.

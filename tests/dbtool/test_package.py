@@ -7,8 +7,6 @@ import importlib
 import subprocess
 import sys
 
-import pytest
-
 import dbtool
 
 HEAVY = (
@@ -44,10 +42,9 @@ MODULES = (
 )
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_examples_in_docstrings(name: str) -> None:
-    module = importlib.import_module(name)
+def test_examples_in_docstrings() -> None:
     with dbtool.open() as db:
-        done = doctest.testmod(module, extraglobs={"db": db, "dbtool": dbtool})
-    assert done.attempted > 0
-    assert done.failed == 0
+        for name in MODULES:
+            module = importlib.import_module(name)
+            done = doctest.testmod(module, extraglobs={"db": db, "dbtool": dbtool})
+            assert (done.attempted > 0, done.failed) == (True, 0), name

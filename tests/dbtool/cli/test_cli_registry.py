@@ -60,7 +60,7 @@ def test_help_fits_80_columns_describes_all_and_holds_an_example_that_parses(
         "",
         *(each for each in GROUPS["Read"] if each != "scaling"),
         pytest.param("scaling", marks=pytest.mark.slow),
-        "plot",
+        pytest.param("plot", marks=pytest.mark.slow),
         pytest.param("explore", marks=[needs_explorer, pytest.mark.slow]),
         pytest.param("export", marks=pytest.mark.slow),
         "cite",
