@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 import threading
 import time
@@ -36,17 +37,13 @@ def bar(description: str, unit: Unit = "shards") -> Iterator[OnProgress]:
 
     The bar appears half a second after the first call, so short work shows none. It disappears with
     the last call.
-
-    Args:
-        description: the text before the bar.
-        unit: what is counted.
     """
     # Rich treats some environment variables as a sign of a terminal.
     if not sys.stderr.isatty():
         yield lambda _done, _total: None
         return
     with contextlib.ExitStack() as stack:
-        show: OnProgress | None = None
+        show: Callable[..., None] | None = None
         began: float | None = None
 
         def update(done: int, total: int) -> None:
@@ -55,10 +52,12 @@ def bar(description: str, unit: Unit = "shards") -> Iterator[OnProgress]:
             if done >= total:
                 stack.close()
                 show = began = None
-            elif show is not None:
-                show(done, total)
-            elif time.monotonic() - began > _SECONDS_BEFORE_IT_SHOWS:
-                show = stack.enter_context(_running_bar(description, unit))
+                return
+            if show is None and time.monotonic() - began > _SECONDS_BEFORE_IT_SHOWS:
+                progress = stack.enter_context(_progress(unit))
+                show = functools.partial(progress.update, progress.add_task(description))
+            if show is not None:
+                show(completed=done, total=total)
 
         yield update
 
@@ -79,11 +78,10 @@ def query_bar(connection: duckdb.DuckDBPyConnection) -> Iterator[Callable[[], No
     ended = threading.Event()
 
     def show() -> None:
-        if not ended.wait(2 * _SECONDS_BEFORE_IT_SHOWS):
-            with _running_bar("Ctrl-C stops the query", "percent") as update:
-                while not ended.wait(_SECONDS_A_FRAME):
-                    # DuckDB returns -1 while it does not know.
-                    update(max(0, int(connection.query_progress())), 100)
+        with bar("Ctrl-C stops the query", "percent") as update:
+            while not ended.wait(_SECONDS_A_FRAME):
+                # DuckDB returns -1 while it does not know.
+                update(max(0, int(connection.query_progress())), 100)
 
     thread = threading.Thread(target=show, daemon=True)
     thread.start()
@@ -122,13 +120,6 @@ def download_bar() -> Iterator[tuple[OnDownload, OnRetry]]:
             progress.console.print(line, markup=False, highlight=False)
 
         yield on_progress, on_retry
-
-
-@contextlib.contextmanager
-def _running_bar(description: str, unit: Unit) -> Iterator[OnProgress]:
-    with _progress(unit) as progress:
-        task = progress.add_task(description, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
 def _progress(unit: Unit) -> Progress:
